@@ -16,7 +16,7 @@ WRITTEN = "--write"  # how options that name a file to be written begin
 FOLDERS = ("--run-dir",)
 _PARQUET = b"PAR1"
 # What a command reads, where its first bytes do not tell. A log that begins with a brace is JSON, line by line.
-_ENDINGS = {"compare": ".jsonl", "curves": ".csv", "watch": ".csv", "ablate": ".yaml"}
+_ENDINGS = {"compare": ".jsonl", "curves": ".csv", "ablate": ".yaml"}
 
 
 @contextmanager
@@ -35,8 +35,8 @@ def standard_input_as_file(words: Sequence[str]) -> Iterator[list[str]]:
         raise UsageError("- is standard input, and there is one of it: give the other a path")
     if before[place] in FOLDERS:
         raise UsageError(f"{before[place]} is a folder, and - is none")
-    if words[0] == "watch" and "--once" not in words:
-        raise UsageError("watch follows a file that grows, and standard input ends", "name the log, or add --once")
+    if words[0] == "curves" and "--follow" in words:
+        raise UsageError("--follow is for a file that grows, and standard input ends", "name the log, or leave it out")
     # Every inspection imports this file, and none gets here.
     import tempfile
 

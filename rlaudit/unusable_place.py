@@ -40,7 +40,7 @@ OF_THE_NAME: Mapping[int, str] = {
     errno.EISDIR: "a folder stands where a file is needed: name another place, or move it away",
     errno.ENOTEMPTY: "a folder stands where a file is needed: name another place, or move it away",
     errno.ENAMETOOLONG: "no file system takes so long a name: name a shorter one",
-    errno.ELOOP: "links there lead in a circle, or to a draft of somebody else",
+    errno.ELOOP: "links there lead in a circle",
 }
 
 

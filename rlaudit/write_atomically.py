@@ -1,20 +1,16 @@
-"""Replace files in one step: whoever looks sees the old bytes or the new ones, never half of them.
+"""Replace files in one step: a reader sees the old bytes or the new ones, never half of them.
 
-A draft is written beside the file and renamed over it. It has one name for each file and is locked while somebody
-writes it, so that the draft of a process that was killed is overwritten by the next, and two writers take turns.
+A draft is written beside the file and renamed over it. Each write has a draft of its own, so that two writers of one
+file do not meet, and the last rename stands. A process that is killed leaves its draft behind.
 """
 
 import contextlib
 import errno
-import fcntl
-import hashlib
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-# File systems that know no locks, some of them on networks: there, two writers of one file are not told apart.
-_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 _DRAFT = ".rlaudit-draft-"
 # What the system says of a write without naming the file that was written.
 _NAMELESS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
@@ -37,102 +33,44 @@ def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
     the files are as they were and nothing is left beside them, as for any other exception in the block.
     """
     targets = [Path(os.path.realpath(path)) for path in paths]
-    with contextlib.ExitStack() as opened:
-        drafts = [opened.enter_context(_draft(target)) for target in targets]
+    drafts: list[Path] = []
+    try:
+        for target in targets:
+            with _named(target):
+                drafts.append(_empty_draft(target))
         with _named(targets[0]):
-            yield tuple(draft.path for draft in drafts)
+            yield tuple(drafts)
             for draft, target in zip(drafts, targets, strict=True):
-                draft.settle(target)
+                _settle(draft, target)
         for draft, target in zip(drafts, targets, strict=True):
             with _named(target):
-                draft.rename(target)
-
-
-class _Draft:
-    """A file that is still written, and the descriptor that holds its lock."""
-
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self.path, self._descriptor, self.renamed = path, descriptor, False
-
-    def settle(self, target: Path) -> None:
-        """Bytes on the disk, mode and owner as those of the file that is replaced."""
-        # A library may have made the file anew.
-        with self.path.open("rb") as written:
-            os.fsync(written.fileno())
-        there = _stat(target)
-        if there is not None and stat.S_ISDIR(there.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-        own = self.path.stat()
-        if there is not None and (there.st_uid, there.st_gid) != (own.st_uid, own.st_gid):
-            os.chown(self.path, there.st_uid, there.st_gid)
-        # After the owner: to change that takes bits away.
-        self.path.chmod(0o666 & ~_mask() if there is None else there.st_mode & 0o7777)
-
-    def rename(self, target: Path) -> None:
-        """Take the file's place."""
-        self.path.replace(target)
-        self.renamed = True
-
-
-@contextlib.contextmanager
-def _draft(target: Path) -> Iterator[_Draft]:
-    # A digest in place of the name: a file's name may be as long as names may be.
-    path = target.with_name(f"{_DRAFT}{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}")
-    with _named(target):
-        descriptor = _locked(path)
-    draft = _Draft(path, descriptor)
-    try:
-        yield draft
+                draft.replace(target)
     finally:
-        if not draft.renamed:
+        for draft in drafts:
             with contextlib.suppress(OSError):
-                path.unlink()
-        os.close(descriptor)
+                draft.unlink()
 
 
-def _locked(path: Path) -> int:
-    """The descriptor of an empty file of ours at `path`, which nobody else writes."""
-    while True:
-        descriptor = _opened(path)
-        try:
-            _lock(descriptor)
-            held, there = os.fstat(descriptor), _stat(path)
-            if there is not None and (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino):
-                if held.st_uid == os.geteuid() and held.st_nlink == 1:
-                    os.ftruncate(descriptor, 0)
-                    return descriptor
-                path.unlink()
-        except OSError:
-            with contextlib.suppress(OSError):
-                path.unlink()
-            os.close(descriptor)
-            raise
-        except BaseException:
-            # Ctrl-C while another writer holds it: the draft is that writer's.
-            os.close(descriptor)
-            raise
-        # It was renamed while we waited for it, or is not ours.
-        os.close(descriptor)
+def _empty_draft(target: Path) -> Path:
+    """Make an empty file beside the target under a name that no other file has."""
+    draft = target.with_name(f"{_DRAFT}{os.urandom(8).hex()}")
+    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    return draft
 
 
-def _opened(path: Path) -> int:
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        return os.open(path, flags, 0o600)
-    except PermissionError:
-        if _stat(path) is None:
-            raise
-        # What a killed process left of a file that may only be read.
-        path.unlink()
-        return os.open(path, flags, 0o600)
-
-
-def _lock(descriptor: int) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
-            raise
+def _settle(draft: Path, target: Path) -> None:
+    """Bring the draft's bytes to the disk, and give it mode and owner of the file that it replaces."""
+    # A library may have made the file anew.
+    with draft.open("rb") as written:
+        os.fsync(written.fileno())
+    there = _stat(target)
+    if there is not None and stat.S_ISDIR(there.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+    own = draft.stat()
+    if there is not None and (there.st_uid, there.st_gid) != (own.st_uid, own.st_gid):
+        os.chown(draft, there.st_uid, there.st_gid)
+    # After the owner: to change that takes bits away.
+    draft.chmod(0o666 & ~_mask() if there is None else there.st_mode & 0o7777)
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ NOT_SUPPORTED = pynvml.NVML_ERROR_NOT_SUPPORTED
 
 @dataclass(frozen=True)
 class FakeGpu:
-    """One GPU. `mig`: UUIDs of its instances by place, None for an empty place; `fault`: the code of every answer.
+    """One GPU. `mig`: it is split into instances; `fault`: the code of every answer.
 
     `used_mib` is read from front to back, one figure per question, the last for ever; `memory_mib` None: not supported.
     """
@@ -25,11 +25,10 @@ class FakeGpu:
     uuid: str
     name: str = H100
     memory_mib: int | None = 81_559
-    mig: Sequence[str | None] | None = None
+    mig: bool = False
     fault: int | None = None
     minor: int | None = None
     used_mib: Sequence[int] = (0,)
-    processes: Sequence[tuple[int, int]] = ()
 
 
 class FakeNvml:
@@ -76,15 +75,15 @@ class FakeNvml:
 
     def nvmlDeviceGetHandleByUUID(self, uuid: str) -> Any:
         for gpu in self.gpus:
-            if uuid == gpu.uuid or uuid in (gpu.mig or ()):
-                return gpu if uuid == gpu.uuid else (gpu, uuid)
+            if uuid == gpu.uuid:
+                return gpu
         raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
 
-    def nvmlDeviceGetUUID(self, handle: Any) -> str:
-        return handle.uuid if isinstance(handle, FakeGpu) else handle[1]
+    def nvmlDeviceGetUUID(self, handle: FakeGpu) -> str:
+        return handle.uuid
 
-    def nvmlDeviceGetName(self, handle: Any) -> str:
-        return handle.name if isinstance(handle, FakeGpu) else f"{handle[0].name} MIG 1g.5gb"
+    def nvmlDeviceGetName(self, handle: FakeGpu) -> str:
+        return handle.name
 
     def nvmlDeviceGetMinorNumber(self, handle: FakeGpu) -> int:
         if handle.minor is None:
@@ -94,27 +93,13 @@ class FakeNvml:
     def nvmlDeviceGetCudaComputeCapability(self, handle: FakeGpu) -> tuple[int, int]:
         return (8, 0) if handle.name == A100 else (9, 0)
 
-    def nvmlDeviceGetMemoryInfo(self, handle: Any) -> Any:
-        if not isinstance(handle, FakeGpu):
-            return SimpleNamespace(total=4_864 * MIB, used=0)
+    def nvmlDeviceGetMemoryInfo(self, handle: FakeGpu) -> Any:
         if handle.memory_mib is None:
             raise pynvml.NVMLError(NOT_SUPPORTED)
         used = self._used[handle.uuid]
         return SimpleNamespace(total=handle.memory_mib * MIB, used=(used.pop(0) if len(used) > 1 else used[0]) * MIB)
 
     def nvmlDeviceGetMigMode(self, handle: FakeGpu) -> tuple[int, int]:
-        if handle.mig is None:
+        if not handle.mig:
             raise pynvml.NVMLError(NOT_SUPPORTED)
         return pynvml.NVML_DEVICE_MIG_ENABLE, pynvml.NVML_DEVICE_MIG_ENABLE
-
-    def nvmlDeviceGetMaxMigDeviceCount(self, handle: FakeGpu) -> int:
-        return len(handle.mig or ())
-
-    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: FakeGpu, place: int) -> Any:
-        uuid = (handle.mig or ())[place]
-        if uuid is None:
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
-        return handle, uuid
-
-    def nvmlDeviceGetComputeRunningProcesses(self, handle: FakeGpu) -> list[Any]:
-        return [SimpleNamespace(pid=pid, usedGpuMemory=mib * MIB) for pid, mib in handle.processes]

@@ -23,7 +23,7 @@ IMPATIENT = """
 import runpy, sys
 guardian = runpy.run_path({guardian!r})
 guardian["end_all"].__globals__["TERMINATION_SECONDS"] = {seconds}
-sys.exit(guardian["main"](int(sys.argv[1]), *sys.argv[2:4], sys.argv[4:]))
+sys.exit(guardian["main"](int(sys.argv[1]), sys.argv[2], sys.argv[3:]))
 """
 PATIENCE_SECONDS = 30.0
 

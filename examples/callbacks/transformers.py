@@ -4,16 +4,16 @@
 
     trainer = GRPOTrainer(..., callbacks=[GateCallback("sampling/sampling_logp_difference/mean<0.02")])
 
-The same test as `rlaudit watch LOG --gate ...`, inside the trainer. Metrics are named as the trainer logs them.
+The test of `rlaudit curves LOG --follow --gate ...`, inside the trainer. Metrics are named as the trainer logs them.
 """
 
 from transformers import TrainerCallback
 
-from rlaudit.watch.gate import Watched, parse_gate
+from rlaudit.curves.gate import Watched, parse_gate
 
 
 class GateCallback(TrainerCallback):
-    """gates: as `rlaudit watch --gate` takes them. stop: whether an alarm ends the training."""
+    """gates: as `rlaudit curves --gate` takes them. stop: whether an alarm ends the training."""
 
     def __init__(self, *gates, alpha=0.01, stop=True):
         parsed = [parse_gate(gate) for gate in gates]

@@ -4,7 +4,7 @@ To add one, imitate `rounded_processed_logprobs.py`: bind ADVISORY with its wind
 sources of the releases at both sides), the conditions that must come together (`rlaudit/inspection/conditions.py` has
 those that are asked for more than once), the way out and how to confirm it. An advisory whose window was not seen in
 the sources does not go in. `pytest tests/advisories` holds it against the catalogue of releases, and asks for a case
-in MET of `tests/advisories/test_firing.py`: a config on which it fires, and what takes each condition away.
+in `tests/advisories/met.yaml`: a config on which it fires, and what takes each condition away.
 """
 
 from collections.abc import Mapping

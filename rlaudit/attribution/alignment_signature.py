@@ -1,8 +1,10 @@
 """Signatures of causes that `alignment.py` finds: sequences whose two sides do not speak of the same tokens."""
 
+from scipy.special import betaincinv
+
 from rlaudit.attribution.cause import NotTested, Outcome, Signature
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.statistics.proportion import proportion_interval
+from rlaudit.statistics.resample import LEVEL
 from rlaudit.tokens.alignment import Misalignment
 
 # The price of a change of lag is five nats, and the lag taken has to save four more.
@@ -28,3 +30,11 @@ def alignment_signature(evidence: TokenEvidence, kind: Misalignment) -> Outcome:
         because=report.message_of(kind) or "every sequence is aligned",
         leans=0 < count < FEWEST_SEQUENCES,
     )
+
+
+def proportion_interval(events: int, trials: int, level: float = LEVEL) -> tuple[float, float]:
+    """Ends of the interval; 0 where nothing was seen and 1 where nothing else was, also of no trial at all."""
+    tail, rest = (1.0 - level) / 2.0, trials - events
+    low = float(betaincinv(events, rest + 1, tail)) if events else 0.0
+    high = float(betaincinv(events + 1, rest, 1.0 - tail)) if rest else 1.0
+    return low, high

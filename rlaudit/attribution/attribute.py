@@ -12,7 +12,7 @@ experiment of each cause says what would settle it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,10 +51,6 @@ class NamedCause:
     adjusted_p: float
     falsifier: str
     next: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-able."""
-        return {**asdict(self), "layer": self.layer.value}
 
 
 def because_of(named: Sequence[NamedCause]) -> str:
@@ -109,15 +105,15 @@ class Attribution:
         causes = all_causes()
         return tuple(name for name in self.leaning if causes[name].layer is layer)
 
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-able."""
+    def as_report(self) -> dict[str, Any]:
+        """Return what reports have of an attribution."""
         return {
-            "verdict": self.verdict.value,
-            "named": [cause.as_dict() for cause in self.named],
+            "verdict": self.verdict,
+            "named": self.named,
             "unexplained": self.unexplained,
             "not_tested": [{"name": one.name, "reason": one.reason} for one in self.not_tested],
-            "leaning": {name: asdict(signature) for name, signature in self.leaning.items()},
-            "excluded": {name: asdict(signature) for name, signature in self.excluded.items()},
+            "leaning": self.leaning,
+            "excluded": self.excluded,
             "k2": {"value": self.k2, "low": self.k2_low, "high": self.k2_high},
             "floor_k2": self.floor_k2,
             "margin": self.margin,

@@ -1,26 +1,25 @@
-"""A bump, from its two trees to its part of the report."""
+"""A bump: the new tree inspected with the old pin's release and with the new one's, and what only the second finds.
 
-from collections.abc import Iterator, Sequence
+Beside that stand the pins that move and the known defects that the two releases enter, leave or keep.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from rlaudit.bump.defects import crossed_defects
-from rlaudit.bump.gone import gone_names
-from rlaudit.bump.migration import Migration, migration_of
-from rlaudit.bump.moves import Move, Pins, pins_of
-from rlaudit.bump.new_routes import new_routes
-from rlaudit.bump.tree import FolderTree, GitTree
-from rlaudit.bump.trees import Trees, trees_named
+from rlaudit.advisories import crossed, sentence
+from rlaudit.bump.migration import Migration, Move, Pins, migration_of, pins_of
+from rlaudit.bump.trees import FolderTree, GitTree, Trees, trees_named
+from rlaudit.inspection.advisory import Advisory
 from rlaudit.inspection.inspect import Inspection
 from rlaudit.inspection.suppression import Judged
-from rlaudit.vllm.machine import Machine
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.bump import Bump as ReportedBump
-    from rlaudit.report.parts.bump import PinMove
+    from rlaudit.report.parts.bump import CrossedDefect, PinMove
 
 
 # What ran before a bump is the tree before it: that the tree after does not go with the old release is its purpose.
@@ -37,7 +36,7 @@ class Bump:
 
 
 def find_bump(words: str, paths: Sequence[str]) -> Bump:
-    """What `--bump` names. Raises as `trees_named` does."""
+    """Find the trees that `--bump` names and the pins that move between them. Raises as `trees_named` does."""
     trees = trees_named(words, paths)
     pins = pins_of(trees.before, trees.after)
     return Bump(trees, pins, migration_of(pins))
@@ -45,7 +44,7 @@ def find_bump(words: str, paths: Sequence[str]) -> Bump:
 
 @contextmanager
 def in_tree_after(trees: Trees) -> Iterator[None]:
-    """The tree after as working directory, so that whatever is read or said of a file is as in that repository."""
+    """Make the tree after the working directory, so that files are read and named as in that repository."""
     if isinstance(trees.after, FolderTree):
         with chdir(trees.after.root):
             yield
@@ -57,7 +56,7 @@ def in_tree_after(trees: Trees) -> Iterator[None]:
 
 
 def brought_by(bump: Inspection, today: Inspection) -> tuple[Judged, ...]:
-    """The findings that the old release does not have on the same files."""
+    """Return the findings that the old release does not have on the same files."""
     standing: dict[tuple[object, ...], int] = {}
     for one in today.counted:
         standing[_identity(one)] = max(one.finding.severity.rank, standing.get(_identity(one), 0))
@@ -73,20 +72,18 @@ def _identity(one: Judged) -> tuple[object, ...]:
     return finding.rule, finding.place, finding.setting, finding.value
 
 
-def reported(bump: Bump, inspection: Inspection | None, standing: int, machine: Machine) -> "ReportedBump":
-    """Its part of the report. inspection: None where nothing moves. standing: how many findings the old release has
-    already.
+def reported(bump: Bump, inspection: Inspection | None, standing: int) -> "ReportedBump":
+    """Return its part of the report.
+
+    inspection: None if nothing moves. standing: how many findings the old release has already.
     """
     migration = bump.migration
-    tree = bump.trees.after
     return {
         "base": bump.trees.before.shown,
         "head": bump.trees.after.shown,
         "moves": [_move(move) for move in bump.pins.moves],
         "said": list(migration.said) if migration is not None else [],
         "pin_files": bump.pins.files,
-        "gone": gone_names(migration.before, migration.after, machine, tree) if migration else [],
-        "new_routes": new_routes(migration.before, migration.after, tree) if migration else [],
         "advisories": crossed_defects(migration, inspection) if migration and inspection else [],
         "standing": standing,
     }
@@ -102,3 +99,40 @@ def _move(move: Move) -> "PinMove":
         "to": move.after.written if move.after is not None else None,
         "moves": move.versions is not None,
     }
+
+
+Change = Literal["entered", "left", "still open"]
+
+
+def crossed_defects(migration: Migration, inspection: Inspection) -> "list[CrossedDefect]":
+    """Return the known defects that the move enters, keeps and leaves, in this order."""
+    found = crossed(migration.before, migration.after)
+    moves: tuple[tuple[Change, Mapping[str, Advisory]], ...] = (
+        ("entered", found.entered),
+        ("still open", found.still_open),
+        ("left", found.left),
+    )
+    return [_defect(name, one, move, inspection) for move, defects in moves for name, one in defects.items()]
+
+
+def _defect(name: str, advisory: Advisory, move: Change, inspection: Inspection) -> "CrossedDefect":
+    undecided = [*_undecided(advisory, move, inspection)]
+    return {
+        "name": name,
+        "says": sentence(name),
+        "window": str(advisory.window),
+        "move": move,
+        "way_out": advisory.way_out,
+        "certain": sum(not clauses for clauses in undecided),
+        "open": sum(bool(clauses) for clauses in undecided),
+        "undecided": list(dict.fromkeys(clause for clauses in undecided for clause in clauses)),
+    }
+
+
+def _undecided(advisory: Advisory, move: Change, inspection: Inspection) -> Iterator[tuple[str, ...]]:
+    """Yield, for each config that can meet a defect, the conditions that its file leaves open."""
+    for config in (config for file in inspection.files for config in file.configs):
+        side = config.audit.before if move == "left" else config.audit.after
+        undecided = advisory.undecided(side)
+        if undecided is not None:
+            yield tuple(condition.says for condition, _ in undecided)

@@ -1,17 +1,128 @@
-"""Which migration a change of pins is: the releases that the configs are inspected with, and what disagrees."""
+"""The pins of two trees compared, and which migration that is: the releases that the configs are inspected with."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from packaging.version import Version
 
-from rlaudit.bump.moves import Move, Pins
-from rlaudit.pins.pin import Pin
-from rlaudit.pins.requirement import span
+from rlaudit.bump.trees import Tree
+from rlaudit.pins.files import LARGEST_BYTES, PinFile, kind_of, pins_in
+from rlaudit.pins.pin import Pin, span
 from rlaudit.vllm.catalogue import known_versions
 
 MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Move:
+    """A pin of one file. before, after: None if the file had or has none."""
+
+    path: str
+    kind: PinFile
+    before: Pin | None
+    after: Pin | None
+
+    @property
+    def versions(self) -> tuple[Version, Version] | None:
+        """Return what it moves from and to, None if that is not known.
+
+        A range stands for the newest known release that it allows, or for the oldest if only that moves.
+        """
+        if self.before is None or self.after is None:
+            return None
+        for end in (-1, 0):
+            sides = [_end(pin, end) for pin in (self.before, self.after)]
+            if sides[0] is not None and sides[1] is not None and sides[0] != sides[1]:
+                return sides[0], sides[1]
+        return None
+
+    @property
+    def exact(self) -> bool:
+        """Whether both sides are releases and no ranges."""
+        return all(pin is not None and pin.version is not None for pin in (self.before, self.after))
+
+
+def _end(pin: Pin, end: int) -> Version | None:
+    asked = span(pin)
+    if asked is None:
+        return pin.version
+    allowed = [*asked.filter(known_versions(), prereleases=True)]
+    return allowed[end] if allowed else None
+
+
+@dataclass(frozen=True)
+class Pins:
+    """moves: pins that changed. stays: one for each pin that did not. files: how many have a pin."""
+
+    moves: tuple[Move, ...]
+    stays: tuple[Move, ...]
+    files: int
+
+
+def pins_of(before: Tree, after: Tree) -> Pins:
+    """Compare the pins of two trees: what was resolved first, then by path."""
+    old, new = _pinned(before), _pinned(after)
+    renamed = _renamed(set(old) - set(new), set(new) - set(old))
+    moves: list[Move] = []
+    stays: list[Move] = []
+    for path in sorted(new, key=lambda one: (new[one][0].rank, one)):
+        kind, pins = new[path]
+        _, earlier = old.get(renamed.get(path, path), (kind, ()))
+        moves += [Move(path, kind, *sides) for sides in _paired(earlier, pins)]
+        kept = {_key(pin) for pin in earlier}
+        stays += [Move(path, kind, pin, pin) for pin in pins if _key(pin) in kept]
+    gone = sorted(set(old) - set(new) - set(renamed.values()))
+    moves += [Move(path, old[path][0], pin, None) for path in gone for pin in old[path][1][:1]]
+    return Pins(tuple(moves), tuple(stays), len(set(old) | set(new)))
+
+
+def _pinned(tree: Tree) -> dict[str, tuple[PinFile, tuple[Pin, ...]]]:
+    kinds = {path: kind for path in tree.paths() if (kind := kind_of(path)) is not None}
+    found = {}
+    for path, data in tree.read(tuple(kinds), LARGEST_BYTES).items():
+        pins = pins_in(kinds[path], data.decode("utf-8", errors="replace"))
+        if pins:
+            found[path] = (kinds[path], pins)
+    return found
+
+
+def _renamed(gone: set[str], come: set[str]) -> Mapping[str, str]:
+    """Map new paths to old, of files that left one folder and came into another."""
+    names = [PurePosixPath(path).name for path in (*gone, *come)]
+    olds = {PurePosixPath(path).name: path for path in gone}
+    return {path: olds[name] for path in come if (name := PurePosixPath(path).name) in olds and names.count(name) == 2}
+
+
+def _paired(before: Sequence[Pin], after: Sequence[Pin]) -> list[tuple[Pin | None, Pin | None]]:
+    """Pair the pins that are not in both, each with what it was; one of many equal ones."""
+    if len(before) == len(after):
+        pairs: list[tuple[Pin | None, Pin | None]] = [
+            (was, now) for was, now in zip(before, after, strict=True) if _key(was) != _key(now)
+        ]
+    else:
+        # Pins were added or taken away beside the move: in their order, the last one for what has no partner.
+        left = [pin for pin in _distinct(before) if _key(pin) not in {_key(one) for one in after}]
+        come = [pin for pin in _distinct(after) if _key(pin) not in {_key(one) for one in before}]
+        pairs = [
+            (left[min(n, len(left) - 1)] if left else None, come[min(n, len(come) - 1)] if come else None)
+            for n in range(max(len(left), len(come)))
+        ]
+        if before and (not left or not come):
+            pairs = []
+    seen: dict[object, tuple[Pin | None, Pin | None]] = {}
+    for was, now in pairs:
+        seen.setdefault((was and _key(was), now and _key(now)), (was, now))
+    return list(seen.values())
+
+
+def _key(pin: Pin) -> Version | str:
+    return pin.version if pin.version is not None else pin.written
+
+
+def _distinct(pins: Sequence[Pin]) -> list[Pin]:
+    return list({_key(pin): pin for pin in reversed(pins)}.values())[::-1]
 
 
 @dataclass(frozen=True)
@@ -24,23 +135,24 @@ class Migration:
 
 
 def migration_of(pins: Pins) -> Migration | None:
-    """The move of the file that says most: what was resolved before what was asked for, one release before a range,
-    then what most files say. None where no pin moves from one known release to another.
+    """Choose the move of the file that says most; None if no pin moves from one known release to another.
+
+    What was resolved comes before what is required, one release before a range, then what most files say.
     """
-    told = {move: move.versions for move in pins.moves if move.versions is not None}
-    usable = {move: versions for move, versions in told.items() if min(versions) >= known_versions()[0]}
+    moving = {move: move.versions for move in pins.moves if move.versions is not None}
+    usable = {move: versions for move, versions in moving.items() if min(versions) >= known_versions()[0]}
     if not usable:
         return None
     files = Counter(usable.values())
     chosen = min(usable, key=lambda move: (not move.exact, move.kind.rank, -files[usable[move]], move.path))
     before, after = usable[chosen]
-    return Migration(before, after, tuple(_said(pins, chosen, told, (before, after))))
+    return Migration(before, after, tuple(_said(pins, chosen, moving, (before, after))))
 
 
 def _said(
     pins: Pins,
     chosen: Move,
-    told: dict[Move, tuple[Version, Version]],
+    moving: dict[Move, tuple[Version, Version]],
     versions: tuple[Version, Version],
 ) -> list[str]:
     said = []
@@ -51,7 +163,7 @@ def _said(
         )
     others = [
         f"{move.path} moves {_written(move.before)} to {_written(move.after)}"
-        for move, one in told.items()
+        for move, one in moving.items()
         if one != versions and not _allows(move, versions[1])
     ]
     said += _named(others, f"the pins disagree, and {chosen.path} is believed: ")
@@ -65,7 +177,7 @@ def _said(
 
 
 def _written(pin: Pin | None) -> str:
-    """A release as one, whatever names it; a range as it is written."""
+    """Write a release as a number, also of a wheel or an image; a range as it is written."""
     return "nothing" if pin is None else str(pin.version or pin.written)
 
 

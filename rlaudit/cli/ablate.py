@@ -62,9 +62,9 @@ def ablate(
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.engines.hardware.accelerator import detect
     from rlaudit.engines.hardware.shares import split
-    from rlaudit.laboratory.at_once import cells_at_once, local
     from rlaudit.laboratory.course import carried_out
     from rlaudit.laboratory.estimate import estimate
+    from rlaudit.laboratory.place import cells_at_once, local
     from rlaudit.laboratory.prompts import load_prompts
 
     outputs = parse_outputs(output or [])
@@ -113,7 +113,7 @@ def ablate(
     of_shards = where.cells_of_shards(folder)
     with carried_out(study, plan, folder, accelerator, prompt_set, progress, given, place, of_shards) as ended:
         finished, kept = ended
-        document, write_tokens = JUDGES[study.name](finished, path, folder, fail_on is FailOn.ERROR)
+        document, write_tokens = JUDGES[study.name](finished, path, fail_on is FailOn.ERROR)
         kept.finish(document, write_tokens)
     write_outputs(outputs, document)
     return int(document["exit_code"])
@@ -158,13 +158,13 @@ def _merge(
     folder = run_dir or Path("runs") / "merged"
     progress.note(f"{len(runs)} runs: {common.plan.title}; merged in {folder}")
     with gathered(common, folder, progress) as (finished, kept):
-        document, write_tokens = JUDGES[common.study.name](finished, runs[0], folder, fail_on is FailOn.ERROR)
+        document, write_tokens = JUDGES[common.study.name](finished, runs[0], fail_on is FailOn.ERROR)
         kept.finish(document, write_tokens)
     write_outputs(list(outputs), document)
     return int(document["exit_code"])
 
 
-def _judged_arms(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool) -> "Judged":
+def _judged_arms(finished: Any, path: Path, fail_on_mismatch: bool) -> "Judged":
     """The report of finished arms, and what writes their tokens."""
     from rlaudit.diagnosis.diagnose import diagnose
     from rlaudit.diagnosis.document import document_of
@@ -176,15 +176,14 @@ def _judged_arms(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool
     return document, None if tokens is None else partial(write_tokens, tokens)
 
 
-def _judged_updates(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool) -> "Judged":
-    """The report of finished weight updates, and beside it recipes that show each finding again."""
+def _judged_updates(finished: Any, path: Path, fail_on_mismatch: bool) -> "Judged":
+    """The report of finished weight updates."""
     from rlaudit.laboratory.studies.updates.document import document_of
 
-    reproduce_in = folder / "reproduce"
-    return document_of(finished, path, fail_on_mismatch=fail_on_mismatch, reproduce_in=reproduce_in), None
+    return document_of(finished, path, fail_on_mismatch=fail_on_mismatch), None
 
 
-def _judged_canary(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool) -> "Judged":
+def _judged_canary(finished: Any, path: Path, fail_on_mismatch: bool) -> "Judged":
     """The report of finished trainings."""
     from rlaudit.laboratory.studies.canary.document import document_of
 
@@ -192,7 +191,7 @@ def _judged_canary(finished: Any, path: Path, folder: Path, fail_on_mismatch: bo
 
 
 # What the figures of each study mean is said above the laboratory.
-JUDGES: Mapping[str, Callable[[Any, Path, Path, bool], "Judged"]] = {
+JUDGES: Mapping[str, Callable[[Any, Path, bool], "Judged"]] = {
     "arms": _judged_arms,
     "updates": _judged_updates,
     "canary": _judged_canary,

@@ -8,7 +8,7 @@ import yaml
 
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.errors import UsageError
-from rlaudit.inspection.one_config import one_config
+from rlaudit.inspection.inspect import one_config
 from rlaudit.laboratory.recipe import RECIPE_SCHEMA
 from rlaudit.laboratory.studies.arms.from_config import ConfigExperiment, experiment_from
 from rlaudit.laboratory.study import known_studies

@@ -1,40 +1,45 @@
 """`rlaudit inspect --bump`: what a change of the vLLM pin brings to a repository's configs."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.bump.bump import Bump, find_bump, in_tree_after, reported
-from rlaudit.cli.inspect import inspected
+from rlaudit.bump.bump import Bump, find_bump, reported
+from rlaudit.bump.migration import Migration
 from rlaudit.cli.inspect_arguments import Asked
-from rlaudit.cli.output import Output, parse_outputs, write_outputs
+from rlaudit.cli.output import Output, write_outputs
 from rlaudit.errors import UsageError
 from rlaudit.inspection.inspect import NOT_FINISHED
 from rlaudit.layers import Layer
 from rlaudit.report.new_report import new_report, untested
 from rlaudit.say import say
-from rlaudit.vllm.machine import Machine
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 
-def inspect_bump(asked: Asked) -> int:
-    """The exit code of `rlaudit inspect --bump`."""
+def find(asked: Asked) -> Bump:
+    """Find the two trees that `--bump` names, and the pins that move. Raises UsageError for what cannot be meant."""
     _check(asked)
-    outputs = [_absolute(one) for one in parse_outputs(asked.output)] if asked.output or not asked.diff else []
-    bump = find_bump(asked.bump or "", asked.paths)
-    if bump.migration is None:
-        code = _unmoved(bump, asked.allow_no_config)
-        write_outputs(outputs, _document(bump, code))
-        return code
-    before, after = bump.migration.before, bump.migration.after
-    for sentence in bump.migration.said:
+    return find_bump(asked.bump or "", asked.paths)
+
+
+def in_new_tree(asked: Asked, bump: Bump, migration: Migration) -> Asked:
+    """Return the command line as it is to be run from the root of the new tree."""
+    for sentence in migration.said:
         say(sentence)
     baseline, written = (one and one.absolute() for one in (asked.baseline, asked.write_baseline))
-    here = replace(asked, before=str(before), after=str(after), paths=list(bump.trees.paths))
-    with in_tree_after(bump.trees):
-        return inspected(replace(here, baseline=baseline, write_baseline=written), outputs, bump)
+    before, after = str(migration.before), str(migration.after)
+    paths = list(bump.trees.paths)
+    return replace(asked, before=before, after=after, paths=paths, baseline=baseline, write_baseline=written)
+
+
+def nothing_moves(bump: Bump, none_is_fine: bool, outputs: list[Output]) -> int:
+    """Write the report of a bump that inspects nothing, and return the exit code."""
+    code = _unmoved(bump, none_is_fine)
+    layers = [untested(layer, "no pin of vLLM moves") for layer in Layer]
+    document: Report = {**new_report("inspect", code, layers=layers), "bump": reported(bump, None, 0)}
+    write_outputs(outputs, document)
+    return code
 
 
 def _check(asked: Asked) -> None:
@@ -46,12 +51,8 @@ def _check(asked: Asked) -> None:
         raise UsageError("--bump changes no file", "--diff prints the fixes as a patch")
 
 
-def _absolute(output: Output) -> Output:
-    return replace(output, path=output.path and Path(output.path).absolute())
-
-
 def _unmoved(bump: Bump, none_is_fine: bool) -> int:
-    """Says why nothing is inspected, and returns the exit code for it."""
+    """Say why nothing is inspected, and return the exit code for it."""
     sides = f"from {bump.trees.before.shown} to {bump.trees.after.shown}"
     if not bump.pins.files:
         say(f"no file pins vLLM, neither in {bump.trees.before.shown} nor in {bump.trees.after.shown}")
@@ -61,8 +62,3 @@ def _unmoved(bump: Bump, none_is_fine: bool) -> int:
         return NOT_FINISHED
     say(f"no pin of vLLM moves {sides}")
     return 0
-
-
-def _document(bump: Bump, code: int) -> "Report":
-    layers = [untested(layer, "no pin of vLLM moves") for layer in Layer]
-    return {**new_report("inspect", code, layers=layers), "bump": reported(bump, None, 0, Machine())}

@@ -22,7 +22,6 @@ COMMANDS = {
     "cell": "rlaudit.cli.cell:app",
     "compare": "rlaudit.cli.compare:compare",
     "curves": "rlaudit.cli.curves:curves",
-    "watch": "rlaudit.cli.watch:watch",
     "diagnose": "rlaudit.cli.diagnose:diagnose",
     "report": "rlaudit.cli.report:report",
     "engines": "rlaudit.cli.engines:app",

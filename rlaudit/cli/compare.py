@@ -79,7 +79,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="The column that says which samples share a prompt, where the prompt's id does not or is called so.",
+            help="The column whose value all samples of one prompt share, if that is not prompt_id.",
         ),
     ] = None,
     columns: Annotated[

@@ -1,13 +1,18 @@
-"""`rlaudit curves`: when the training curves of two runs separate, and in which order."""
+"""`rlaudit curves`: when the training curves of two runs separate, or whether one run keeps within its gates."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from rlaudit.cli.fail_on import FailOn
 from rlaudit.cli.output import HELP as OUTPUT_HELP
-from rlaudit.cli.output import parse_outputs, write_outputs
-from rlaudit.errors import NotFinished, UsageError
+from rlaudit.cli.output import Output, parse_outputs, write_outputs
+from rlaudit.errors import UsageError
+
+# Chances of a false alarm: in one comparison, and over a run whose gates may stop it.
+ALPHA, ALPHA_OF_GATES = 0.05, 0.01
+SECONDS_BETWEEN_LOOKS = 10.0
 
 
 def curves(
@@ -15,8 +20,8 @@ def curves(
         list[str],
         typer.Argument(
             metavar="REF... CANDIDATE",
-            help="Logs or folders of the reference (one or several seeds), then of the candidate; FILE#RUN names "
-            "one of several runs in a file.",
+            help="Logs or folders of the reference (one or several seeds), then of the candidate; with --gate one log. "
+            "FILE#RUN names one of several runs in a file.",
         ),
     ],
     metric: Annotated[
@@ -27,18 +32,94 @@ def curves(
         str | None, typer.Option("--format", help="Read all logs as this sink instead of recognising each.")
     ] = None,
     candidates: Annotated[
-        int, typer.Option(min=1, help="How many of the runs, from the last, are seeds of the candidate.")
-    ] = 1,
+        int | None, typer.Option(min=1, help="How many of the runs, from the last, are seeds of the candidate.")
+    ] = None,
     alpha: Annotated[
-        float, typer.Option(min=1e-6, max=0.5, help="Chance of a false alarm anywhere in the report.")
-    ] = 0.05,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated thresholds.")] = 0,
+        float | None,
+        typer.Option(
+            min=1e-6,
+            max=0.5,
+            help=f"Chance of a false alarm anywhere in the report ({ALPHA}), or of any gate over the whole run "
+            f"({ALPHA_OF_GATES}).",
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the simulated thresholds.")] = None,
+    gate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC<LIMIT",
+            help="Judge one log by what has to hold, as 'k3<0.015' or 'reward>0.2', instead of comparing; repeatable.",
+        ),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on while the log grows, until a gate is raised. Without it: one look.")
+    ] = False,
+    every: Annotated[
+        float | None, typer.Option(min=0.1, help=f"Seconds between two looks ({SECONDS_BETWEEN_LOOKS:g}).")
+    ] = None,
+    until_silent: Annotated[
+        float | None, typer.Option(min=0.1, help="Follow until nothing new came for so many seconds.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr while a log is followed.")] = False,
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
     fail_on: Annotated[
-        FailOn, typer.Option(help="What exits with 1: a separation (error), or nothing.")
+        FailOn, typer.Option(help="What exits with 1: a separation or a raised gate (error), or nothing.")
     ] = FailOn.ERROR,
 ) -> int:
-    """Find the first step at which training curves leave the noise band of their reference."""
+    """Find the first step at which training curves leave the noise band of their reference.
+
+    With --gate: hold one log, finished or growing, against limits, by a test that may be looked at after every step.
+    """
+    of_a_comparison = {"--metric": metric, "--candidates": candidates, "--seed": seed}
+    of_following = {"--every": every, "--until-silent": until_silent}
+    if not gate:
+        of_gates = {"--follow": follow or None, "--quiet": quiet or None, **of_following}
+        _refuse(of_gates, "is of gates: add --gate 'k3<0.015'")
+        outputs = parse_outputs(output or [])
+        return _compared(
+            runs, metric or [], step, log_format, candidates or 1, alpha or ALPHA, seed or 0, outputs, fail_on
+        )
+    _refuse(of_a_comparison, "is of a comparison of runs, which has no gates")
+    if not follow:
+        _refuse(of_following, "is of a log that is followed: add --follow")
+    if len(runs) != 1:
+        raise UsageError("--gate takes one log", "rlaudit curves LOG --gate 'k3<0.015'")
+    from rlaudit.cli.gates import hold_against_gates
+    from rlaudit.curves.follow import FollowedLog
+    from rlaudit.curves.gate import parse_gate
+    from rlaudit.curves.gates_document import document_of
+    from rlaudit.progress import Progress
+
+    outputs = parse_outputs(output or [])
+    gates = tuple(dict.fromkeys(parse_gate(text) for text in gate))
+    log = FollowedLog(runs[0], log_format, step, gates, alpha or ALPHA_OF_GATES)
+    ended = hold_against_gates(
+        log, Progress(quiet), following=follow, every=every or SECONDS_BETWEEN_LOOKS, silence=until_silent
+    )
+    document = document_of(log, ended, fail_on is FailOn.ERROR)
+    write_outputs(outputs, document)
+    return int(document["exit_code"])
+
+
+def _refuse(options: Mapping[str, object], why: str) -> None:
+    """Raises UsageError for the first of the options that has a value."""
+    for name, value in options.items():
+        if value is not None:
+            raise UsageError(f"{name} {why}")
+
+
+def _compared(
+    runs: list[str],
+    metrics: list[str],
+    step: str | None,
+    log_format: str | None,
+    candidates: int,
+    alpha: float,
+    seed: int,
+    outputs: list[Output],
+    fail_on: FailOn,
+) -> int:
+    """Compare the last runs with the others, write the report and return its exit code."""
     # Statistics take a second to import, which no other command should wait for.
     from rlaudit.curves.comparison import compare
     from rlaudit.curves.curve import run_of, step_keys
@@ -52,15 +133,12 @@ def curves(
     for side, given in (("reference", runs[:-candidates]), ("candidate", runs[-candidates:])):
         if len(set(given)) < len(given):
             raise UsageError(f"the same log is given twice as {side}", "seeds are independent runs; give each once")
-    outputs = parse_outputs(output or [])
     logs = [open_run(text, log_format) for text in runs]
     read = [run_of(log, key) for log, key in zip(logs, step_keys(logs, step), strict=True)]
     for run in read:
-        if not run.curves:
-            first = f": {run.problems[0]}" if run.problems else ""
-            raise NotFinished(f"{run.name} has no metric with a step{first}", "--step names the key that holds it")
+        run.require_curves()
     document = document_of(
-        compare(read[:-candidates], read[-candidates:], metric or [], alpha, seed), fail_on is FailOn.ERROR
+        compare(read[:-candidates], read[-candidates:], metrics, alpha, seed), fail_on is FailOn.ERROR
     )
     write_outputs(outputs, document)
     return int(document["exit_code"])

@@ -23,8 +23,7 @@ def diagnose(
     fail_on: FailOnMismatch = FailOn.ERROR,
 ) -> int:
     """Combine what was inspected, ablated, compared, logged and recorded into the three layers, in their order."""
-    from rlaudit.diagnosis.combine import combined
-    from rlaudit.diagnosis.finished_documents import read_document
+    from rlaudit.diagnosis.combine import combined, read_document
     from rlaudit.recorder.recording import is_recording
 
     outputs = parse_outputs(output or [])

@@ -44,32 +44,27 @@ def build(versions: Versions, cpu: Cpu = None) -> None:
     as on the login node of a cluster, --cuda builds all the same and checks what can be checked.
     """
     from rlaudit.engines.environments.environment import ensure
-    from rlaudit.engines.environments.refusals import refuse
+    from rlaudit.engines.environments.refusals import needs, refuse
     from rlaudit.engines.hardware.accelerator import detect
+    from rlaudit.engines.hardware.driver import lowest_driver
 
     build_ = _build(cpu)
     accelerator = detect(cpu=True) if cpu else _machine_to_build_for()
     specs = [_spec(version, build_, accelerator.driver_cuda) for version in versions]
     refuse(specs, accelerator)
-    if not accelerator.driver_cuda and any(spec.build == "cuda" for spec in specs):
-        _progress("no NVIDIA driver here: which one these builds need is printed by rlaudit engines list --drivers")
+    for spec in specs:
+        needed = None if accelerator.driver_cuda else needs(spec)
+        if needed is not None:
+            _progress(f"no NVIDIA driver here: {spec.name} runs on driver {lowest_driver(needed.cuda)} or newer")
     for spec in specs:
         _print_environment(ensure(spec, _progress))
 
 
 @app.command("list")
-def list_(
-    drivers: Annotated[
-        bool, typer.Option("--drivers", help="List instead what each release needs of the NVIDIA driver.")
-    ] = False,
-) -> None:
-    """List the environments that are built, or the NVIDIA driver that each release needs."""
-    from rlaudit.engines.environments.driver_table import driver_table
+def list_() -> None:
+    """List the environments that are built."""
     from rlaudit.engines.environments.environment import list_environments, root
 
-    if drivers:
-        answer("\n".join(driver_table(_machine_to_build_for())))
-        return
     environments = list_environments()
     if not environments:
         _progress(f"no engine environments in {root()}; build one with: rlaudit engines build VERSION")

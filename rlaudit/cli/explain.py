@@ -1,7 +1,6 @@
 """`rlaudit explain NAME`: the documentation that lives in the code."""
 
 import ast
-import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
 from rlaudit.standard_output import to_stdout
 
@@ -40,11 +40,8 @@ def explain(
         if about is not None:
             to_stdout(f"{about}\n")
             return 0
-        nearest = difflib.get_close_matches(name, documented, n=1)
-        raise UsageError(
-            f"nothing is called {name!r}",
-            f"did you mean {nearest[0]}?" if nearest else "see: rlaudit list rules, or list factors",
-        )
+        hint = did_you_mean(name, documented, "see: rlaudit list rules, or list factors")
+        raise UsageError(f"nothing is called {name!r}", hint)
     to_stdout(f"{documented[name]()}\n")
     return 0
 

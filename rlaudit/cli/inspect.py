@@ -36,15 +36,26 @@ class _Wishes:
 def inspect(arguments: list[str]) -> int:
     """The exit code of `rlaudit inspect` with these arguments."""
     asked = parse(arguments)
-    if asked.bump is not None:
-        from rlaudit.cli.bump import inspect_bump
-
-        return inspect_bump(asked)
-    return inspected(asked, parse_outputs(asked.output) if asked.output or not asked.diff else [])
+    outputs = parse_outputs(asked.output) if asked.output or not asked.diff else []
+    return _inspected(asked, outputs) if asked.bump is None else _bumped(asked, outputs)
 
 
-def inspected(asked: "Asked", outputs: Sequence[Output], bump: "Bump | None" = None) -> int:
-    """The exit code, after the report was written. bump: whose files are inspected, from the working directory."""
+def _bumped(asked: "Asked", outputs: Sequence[Output]) -> int:
+    """Inspect the new tree from its own root, with the releases that its pins move between."""
+    from rlaudit.bump.bump import in_tree_after
+    from rlaudit.cli.bump import find, in_new_tree, nothing_moves
+
+    bump = find(asked)
+    here = [replace(one, path=one.path and one.path.absolute()) for one in outputs]
+    if bump.migration is None:
+        return nothing_moves(bump, asked.allow_no_config, here)
+    there = in_new_tree(asked, bump, bump.migration)
+    with in_tree_after(bump.trees):
+        return _inspected(there, here, bump)
+
+
+def _inspected(asked: "Asked", outputs: Sequence[Output], bump: "Bump | None" = None) -> int:
+    """Return the exit code, after the report was written. bump: whose files are in the working directory."""
     # Catalogue, readers and rules are imported once the command line is known to be this one's.
     from rlaudit.configs.framework_source.environment import folders_of
     from rlaudit.inspection.inspect import Request
@@ -150,7 +161,7 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
     if bump is not None:
         from rlaudit.bump.bump import reported
 
-        document["bump"] = reported(bump, inspection, standing, request.context.machine)
+        document["bump"] = reported(bump, inspection, standing)
     if wishes.diff:
         to_stdout(patch)
         for sentence in summary(document):

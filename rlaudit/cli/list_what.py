@@ -99,9 +99,21 @@ def _frameworks() -> str:
 
 
 def _versions() -> str:
-    from rlaudit.vllm.tell import version_lines
+    from rlaudit.vllm.catalogue import Catalogue, known_versions
+    from rlaudit.vllm.resolution.engine import has_v0
+    from rlaudit.vllm.review import unreviewed
 
-    return "\n".join(version_lines())
+    lines = []
+    for version in known_versions():
+        catalogue = Catalogue.at(version)
+        open_rules = unreviewed(version)
+        engines = "V1 or V0" if has_v0(version) else "V1"
+        review = f"; not reviewed: {', '.join(open_rules)}" if open_rules else ""
+        lines.append(
+            f"{version!s:<12} {engines:<9} {len(catalogue.engine):>3} arguments  "
+            f"{len(catalogue.variables):>3} variables  from {catalogue.source}{review}"
+        )
+    return "\n".join(lines)
 
 
 def _settings_keys() -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from rlaudit.curves.logged_metric import Clip, Group, LoggedMetric, Weights
 from rlaudit.curves.metric_names import KNOWN, known_metric
 from rlaudit.curves.mismatch_names import K1, K3, MEAN_ABS
-from rlaudit.curves.readable_key import readable_keys
 from rlaudit.curves.reference_bands import BANDS
 
 if TYPE_CHECKING:
@@ -107,3 +106,31 @@ def about_key(key: str) -> str | None:
 def about_quantity(name: str) -> str:
     """A quantity that rlaudit only reads."""
     return "\n".join([f"{name}: logged by frameworks, compared by `rlaudit curves`", "", *translation(name)])
+
+
+def readable_keys(pattern: str) -> tuple[str, ...]:
+    """Return the keys of a pattern as a person writes them: alternatives apart, optional parts in brackets."""
+    begin = re.match(r"\(([^()?]+)\)(?!\?)", pattern)
+    if begin is not None:
+        alternatives = [alternative + pattern[begin.end() :] for alternative in begin[1].split("|")]
+    else:
+        alternatives = _split(pattern)
+    return tuple(_readable(one) for one in alternatives)
+
+
+def _split(pattern: str) -> list[str]:
+    """Alternatives outside parentheses."""
+    parts, depth = [""], 0
+    for letter in pattern:
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == "|" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _readable(pattern: str) -> str:
+    text = pattern.replace("[^/]+", "NAME").replace(".+", "NAME").replace(".*/", ".../").replace(r"\d?", "[N]")
+    text = re.sub(r"(\w)\?", r"[\1]", text.replace("[_/]", "_"))
+    return re.sub(r"\(([^()]*)\)\?", r"[\1]", text)

@@ -17,6 +17,13 @@ REPLACEMENTS: dict[tuple[str, ...], str] = {
     ("compare", "--sql"): (
         """duckdb -c "COPY (QUERY) TO 'tokens.parquet'" makes the table, rlaudit compare tokens.parquet reads it"""
     ),
+    ("watch",): (
+        "rlaudit curves LOG --follow --gate 'k3<0.015' || COMMAND (instead of --on-alarm); without --follow it looks "
+        "once; rlaudit compare measures rollout dumps"
+    ),
+    ("engines", "--drivers"): (
+        "rlaudit engines build VERSION names the driver that a release needs, if this machine has none or an older one"
+    ),
     ("curves", "--tensorboard"): "write the metrics with tensorboardX, or log both runs to one TensorBoard directory",
 }
 END_OF_OPTIONS = "--"

@@ -7,14 +7,12 @@ import typer
 
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import Output, parse_outputs, write_outputs
-from rlaudit.discover import discover
-from rlaudit.errors import RlauditError, UsageError
+from rlaudit.errors import UsageError
 from rlaudit.say import say
 from rlaudit.standard_output import to_stdout
 
 if TYPE_CHECKING:
     from rlaudit.report.mismatch_table import MismatchTable
-    from rlaudit.report.report import Report
 
 
 def report(
@@ -28,7 +26,7 @@ def report(
     ] = None,
 ) -> int:
     """Render a run again, finished or not; ends with the run's own exit code, and with 3 where it has not finished."""
-    from rlaudit.laboratory.run_folder import REPORT, TOKENS, has_report, is_run
+    from rlaudit.laboratory.run_folder import REPORT, has_report, is_run
     from rlaudit.laboratory.unfinished_run import NEXT, unfinished_document
     from rlaudit.report.mismatch_table import rendered
     from rlaudit.report.read_report import read_report
@@ -38,7 +36,6 @@ def report(
     path = run / REPORT if run.is_dir() else run
     if run.is_file() or (run.is_dir() and has_report(run)):
         document = read_report(path)
-        _add_figures(document, path.parent / TOKENS)
     elif is_run(run):
         document = unfinished_document(run)
         say(f"{run} has no report.json: the run has not finished; {NEXT}")
@@ -51,25 +48,10 @@ def report(
 
 
 def _table(name: str, outputs: list[Output]) -> "MismatchTable":
-    from rlaudit.report import tables
-    from rlaudit.report.mismatch_table import MismatchTable
+    from rlaudit.report.mismatch_table import TABLES
 
-    known = discover(tables, "TABLE", MismatchTable)
-    if name not in known:
-        raise UsageError(f"no project {name!r} asks for a table", f"there are: {', '.join(known)}")
+    if name not in TABLES:
+        raise UsageError(f"no project {name!r} asks for a table", f"there are: {', '.join(TABLES)}")
     if any(one.path is None for one in outputs):
         raise UsageError("--table goes to stdout: give the report a path", "--output json:report.json")
-    return known[name]
-
-
-def _add_figures(document: "Report", tokens: Path) -> None:
-    """Reports of releases that drew nothing have their tokens beside them."""
-    if document["command"] != "ablate" or not document["arms"] or "token_figures" in document or not tokens.is_file():
-        return
-    from rlaudit.report.plain import plain
-    from rlaudit.tokens.figures.run_tokens import figures_of_run
-
-    try:
-        document["token_figures"] = plain(figures_of_run(tokens))
-    except RlauditError as error:
-        say(f"pictures of tokens are left out: {error}")
+    return TABLES[name]

@@ -4,8 +4,9 @@ Every dialect ends in the same few questions: what is written, what of it arrive
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, TypeGuard
 
 from rlaudit.configs.rollout_config import (
@@ -119,6 +120,16 @@ class Draft:
         else:
             self.trainer.by_file(name, node, value, note)
 
+    def count_replicas(
+        self, devices: Any, ranks: Sequence[Any], note: str, missing: str, node: Node | None = None
+    ) -> None:
+        """Engines that run side by side: the devices divided by the ranks of one engine, if both are known."""
+        told = isinstance(devices, int) and bool(ranks) and all(isinstance(one, int) for one in ranks)
+        if told and 0 < prod(ranks) <= devices:
+            self.trains("replicas", devices // prod(ranks), f"{note} / ranks of one engine", node)
+        else:
+            self.not_seen.append(f"the number of rollout engines: {missing}")
+
     def done(
         self,
         *,
@@ -185,6 +196,13 @@ def known(node: Node | None, default: Any = None) -> Any:
     if node is None or isinstance(arriving(node), Unknown):
         return default
     return node.plain()
+
+
+def moved_default(is_newer: bool | None, before: Any, after: Any, reason: str) -> Any:
+    """A default that a release of the framework moved: open, with the reason, if both releases are possible."""
+    if is_newer is None:
+        return Unknown(reason)
+    return after if is_newer else before
 
 
 def is_said(node: Node | None) -> TypeGuard[Node]:

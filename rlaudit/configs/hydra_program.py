@@ -4,12 +4,11 @@
 module says where the config lies, and the command may say otherwise.
 """
 
-import ast
+import re
 from dataclasses import replace
 from functools import lru_cache
 from posixpath import normpath
 
-from rlaudit.configs.framework_source.bindings import calls_in, literal
 from rlaudit.configs.framework_source.checkout import checkout_of
 from rlaudit.configs.hydra_defaults import Composed, composed
 from rlaudit.configs.hydra_dotlist import Overridden
@@ -18,6 +17,8 @@ from rlaudit.configs.program import from_above, program_source
 from rlaudit.configs.source import Source
 
 _PACKAGED = "pkg://"
+_DECORATOR = re.compile(r"@hydra\.main\(([^)]*)\)")
+_NAMED = re.compile(r"""\b(config_path|config_name)\s*=\s*["']([^"'\n]*)["']""")
 
 
 def started_from(source: Source, one: Overridden) -> Composed | None:
@@ -62,9 +63,7 @@ def _beside(program: Source, file: str) -> Source | None:
     return checkout.file(path) if checkout is not None else None
 
 
-def _decorated(program: Source) -> dict[str, object]:
-    """What `@hydra.main` says."""
-    for call in calls_in(program, {"main"}):
-        if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "hydra":
-            return {keyword.arg: literal(keyword.value) for keyword in call.keywords if keyword.arg is not None}
-    return {}
+def _decorated(program: Source) -> dict[str, str]:
+    """Return what `@hydra.main` says."""
+    found = _DECORATOR.search(program.text)
+    return dict(_NAMED.findall(found[1])) if found is not None else {}

@@ -1,13 +1,14 @@
 """Files that configure vLLM in a way that is not read here: what they are written for, and the line that shows it.
 
-torchforge rests since November 2025; Ray Serve, the production stack and vLLM's recipes serve models and train none.
+What a program of its own makes of vLLM's flags, `rlaudit record` writes down. torchforge rests since November 2025; Ray
+Serve, the production stack and vLLM's recipes serve models and train none.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rlaudit.configs.source import Source
+from rlaudit.configs.source import SHELL, Source
 
 _PYTHON, _YAML = frozenset({".py"}), frozenset({".yaml", ".yml"})
 
@@ -21,6 +22,9 @@ class _Kind:
     begins: re.Pattern[str]
 
 
+# A command of a Python program over several lines, up to a flag that only vLLM's own parser has.
+_FLAG = r"--(?:gpu[-_]memory[-_]utilization|max[-_]model[-_]len|max[-_]num[-_]seqs|enforce[-_]eager)\b"
+_OWN_SERVER = rf"^[^#\n]*\bpython[\d.]*[ \t](?:[^\\\n]|\\\n|\\.)*?{_FLAG}"
 _KINDS: Mapping[str, _Kind] = {
     "vLLM under torchforge's config": _Kind(
         _YAML,
@@ -34,6 +38,7 @@ _KINDS: Mapping[str, _Kind] = {
     "vLLM under Ray Serve's llm_configs": _Kind(
         _YAML, ("engine_kwargs:",), re.compile(r"^[ \t-]*model_loading_config:", re.M)
     ),
+    "vLLM under a program of its own that takes vLLM's flags": _Kind(SHELL, (), re.compile(_OWN_SERVER, re.M)),
     "vLLM under a Helm chart's values": _Kind(_YAML, (), re.compile(r"^[ \t-]*vllmConfig:", re.M)),
     "vLLM under a recipe of vLLM's collection": _Kind(
         _YAML, ("model_id:", "base_args:"), re.compile(r"^variants:", re.M)

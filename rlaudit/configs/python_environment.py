@@ -4,16 +4,20 @@ vLLM's own `set_vllm_use_v1`.
 
 import ast
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.python_text import parse, span
-from rlaudit.configs.syntax.python_walk import is_main_guard
+from rlaudit.configs.syntax.python_values import PythonValues
+from rlaudit.configs.syntax.python_walk import At, nodes_of
 from rlaudit.configs.syntax.unreadable import UnreadableText
 
 # Of vllm.envs, up to 0.11.0: it writes VLLM_USE_V1.
-_CHOICE = "set_vllm_use_v1"
+_CHOICE, _CHOSEN = "set_vllm_use_v1", "VLLM_USE_V1"
+_ENVIRONMENTS = ("os.environ", "environ")
+_SETTERS = {*(f"{name}.setdefault" for name in _ENVIRONMENTS), "os.putenv"}
+_UPDATES = {f"{name}.update" for name in _ENVIRONMENTS}
+_GETTERS = {*(f"{name}.get" for name in _ENVIRONMENTS), "os.getenv"}
 
 
 def python_environment(
@@ -27,131 +31,98 @@ def python_environment(
     if source.suffix != ".py" or not any(word in source.text for word in ("environ", _CHOICE)):
         return {}
     try:
-        tree = parse(source.text)
+        values = PythonValues(source.text, source.path)
     except UnreadableText as error:
         source.refuse("os.environ", error)
         return {}
-    index = LineIndex(source.text, source.path)
+    nodes = nodes_of(values.tree)
+    copies = {name for at in nodes for name in _copied_to(at.node)} if handed_on else set[str]()
     found: dict[str, Node] = {}
-    copies = _copies(tree) if handed_on else set()
-    maybe = _under_conditions(tree)
-    for name, value in (*_assigned(tree, copies), *_chosen(tree), *(_built(tree) if handed_on else ())):
-        if name.startswith(prefixes):
-            place = index.place(*span(value, source.text), name)
-            known: str | Unknown = _known(_default_of(name, value) or value)
-            if id(value) in maybe and not isinstance(known, Unknown):
-                known = Unknown(f"{name} is set under a condition")
-            if name in found and found[name].value != known:
-                known = Unknown(f"{name} is set more than once in this file")
-            found[name] = Node(known, place, place, source.text[place.start : place.end])
+    for at in nodes:
+        set_here = (*_set(at.node, {*_ENVIRONMENTS, *copies}), *(_added(at.node) if handed_on else ()))
+        for name, value in set_here:
+            if name.startswith(prefixes):
+                node = _told(values.node(_default_of(name, value) or value, at, name), name, at)
+                if name in found and found[name].value != node.value:
+                    node = replace(node, value=Unknown(f"{name} is set more than once in this file"))
+                found[name] = node
     return found
 
 
-def _under_conditions(tree: ast.Module) -> set[int]:
-    """The ids of the nodes that an `if` may pass over. `if "NAME" not in os.environ` gives a default, as `setdefault`
-    does, and `if __name__ == "__main__"` is the program itself.
+def _told(node: Node, name: str, at: At) -> Node:
+    """The text that a variable gets; unknown under a condition. `if "NAME" not in os.environ` gives a default, as
+    `setdefault` does.
     """
-    return {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If)
-        for branch in (
-            (node.orelse,) if is_main_guard(node) or _gives_a_default(node.test) else (node.body, node.orelse)
-        )
-        for line in branch
-        for inner in ast.walk(line)
-    }
+    value: str | Unknown = Unknown(f"{node.text or name} is known only when it runs")
+    if isinstance(node.value, str | int):
+        value = str(int(node.value)) if isinstance(node.value, bool) else str(node.value)
+    tests = [(branch.test, part) for branch, part in at.branches if isinstance(branch, ast.If)]
+    if not isinstance(value, Unknown) and any(part != "body" or not _is_for_a_default(test) for test, part in tests):
+        value = Unknown(f"{name} is set under a condition")
+    return replace(node, value=value, key=node.place)
 
 
-def _gives_a_default(test: ast.expr) -> bool:
+def _is_for_a_default(test: ast.expr) -> bool:
     """`"NAME" not in os.environ`, `not os.environ.get("NAME")`, `os.getenv("NAME") is None`."""
     missing = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
     missing |= isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn | ast.Is)
-    asked = {getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(test)}
-    return missing and bool(asked & {"environ", "getenv"})
+    return missing and any(word in ast.unparse(test) for word in ("environ", "getenv"))
 
 
-def _copies(tree: ast.Module) -> set[str]:
-    """Names that are assigned a copy of the environment."""
-    return {
-        target.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and _holds_environ(node.value)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-
-
-def _holds_environ(value: ast.expr) -> bool:
-    """`os.environ.copy()`, `dict(os.environ, ...)`, `{**os.environ, ...}`."""
-    if isinstance(value, ast.Dict):
-        return any(key is None and _is_environ(inner) for key, inner in zip(value.keys, value.values, strict=True))
-    if not isinstance(value, ast.Call):
-        return False
-    copies = isinstance(value.func, ast.Attribute) and value.func.attr == "copy" and _is_environ(value.func.value)
-    return copies or any(_is_environ(argument) for argument in value.args)
-
-
-def _built(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    """Variables that are put into a copy where it is made."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Dict) and _holds_environ(node):
-            pairs = zip(node.keys, node.values, strict=True)
-            yield from ((name, value) for key, value in pairs if key is not None and (name := _text(key)) is not None)
-        elif isinstance(node, ast.Call) and _holds_environ(node):
-            yield from ((keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg is not None)
-
-
-def _assigned(tree: ast.Module, copies: set[str]) -> Iterator[tuple[str, ast.expr]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Subscript) and _is_environ(target.value, copies):
-                    name = _text(target.slice)
-                    if name is not None:
-                        yield name, node.value
-        elif isinstance(node, ast.Call) and len(node.args) == 2:
-            function = ast.unparse(node.func)
-            name = _text(node.args[0])
-            if name is not None and function in {"os.environ.setdefault", "environ.setdefault", "os.putenv"}:
-                yield name, node.args[1]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) in {"os.environ.update", "environ.update"}:
-            for part in node.args:
-                if isinstance(part, ast.Dict):
-                    for key, value in zip(part.keys, part.values, strict=True):
-                        name = _text(key) if key is not None else None
-                        if name is not None:
+def _set(node: ast.AST, environments: Collection[str]) -> Iterator[tuple[str, ast.expr]]:
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                match target:
+                    case ast.Subscript(value=owner, slice=ast.Constant(value=str(name))):
+                        if ast.unparse(owner) in environments:
                             yield name, value
+        case ast.Call(func=function, args=[ast.Constant(value=str(name)), value]):
+            if ast.unparse(function) in _SETTERS:
+                yield name, value
+        case ast.Call(func=function, args=[ast.Dict() as given]) if ast.unparse(function) in _UPDATES:
+            yield from _pairs(given)
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[value]) if name == _CHOICE:
+            yield _CHOSEN, value
 
 
-def _chosen(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and len(node.args) == 1 and ast.unparse(node.func).endswith(_CHOICE):
-            told = node.args[0]
-            if isinstance(told, ast.Constant) and isinstance(told.value, bool):
-                yield "VLLM_USE_V1", ast.copy_location(ast.Constant(int(told.value)), told)
-            else:
-                yield "VLLM_USE_V1", told
+def _added(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Variables that are put into a copy where it is made: `{**os.environ, "A": "1"}`, `dict(os.environ, A="1")`."""
+    if isinstance(node, ast.Dict) and _is_copy(node):
+        yield from _pairs(node)
+    elif isinstance(node, ast.Call) and _is_copy(node):
+        yield from ((keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg is not None)
 
 
-def _is_environ(node: ast.expr, copies: Collection[str] = ()) -> bool:
-    return isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in {"os.environ", "environ", *copies}
+def _copied_to(node: ast.AST) -> Iterator[str]:
+    """Names that are assigned a copy of the environment."""
+    if isinstance(node, ast.Assign) and _is_copy(node.value):
+        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
 
-def _text(node: ast.expr) -> str | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+def _is_copy(value: ast.expr) -> bool:
+    """`os.environ.copy()`, `dict(os.environ, ...)`, `{**os.environ, ...}`."""
+    match value:
+        case ast.Dict(keys=keys, values=values):
+            copied = [inner for key, inner in zip(keys, values, strict=True) if key is None]
+        case ast.Call(func=ast.Attribute(value=owner, attr="copy")):
+            copied = [owner]
+        case ast.Call(args=args):
+            copied = args
+        case _:
+            return False
+    return any(isinstance(one, ast.Name | ast.Attribute) and ast.unparse(one) in _ENVIRONMENTS for one in copied)
+
+
+def _pairs(display: ast.Dict) -> Iterator[tuple[str, ast.expr]]:
+    for key, value in zip(display.keys, display.values, strict=True):
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            yield key.value, value
 
 
 def _default_of(name: str, value: ast.expr) -> ast.expr | None:
     """Of `os.environ["NAME"] = os.environ.get("NAME", "value")`, which is another way to write `setdefault`."""
-    asks = isinstance(value, ast.Call) and ast.unparse(value.func) in {"os.environ.get", "environ.get", "os.getenv"}
-    if not isinstance(value, ast.Call) or not asks or len(value.args) != 2 or _text(value.args[0]) != name:
-        return None
-    return value.args[1]
-
-
-def _known(value: ast.expr) -> str | Unknown:
-    literal = value.value if isinstance(value, ast.Constant) else None
-    if isinstance(literal, str | int):
-        return str(literal)
-    return Unknown(f"{ast.unparse(value)} is known only when it runs")
+    match value:
+        case ast.Call(func=function, args=[ast.Constant(value=asked), default]):
+            return default if asked == name and ast.unparse(function) in _GETTERS else None
+    return None

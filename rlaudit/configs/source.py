@@ -137,6 +137,13 @@ class Source:
         except (OSError, ValueError):
             return None
 
+    def named_file(self, node: Node | None) -> "Source | None":
+        """The file that a word of a command names: below this file's folder, or beside it."""
+        name = node.value if node is not None else None
+        if not isinstance(name, str):
+            return None
+        return self.neighbour(name) or self.neighbour(Path(name).name)
+
 
 # A config may inherit one file many times, and many configs one file.
 @lru_cache(maxsize=64)

@@ -6,6 +6,7 @@ no values, nor is what exceeds 1e100; a curve says how many it had and where the
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.curves.bookkeeping import BOOKKEEPING
 from rlaudit.curves.run_log import Problem, Problems, Row, RunLog
+from rlaudit.errors import NotFinished
 
 # What frameworks log beside W&B's own step, which counts logging calls and not training steps.
 TRAINING_STEPS = (
     "train/global_step", "training/global_step", "trainer/global_step", "global_step", "stats/completed_steps",
 )  # fmt: skip
 CALLS = "_step"
+# Keys that logs hold beside metrics and that are never a sign of learning.
+BOOKKEEPING = re.compile(
+    r"(^|[/_. (-])(time|timing|timestamp|runtime|secs?|seconds|elapsed|remaining|lr|learning_rate|epoch|steps?|samples|"
+    r"memory|gib|mem|throughput|speed|gpu|cpu|percentage|version|flos|per_second|mfu|progress|tokens)($|[/_. ()-])",
+    re.IGNORECASE,
+)
 # What no metric is: squares and sums of such values overflow.
 LARGEST = 1e100
 
@@ -46,6 +53,12 @@ class Run:
     step_name: str
     curves: Mapping[str, Curve]
     problems: tuple[Problem, ...]
+
+    def require_curves(self) -> None:
+        """Raises NotFinished for a run without a metric that has steps."""
+        if not self.curves:
+            first = f": {self.problems[0]}" if self.problems else ""
+            raise NotFinished(f"{self.name} has no metric with a step{first}", "--step names the key that holds it")
 
 
 def step_keys(logs: Iterable[RunLog], asked: str | None) -> list[str | None]:

@@ -7,7 +7,7 @@ from rlaudit.curves.curve import Run
 from rlaudit.curves.logged_metric import Group
 from rlaudit.curves.order import order_of
 from rlaudit.report.new_report import new_report
-from rlaudit.report.parts.curves import CurveMetric, CurveRun, Point, Steps
+from rlaudit.report.parts.curves import CurveMetric, CurveRun, Curves, Point, Steps
 from rlaudit.report.report import Report
 
 # Points of each curve that a report keeps, enough to draw it.
@@ -25,25 +25,30 @@ ONE_REFERENCE = (
 
 
 def document_of(comparison: Comparison, fail: bool) -> Report:
-    """fail: whether a separation makes the exit code 1."""
+    """Return the report of `rlaudit curves`. fail: whether a separation makes the exit code 1."""
+    return {
+        **new_report("curves", exit_code(comparison, fail), not_seen=_not_seen(comparison)),
+        "curves": curves_of(comparison),
+    }
+
+
+def curves_of(comparison: Comparison) -> Curves:
+    """Return what is reported of a comparison of curves, by `rlaudit curves` and of every arm of a canary."""
     order = order_of(comparison)
     one = len(comparison.references) == 1
     return {
-        **new_report("curves", exit_code(comparison, fail), not_seen=_not_seen(comparison)),
-        "curves": {
-            "reference": [_run(run) for run in comparison.references],
-            "candidate": _run(comparison.candidates[0]),
-            "candidates": [_run(run) for run in comparison.candidates],
-            "alpha": comparison.alpha,
-            "band": "spread between the reference's seeds" if not one else "step noise of the reference, detrended",
-            "assumptions": [*ASSUMPTIONS, *([ONE_REFERENCE] if one else [])],
-            "metrics": [_metric(result) for result in sorted(comparison.results, key=_reading_order)],
-            "order": {
-                "precedence": order.precedence.value,
-                "because": order.because,
-                "suggests": order.suggests,
-                "next": order.next,
-            },
+        "reference": [_run(run) for run in comparison.references],
+        "candidate": _run(comparison.candidates[0]),
+        "candidates": [_run(run) for run in comparison.candidates],
+        "alpha": comparison.alpha,
+        "band": "spread between the reference's seeds" if not one else "step noise of the reference, detrended",
+        "assumptions": [*ASSUMPTIONS, *([ONE_REFERENCE] if one else [])],
+        "metrics": [_metric(result) for result in sorted(comparison.results, key=_reading_order)],
+        "order": {
+            "precedence": order.precedence.value,
+            "because": order.because,
+            "suggests": order.suggests,
+            "next": order.next,
         },
     }
 

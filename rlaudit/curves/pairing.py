@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rlaudit.curves.bookkeeping import BOOKKEEPING
-from rlaudit.curves.curve import Run
+from rlaudit.curves.curve import BOOKKEEPING, Run
 from rlaudit.curves.logged_metric import LoggedMetric
 from rlaudit.curves.metric_names import known_metric
 

@@ -15,6 +15,7 @@ seeds, whose size may change smoothly along the run; with one reference, see `no
 tested; a change of spread alone is shown as a ratio and not judged.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,6 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from rlaudit.curves.noise_model import covariance, fit_noise, noise_grid, simulate
-from rlaudit.curves.trend import trend_columns
 
 Floats = NDArray[np.float64]
 
@@ -44,6 +44,8 @@ LONGEST = 1000
 SHORTEST = 20
 TAIL = 0.1
 BLOCKS = 8
+# Shares of the run at which the cubic pieces of its trend meet: more of them early, where learning is fast.
+KNOTS = (0.02, 0.06, 0.14, 0.28, 0.5, 0.75)
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def separate(
     in_logs = _worth_logarithms(reference_RN, candidate_CN)
     if in_logs:
         reference_RN, candidate_CN = np.log(reference_RN), np.log(candidate_CN)
-    trend_NQ = trend_columns(length)
+    trend_NQ = _trend_columns(length)
     own = _contrasts(reference_RN).T if several else _without_trend(reference_RN.T, trend_NQ)
     scale_N = None if np.ptp(own) <= NO_NOISE * np.abs(reference_RN).max() else _scale(own)
     if scale_N is None:
@@ -130,13 +132,44 @@ def separate(
     )
 
 
+def separates_from_constant(reference_RN: Floats, candidate_CN: Floats, alpha: float) -> tuple[int, int] | None:
+    """Test a reference that never moves: a sign test, because there is no noise to measure a band from.
+
+    A clip fraction that is 0 at every step of the reference gives no noise model, and a candidate that clips is
+    different all the same. Were candidate and reference seeds exchangeable, each step at which as many runs as there
+    are candidates differ from the others would pick just those with probability 1 / (runs over candidates). Assumed:
+    such steps are independent.
+
+    Returns (place where enough steps differ, place of the first that does); None where there are not enough. C seeds of
+    the candidate, or (N,) of one: a step differs where all of them do.
+    """
+    level = reference_RN.flat[0]
+    candidate_CN = np.atleast_2d(candidate_CN)
+    differing = np.flatnonzero((~np.isclose(candidate_CN, level, rtol=1e-9, atol=0.0)).all(axis=0))
+    ways = math.comb(len(reference_RN) + len(candidate_CN), len(candidate_CN))
+    needed = math.ceil(math.log(1.0 / alpha) / math.log(ways))
+    return (int(differing[needed - 1]), int(differing[0])) if differing.size >= needed else None
+
+
+def _trend_columns(length: int) -> Floats:
+    """Return (N, Q) orthonormal columns that span the trends of a run of N points, fewer where there are few points.
+
+    A trend is a spline of few degrees of freedom.
+    """
+    place = np.linspace(0.0, 1.0, length)
+    knots = [knot for knot in KNOTS if knot * length >= 4]
+    columns = [place**power for power in range(4)] + [np.maximum(place - knot, 0.0) ** 3 for knot in knots]
+    orthonormal, _ = np.linalg.qr(np.stack(columns, axis=1))
+    return np.asarray(orthonormal, dtype=np.float64)
+
+
 def _worth_logarithms(reference_RN: Floats, candidate_CN: Floats) -> bool:
     """Whether a positive metric has noise that spikes upwards and grows with its level, as divergences and gradient
     norms do. Where it spikes but does not grow with the level, logarithms would make it loud wherever the level is low.
     """
     if reference_RN.min() <= 0 or candidate_CN.min() <= 0:
         return False
-    trend_NQ = trend_columns(reference_RN.shape[1])
+    trend_NQ = _trend_columns(reference_RN.shape[1])
     plain, logs = (_without_trend(values.T, trend_NQ) for values in (reference_RN, np.log(reference_RN)))
     return _skewness(plain) > max(SKEWED, 2 * abs(_skewness(logs))) and _unevenness(logs) <= _unevenness(plain) + 0.05
 

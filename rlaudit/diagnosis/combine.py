@@ -4,19 +4,55 @@ How much a report weighs depends on what it did. An ablation changed one thing a
 signatures off logs; an inspection read settings and predicts; curves tell when and in which order things moved. So
 verdicts come from measurements where there are any, an inspection's only where nothing was measured, and curves speak
 of no layer alone. Where an ablation and a comparison disagree the worse verdict stands, and the disagreement is said.
+
+The reports are read from files, or from run directories.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from rlaudit.attribution.attribute import all_causes
 from rlaudit.curves.order import Precedence
-from rlaudit.diagnosis.finished_documents import FinishedDocument
-from rlaudit.diagnosis.worst_layer import exit_code_of
+from rlaudit.diagnosis.judgement import exit_code_of
+from rlaudit.errors import NotFinished, UsageError
+from rlaudit.laboratory.run_folder import REPORT, has_report, is_run
 from rlaudit.layers import WORST_FIRST, Layer, Verdict
 from rlaudit.report.new_report import new_report, untested
 from rlaudit.report.parts.diagnosis import Judged
 from rlaudit.report.parts.inspection import Versions
+from rlaudit.report.read_report import read_report
 from rlaudit.report.report import Report
+
+COMMANDS = ("inspect", "ablate", "compare", "curves")
+
+
+@dataclass(frozen=True)
+class FinishedDocument:
+    """One report and where it was read."""
+
+    path: str
+    document: Report
+
+    @property
+    def command(self) -> str:
+        """Which command wrote it."""
+        return str(self.document["command"])
+
+
+def read_document(path: Path) -> FinishedDocument:
+    """Raises UsageError for what is no report of one of COMMANDS, NotFinished for a run that has not ended or is not as
+    it was left."""
+    file = path / REPORT if path.is_dir() else path
+    if not (path.is_file() or (path.is_dir() and has_report(path))):
+        if is_run(path):
+            raise NotFinished(f"the run in {path} has not finished", "the ablate command that started it goes on there")
+        raise UsageError(f"there is no report at {path}", "write one with --output json:FILE")
+    document = read_report(file)
+    if document["command"] not in COMMANDS:
+        raise UsageError(f"{file} is of `rlaudit {document['command']}`", f"expected one of: {', '.join(COMMANDS)}")
+    return FinishedDocument(str(path), document)
+
 
 MEASURED = ("ablate", "compare")
 # Which layers an order of separation is evidence of, beside the inference path, of which every order is.

@@ -3,6 +3,8 @@
 Covered: any token table (`rlaudit/tokens`), in memory that does not grow with it. Figures and their intervals are
 of all comparable tokens; causes are looked for in a sample of whole sequences spread over the table.
 Not covered: what nobody logged. Every comparison says what its columns cannot tell.
+
+Rollouts that no trainer has scored are judged in the first layer alone, by samples of one prompt.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,22 +13,22 @@ from pathlib import Path
 import numpy as np
 
 from rlaudit.attribution.attribute import DEFAULT_MARGIN, attribute
-from rlaudit.diagnosis.compare_alone import compare_alone
 from rlaudit.diagnosis.compare_stream import Streamed, Unscored, nothing_to_compare, together
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
-from rlaudit.diagnosis.distance import METRIC, Candidate, Distance, Reference, Yardstick, judge_distance
+from rlaudit.diagnosis.distance import METRIC, USUAL, Candidate, Distance, Reference, Yardstick, judge_distance
 from rlaudit.diagnosis.inference_path import judge_path
-from rlaudit.diagnosis.judgement import supported
+from rlaudit.diagnosis.judgement import Judgement, supported
 from rlaudit.diagnosis.log_part import read_part
 from rlaudit.diagnosis.objective import judge_objective
 from rlaudit.diagnosis.objective_split import ObjectiveSplit, objective_split
-from rlaudit.diagnosis.semantic import judge_meaning
-from rlaudit.diagnosis.usual_distance import USUAL
+from rlaudit.diagnosis.semantic import judge_meaning, judge_rollouts
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_logs import meaning_of_logs
+from rlaudit.meaning.from_rollouts import WITH_TRAINER, meaning_of_rollouts
 from rlaudit.meaning.from_scores import identify
 from rlaudit.meaning.from_siblings import siblings_of
+from rlaudit.meaning.meaning import RolloutFigures
 from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.meaning.token_evidence import token_evidence
 from rlaudit.measurement.measure import Measurement, measure_tally
@@ -215,3 +217,40 @@ def _left_out(streamed: Streamed) -> tuple[str, ...]:
             f"{counts.impossible_tokens} tokens lie outside what the trainer's filters keep; they have no ratio"
         )
     return tuple(lines)
+
+
+UNSCORED = "the table has no trainer logprobs"
+
+
+def compare_alone(
+    table: Unscored, sampling: Semantics, trainer: Semantics, name: str, notes: tuple[str, ...]
+) -> Comparison | None:
+    """None where no two samples of a prompt share a context: then nothing can be said."""
+    siblings = siblings_of(table.groups)
+    if siblings is None:
+        return None
+    figures = RolloutFigures(siblings, table.share.tokens, table.share.sequences)
+    meaning = meaning_of_rollouts(figures, sampling, trainer)
+    semantic = supported(judge_rollouts(meaning), table.share, table.share)
+    return Comparison(
+        name=name,
+        counts=table.counts,
+        sampling=sampling,
+        trainer=trainer,
+        measurements={},
+        tally=None,
+        distance=None,
+        alignment=AlignmentReport(0, 0),
+        meaning=meaning,
+        attribution=None,
+        split=None,
+        evidence_tokens=table.share.tokens,
+        layers=(semantic, _untested(Layer.INFERENCE_PATH), _untested(Layer.OBJECTIVE)),
+        share=table.share,
+        notes=notes,
+        not_seen=meaning.said.not_told,
+    )
+
+
+def _untested(layer: Layer) -> Judgement:
+    return Judgement(layer, Verdict.NOT_TESTED, UNSCORED, next=WITH_TRAINER)

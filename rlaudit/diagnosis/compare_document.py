@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlaudit.diagnosis.comparison import Comparison
-from rlaudit.diagnosis.worst_layer import exit_code_of, worst_layers
+from rlaudit.diagnosis.judgement import exit_code_of, worst_layers
 from rlaudit.meaning.meaning import Meaning, ScoredFigures
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.comparison import Compared as ReportedTable

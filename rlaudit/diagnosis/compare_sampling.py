@@ -72,7 +72,7 @@ def told(values: Mapping[str, Any], source: str) -> Told:
 
 def of_config(path: Path) -> dict[str, Any]:
     """Sampling parameters and trainer facts of the one rollout config in a file, as far as it tells them."""
-    from rlaudit.inspection.one_config import one_config
+    from rlaudit.inspection.inspect import one_config
     from rlaudit.vllm.machine import machine_named
 
     config = one_config(path, machine_named("cpu")).audit.config

@@ -18,12 +18,12 @@ from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.cells.seal import Damage
 from rlaudit.engines.environments.environment_spec import Command, Environment
 from rlaudit.engines.environments.refusals import refuse
-from rlaudit.engines.environments.trainer_choice import choose_trainer
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.models.model import ModelOnDisk, ensure_model, places_of_model
 from rlaudit.engines.models.model_files import read_model_files
+from rlaudit.engines.models.model_types import choose_trainer
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory.fit import refuse_what_cannot_fit, trainer_need
 from rlaudit.laboratory.prompts import PromptSet

@@ -19,7 +19,6 @@ from rlaudit.report.plain import plain
 from rlaudit.tokens.complete import complete
 from rlaudit.tokens.export import all_scorable
 from rlaudit.tokens.fault import Faults
-from rlaudit.tokens.figures.logged_figures import LoggedFigures
 from rlaudit.tokens.join_trainer import joined
 from rlaudit.tokens.open_table import TokenTable
 from rlaudit.tokens.parquet import KNOWN
@@ -28,6 +27,7 @@ from rlaudit.tokens.prompt_tokens import with_prompt_tokens
 from rlaudit.tokens.sequence_sample import SequenceSample
 from rlaudit.tokens.sound import sound
 from rlaudit.tokens.token_batch import TokenBatch
+from rlaudit.tokens.token_figures import logged_figures
 
 # Logs that nobody scores need no laboratory.
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Comparer:
     progress: Progress
     read_files: ReadFiles | None = None
     compared: list[Compared] = field(default_factory=list)
-    drawn: list[LoggedFigures] = field(default_factory=list)
+    drawn: list[dict[str, Any] | None] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
     _today: dict[str, tuple[Comparison, PromptNumbers]] = field(default_factory=dict)
 
@@ -95,9 +95,9 @@ class Comparer:
         """The report of all that was compared. The arguments are those of `document_of`."""
         document = document_of(self.compared, list(dict.fromkeys(self.assumed)), fails, allow_partial)
         names = [one["name"] for one in document["comparisons"]]
-        drawn = [one.as_dict(name) for one, name in zip(self.drawn, names, strict=True)]
         # Rollouts that no trainer has scored have no log ratios to draw.
-        document["token_figures"] = plain([one for one in drawn if one["tokens"]])
+        drawn = [(one, name) for one, name in zip(self.drawn, names, strict=True) if one and one["tokens"]]
+        document["token_figures"] = plain([{**one, "name": name} for one, name in drawn])
         return document
 
     def _compared(
@@ -166,10 +166,9 @@ class Comparer:
         self.progress.expect(expected)
         with self.progress.step(f"reading {table.path}"):
             streamed = together(parts, table.path, faults, settings, numbers, evidence_from(expected))
-        figures = LoggedFigures(settings.trainer_excludes)
-        self.drawn.append(figures)
-        if isinstance(streamed, Streamed):
-            figures.add(streamed.evidence)
+        self.drawn.append(
+            logged_figures(streamed.evidence, settings.trainer_excludes) if isinstance(streamed, Streamed) else None
+        )
         comparison = judge(
             streamed,
             sampling.sampling,

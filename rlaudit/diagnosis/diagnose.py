@@ -2,26 +2,39 @@
 
 A run may have several blocks (float32 for semantics, bfloat16 for the head). A layer's verdict over the run is that of
 its worst block, and the block is named.
+
+A block with a parity arm comes with its settings, ready to paste: vLLM's own names, and what this run saw each do.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import yaml
 
 from rlaudit.diagnosis.consequence import MEAN_SQUARES
-from rlaudit.diagnosis.distance import METRIC, Candidate, Distance, Reference, Yardstick, judge_distance
+from rlaudit.diagnosis.distance import (
+    METRIC,
+    Candidate,
+    Distance,
+    Reference,
+    UsualDistance,
+    Yardstick,
+    judge_distance,
+    usual_distance,
+)
 from rlaudit.diagnosis.effects import FactorEffect, Floor, effects_of, noise_floor
 from rlaudit.diagnosis.inference_path import judge_path_of_arm
-from rlaudit.diagnosis.judgement import Judgement
+from rlaudit.diagnosis.judgement import PATH_METRIC, Judgement
 from rlaudit.diagnosis.measured import MeasuredArm, measure_block
-from rlaudit.diagnosis.metric_of_layer import PATH_METRIC
 from rlaudit.diagnosis.objective import judge_objective_of_arm
-from rlaudit.diagnosis.parity import parity_yaml
 from rlaudit.diagnosis.semantic_of_arms import judge_meaning_of_arms
-from rlaudit.diagnosis.usual_distance import UsualDistance, usual_distance
 from rlaudit.engines.hardware.accelerator import machine_of
-from rlaudit.laboratory.studies.arms.plan import BlockPlan
+from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role, known_factors
+from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.laboratory.studies.arms.seeded_requests import flashinfer_not_seen
+from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import WORST_FIRST, Verdict
 from rlaudit.measurement.measure import all_metrics, measure, tally
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
@@ -179,3 +192,41 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     candidates = [block.measured["candidate"] for block in blocks if "candidate" in block.measured]
     lines += dict.fromkeys(note for candidate in candidates for note in candidate.meaning.said.not_told)
     return lines
+
+
+def parity_yaml(block: BlockPlan, effects: Sequence[FactorEffect]) -> str | None:
+    """A YAML snippet of the engine settings that differ between candidate and parity arm; None without a parity arm."""
+    if block.parity_name is None:
+        return None
+    candidate = next(iter(block.with_role(Role.CANDIDATE)))
+    version = candidate.treatment.version
+    lines = [f"# vLLM {version}: parity settings of block {block.name}"]
+    for factor in block.settings.parity:
+        level = block.settings.factors[factor][0]
+        alone = known_factors()[factor].apply(Treatment(version=version), level)
+        for name, value in settings_of(alone).items():
+            lines.append(f"{_yaml_line(name, value)}  # {_comment(factor, level, effects)}")
+    return "\n".join(lines) + "\n"
+
+
+def settings_of(treatment: Treatment) -> dict[str, Any]:
+    """Engine arguments and variables of a treatment in vLLM's names; for the head, what each side has to do."""
+    # For the run on GPUs that a parity arm is made for, also where it was tried on a CPU.
+    settings = {**engine_settings(treatment, "cuda").engine_args, **treatment.declared}
+    if treatment.fp32_head:
+        settings["hf_overrides"] = {"head_dtype": "float32"}
+    return settings
+
+
+def _comment(factor: str, level: str, effects: Sequence[FactorEffect]) -> str:
+    own = [effect for effect in effects if (effect.factor, effect.level) == (factor, level)]
+    seen = own[-1].verdict.value if own else "not measured"
+    if factor == "fp32-head":
+        return f"{seen}; from 0.26.0 on, and the trainer's head in float32 as well"
+    return seen
+
+
+def _yaml_line(name: str, value: Any) -> str:
+    # A bare scalar is a document of its own to YAML, which ends it with a line of dots.
+    text = yaml.safe_dump(value, default_flow_style=True, width=200).removesuffix("...\n")
+    return f"{name}: {text.strip()}"

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from rlaudit.diagnosis.diagnose import BlockDiagnosis, Diagnosis
+from rlaudit.diagnosis.judgement import exit_code_of
 from rlaudit.diagnosis.measured import MeasuredArm
-from rlaudit.diagnosis.worst_layer import exit_code_of
 from rlaudit.laboratory.studies.arms.plan import Arm, Role
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.laboratory.studies.arms.run import FinishedRun
@@ -15,7 +15,7 @@ from rlaudit.report.parts.ablation import Arm as ReportedArm
 from rlaudit.report.parts.ablation import Run
 from rlaudit.report.plain import plain
 from rlaudit.report.report import Report
-from rlaudit.tokens.figures.token_figures import TokenFigures
+from rlaudit.tokens.token_figures import token_figures
 
 
 def document_of(diagnosis: Diagnosis, fails: bool) -> Report:
@@ -138,13 +138,13 @@ def _measured(measured: MeasuredArm) -> Any:
     }
 
 
-def _token_figures(arm: MeasuredArm, block: BlockDiagnosis) -> TokenFigures:
+def _token_figures(arm: MeasuredArm, block: BlockDiagnosis) -> dict[str, Any]:
     """What pictures of an arm's tokens are drawn from, computed while the tokens are at hand."""
-    figures = TokenFigures(arm.name, block.plan.name)
     position_T = np.concatenate([np.arange(len(sequence.token_ids)) for sequence in arm.finished.sequences])
     scored = arm.scored
-    figures.add(scored.rollout_logprobs_T, scored.trainer_logprobs_T, position_T, scored.entropy_T)
-    return figures
+    return token_figures(
+        arm.name, block.plan.name, scored.rollout_logprobs_T, scored.trainer_logprobs_T, position_T, scored.entropy_T
+    )
 
 
 def _engaged(finished: Any, block: BlockDiagnosis) -> dict[str, bool | None]:

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from rlaudit.diagnosis.consequence import unfelt_k2
+from rlaudit.diagnosis.judgement import PATH_METRIC, SEMANTIC_METRIC
 from rlaudit.diagnosis.measured import MeasuredArm, floor_of
-from rlaudit.diagnosis.metric_of_layer import PATH_METRIC, SEMANTIC_METRIC
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Role, known_factors, scoring_request
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.layers import Layer

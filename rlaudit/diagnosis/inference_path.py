@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from rlaudit.attribution.attribute import Attribution, NamedCause
 from rlaudit.diagnosis import words
 from rlaudit.diagnosis.distance import Distance
-from rlaudit.diagnosis.judgement import Judgement
-from rlaudit.diagnosis.metric_of_layer import PATH_METRIC
-from rlaudit.figure import figure
+from rlaudit.diagnosis.judgement import PATH_METRIC, Judgement
 from rlaudit.layers import Layer, Verdict
 from rlaudit.report.parts.ablation import EffectVerdict
+from rlaudit.statistics.estimate import figure
 from rlaudit.tokens.alignment import Misalignment
 
 # A comparison of logs needs no laboratory.

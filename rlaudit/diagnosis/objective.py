@@ -13,9 +13,9 @@ from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.objective_split import ObjectiveSplit
 from rlaudit.diagnosis.words import let_pass
-from rlaudit.figure import figure
 from rlaudit.layers import Layer, Verdict
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.statistics.estimate import figure
 
 # A comparison of logs needs no laboratory.
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ A correction is recommended only where semantics and inference path match: over 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,10 +80,6 @@ class CorrectionCost:
     k2_left: float
     ess: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-able."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Recommendation:
@@ -113,10 +108,6 @@ class ObjectiveSplit:
     corrections: tuple[CorrectionCost, ...]
     recommendation: Recommendation
     not_told: tuple[str, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-able."""
-        return asdict(self) | {"factors": {name: asdict(found) for name, found in self.factors.items()}}
 
 
 def objective_split(

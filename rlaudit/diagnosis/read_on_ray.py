@@ -16,7 +16,7 @@ from typing import Any
 import rlaudit
 from rlaudit.diagnosis.comparison import CompareSettings
 from rlaudit.diagnosis.log_part import LogPart, read_file
-from rlaudit.engines.cells.ray_connection import connected, first_line
+from rlaudit.engines.cells.on_ray import connected, first_line
 from rlaudit.errors import NotFinished
 from rlaudit.remote_log import exists, is_remote
 from rlaudit.tokens.export import Part

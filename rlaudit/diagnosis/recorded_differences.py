@@ -10,14 +10,13 @@ from typing import Any
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.rollout_config import OF_UPDATES, RolloutConfig
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.as_json import as_json
-from rlaudit.inspection.audit import Audit, Side
+from rlaudit.inspection.audit import Audit, Side, as_json
 from rlaudit.inspection.setting_rows import NOBODYS
 from rlaudit.layers import Layer
-from rlaudit.report.parts.trainings import Difference, Kind
+from rlaudit.report.parts.diagnosis import Difference, Kind
+from rlaudit.vllm.moved import WHY
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 from rlaudit.vllm.resolve import resolution_rules
-from rlaudit.vllm.why_it_matters import WHY
 
 KINDS: tuple[Kind, ...] = ("release", "configuration", "environment", "sampling", "update")
 # Packages that were looked for first: what generates, what computes, what trains.

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.rollout_config import RolloutConfig
-from rlaudit.diagnosis.combine import combined
+from rlaudit.diagnosis.combine import FinishedDocument, combined
 from rlaudit.diagnosis.compare_tables import Comparer
 from rlaudit.diagnosis.comparison import CompareSettings
-from rlaudit.diagnosis.finished_documents import FinishedDocument
 from rlaudit.diagnosis.recorded_differences import KINDS, differences
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.inspection.document import document_of
@@ -33,7 +32,7 @@ from rlaudit.vllm.catalogue import known_versions
 from rlaudit.vllm.machine import Machine
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.trainings import Difference, Kind, RecordedTraining, Role
+    from rlaudit.report.parts.diagnosis import Difference, Kind, RecordedTraining, Role
     from rlaudit.report.report import Report
 
 

@@ -7,15 +7,14 @@ when setting it alone makes the meaning match.
 from collections.abc import Mapping, Sequence
 
 from rlaudit.diagnosis.effects import FactorEffect
-from rlaudit.diagnosis.judgement import Judgement
+from rlaudit.diagnosis.judgement import SEMANTIC_METRIC, Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
-from rlaudit.diagnosis.metric_of_layer import SEMANTIC_METRIC
 from rlaudit.diagnosis.semantic import judged
-from rlaudit.figure import figure
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
 from rlaudit.laboratory.studies.arms.run import FinishedArm
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.sibling_words import beside_scores
+from rlaudit.statistics.estimate import figure
 
 
 def judge_meaning_of_arms(

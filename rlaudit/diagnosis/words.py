@@ -3,13 +3,12 @@
 import math
 
 from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
-from rlaudit.diagnosis.distance import Distance, Reference, Yardstick
-from rlaudit.diagnosis.usual_distance import UsualDistance
-from rlaudit.figure import figure
+from rlaudit.diagnosis.distance import Distance, Reference, UsualDistance, Yardstick
 from rlaudit.layers import Verdict
 from rlaudit.measurement.measure import Measurement
 from rlaudit.measurement.metric import Clip
 from rlaudit.measurement.non_inferiority import NonInferiority
+from rlaudit.statistics.estimate import figure
 
 # Of so many prompts without an event, each with a chance of 1 %, one would have shown it in 95 of 100 batches.
 ENOUGH = 300

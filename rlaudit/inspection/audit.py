@@ -1,6 +1,7 @@
 """What a rule looks at: one config under the version it runs on today, and under the one it moves to."""
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +11,8 @@ from packaging.version import Version
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.edit import Edit
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
-from rlaudit.inspection.as_json import as_json
 from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.layers import Layer
 from rlaudit.vllm.catalogue import Catalogue
@@ -182,3 +182,18 @@ def audit_of(before: RolloutConfig, after: RolloutConfig, versions: tuple[Versio
 
 
 __all__ = ["FILTERS", "Audit", "Origin", "Rule", "Side", "audit_of"]
+
+
+def as_json(value: Any) -> Any:
+    """JSON data; Unknown becomes {"unknown": reason}, and what JSON has no word for its text."""
+    if isinstance(value, Unknown):
+        return {"unknown": value.reason}
+    if isinstance(value, Node):
+        return as_json(value.plain())
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, dict):
+        return {str(key): as_json(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [as_json(one) for one in value]
+    return str(value)

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.syntax.place import Place
-from rlaudit.inspection.as_json import as_json
+from rlaudit.inspection.audit import as_json
 from rlaudit.inspection.baseline import fingerprint, relative_to
 from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.inspection.inspect import Inspection, shown_path
 from rlaudit.inspection.inspect_file import InspectedConfig, InspectedFile
-from rlaudit.inspection.mentions import sentences as mentioned
-from rlaudit.inspection.other_engines import sentences
 from rlaudit.inspection.setting_rows import setting_rows
 from rlaudit.inspection.suppression import Judged, Suppressed
+from rlaudit.inspection.without_config import about_engines, about_mentions
 from rlaudit.layers import Layer, Verdict
 from rlaudit.report.new_report import new_report
 from rlaudit.report.plain import plain
@@ -238,8 +237,8 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
         where = shown_path(file.file.path)
         said += [f"{where}: {sentence}" for sentence in config.audit.config.not_seen]
         said += [side.catalogue.said for side in (config.audit.before, config.audit.after) if side.catalogue.said]
-    said += sentences(replace(one, path=shown_path(one.path)) for one in inspection.other_engines)
-    said += mentioned(replace(one, path=shown_path(one.path)) for one in inspection.mentions)
+    said += about_engines(replace(one, path=shown_path(one.path)) for one in inspection.other_engines)
+    said += about_mentions(replace(one, path=shown_path(one.path)) for one in inspection.mentions)
     if inspection.others:
         said.append(f"{inspection.others} files of kinds that configs are not written in")
     ran = [one for file, one in configs if isinstance(file.file.source, RecordedSource) and _ran_on_both_sides(one)]

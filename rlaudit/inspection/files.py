@@ -1,11 +1,14 @@
 """Which files are looked at, read once each, and why others were not.
 
-A named file is read whatever it is called. A folder is walked: hidden entries, virtual environments and packages are
-left out, linked folders are not followed (so no loop can be entered), and only kinds of file that configs are written
-in are opened. A recording that is named counts as one file.
+A named file is read, also one without a known ending. A folder is walked: hidden entries, virtual environments and
+packages are left out, linked folders are not followed (so no loop can be entered), and only kinds of file that configs
+are written in are opened. A recording that is named counts as one file. Byte order marks, UTF-16 and line ends stay
+what they were.
 """
 
+import codecs
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,8 +18,6 @@ from pathlib import Path, PurePath
 from rlaudit.configs.recorded_source import recorded_source
 from rlaudit.configs.source import LARGEST_BYTES, SHELL, Source
 from rlaudit.errors import NotFinished
-from rlaudit.inspection.encoding import Encoding, NotText, decode
-from rlaudit.inspection.stdin_name import stdin_name
 from rlaudit.read_regular import read_regular
 from rlaudit.standard_input import DASH
 
@@ -25,6 +26,31 @@ SUFFIXES = SHELL | {*_OF_DATA}
 NAMES = ("dockerfile", "containerfile")
 LEFT_OUT = frozenset({"node_modules", "__pycache__", "site-packages"})
 STDIN = DASH
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_STDIN = "stdin"
+_PYTHON = re.compile(r"^(?:import \w|from [\w.]+ import |def \w|class \w|async def )", re.M)
+_SHELL = re.compile(
+    r"^[ \t]*(?:(?:export[ \t]+)?[A-Z_]+=\S*[ \t]+)*"
+    r"(?:export|vllm serve|trl|torchrun|accelerate|ray|srun|uv run|python3?|docker)\s",
+    re.M,
+)
+_DOCKERFILE = re.compile(r"\A(?:[ \t]*(?:#[^\n]*)?\n|ARG [^\n]*\n)*FROM \S")
+
+
+class NotText(ValueError):
+    """Bytes that are no text of a kind that configs are written in."""
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How a file spells its characters. mark: the byte order mark that precedes them, often empty."""
+
+    name: str = "utf-8"
+    mark: bytes = b""
+
+    def encode(self, text: str) -> bytes:
+        """The bytes that decode to `text`."""
+        return self.mark + text.encode(self.name)
 
 
 @dataclass(frozen=True)
@@ -200,3 +226,41 @@ def _standard_input() -> bytes:
     if len(data) > LARGEST_BYTES:
         raise NotText(f"larger than {LARGEST_BYTES / 1e6:g} MB, which no config is")
     return data
+
+
+def decode(data: bytes) -> tuple[str, Encoding]:
+    """The text without its mark, and how to write it back. Line ends are not translated. Raises NotText."""
+    encoding = next((Encoding(name, mark) for mark, name in _MARKS if data.startswith(mark)), Encoding())
+    if b"\0" in data and not encoding.name.startswith("utf-16"):
+        raise NotText("binary")
+    try:
+        return data[len(encoding.mark) :].decode(encoding.name), encoding
+    except UnicodeDecodeError as error:
+        raise NotText(f"not {encoding.name.upper()}: {error.reason} at byte {error.start}") from None
+
+
+def stdin_name(text: str) -> str:
+    """Name standard input by what it looks like, as the reader of a file is chosen by its ending.
+
+    `stdin.yaml` if nothing else is sure; a name that a user gives wins over this.
+    """
+    if text.startswith("#!"):
+        return f"{_STDIN}{'.py' if 'python' in text.partition(chr(10))[0] else '.sh'}"
+    if text.lstrip()[:1] == "{":
+        return f"{_STDIN}.json"
+    if _DOCKERFILE.match(text):
+        return f"{_STDIN}.dockerfile"
+    if _is_toml(text):
+        return f"{_STDIN}.toml"
+    if _PYTHON.search(text):
+        return f"{_STDIN}.py"
+    return f"{_STDIN}.sh" if _SHELL.search(text) else f"{_STDIN}.yaml"
+
+
+def _is_toml(text: str) -> bool:
+    import tomllib
+
+    try:
+        return bool(tomllib.loads(text))
+    except (ValueError, RecursionError):
+        return False

@@ -1,5 +1,12 @@
-"""Make the fixes of an inspection: in memory for a patch, or in the files, each replaced in one step."""
+"""Make the fixes of an inspection: in memory for a patch, or in the files, each replaced in one step.
 
+A file is left alone if something would be lost with it, or changed elsewhere.
+"""
+
+import difflib
+import os
+import re
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -7,17 +14,20 @@ from typing import TYPE_CHECKING
 
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.inspection.baseline import apply_baseline
-from rlaudit.inspection.diff import unified_diff
-from rlaudit.inspection.files import Collected, reason
+from rlaudit.inspection.files import Collected, TextFile, reason
 from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.fix import FixedFile, fix_file
 from rlaudit.inspection.inspect import Inspection, judge_files, judged, shown_path
 from rlaudit.inspection.inspect_file import InspectedFile
-from rlaudit.inspection.rewritable import obstacle
 from rlaudit.write_atomically import write_atomically
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Fixes as FixesMade
+
+
+_ANYBODY_WRITES = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_MARK = "\ufeff"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +58,7 @@ class Fixes:
 
 
 def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
-    """Fix what counts: a suppressed finding is somebody's decision and is left alone."""
+    """Fix what counts: a suppressed finding is a decision of the user and is left alone."""
     request = inspection.request
 
     def counted(file: InspectedFile) -> Sequence[Finding]:
@@ -90,3 +100,40 @@ def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
 def diff_of(fixes: Fixes) -> str:
     """All changes as one patch."""
     return "".join(unified_diff(one) for one in fixes.files)
+
+
+def obstacle(file: TextFile, given: Sequence[str]) -> str | None:
+    """Return why the file is not to be rewritten, None if it may be. given: the paths of the command line.
+
+    Raises OSError if the file cannot be looked at.
+    """
+    path = Path(file.path)
+    target = Path(os.path.realpath(path))
+    if not file.named and not any(_inside(target, Path(os.path.realpath(folder))) for folder in given):
+        return f"it is a link to {target}, which is not in what was given"
+    status = target.stat()
+    # The superuser may write in spite of the mode, which says what the file's owner meant.
+    if not status.st_mode & _ANYBODY_WRITES or not os.access(target, os.W_OK):
+        return "it is read-only"
+    if status.st_nlink > 1:
+        return f"it has {status.st_nlink} names (hard links), which would no longer be one file"
+    if target.read_bytes() != file.encoding.encode(file.source.text):
+        return "it was changed after it was read; the same command reads it anew"
+    return None
+
+
+def _inside(path: Path, folder: Path) -> bool:
+    return path == folder or folder in path.parents
+
+
+def unified_diff(fixed: FixedFile) -> str:
+    """Return what the fixes change, as `patch -p1` and `git apply` take it; empty without changes.
+
+    Line ends and a byte order mark are part of the lines.
+    """
+    mark = _MARK if fixed.original.encoding.mark else ""
+    path = shown_path(fixed.original.path)
+    lines = difflib.unified_diff(
+        _LINE.findall(mark + fixed.original.source.text), _LINE.findall(mark + fixed.text), f"a/{path}", f"b/{path}"
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)

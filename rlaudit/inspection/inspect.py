@@ -7,19 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlaudit.configs.recorded_source import RecordedSource
+from rlaudit.errors import UsageError
 from rlaudit.inspection.baseline import Baseline, apply_baseline
 from rlaudit.inspection.files import Collected, Unread, collect, text_of
 from rlaudit.inspection.finding import Severity
-from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
-from rlaudit.inspection.mentions import Mention, mention
-from rlaudit.inspection.other_engines import OtherEngine, other_engine
-from rlaudit.inspection.read_configs import speaks_of_rollouts
+from rlaudit.inspection.inspect_file import Context, InspectedConfig, InspectedFile, inspect_file
+from rlaudit.inspection.read_configs import known_dialects, speaks_of_rollouts
 from rlaudit.inspection.selection import known_rules
 from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.inspection.suppression import Judged, Suppression, inline_suppressions, judge
+from rlaudit.inspection.versions import version_named
+from rlaudit.inspection.without_config import Mention, OtherEngine, mention, other_engine
+from rlaudit.vllm.machine import Machine
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Fixes
+
 
 BUG = 70
 NOT_FINISHED = 3
@@ -69,7 +72,7 @@ class Inspection:
 
     @property
     def counted(self) -> tuple[Judged, ...]:
-        """Findings that nobody suppressed."""
+        """Findings that are not suppressed."""
         return tuple(one for one in self.judged if one.suppressed is None)
 
     @property
@@ -172,3 +175,36 @@ def shown_path(path: str) -> str:
         return Path(path).absolute().relative_to(Path.cwd()).as_posix()
     except ValueError:
         return Path(path).as_posix()
+
+
+def one_config(
+    path: Path,
+    machine: Machine,
+    before: str | None = None,
+    after: str | None = None,
+    otherwise: str = "no rollout config",
+) -> InspectedConfig:
+    """Return the one rollout config of a file, for commands that are about one engine.
+
+    before, after: vLLM's releases, from the file's surroundings if None. otherwise: what a file without one is. Raises
+    UsageError if there is no config, or several.
+    """
+    collected = collect([str(path)], "", lambda _path: False)
+    if not collected.files:
+        raise UsageError(f"{path}: {collected.unread[0].reason if collected.unread else 'not found'}")
+    sides = [version_named(side) if side is not None else None for side in (before, after)]
+    context = Context(known_rules(), known_dialects(), machine, *sides, machine_known=True)
+    found = inspect_file(collected.files[0], context)
+    if found.bugs:
+        raise RuntimeError("; ".join(str(bug) for bug in found.bugs))
+    if found.unreadable:
+        raise UsageError(f"{path}: {found.unreadable}")
+    if not found.configs:
+        raise UsageError(f"{path} is {otherwise} that rlaudit reads", "see: rlaudit list frameworks")
+    if len(found.configs) > 1:
+        engines = ", ".join(str(one.audit.config.place or one.audit.config.path) for one in found.configs)
+        raise UsageError(
+            f"{path} sets up {len(found.configs)} engines ({engines}), expected one",
+            "keep the rollout engine in a file of its own",
+        )
+    return found.configs[0]

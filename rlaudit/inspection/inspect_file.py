@@ -1,7 +1,8 @@
 """One file, from text to findings."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from packaging.version import Version
 
@@ -9,18 +10,28 @@ from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.inspection.already_so import told_as_it_is
+from rlaudit.configs.syntax.place import Place
 from rlaudit.inspection.audit import Audit, Rule, audit_of
-from rlaudit.inspection.device import device_of, of_other_devices
 from rlaudit.inspection.files import TextFile
-from rlaudit.inspection.finding import Finding
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.read_configs import Bug, Unreadable, documents_of, read_all, recognise
 from rlaudit.inspection.versions import Versions, choose
 from rlaudit.layers import Layer
-from rlaudit.vllm.machine import Machine
+from rlaudit.vllm.machine import NPU, ROCM, Machine
 
 # Each takes some 30 ms; a file that sets up more of them is generated.
 MOST_ENGINES = 100
+_VARIABLES = {"VLLM_ASCEND_": NPU, "VLLM_ROCM_": ROCM}
+# As the registries spell them: quay.io/ascend/vllm-ascend, rocm/vllm, vllm/vllm-openai-rocm.
+_NAMED = (
+    (NPU, re.compile(r"npu|(?:[\w.:-]+/)*(?:ascend/[\w.-]+|vllm-ascend)(?:[:@].*)?")),
+    (ROCM, re.compile(r"(?:[\w.:-]+/)*(?:rocm/[\w.-]+|vllm-(?:openai-)?rocm)(?:[:@].*)?")),
+)
+# Words of files that also run on such a device.
+_WORDS = (
+    (NPU, re.compile(r"\b(?:torch_npu|vllm[-_]ascend|(?:VLLM_)?ASCEND_\w+|HCCL_\w+)\b|(?<![\w.-])npu(?![\w.:-])")),
+    (ROCM, re.compile(r"\b(?:rocm|(?:VLLM_|HIP_|PYTORCH_)?ROCM_\w+|HIP_VISIBLE_DEVICES(?==))\b")),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +73,14 @@ class InspectedFile:
         """Of all its configs, by place; what two configs share is said once."""
         found = {finding: None for config in self.configs for finding in config.findings}
         return tuple(sorted(found, key=_by_place))
+
+
+@dataclass(frozen=True)
+class Device:
+    """The machine, and the sentence with what chooses it."""
+
+    machine: Machine
+    said: str
 
 
 def inspect_file(
@@ -129,3 +148,70 @@ def run_rules(audit: Audit, rules: Sequence[Rule]) -> tuple[tuple[Finding, ...],
 def _by_place(finding: Finding) -> tuple[str, int, int, int, str, str]:
     place = finding.place
     return place.path, place.line, place.column, -finding.severity.rank, finding.rule, finding.message
+
+
+def device_of(config: RolloutConfig) -> Device | None:
+    """Return the device that a config chooses for its engine; None if nothing certain does, or if two things disagree.
+
+    What chooses: an image, the framework's option for the device, and variables that vLLM's code for one of these
+    devices alone reads, exported to this engine under no condition. A probe, a branch, a name or another word of the
+    file chooses nothing: it is only said, and the engine is judged by CUDA's defaults. What vLLM's platform decides on
+    such a device is not read here.
+    """
+    found = list(_choices(config))
+    if len({machine.platform for machine, _, _ in found}) != 1:
+        return None
+    machine, place, clue = found[0]
+    return Device(
+        machine, f"{place}: {clue} is of {machine.name}: what vLLM's platform for it decides is not read here"
+    )
+
+
+def _choices(config: RolloutConfig) -> Iterator[tuple[Machine, Place, str]]:
+    """The machine, where it is chosen, and the word that chooses it."""
+    for one in (config.device, config.engine.get("device")):
+        if one is not None and one.place is not None and isinstance(one.value, str):
+            for machine, names in _NAMED:
+                if names.fullmatch(one.value):
+                    yield machine, one.place, one.value
+    for name, one in config.environment.items():
+        # Of a Python program it is not read whether the function, or the `try`, that sets a variable is run.
+        if one.known and one.place is not None and not one.place.path.endswith(".py"):
+            for prefix, machine in _VARIABLES.items():
+                if name.startswith(prefix):
+                    yield machine, one.place, name
+
+
+def of_other_devices(source: Source) -> Iterator[str]:
+    """A sentence for each device that a file names outside of comments without choosing it."""
+    for machine, words in _WORDS:
+        for match in words.finditer(source.text):
+            begun = source.text.rfind("\n", 0, match.start()) + 1
+            if not re.match(r"(?:.*\s)?#", source.text[begun : match.start()]):
+                line = source.text.count("\n", 0, begun) + 1
+                yield (
+                    f"{source.path}:{line}: what runs on {machine.name} ({match.group()}): nothing certain chooses "
+                    f"that platform, so CUDA is assumed (--platform {machine.platform} chooses it)"
+                )
+                break
+
+
+def told_as_it_is(rule: Rule, audit: Audit, found: Sequence[Finding]) -> list[Finding]:
+    """Return findings of a rule; those that hold before the move as well have the rule's severity for that, and no fix.
+
+    A rule that speaks of what a release does not have looks at the release after the migration. If it says the same of
+    the release before, nothing moves, and nothing put in its place would keep what runs today. One that is milder
+    before is none of them: a key that was passed over and is refused now.
+    """
+    if rule.already is None or not audit.migrates or not found:
+        return list(found)
+    today = {(one.setting, one.place): one for one in rule.check(Audit(audit.before, audit.before))}
+    return [_told(rule.already, audit, one, today.get((one.setting, one.place))) for one in found]
+
+
+def _told(already: Severity, audit: Audit, finding: Finding, today: Finding | None) -> Finding:
+    if today is None or today.severity.rank < finding.severity.rank:
+        return finding
+    severity = min(finding.severity, already, key=lambda one: one.rank)
+    message = f"{finding.message} It is so with vLLM {audit.before.version} already: the move changes nothing of it."
+    return replace(finding, severity=severity, message=message, fix=None)

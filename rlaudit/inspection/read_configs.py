@@ -14,12 +14,12 @@ from rlaudit.configs.program import programs_beside
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.server_and_trainer import asks_a_server, joined, waits_for_a_trainer
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.discover import Offers, discover
-from rlaudit.inspection.unread_variables import unread_variables
 
 # What every file that sets up rollouts on vLLM says somewhere (tests/inspection/test_unreadable_files.py).
 _ROLLOUTS = re.compile("vllm|rollout|inference|update_(weights|named_param)|weight_update", re.IGNORECASE)
+_VARIABLE = re.compile(r"VLLM_[A-Z0-9_]+")
 
 
 class Unreadable(ValueError):
@@ -99,7 +99,7 @@ def recognise(source: Source, known: Mapping[str, Dialect]) -> tuple[tuple[Diale
         except Exception as error:
             bugs.append(Bug(source.path, f"recognising {dialect.name}", error))
     if source.refusals and not found and speaks_of_rollouts(source.text):
-        # Every dialect passes over what it cannot read: it may be somebody else's. Nobody's it must not be in silence.
+        # Every dialect passes over what it cannot read, which another one may read. If none does, it is said.
         raise Unreadable(_at_line(next(iter(source.refusals.values()))))
     best = max((dialect.specific for dialect in found), default=0)
     found = [dialect for dialect in found if dialect.specific >= 0 or best < 0]
@@ -238,3 +238,35 @@ def _at_line(error: Exception) -> str:
     line = getattr(error, "line", None) or getattr(error, "lineno", None)
     said = getattr(error, "msg", None) or str(error) or type(error).__name__
     return f"{said} in line {line}" if line else str(said)
+
+
+def unread_variables(source: Source, configs: Sequence[RolloutConfig]) -> tuple[str, ...]:
+    """Return one sentence for each mapping of a YAML or TOML file that sets variables which no config of the file has.
+
+    They are not taken for the engine's: which process such a section is for, its own program decides.
+    """
+    if not configs or "VLLM_" not in source.text or source.suffix not in {".yaml", ".yml", ".toml"}:
+        return ()
+    roots = source.plain_yaml if source.suffix != ".toml" else (source.toml,)
+    taken = {name for config in configs for name in config.environment}
+    found = (
+        {name: node for name, node in mapping.items() if _VARIABLE.fullmatch(name) and name not in taken}
+        for root in roots if root is not None for mapping in _mappings(root)
+    )  # fmt: skip
+    return tuple(_said(source, variables) for variables in found if variables)
+
+
+def _mappings(root: Node) -> Iterator[Node]:
+    """Every mapping of a document. Iterative, so that nesting costs no stack."""
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        if isinstance(node.value, dict):
+            yield node
+        todo += [child for _, child in node.items()]
+        todo += node.elements()
+
+
+def _said(source: Source, variables: Mapping[str, Node]) -> str:
+    line = min(node.place.line for node in variables.values())
+    return f"{source.path}:{line}: {', '.join(variables)}: set in a section that is not read; the engine may get them"

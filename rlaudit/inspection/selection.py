@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from rlaudit.did_you_mean import did_you_mean
 from rlaudit.discover import discover
 from rlaudit.errors import UsageError
 from rlaudit.inspection.audit import Rule
@@ -49,9 +50,7 @@ def _named(rules: Mapping[str, Rule], words: Sequence[str]) -> set[str]:
         elif word in rules or word in ABOUT_SUPPRESSIONS:
             found.add(word)
         else:
-            import difflib
-
-            near = difflib.get_close_matches(word, [*rules, *layers, *ABOUT_SUPPRESSIONS], n=1)
-            hint = f"did you mean {near[0]}?" if near else f"rules: rlaudit list rules; layers: {', '.join(layers)}"
+            known = f"rules: rlaudit list rules; layers: {', '.join(layers)}"
+            hint = did_you_mean(word, [*rules, *layers, *ABOUT_SUPPRESSIONS], known)
             raise UsageError(f"{word!r} is neither a rule nor a layer", hint)
     return found

@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.rollout_config import Origin, Setting
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.as_json import as_json
-from rlaudit.inspection.audit import Audit, Side
+from rlaudit.inspection.audit import Audit, Side, as_json
 from rlaudit.inspection.inspect import shown_path
+from rlaudit.vllm.moved import WHY
 from rlaudit.vllm.removed import removed
 from rlaudit.vllm.resolve import resolution_rules
-from rlaudit.vllm.why_it_matters import WHY
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Group

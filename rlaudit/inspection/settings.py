@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.configs.syntax.place import Place
+from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
 from rlaudit.inspection.suppression import Suppression, settings_suppression
 
@@ -88,7 +89,8 @@ def _table(path: Path) -> tuple[str, dict[str, Any] | None]:
 def _checked(path: Path, text: str, table: Mapping[str, Any]) -> Settings:
     for key, value in table.items():
         if key not in KEYS:
-            raise UsageError(f"{path}: unknown key {key}{_nearest(key, tuple(KEYS))}")
+            known = f"there are: {', '.join(KEYS)}"
+            raise UsageError(f"{path}: unknown key {key}; {did_you_mean(key, KEYS, known)}")
         kind = KEYS[key][0]
         if not isinstance(value, kind):
             raise UsageError(f"{path}: {key} must be a {'list' if kind is list else 'string'}: {KEYS[key][1]}")
@@ -113,7 +115,8 @@ def _check_ignore(path: Path, number: int, entry: Any) -> None:
         )
     for key, value in entry.items():
         if key not in IGNORE_KEYS:
-            raise UsageError(f"{path}: unknown key ignore.{number}.{key}{_nearest(key, IGNORE_KEYS)}")
+            known = f"there are: {', '.join(IGNORE_KEYS)}"
+            raise UsageError(f"{path}: unknown key ignore.{number}.{key}; {did_you_mean(key, IGNORE_KEYS, known)}")
         if key == "until" and (not isinstance(value, date) or type(value) is not date):
             raise UsageError(f"{path}: ignore.{number}.until must be a day without quotes, such as 2026-12-31")
         names = isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
@@ -135,10 +138,3 @@ def _matcher(root: Path, pattern: str) -> Callable[[str], bool]:
         return any(fnmatch(way.as_posix(), pattern.removesuffix("/")) for way in ways if way.name)
 
     return fits
-
-
-def _nearest(key: str, known: tuple[str, ...]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(key, known, n=1)
-    return f"; did you mean {near[0]}?" if near else f"; there are: {', '.join(known)}"

@@ -12,6 +12,7 @@ from datetime import date
 from typing import Any
 
 from rlaudit.configs.syntax.place import Place
+from rlaudit.did_you_mean import did_you_mean
 from rlaudit.inspection.finding import Finding, Severity
 
 _COMMENT = re.compile(
@@ -170,20 +171,16 @@ def _wrong(
         yield "suppression-expired", f"{_named(one)} ended on {one.day}; its findings count again."
     for rule in one.rules:
         if rule not in known:
-            yield "suppression-unknown-rule", f"no rule is called {rule!r}{_nearest(rule, known)}."
+            yield (
+                "suppression-unknown-rule",
+                f"no rule is called {rule!r}; {did_you_mean(rule, known, 'see: rlaudit list rules')}.",
+            )
         elif in_force and rule in ran and rule not in used:
             yield "suppression-unused", f"{rule} found nothing that this suppression speaks for; remove it."
 
 
 def _named(one: Suppression) -> str:
     return f"the suppression of {', '.join(one.rules) or 'nothing'}"
-
-
-def _nearest(rule: str, known: Sequence[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(rule, known, n=1)
-    return f"; did you mean {near[0]}?" if near else "; see: rlaudit list rules"
 
 
 def _about(one: Suppression, rule: str, said: str) -> Finding:

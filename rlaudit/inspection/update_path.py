@@ -17,7 +17,7 @@ from enum import StrEnum
 from packaging.version import Version
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Side
+from rlaudit.inspection.audit import Audit, Side
 
 
 class UpdatePath(StrEnum):
@@ -32,6 +32,7 @@ class UpdatePath(StrEnum):
 ALWAYS = Version("0")
 _LOADED, _PROCESSED, _RELOADED, _COPIED = UpdatePath
 _QUANTIZED_ON_THE_WAY = "weight_broadcast.quantize_in_weight_transfer"
+CLEANING = ("resets_prefix_cache", "salts_prefix_cache", "pause_clears_cache")
 # framework -> the first vLLM with which it is known to do so, what it does, and what its releases did before that.
 _OF_FRAMEWORKS = {
     "trl": (ALWAYS, _LOADED, ()),
@@ -92,3 +93,26 @@ def _of_framework(side: Side) -> UpdatePath | Unknown:
     if since is not None and path is not None and side.version >= since:
         return path
     return Unknown(f"how {side.config.framework} loads new weights into vLLM {side.version} is not known", earlier)
+
+
+def updates(audit: Audit) -> str | None:
+    """Return how weights are updated, as a clause for a sentence; None if they are not, or nothing says so."""
+    setting = audit.config.trainer.get("weight_updates")
+    if setting is None or setting.value in (None, "none"):
+        return None
+    return f"weights are updated {setting.value}" if setting.known else "weights are updated"
+
+
+def cleaned(audit: Audit, names: tuple[str, ...] = CLEANING) -> bool | Unknown | None:
+    """Return True if cached prefixes of old weights are kept away, False if the cache is not reset, None if unsaid.
+
+    Three things keep them away, each of them alone: a reset with the update, a pause that clears the cache, a salt that
+    changes with the policy. If one of them cannot be told the danger is open: neither there nor excluded.
+    """
+    facts = [audit.config.trainer[name] for name in names if name in audit.config.trainer]
+    if any(fact.value is True for fact in facts):
+        return True
+    reasons = dict.fromkeys(fact.value.reason for fact in facts if isinstance(fact.value, Unknown))
+    if reasons:
+        return Unknown("; ".join(reasons))
+    return False if audit.config.says("resets_prefix_cache") is False else None

@@ -13,8 +13,7 @@ from rlaudit.engines.cells.launch import shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.hardware.ieee_float32 import ieee_float32, kernel_cache
 from rlaudit.engines.models.model_identity import identities_in
-from rlaudit.engines.vllm.engine import ENGINE
-from rlaudit.engines.vllm.engine_gpus import gpus_of
+from rlaudit.engines.vllm.engine import ENGINE, gpus_of
 from rlaudit.engines.vllm.expected_engine import ExpectedEngine
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.vllm.cpu_block_size import smallest_cpu_block
@@ -85,7 +84,6 @@ def engine_cell(context: RolloutContext, environment: Environment, process: Engi
             **process.job,
         },
         command=environment.command,
-        environment=environment,
         variables={**environment.variables, **kernel_cache(process.variables), **process.variables},
         timeout_seconds=60.0 * (process.timeout_minutes or context.timeout_minutes),
         identity={

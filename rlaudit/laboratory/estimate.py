@@ -8,7 +8,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.engines.environments.disk import gigabytes
+from rlaudit.engines.environments.build import gigabytes
 from rlaudit.engines.environments.environment import locate
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, GivenInterpreters

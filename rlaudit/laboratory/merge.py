@@ -162,30 +162,22 @@ class FromRuns:
         outcome = adopt(self.folder, cell, self.runs, failed=True)
         if outcome is None:
             self.missing.append(title)
-        return _Found(self, outcome)
+
+        def result() -> Outcome:
+            if outcome is not None:
+                return outcome
+            count = len(self.missing)
+            raise NotFinished(
+                f"{count} cell{'s' * (count > 1)} of the plan {'are' if count > 1 else 'is'} in none of the runs: "
+                + "; ".join(self.missing),
+                f"What is there lies in {self.folder.parent} now: the ablate command of the runs with "
+                f"--run-dir {self.folder.parent} goes on from it.",
+            )
+
+        return Submitted(result)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing was begun."""
-
-
-@dataclass(frozen=True)
-class _Found:
-    by: FromRuns
-    outcome: Outcome | None
-
-    def result(self) -> Outcome:
-        if self.outcome is not None:
-            return self.outcome
-        count = len(self.by.missing)
-        raise NotFinished(
-            f"{count} cell{'s' * (count > 1)} of the plan {'are' if count > 1 else 'is'} in none of the runs: "
-            + "; ".join(self.by.missing),
-            f"What is there lies in {self.by.folder.parent} now: the ablate command of the runs with "
-            f"--run-dir {self.by.folder.parent} goes on from it.",
-        )
-
-    def cancel(self) -> None:
         """Nothing was begun."""

@@ -1,11 +1,19 @@
-"""A place to run cells at, as a run asks for one before anything of it has started."""
+"""A place to run cells at, as a run asks for one before anything of it has started, and how many it runs at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from rlaudit.engines.cells.at_once import AtOnce
 from rlaudit.engines.cells.executor import Executor, Note, OneAtATime
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
+from rlaudit.engines.hardware.nvidia_driver import MIB
+from rlaudit.engines.hardware.shares import Share
+from rlaudit.engines.models.model_files import read_model_files
+from rlaudit.errors import NotFinished
+from rlaudit.laboratory.fit import host_bytes
+from rlaudit.laboratory.scoring import GIB
+from rlaudit.laboratory.study import Plan
 
 # The folder where cells lie, the accelerator of each, and whom to tell what a person should know.
 Place = Callable[[Path, Accelerator, Note], Executor]
@@ -14,3 +22,32 @@ Place = Callable[[Path, Accelerator, Note], Executor]
 def one_at_a_time(folder: Path, accelerator: Accelerator, note: Note) -> Executor:
     """This machine, all of it for one cell."""
     return OneAtATime(folder, GpuMemory(accelerator.devices), note)
+
+
+def cells_at_once(plan: Plan, accelerator: Accelerator, shares: Sequence[Share], asked: int | None) -> int:
+    """As many as were `asked` for; None: a cell for each GPU, as far as the host's memory holds their engines, and one
+    on a processor.
+
+    Raises NotFinished where the host's memory cannot hold as many as were asked for.
+    """
+    if len(shares) < 2 or asked == 1:
+        return 1
+    files = read_model_files(plan.recipe.model, plan.recipe.revision)
+    each = host_bytes(plan, accelerator, files)
+    hold = max(1, accelerator.memory_mib * MIB // each)
+    if asked is not None and asked > hold:
+        raise NotFinished(
+            f"{asked} cells at once may need {asked * each / GIB:.0f} GiB of memory, and this machine has "
+            f"{accelerator.memory_mib / 1024:.0f} GiB",
+            f"Give at most --jobs {hold}.",
+        )
+    return min(asked or hold, len(shares))
+
+
+def local(shares: Sequence[Share], most: int) -> Place:
+    """This machine, for so many cells at once."""
+
+    def place(folder: Path, accelerator: Accelerator, note: Note) -> Executor:
+        return AtOnce(folder, shares, most, note)
+
+    return one_at_a_time if most == 1 else place

@@ -4,7 +4,6 @@ A recipe is one YAML file. Every key is documented where it is declared, and unk
 of is told by a key that only recipes of that study have (study.py).
 """
 
-import difflib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
 from rlaudit.secrets import MASK, learn, masked_places
 from rlaudit.vllm.resolution.engine import EngineKind
@@ -133,9 +133,8 @@ def find_recipe(name_or_path: str) -> Path:
         raise UsageError(f"no recipe at {path}", hint=f"recipes by name: {', '.join(sorted(known))}")
     known = _known_names()
     if name_or_path not in known:
-        nearest = difflib.get_close_matches(name_or_path, known, n=1)
-        meant = f"did you mean {nearest[0]}? " if nearest else ""
-        raise UsageError(f"no recipe named {name_or_path!r}", hint=f"{meant}there are: {', '.join(sorted(known))}")
+        hint = f"{did_you_mean(name_or_path, known)} there are: {', '.join(sorted(known))}".lstrip()
+        raise UsageError(f"no recipe named {name_or_path!r}", hint=hint)
     return known[name_or_path]
 
 
@@ -210,6 +209,6 @@ def _first_complaint(error: ValidationError, models: Sequence[type[Keys]]) -> st
     if problem["type"] == "extra_forbidden":
         kinds: Sequence[type[Keys]] = (Objective, *models)
         known = sorted({name for kind in kinds for name in kind.model_fields} - {"schema_"})
-        nearest = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
-        return f"unknown key {where}{f'; did you mean {nearest[0]}?' if nearest else ''}{more}"
+        meant = did_you_mean(str(problem["loc"][-1]), known)
+        return f"unknown key {where}{f'; {meant}' if meant else ''}{more}"
     return f"{where or 'recipe'}: {problem['msg']}{more}"

@@ -156,7 +156,6 @@ def scoring_cell(
     return Cell(
         job=job,
         command=environment.command,
-        environment=environment,
         variables={**environment.variables, **declared},
         timeout_seconds=60.0 * context.timeout_minutes,
         identity={

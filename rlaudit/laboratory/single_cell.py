@@ -6,10 +6,9 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from rlaudit.engines.cells.cell import Cell, finished
-from rlaudit.engines.cells.described import read_described
+from rlaudit.engines.cells.described import check_machine, on_gpus_of, read_described
 from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.cells.launch import Event, Outcome
-from rlaudit.engines.cells.planned_machine import check_machine, on_gpus_of
 from rlaudit.engines.hardware.accelerator import Accelerator, detect
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.errors import NotFinished

@@ -20,13 +20,13 @@ from rlaudit.engines.environments.environment_spec import Environment, Environme
 from rlaudit.engines.environments.given_environment import given_environment
 from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, GivenInterpreters
 from rlaudit.engines.environments.refusals import refuse
-from rlaudit.engines.environments.trainer_choice import choose_trainer
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
 from rlaudit.engines.hardware.visible_gpus import gpu_variables
 from rlaudit.engines.models.model import ModelOnDisk, ensure_model, places_of_model
 from rlaudit.engines.models.model_files import ModelFiles, read_model_files
 from rlaudit.engines.models.model_identity import model_identity
+from rlaudit.engines.models.model_types import choose_trainer
 from rlaudit.errors import NotFinished
 from rlaudit.home import expanded
 from rlaudit.laboratory.fit import gpus_to_score, plan_needs, refuse_what_cannot_fit
@@ -249,7 +249,6 @@ def tokenize_cell(
             "prompts": list(prompts.prompts),
         },
         command=trainer.command,
-        environment=trainer,
         variables=dict(trainer.variables),
         timeout_seconds=TOKENIZE_TIMEOUT_SECONDS,
         identity={"lock": list(trainer.lock), "weights": model.weight_hash, "files": model.files_hash},

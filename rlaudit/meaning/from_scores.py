@@ -11,12 +11,11 @@ import numpy as np
 
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
-from rlaudit.meaning.filter_edge import edge_share
 from rlaudit.meaning.honesty import token_tests
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, Meaning, ScoredFigures
 from rlaudit.meaning.report_fit import ReportFit, fit_report, huber_losses, paired_interval
 from rlaudit.meaning.sample_fit import SampleFit, fit_sample, prefers
-from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.scored_tokens import ScoredTokens, edge_share
 from rlaudit.meaning.words import worded
 from rlaudit.statistics.resample import FEWEST_SEQUENCES
 

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.filter_edge import edge_share
-from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.scored_tokens import ScoredTokens, edge_share
 from rlaudit.meaning.sharpness import sharpness
 from rlaudit.statistics.estimate import Estimate, estimate_of
 from rlaudit.statistics.resample import cluster_sums, sums_left

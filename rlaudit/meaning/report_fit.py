@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.filter_edge import edge_share
-from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.scored_tokens import ScoredTokens, edge_share
 from rlaudit.statistics.resample import REPLICATES, cluster_weights, ratio, resampled, sums_left
 
 # From here on a token counts linearly: one that is nats off says little more than one that is one nat off.

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.filter_edge import edge_share
 from rlaudit.meaning.honesty import ALPHA
 from rlaudit.meaning.report_fit import paired_interval, refined_temperature
-from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.scored_tokens import ScoredTokens, edge_share
 from rlaudit.statistics.resample import sums_left
 
 LEAST_GAIN = 1e-3

@@ -1,4 +1,10 @@
-"""What is known of the same sampled tokens after the trainer scored them: the input of the semantic layer."""
+"""What is known of the same sampled tokens after the trainer scored them: the input of the semantic layer.
+
+Engine noise carries some tokens across the edge of a filter that the trainer replays. Two engines whose logits differ
+by rounding cut the same nucleus at slightly different places. A few sampled tokens then lie outside the trainer's
+support, as much of the trainer's mass lies outside the engine's, and neither means that another filter was used. The
+share grows with the noise.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +20,13 @@ from rlaudit.statistics.resample import clusters_of
 
 _PER_TOKEN = ("trainer_logprobs_T", "entropy_T", "rank_T", "mass_above_T", "max_probability_T", "sequence_T")
 _TABLES = ("candidate_logprobs_TC", "nucleus_mass_TG", "top_k_mass_TG", "min_p_mass_TG")
+_FLAT = ("trainer_logprobs", "entropy", "mass_above", "max_probability")
+LEAST_EDGE_SHARE = 0.005
+# Per nat of mean |d|: 0.05 to 0.25 where top-k, top-p or min-p cut the tail of a simulated model, 0.6 where top_k=5
+# cuts its bulk (tests/meaning/simulated_tokens.py).
+SHARE_PER_NAT = 0.6
+MOST_TOKENS = 0.5
+EDGE_CAP_NATS = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,4 +155,17 @@ class ScoredTokens:
         return interpolated
 
 
-_FLAT = ("trainer_logprobs", "entropy", "mass_above", "max_probability")
+def engine_noise(scored: ScoredTokens) -> float:
+    """Mean |d| that the best meaning leaves on the tokens it calls possible, nats: what no meaning explains."""
+    left = []
+    for explained_T in (scored.trainer_logprobs_T, *scored.candidate_logprobs_TC.T):
+        possible_T = np.isfinite(explained_T) & np.isfinite(scored.rollout_logprobs_T)
+        if possible_T.size and possible_T.mean() > MOST_TOKENS:
+            apart_T = np.abs(scored.rollout_logprobs_T[possible_T] - explained_T[possible_T])
+            left.append(float(np.minimum(apart_T, EDGE_CAP_NATS).mean()))
+    return min(left, default=0.0)
+
+
+def edge_share(scored: ScoredTokens) -> float:
+    """Largest share of impossible tokens that engine noise explains."""
+    return LEAST_EDGE_SHARE + SHARE_PER_NAT * engine_noise(scored)

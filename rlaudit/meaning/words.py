@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rlaudit.figure import figure
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.honesty import GREEDY_EFFECT, SemanticTest
@@ -19,7 +18,7 @@ from rlaudit.meaning.sibling_words import (
     what_would_tell,
 )
 from rlaudit.measurement.measure import Measurement
-from rlaudit.statistics.estimate import Estimate
+from rlaudit.statistics.estimate import Estimate, figure
 from rlaudit.statistics.resample import FEWEST_SEQUENCES
 
 # Relative distance of the observed edge of the support from a candidate filter, beyond which the edge is named: the
@@ -34,7 +33,7 @@ NOT_WITHOUT = "the temperature of the sampler: that needs trainer_entropy, top l
 
 
 def worded(meaning: Meaning) -> Meaning:
-    """The meaning with everything that is said of it by itself; of rollouts alone, `rollout_words.py` says it."""
+    """The meaning with everything that is said of it by itself; of rollouts alone, `from_rollouts.py` says it."""
     figures, convicted = meaning.figures, meaning.verdict is Verdict.MISMATCH
     assert not isinstance(figures, RolloutFigures)
     if isinstance(figures, LoggedFigures):

@@ -9,8 +9,7 @@ equivalence margin.
 """
 
 import math
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,10 +41,6 @@ class Contrast:
     level: float
     reliable: bool
     reason: str | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-able, without NaN or infinities."""
-        return asdict(self)
 
 
 def contrast(

@@ -7,7 +7,7 @@ computed is None with a reason, never 0.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,10 +48,6 @@ class Measurement:
     reliable: bool
     reason: str | None = None
     notes: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-able, without NaN or infinities."""
-        return asdict(self) | {"notes": list(self.notes)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,9 +78,9 @@ class NonInferiority:
         """The margin in the metric's unit."""
         return None if self.reference is None else self.times * self.reference + self.floor
 
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-able, without NaN or infinities."""
-        return {**asdict(self), "ratio": self.ratio, "allowed": self.allowed, "verdict": self.verdict.value}
+    def as_report(self) -> dict[str, Any]:
+        """Return the fields, and the figures and the verdict that follow from them."""
+        return {**asdict(self), "ratio": self.ratio, "allowed": self.allowed, "verdict": self.verdict}
 
 
 def non_inferiority(

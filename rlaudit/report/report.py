@@ -19,10 +19,9 @@ from rlaudit.report.parts.bump import Bump
 from rlaudit.report.parts.canary import Canary
 from rlaudit.report.parts.comparison import Compared
 from rlaudit.report.parts.curves import Curves
-from rlaudit.report.parts.diagnosis import Judged, Source
+from rlaudit.report.parts.diagnosis import Judged, Source, Trainings
 from rlaudit.report.parts.inspection import Config, Finding, Inspected, Setting, Versions
 from rlaudit.report.parts.token_figures import TokenFigures
-from rlaudit.report.parts.trainings import Trainings
 from rlaudit.report.parts.watch import WatchedRun
 from rlaudit.report.parts.weight_updates import WeightUpdates
 

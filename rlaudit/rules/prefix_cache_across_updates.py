@@ -33,7 +33,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
-from rlaudit.inspection.stale_prefixes import cleaned, updates
+from rlaudit.inspection.update_path import cleaned, updates
 from rlaudit.layers import Layer
 
 SETTING = "enable_prefix_caching"

@@ -36,11 +36,11 @@ from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import switched_on
 from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.inspection.update_path import CLEANING
 from rlaudit.layers import Layer
 
 SETTING = "enable_prefix_caching"
 CONFIRM = "rlaudit ablate, factor prefix-caching"
-CLEANED_BY = ("resets_prefix_cache", "salts_prefix_cache", "pause_clears_cache")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -53,7 +53,7 @@ def _finding(audit: Audit) -> Finding:
         f"Nothing sets {SETTING}: off with {engine_of(audit.before)}, on with {engine_of(audit.after)}. "
         "Set it to false to keep what runs today"
     )
-    if any(audit.config.says(fact) is True for fact in CLEANED_BY):
+    if any(audit.config.says(fact) is True for fact in CLEANING):
         message += "; weight updates clean the cache here, so the prompts' rounding is what remains"
         severity = Severity.NOTE
     else:

@@ -29,6 +29,7 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.rollout_config import Setting
+from rlaudit.did_you_mean import VERY_NEAR, did_you_mean
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.layers import Layer
@@ -61,11 +62,8 @@ def check(audit: Audit) -> Iterator[Finding]:
             )
             yield RULE.finding(audit, Severity.ERROR, name, message)
         else:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, audit.after.catalogue.engine, n=1, cutoff=0.8)
-            guess = f"; did you mean {near[0]}?" if near else "."
-            message = f"No vLLM release known here has an engine argument {name}{guess}"
+            meant = did_you_mean(name, audit.after.catalogue.engine, cutoff=VERY_NEAR)
+            message = f"No vLLM release known here has an engine argument {name}{f'; {meant}' if meant else '.'}"
             yield RULE.finding(audit, Severity.WARNING, name, message)
 
 

@@ -34,6 +34,7 @@ from collections.abc import Iterator
 
 from rlaudit.configs.rollout_config import Loss, Lost
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.did_you_mean import VERY_NEAR, did_you_mean
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
@@ -85,10 +86,9 @@ def _is_new(audit: Audit, lost: Lost) -> bool:
 
 
 def _guess(audit: Audit, lost: Lost) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(lost.name, audit.after.catalogue.engine, n=1, cutoff=0.8) if lost.name else []
-    return f"; did you mean {near[0]}?" if near and near[0] != lost.name else ""
+    known = audit.after.catalogue.engine
+    meant = "" if lost.name in known else did_you_mean(lost.name, known, cutoff=VERY_NEAR)
+    return f"; {meant}" if meant else ""
 
 
 RULE = Rule("unknown-key-ignored", Layer.INFERENCE_PATH, check)

@@ -104,3 +104,12 @@ def _moments(sums_PJ: Floats, least_variance_P: Floats | None, resolution: float
     if least_variance_P is not None and totals_J[1] != 0:
         error = max(error, math.sqrt(float(least_variance_P.sum())) / float(totals_J[1]))
     return value, max(error, resolution), units
+
+
+def figure(value: float | None, low: float | None, high: float | None) -> str:
+    """Three digits; said where there is no value or no interval."""
+    if value is None:
+        return "undefined"
+    if low is None or high is None:
+        return f"{value:.3g} (no interval)"
+    return f"{value:.3g} [{low:.3g}, {high:.3g}]"

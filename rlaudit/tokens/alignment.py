@@ -17,8 +17,17 @@ from enum import StrEnum
 import numpy as np
 
 from rlaudit.arrays import Integers
-from rlaudit.tokens.lag_path import CAP_NATS, LAGS, Stretch, lag_paths, unrelated_cost
-from rlaudit.tokens.lost_agreement import BY_CHANCE, COST_LEFT, FEWEST_LOST, lost_agreement
+from rlaudit.tokens.lag_path import (
+    BY_CHANCE,
+    CAP_NATS,
+    COST_LEFT,
+    FEWEST_LOST,
+    LAGS,
+    Stretch,
+    lag_paths,
+    lost_agreement,
+    unrelated_cost,
+)
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 
 # A difference below this is a mismatch of engines; sequences whose tokens exceed it by less than WORTH_A_LOOK nats in

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.tokens.batch_number import batch_number
 from rlaudit.tokens.column_range import EXACT
+from rlaudit.tokens.logged_sequence import batch_number
 from rlaudit.tokens.token_batch import MOST_LISTED, NO_TOKEN, Column
 
 NOT_A_TOKEN = -2

@@ -1,7 +1,6 @@
 """JSONL read line by line: what is not JSON is named with its line number, everything else is used."""
 
 import gzip
-import tarfile
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ import pyarrow as pa
 from rlaudit.parse_json import parse_json
 from rlaudit.remote_log import is_remote, opened_log
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
-from rlaudit.tokens.tar_lines import ARCHIVES, TarLines
 
 LOOKED_AT = 5
 # A group of 64 completions of 32,768 tokens, with ids and logprobs as PipelineRL writes them, takes 60 MB.
@@ -24,7 +22,7 @@ LONGEST_LINE = 64 << 20
 # Values and lists of one line. Of the shortest ones that JSON can write Python makes up to 120 bytes each.
 MOST_VALUES = 6_000_000
 # What is raised for a file that is damaged, ends too early, or cannot be read.
-BROKEN = (EOFError, OSError, zlib.error, tarfile.TarError, pa.ArrowException)
+BROKEN = (EOFError, OSError, zlib.error, pa.ArrowException)
 # A whole number beyond this would be a rounded float: a prompt may be called by a hash of 128 bits.
 EXACT = 2.0**63
 # How packed files begin.
@@ -120,7 +118,7 @@ def beginning(path: Path) -> bytes:
 
 def opened(path: Path) -> BufferedReader:
     """The file's bytes after a byte order mark, unpacked where it is gzip or Zstandard. Raises one of BROKEN."""
-    file = _unpacked(path)
+    file = _decompressed(path)
     try:
         if file.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
             file.read(len(BOM_UTF8))
@@ -128,17 +126,6 @@ def opened(path: Path) -> BufferedReader:
         file.close()
         raise
     return file
-
-
-def _unpacked(path: Path) -> BufferedReader:
-    file = _decompressed(path)
-    if not path.name.endswith(ARCHIVES):
-        return file
-    try:
-        return BufferedReader(TarLines(file))
-    except BROKEN:
-        file.close()
-        raise
 
 
 def _decompressed(path: Path) -> BufferedReader:

@@ -6,8 +6,14 @@ which no shift brings agreement. Not covered: a shift by more than three tokens,
 The path minimises, over all tokens, the difference of the two logprobs at the lag taken (capped, so that one token
 cannot pay for a shift) plus a price for every change. That is the maximum a posteriori path of a hidden Markov chain
 (Viterbi), and unlike a search for one best lag it says from which token on.
+
+A sequence that agrees at no lag from some place on has other tokens there, or comes from two engines that merely differ
+much. The two are distinguished by the rest of the data: a large mismatch agrees badly everywhere, or loses agreement
+for a while and finds it again unshifted.
+Not covered: another tokenisation in data whose mismatch is that large anyway; the mismatch comes first then.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
+from rlaudit.statistics.resample import ROUNDING
+from rlaudit.tokens.token_batch import TokenBatch
 
 LAGS = (-3, -2, -1, 0, 1, 2, 3)
 LOST = len(LAGS)
@@ -24,6 +32,15 @@ CHANGE_NATS = 5.0
 # Of what unrelated tokens differ by; above it the two sides count as unrelated.
 LOST_SHARE = 0.6
 _MOST_CELLS = 400_000
+# Of the cost without a shift; more than that is left where the shift is not what is wrong.
+COST_LEFT = 0.35
+# A correlation of fewer tokens is anything.
+FEWEST_LOST = 8
+# Between unrelated tokens (0, give or take 1 / sqrt(8)) and two engines that differ much and find the same ones hard.
+LOST_CORRELATION = 0.35
+# Fewer, in units of what looks alike and is no such failure, are taken for chance.
+BY_CHANCE = 0.25
+FEWEST_PAIRS = 3  # two points always lie on a line
 
 
 @dataclass(frozen=True)
@@ -131,3 +148,47 @@ def _stretch(first: int, end: int, state: int, costs_LK: Floats, told_L: NDArray
 def _capped(rollout: Floats, trainer: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         return np.minimum(np.abs(rollout - trainer), CAP_NATS)
+
+
+def lost_agreement(paths: Sequence[Sequence[Stretch]], part: TokenBatch, unrelated: float) -> set[tuple[int, int]]:
+    """(place of the sequence, first token) of stretches that lost an agreement which was there before.
+
+    Engines that differ much disagree for a while too. They agree little elsewhere, and agree again unshifted; where
+    few of such stretches look like other tokens to the end of their sequence, those do so by chance.
+    """
+    unshifted = [stretch for path in paths for stretch in path if stretch.lag == 0 and stretch.tokens]
+    weights = [stretch.tokens for stretch in unshifted]
+    agreed = float(np.average([stretch.cost for stretch in unshifted], weights=weights)) if weights else 0.0
+    apart, for_good, lost = 0, 0, set()
+    for place, path in enumerate(paths):
+        for number, stretch in enumerate(path):
+            if stretch.lag is not None or stretch.tokens < FEWEST_LOST:
+                continue
+            apart += 1
+            far = stretch.cost_unshifted >= LOST_SHARE * unrelated and agreed <= COST_LEFT * stretch.cost_unshifted
+            if far and _unlike(stretch, part, place):
+                lost.add((place, stretch.first))
+                for_good += all(later.lag != 0 for later in path[number + 1 :])
+    return lost if for_good and for_good >= BY_CHANCE * apart else set()
+
+
+def _unlike(stretch: Stretch, part: TokenBatch, place: int) -> bool:
+    """Two engines that only differ, however much, still find the same tokens hard."""
+    rows = slice(part.offsets[place] + stretch.first, part.offsets[place] + stretch.end)
+    rollout_T, trainer_T = part.rollout_logprobs_T[rows], part.trainer_logprobs_T[rows]
+    usable_T = np.isfinite(rollout_T) & np.isfinite(trainer_T)
+    found = correlation(rollout_T[usable_T], trainer_T[usable_T])
+    return found is not None and found < LOST_CORRELATION
+
+
+def correlation(first: Floats, second: Floats) -> float | None:
+    """Pearson's correlation; None of fewer than three finite pairs, and where one side is constant."""
+    if len(first) < FEWEST_PAIRS or not (np.isfinite(first).all() and np.isfinite(second).all()):
+        return None
+    spreads = []
+    for values in (first, second):
+        spread = float(values.std())
+        if spread <= ROUNDING * float(np.abs(values).max()):
+            return None
+        spreads.append(spread)
+    return float(np.mean((first - first.mean()) * (second - second.mean()))) / (spreads[0] * spreads[1])

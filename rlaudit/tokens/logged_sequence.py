@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.tokens.batch_number import batch_number
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.token_batch import LINE, MISSING_TOP, MOST_LISTED, NO_TOKEN, TOKEN_COLUMNS, TOPS, Column, TokenBatch
@@ -273,3 +273,8 @@ def _padded(parts: list[LoggedSequence], name: str) -> Column | None:
     for place, row in enumerate(rows):
         padded[place, : len(row)] = row
     return padded
+
+
+def batch_number(name: str) -> int:
+    """Equal for equal names; different ones share a number once in four thousand million."""
+    return crc32(name.encode())

@@ -4,17 +4,16 @@ import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from rlaudit.did_you_mean import nearest
 from rlaudit.discover import discover
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.remote_log import exists, files_below, is_file, is_remote, size_of
 from rlaudit.tokens import exports as exports_package
 from rlaudit.tokens.export import WHOLE, Export, Part
 from rlaudit.tokens.fault import Faults
-from rlaudit.tokens.group_column import IDENTITY, PROMPT, identity, not_there
 from rlaudit.tokens.json_lines import (
     BROKEN,
     beginning,
@@ -27,11 +26,11 @@ from rlaudit.tokens.json_lines import (
 from rlaudit.tokens.logged_sequence import PLURALS
 from rlaudit.tokens.parquet import DAMAGED, MAGIC, MEASURED, REQUIRED, columns_of
 from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.renamed_columns import AS_OURS, RenamedColumns
-from rlaudit.tokens.tar_lines import ARCHIVES
+from rlaudit.tokens.renamed_columns import AS_OURS, IDENTITY, PROMPT, RenamedColumns, identity, not_there
 from rlaudit.tokens.token_batch import TokenBatch
 
-ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".ndjson", ".parquet", *ARCHIVES)
+ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".ndjson", ".parquet")
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.zst")
 PICKLES = (".pkl", ".pickle", ".pt", ".pth")
 SPECIAL_FILES = {
     stat.S_IFIFO: "a pipe",
@@ -201,7 +200,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _export_of(path: Path, of_trainer: bool, groups: str) -> Export | None:
-    if path.name.endswith(PICKLES):
+    if path.name.endswith((*PICKLES, *ARCHIVES)):
         return None
     known = [export for export in all_exports().values() if not export.is_folder]
     whole = next((export for export in known if export.recognise(path)), None)
@@ -233,6 +232,10 @@ def _unknown(path: Path, of_trainer: bool, groups: str) -> UsageError:
             "convert it where you trust it: examples/exporters/skyrl.py turns SkyRL's dumped_data into JSONL, "
             "and shows how for any other",
         )
+    if path.name.endswith(ARCHIVES):
+        return UsageError(
+            f"{path} is an archive, and what is packed in it is not read", "unpack it and give the folder"
+        )
     known = "; ".join(f"{export.title}: {export.files}" for export in all_exports().values())
     return UsageError(
         f"{path} is no token table that rlaudit knows{_found(path, of_trainer, groups)}",
@@ -260,8 +263,8 @@ def _found(path: Path, of_trainer: bool, groups: str) -> str:
 def _renaming(path: Path, of_trainer: bool, groups: str) -> str:
     """The way out where columns have names that are nearly ours; "" where none has."""
     names = _names(path) if path.is_file() else []
-    alike = {ours: get_close_matches(ours, names, n=1) for ours in _missing(names, of_trainer, groups)}
-    given = " ".join(f"--columns {theirs[0]}={ours}" for ours, theirs in alike.items() if theirs)
+    alike = {ours: nearest(ours, names) for ours in _missing(names, of_trainer, groups)}
+    given = " ".join(f"--columns {theirs}={ours}" for ours, theirs in alike.items() if theirs)
     return f"columns that have other names are named: {given}; otherwise " if given else ""
 
 

@@ -1,9 +1,14 @@
-"""A function over the parts of a file on all cores, in the order of the parts, with few of them in memory at a time."""
+"""A function over the parts of a file on all cores, in the order of the parts, with few of them in memory at a time.
+
+`prefetched` decodes the next part while the present one is measured. Both release Python's lock.
+"""
 
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from queue import Queue
+from threading import Event, Thread
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -11,6 +16,7 @@ Result = TypeVar("Result")
 
 # More threads than this wait for Python's lock and for the one that decodes, and each holds a part in memory.
 MOST_THREADS = 4
+_END = object()
 
 
 def parallel_map(
@@ -38,3 +44,33 @@ def parallel_map(
 def _cores() -> int:
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def prefetched(items: Iterator[Item], ahead: int = 2) -> Iterator[Item]:
+    """The same items, made by a thread that is at most `ahead` items early. Its exceptions come through."""
+    ready: Queue[object] = Queue(maxsize=ahead)
+    abandoned = Event()
+
+    def produce() -> None:
+        try:
+            for item in items:
+                ready.put(item)
+                if abandoned.is_set():
+                    return
+            ready.put(_END)
+        except BaseException as error:
+            ready.put(error)
+
+    thread = Thread(target=produce, daemon=True, name="rlaudit-read-ahead")
+    thread.start()
+    try:
+        while (item := ready.get()) is not _END:
+            if isinstance(item, BaseException):
+                raise item
+            yield item  # type: ignore[misc]
+    finally:
+        abandoned.set()
+        while thread.is_alive():
+            while not ready.empty():
+                ready.get_nowait()
+            thread.join(timeout=0.05)

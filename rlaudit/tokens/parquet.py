@@ -29,11 +29,10 @@ from rlaudit.tokens.arrow_columns import (
     token_ids,
 )
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
-from rlaudit.tokens.group_column import IDENTITY, PROMPT, identity, not_there
 from rlaudit.tokens.json_lines import beginning
-from rlaudit.tokens.prefetch import prefetched
+from rlaudit.tokens.parallel_map import prefetched
 from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.renamed_columns import AS_OURS, RenamedColumns
+from rlaudit.tokens.renamed_columns import AS_OURS, IDENTITY, PROMPT, RenamedColumns, identity, not_there
 from rlaudit.tokens.token_batch import MISSING_TOP, NO_TOKEN, TOKEN_COLUMNS, TOPS, Column, TokenBatch
 
 REQUIRED = (*IDENTITY, "rollout_logprob")

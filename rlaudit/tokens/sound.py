@@ -3,18 +3,23 @@
 A logprob that is missing and one that is NaN cannot be told apart in every format (pandas writes NaN as missing), so a
 sequence that the trainer did not score at all is kept without a score, and one that it scored in part is broken. Other
 columns may have gaps; `complete.py` judges those where the columns are used.
+
+Top lists get their best token first, as every test of them expects: vLLM puts the sampled token before the others, and
+a log may keep them in the order of their ids.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.tokens.best_first import best_first, rising
+from rlaudit.arrays import Floats
 from rlaudit.tokens.column_range import EXCLUDED, RANGES
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
+from rlaudit.tokens.integrity import ROUNDING_ABOVE_ZERO
 from rlaudit.tokens.token_batch import MOST_LISTED, NO_TOKEN, TOPS, Column, TokenBatch
 
 LEFT_OUT = "; the sequence is left out"
@@ -147,3 +152,29 @@ def _top_lists(side: str, batch: TokenBatch) -> Iterator[_Broken]:
         if lone_T.any():
             expected = f"as many as in {ids}"
             yield _Broken(FaultKind.IMPOSSIBLE, logprobs, lone_T, logprobs_TK, expected, "has a logprob of no token")
+
+
+def best_first(batch: TokenBatch) -> TokenBatch:
+    """The batch with its lists (T, K) in order, padding at the end.
+
+    Lists of unequal length stay as they are, and so do those of which only the beginning was read.
+    """
+    for side in ("rollout", "trainer"):
+        ids, logprobs = TOPS[f"{side}_top_ids"], TOPS[f"{side}_top_logprobs"]
+        ids_TK, logprobs_TK = getattr(batch, ids), getattr(batch, logprobs)
+        unequal = ids_TK is not None and logprobs_TK is not None and ids_TK.shape != logprobs_TK.shape
+        if logprobs_TK is None or unequal or logprobs_TK.shape[1] >= MOST_LISTED or not rising(logprobs_TK).any():
+            continue
+        order_TK = np.argsort(-logprobs_TK, axis=1, kind="stable")
+        changed: dict[str, Any] = {logprobs: np.take_along_axis(logprobs_TK, order_TK, axis=1)}
+        if ids_TK is not None:
+            changed[ids] = np.take_along_axis(ids_TK, order_TK, axis=1)
+        batch = replace(batch, **changed)
+    return batch
+
+
+def rising(logprobs_TK: Floats) -> NDArray[np.bool_]:
+    """(T,) whether a list (T, K) has a better token behind a worse one."""
+    # Both ends of a step of -inf to -inf are padding.
+    with np.errstate(invalid="ignore"):
+        return np.asarray((np.diff(logprobs_TK, axis=1) > ROUNDING_ABOVE_ZERO).any(axis=1))

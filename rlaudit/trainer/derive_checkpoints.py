@@ -1,4 +1,4 @@
-"""Derives checkpoints from a model: next versions of its weights, mixtures of two versions, and broken ones.
+"""Derives checkpoints from a model: next versions of its weights, and mixtures of two versions.
 
 A worker script (see engines/cells/worker.py) for the trainer's interpreter: torch, safetensors, no rlaudit. Python 3.9
 syntax.
@@ -11,7 +11,6 @@ job
                                                           the noise depends on seed, new name and tensor name only
                    "new": name, "old": name, "old_parts": [pattern, ...]
                                                           the tensors of `new`, those that match a pattern from `old`
-                   "breaks": name, "how": "truncated" | "wrong-shape" | "missing-tensor"
 
 "" names the model itself, and a path names a checkpoint outside `output`. A version stores every tensor in the dtype it
 came in. A mixture whose head and embedding differ while the model ties them is written as an untied model.
@@ -46,10 +45,8 @@ def run(job, channel):
         target = output / order["name"]
         if "after" in order:
             made[order["name"]] = write_version(named(order["after"], output, source), target, order)
-        elif "new" in order:
-            made[order["name"]] = write_mixture(output, target, order, source)
         else:
-            made[order["name"]] = write_broken(named(order["breaks"], output, source), target, order["how"])
+            made[order["name"]] = write_mixture(output, target, order, source)
         channel.emit("progress", done=place + 1, total=len(job["make"]))
     return {"made": made, "model": str(source)}
 
@@ -119,22 +116,6 @@ def write_mixture(output, target, order, source):
     if still_tied:
         del new[HEAD]
     return {**write(folder, target, new, still_tied), "old": len(taken)}
-
-
-def write_broken(whole, target, how):
-    """A checkpoint that no engine may load: cut off, with a tensor of another shape, or without one."""
-    tensors = read_tensors(whole)
-    victim = sorted(name for name in tensors if name.endswith("o_proj.weight"))[-1:] or sorted(tensors)[-1:]
-    if how == "missing-tensor":
-        del tensors[victim[0]]
-    elif how == "wrong-shape":
-        tensors[victim[0]] = tensors[victim[0]][:-1].clone()
-    made = write(whole, target, tensors, tied(whole, tensors))
-    if how == "truncated":
-        file = target / WEIGHTS
-        with open(file, "r+b") as weights:
-            weights.truncate(int(file.stat().st_size * 0.6))
-    return {**made, "broken": victim[0]}
 
 
 def tied(folder, tensors):

@@ -17,7 +17,6 @@ KINDS = {
     "variable": "variables",
     "nested": "nested",
     "method": "signatures",
-    "route": "routes",
 }
 
 

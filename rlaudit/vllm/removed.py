@@ -3,7 +3,7 @@
 First and last releases come from the catalogue; the advice is written by hand.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,9 @@ Translate = Callable[[Any], Any]
 class Removed:
     """One name that is gone.
 
-    kind: engine (argument and its flag), flag (of the server), sampling, variable, nested or method. last: the last
-    release with it; gone: the first without. effect: what a config that says it meets. instead: advice, may be empty.
-    replacement: the engine argument that says exactly the same, and how to translate the value; None where there is
+    kind: engine (argument and its flag), flag (of the server), sampling, variable, nested, method or import. last: the
+    last release with it; gone: the first without. effect: what a config that says it meets. instead: advice, may be
+    empty. replacement: the engine argument that says exactly the same, and how to translate the value; None if there is
     none.
     """
 
@@ -150,3 +150,28 @@ ADVICE: Mapping[tuple[str, str], tuple[str, tuple[str, Translate] | None]] = {
     ("nested", "compilation_config.full_cuda_graph"): ("compilation_config.cudagraph_mode=FULL says it.", None),
     ("nested", "compilation_config.use_inductor"): ("compilation_config.backend=eager turns Inductor off.", None),
 }  # fmt: skip
+# What programs import: the last release with it, and what takes its place, "" if nothing does. Only the packages right
+# below `vllm`, and the one class that programs with rollouts import by name: a program that asks for anything else says
+# so itself when it starts. Source: the modules of every catalogued release's wheel.
+IMPORTS: Mapping[str, tuple[str, str]] = {
+    "GuidedDecodingParams": ("0.11.2", "StructuredOutputsParams"),
+    "vllm.adapter_commons": ("0.10.2", "vllm.lora"),
+    "vllm.attention": ("0.15.1", "vllm.v1.attention"),
+    "vllm.beam_search": ("0.21.0", ""),
+    "vllm.core": ("0.10.2", "vllm.v1.core"),
+    "vllm.executor": ("0.11.0", "vllm.v1.executor"),
+    "vllm.jsontree": ("0.10.0", "vllm.utils.jsontree"),
+    "vllm.prompt_adapter": ("0.9.2", ""),
+    "vllm.spec_decode": ("0.9.2", "vllm.v1.spec_decode"),
+    "vllm.test_utils": ("0.11.0", ""),
+    "vllm.worker": ("0.11.0", "vllm.v1.worker"),
+}
+
+
+def removed_imports(before: Version, after: Version) -> Iterator[Removed]:
+    """Find the imports that the first release has and the second has not."""
+    for name, (last, instead) in IMPORTS.items():
+        if before <= Version(last) < after:
+            advice = f"{instead} takes its place." if instead else ""
+            effect_of_it = f"ImportError; {last} was the last with it"
+            yield Removed("import", name, Version(last), after, effect_of_it, advice)

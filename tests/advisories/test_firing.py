@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from simulated_audit import findings, fixed, laid_over
 
 from rlaudit.advisories import has_rule, known_advisories
@@ -15,166 +16,10 @@ from rlaudit.vllm.catalogue import known_versions
 
 QWEN_MOE = {"model": "Qwen/Qwen3-30B-A3B", "trainer": {"weight_updates": "between rollouts"}}
 DEEPSEEK = {**QWEN_MOE, "model": "deepseek-ai/DeepSeek-V3"}
-RELOADS, PROCESSES, LOADS = ({"framework": name} for name in ("skyrl", "verl", "trl"))
-NATIVE = {"engine": {"weight_transfer_config": {"backend": "nccl"}}}
-NEMOTRON = {**NATIVE, "model": "nvidia/Nemotron-H-8B"}
-B200 = {"machine": {"gpu": "sm100", "name": "B200", "memory_gib": 179.0}}
-REPLAYS = {"engine": {"enable_return_routed_experts": True}}
-V2 = {"environment": {"VLLM_USE_V2_MODEL_RUNNER": "1"}}
-# Where an advisory fires, and what takes one of its conditions away, laid over it.
+LOADS = {"framework": "trl"}
 MET: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
-    "adapter-cache-by-name": (
-        {
-            "to": "0.18.1",
-            "engine": {"enable_lora": True},
-            "trainer": {"weight_updates": "between rollouts", "resets_prefix_cache": False},
-        },
-        [{"trainer": {"resets_prefix_cache": True}}, {"engine": {"enable_lora": False}}],
-    ),
-    "allowed-tokens-race": (
-        {"to": "0.22.0", "sampling": {"allowed_token_ids": [1]}, **V2},
-        [{"environment": {"VLLM_USE_V2_MODEL_RUNNER": "0"}}, {"sampling": {"allowed_token_ids": None}}],
-    ),
-    "cpu-ignores-seeds-in-mixed-batches": (
-        {"to": "0.26.0", "sampling": {"seed": 1}, "machine": {"platform": "cpu"}},
-        [{"machine": {"platform": "cuda"}}, {"sampling": {"seed": None}}],
-    ),
-    "expert-adapters-transposed": (
-        {
-            "to": "0.13.0",
-            "model": "openai/gpt-oss-20b",
-            "engine": {"enable_lora": True, "lora_target_modules": ["experts.w13"]},
-        },
-        [{"model": "Qwen/Qwen3-30B-A3B"}, {"engine": {"lora_target_modules": ["q_proj"]}}],
-    ),
-    "experts-in-another-layout": (
-        {"to": "0.26.0", **QWEN_MOE, **LOADS, **B200},
-        [
-            {"machine": {"gpu": "sm90"}},
-            {"model": "Qwen/Qwen3-8B"},
-            {"framework": "skyrl"},
-            {"engine": {"moe_backend": "triton"}},
-        ],
-    ),
-    "experts-swapped-by-plain-loads": (
-        {"to": "0.22.0", **QWEN_MOE, **LOADS},
-        [
-            {"machine": {"gpu": "sm80"}},
-            {"model": "Qwen/Qwen3-8B"},
-            {"environment": {"VLLM_USE_FLASHINFER_MOE_FP16": "0"}},
-        ],
-    ),
-    "filters-read-the-wrong-rows": (
-        {
-            "to": "0.18.1",
-            "sampling": {"top_p": 0.9},
-            "engine": {"dtype": "float32"},
-            "checkpoint": {"vocab_size": 128_264},
-        },
-        [{"checkpoint": {"vocab_size": 128_256}}, {"engine": {"dtype": "bfloat16"}}, {"sampling": {"top_p": 1.0}}],
-    ),
-    "fused-reduction-depends-on-batch": (
-        {"to": "0.26.0", "environment": {"VLLM_BATCH_INVARIANT": "1"}, "engine": {"tensor_parallel_size": 4}},
-        [{"environment": {"VLLM_BATCH_INVARIANT": "0"}}, {"engine": {"tensor_parallel_size": 1}}],
-    ),
-    "graphs-keep-replaced-experts": (
-        {"to": "0.20.1", **QWEN_MOE, **PROCESSES},
-        [{"engine": {"enforce_eager": True}}, {"framework": "trl"}, {"model": "Qwen/Qwen3-8B"}],
-    ),
-    "min-tokens-one-more": (
-        {"to": "0.22.0", "model": "Qwen/Qwen3-8B", "sampling": {"min_tokens": 1}, **V2},
-        [{"environment": {"VLLM_USE_V2_MODEL_RUNNER": "0"}}, {"sampling": {"min_tokens": 0}}],
-    ),
-    "mla-decodes-with-first-weights": (
-        {"to": "0.18.1", **DEEPSEEK, **LOADS},
-        [{"model": "Qwen/Qwen3-30B-A3B"}, {"framework": "verl"}, {"trainer": {"weight_updates": "none"}}],
-    ),
-    "mla-graphs-keep-old-projections": (
-        {"to": "0.18.1", **DEEPSEEK, **PROCESSES},
-        [{"engine": {"enforce_eager": True}}, {"model": "Qwen/Qwen3-8B"}, {"framework": "trl"}],
-    ),
-    "penalties-blind-when-async": (
-        {"to": "0.11.0", "sampling": {"repetition_penalty": 1.1}, "engine": {"async_scheduling": True}},
-        [{"engine": {"async_scheduling": False}}, {"sampling": {"repetition_penalty": 1.0}}],
-    ),
-    "reload-copies-aliased-buffers": (
-        {"to": "0.20.2", **NEMOTRON},
-        [{"model": "Qwen/Qwen3-8B"}, {"engine": {"weight_transfer_config": None}}, {"framework": "prime_rl"}],
-    ),
-    "reload-drops-mamba-skip": (
-        {"to": "0.22.0", **NEMOTRON},
-        [{"model": "Qwen/Qwen3-8B"}, {"engine": {"weight_transfer_config": None}}, {"framework": "prime_rl"}],
-    ),
-    "reload-overwrites-router-bias": (
-        {"to": "0.18.1", **NATIVE, "model": "deepseek-ai/DeepSeek-V3"},
-        [{"model": "Qwen/Qwen3-30B-A3B"}, {"engine": {"weight_transfer_config": None}}],
-    ),
-    "reload-refuses-cache-scales": (
-        {"to": "0.18.1", "engine": {"weight_transfer_config": {"backend": "nccl"}, "kv_cache_dtype": "fp8"}},
-        [{"engine": {"kv_cache_dtype": "bfloat16"}}, {"engine": {"weight_transfer_config": None}}],
-    ),
-    "reload-resets-buffers": (
-        {"to": "0.23.0", **QWEN_MOE, **RELOADS, "model": "google/gemma-4-26b-a4b-it"},
-        [{"model": "google/gemma-3-27b-it"}, {"framework": "trl"}],
-    ),
-    "rounded-processed-logprobs": (
-        {
-            "to": "0.26.0",
-            "sampling": {"temperature": 0.7},
-            "engine": {"logprobs_mode": "processed_logprobs"},
-            **V2,
-        },
-        [
-            {"sampling": {"temperature": 1.0}},
-            {"engine": {"logprobs_mode": "raw_logprobs"}},
-            {"engine": {"dtype": "float32"}},
-            {"environment": {"VLLM_USE_V2_MODEL_RUNNER": "0"}},
-        ],
-    ),
-    "routed-experts-all-zero": (
-        {"to": "0.25.0", **QWEN_MOE, **REPLAYS, **B200},
-        [{"machine": {"gpu": "sm90"}}, {"engine": {"moe_backend": "triton"}}],
-    ),
-    "routed-experts-of-another-cache": (
-        {"to": "0.17.0", **REPLAYS, "model": "Qwen/Qwen3.5-35B-A3B"},
-        [{"model": "Qwen/Qwen3-30B-A3B"}, {"engine": {"enable_return_routed_experts": False}}],
-    ),
-    "routed-experts-of-the-last-stage": (
-        {"to": "0.20.2", "engine": {"enable_return_routed_experts": True, "pipeline_parallel_size": 2}},
-        [{"engine": {"pipeline_parallel_size": 1}}],
-    ),
-    "routed-experts-refuse-async": (
-        {"to": "0.21.0", **REPLAYS},
-        [{"engine": {"async_scheduling": False}}],
-    ),
-    "sinks-keep-first-weights": (
-        {"to": "0.25.1", **QWEN_MOE, **B200, "model": "openai/gpt-oss-20b"},
-        [{"machine": {"gpu": "sm90"}}, {"model": "Qwen/Qwen3-30B-A3B"}],
-    ),
-    "sleep-zeroes-cache-scales": (
-        {"to": "0.11.0", **LOADS, "engine": {"enable_sleep_mode": True, "kv_cache_dtype": "fp8"}},
-        [{"engine": {"enable_sleep_mode": False}}, {"engine": {"kv_cache_dtype": "auto"}}, {"framework": "openrlhf"}],
-    ),
-    "wake-up-forgets-cache-scales": (
-        {
-            "to": "0.18.1",
-            "engine": {"enable_sleep_mode": True, "kv_cache_dtype": "fp8"},
-            "checkpoint": {"quantization_config": {"kv_cache_scheme": {"num_bits": 8}}},
-        },
-        [{"engine": {"enable_sleep_mode": False}}, {"checkpoint": {"quantization_config": {"quant_method": "fp8"}}}],
-    ),
-    "stale-image-embeddings": (
-        {
-            **{"to": "0.26.0", **QWEN_MOE, **LOADS, "model": "Qwen/Qwen2.5-VL-7B-Instruct"},
-            "engine": {"limit_mm_per_prompt": {"image": 2}},
-        },
-        [
-            {"model": "Qwen/Qwen3-8B"},
-            {"framework": "verl"},
-            {"engine": {"enable_sleep_mode": True}},
-            {"engine": {"limit_mm_per_prompt": {"image": 0}}},
-        ],
-    ),
+    name: (case["fires"], case["silent"])
+    for name, case in yaml.safe_load(Path(__file__).with_name("met.yaml").read_text(encoding="utf-8")).items()
 }
 
 EVERY = pytest.mark.parametrize("name", MET)
@@ -216,17 +61,13 @@ def test_none_speaks_in_a_release_outside_its_window(tmp_path: Path) -> None:
 
 
 @EVERY
-def test_its_fix_ends_it(name: str, tmp_path: Path) -> None:
+def test_its_fix_ends_it_and_is_not_safe_unless_it_restores_what_runs_today(name: str, tmp_path: Path) -> None:
     example = MET[name][0]
     for finding in _said(name, example, tmp_path):
         assert (finding.fix is not None) is bool(known_advisories()[name].escape)
         if finding.fix is not None:
+            assert not finding.fix.safe
             assert _said(name, fixed(example, finding.fix), tmp_path) == []
-
-
-@EVERY
-def test_a_fix_is_not_safe_unless_it_restores_what_runs_today(name: str, tmp_path: Path) -> None:
-    assert all(finding.fix is None or not finding.fix.safe for finding in _said(name, MET[name][0], tmp_path))
 
 
 def test_a_release_that_has_the_defect_already_is_named() -> None:

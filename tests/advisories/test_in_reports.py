@@ -67,11 +67,6 @@ def test_an_explanation_has_every_edge_and_what_to_do(name: str, capsys: pytest.
     assert max(map(len, text.splitlines())) <= 120
 
 
-@pytest.mark.parametrize("output", ["text", "concise", "json", "markdown", "sarif", "junit", "github", "html"])
-def test_every_format_has_it(output: str, server: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert NAME in printed(capsys, "inspect", server, "--from", "0.20.2", "--to", "0.21.0", "--output", output, code=1)
-
-
 def test_it_is_an_error_of_its_own_layer_with_a_fix_that_ends_it(
     server: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

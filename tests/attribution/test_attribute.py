@@ -17,6 +17,7 @@ from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.token_evidence import token_evidence
+from rlaudit.report.plain import plain
 from rlaudit.tokens.alignment import alignment_report
 
 FLOOR = 0.01
@@ -184,7 +185,7 @@ def test_temperatures_are_told_from_the_top_logprobs_of_both_sides(reported, tra
 
 def test_a_document_of_an_attribution_is_json():
     batch = table(prompts=40)
-    document = judged(noisier(with_columns(batch, **lags(batch)), 0.1)).as_dict()
+    document = plain(judged(noisier(with_columns(batch, **lags(batch)), 0.1)))
     assert json.loads(json.dumps(document))["verdict"] == "mismatch"
 
 

@@ -4,7 +4,7 @@ python tests/benchmarks/cells_at_once.py [CELLS] [GPUS]
 
 Prints: cells and GPUs, wall-clock seconds a cell, seconds of processor a cell of this process and of what it started,
 whether the answers came in order, and the peak memory of this process. Every cell is a real worker under real
-guardians whose script does nothing; its key, seal and placement are written as those of an arm are.
+guardians whose script does nothing; its key and seal are written as those of an arm are.
 """
 
 import resource

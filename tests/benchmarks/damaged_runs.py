@@ -30,7 +30,7 @@ from laboratories import ONE_FACTOR, Laboratory, build_engine_cache, laboratory_
 from rlaudit.cli.app import run
 
 # Nothing is read from these once their cell is done, or they hold nothing.
-DECIDES_NOTHING = frozenset({"log.txt", "events.jsonl", "placement.json", ".lock", "cells.json"})
+DECIDES_NOTHING = frozenset({"log.txt", "events.jsonl", ".lock", "cells.json"})
 UNFINISHED = 3
 
 

@@ -1,4 +1,4 @@
-"""`rlaudit watch` on curves that stay well and on curves that turn: false alarms, and steps until it is said.
+"""Gates of `rlaudit curves` on curves that stay well and on curves that turn: false alarms, and steps until it is said.
 
     python tests/benchmarks/gates_watched.py [--curves 200] [--alpha 0.05] [--seed 0]
 
@@ -21,7 +21,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "curves"), str(Path(__
 
 from synthetic_runs import Noise, changed, seeds  # noqa: E402
 
-from rlaudit.watch.gate import Gate, Watched  # noqa: E402
+from rlaudit.curves.gate import Gate, Watched  # noqa: E402
 
 NOISES = [Noise("white"), Noise("ar0.5"), Noise("ar0.9"), Noise("heavy tails"), Noise("spikes"),
           Noise("white", "bounded", 1.0), Noise("white", "random walk", 1.0)]  # fmt: skip

@@ -31,8 +31,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 from known_contexts import contexts_of, grow, logits_of, without_trainer  # noqa: E402
 from worlds.sibling_tree import at  # noqa: E402
 
+from rlaudit.attribution.alignment_signature import proportion_interval  # noqa: E402
 from rlaudit.meaning.from_siblings import SAME_MASS, Siblings, siblings_of  # noqa: E402
-from rlaudit.statistics.proportion import proportion_interval  # noqa: E402
 
 SIZES = [(8, 2), (8, 8), (16, 4), (32, 2), (32, 16), (64, 4), (64, 8), (128, 16), (256, 8), (512, 8), (1024, 4)]
 SIZES += [(512, 16), (1024, 16)]

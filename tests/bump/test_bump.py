@@ -47,9 +47,6 @@ def test_a_moved_pin_is_found_and_the_configs_of_the_new_tree_are_inspected_for_
     assert report["versions"] == {"from": "0.8.5", "to": "0.18.1"}
     assert {one["location"]["path"] for one in report["findings"]} == {"conf/base.yaml"}
     assert "removed-flag" in {one["rule"] for one in report["findings"]}
-    gone = {one["name"]: one["found"] for one in report["bump"]["gone"]}
-    assert gone["num_scheduler_steps"] == [{"path": "conf/base.yaml", "line": 4, "column": 5, "setting": None}]
-    assert gone["swap_space"] == []
 
 
 def test_the_known_defects_that_the_range_crosses_are_named(
@@ -61,35 +58,6 @@ def test_the_known_defects_that_the_range_crosses_are_named(
     for bumped, move in (("v4..v5", "entered"), ("v5..v6", "left")):
         advisories = {one["name"]: one for one in bump(capsys, "--bump", bumped)[1]["bump"]["advisories"]}
         assert advisories["rounded-processed-logprobs"]["move"] == move
-
-
-def test_a_package_of_vllm_that_is_gone_is_named_where_a_program_imports_it(
-    repository: Repository, capsys: pytest.CaptureFixture[str]
-) -> None:
-    program = (
-        "import vllm.envs\nfrom vllm.worker.worker import Worker\n"
-        "from vllm.sampling_params import GuidedDecodingParams\n"
-    )
-    repository.commit("v4", {"worker.py": program, "conf/base.yaml": CONFIG, "requirements.txt": PIN.format("0.8.5")})
-    repository.commit("v5", {"requirements.txt": PIN.format("0.18.1")})
-    gone = bump(capsys, "--bump", "v4..v5")[1]["bump"]["gone"]
-    lines = {one["name"]: [place["line"] for place in one["found"]] for one in gone if one["kind"] == "import"}
-    assert (lines["vllm.worker"], lines["GuidedDecodingParams"], lines["vllm.executor"]) == ([2], [3], [])
-    assert "vllm.beam_search" not in lines
-
-
-def test_a_route_that_the_new_server_has_and_the_repository_writes_is_named(
-    repository: Repository, capsys: pytest.CaptureFixture[str]
-) -> None:
-    server = (
-        '# a server over vllm\n@app.post("/update_weights")\ndef f(): call(f"{url}/pause", "/update_weights_ours")\n'
-    )
-    repository.commit("v4", {"server.py": server, "conf/base.yaml": CONFIG, "requirements.txt": PIN.format("0.15.1")})
-    repository.commit("v5", {"requirements.txt": PIN.format("0.16.0")})
-    routes = bump(capsys, "--bump", "v4..v5")[1]["bump"]["new_routes"]
-    assert [(one["path"], one["since"], [place["line"] for place in one["found"]]) for one in routes] == [
-        ("/update_weights", "0.16.0", [2])
-    ]
 
 
 def test_what_the_old_release_has_already_is_counted_and_not_repeated(

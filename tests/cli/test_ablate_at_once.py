@@ -1,9 +1,10 @@
 """`rlaudit ablate --jobs`: the same report, however many cells run at once."""
 
-import json
 import os
 import signal
 from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +30,12 @@ def without_times(told: Any) -> Any:
     return [without_times(one) for one in told] if isinstance(told, list) else told
 
 
+def overlap(*cells: Path) -> bool:
+    """Whether two cells were under way at the same time."""
+    begun, sealed = ([(cell / name).stat().st_mtime for cell in cells] for name in ("job.json", "seal.json"))
+    return max(begun) < min(sealed)
+
+
 def two_blocks() -> list[dict[str, Any]]:
     """Two blocks that share the trainer's settings, so that a batch waits for both."""
     return [ONE_FACTOR, {**ONE_FACTOR, "name": "again", "repeats": 1, "parity": ["logprobs-mode"]}]
@@ -44,20 +51,17 @@ def test_the_report_is_the_same_with_one_and_with_two_at_once(laboratory: Labora
     assert two.exit_code == one.exit_code
     assert two.report["arms"]
     assert without_times(two.report) == without_times(one.report)
-    beside = [path.read_text() for path in (laboratory.folder / "two").glob("cells/*/placement.json")]
-    assert any('"beside": [\n' in text for text in beside)
+    cells = [path.parent for path in (laboratory.folder / "two").glob("cells/*/seal.json")]
+    assert any(overlap(one, other) for one, other in combinations(cells, 2))
 
 
 def test_the_trainer_scores_one_block_while_another_one_samples(laboratory: Laboratory, own_cores: list[int]) -> None:
     slower = {"name": "other", "candidate": {"version": V1}, "repeats": 4, "sampling": {"temperature": 1.0}}
     run = laboratory.ablate(laboratory.recipe(ONE_FACTOR, slower), "--jobs", "2")
     assert run.report["arms"]
-    beside = {
-        key
-        for scored in laboratory.run_dir.glob("cells/*/scores.npz")
-        for key in json.loads((scored.parent / "placement.json").read_text())["beside"]
-    }
-    assert any((laboratory.run_dir / "cells" / key / "samples.jsonl").exists() for key in beside)
+    sampled = [path.parent for path in laboratory.run_dir.glob("cells/*/samples.jsonl")]
+    scored = [path.parent for path in laboratory.run_dir.glob("cells/*/scores.npz")]
+    assert any(overlap(one, other) for one in sampled for other in scored)
 
 
 def test_more_at_once_than_there_are_cores_is_refused_before_anything_starts(laboratory: Laboratory) -> None:

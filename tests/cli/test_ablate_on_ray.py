@@ -71,7 +71,6 @@ def test_the_report_is_that_of_one_machine(clustered: tuple[Laboratory, Any]) ->
     far = laboratory.ablate(recipe, *on(cluster))
     assert far.report["arms"]
     assert not list(laboratory.run_dir.glob(".on-ray-*"))
-    assert not [path for path in laboratory.run_dir.glob("cells/*") if path.is_symlink()]
     shutil.rmtree(laboratory.run_dir)
     near = laboratory.ablate(recipe)
     assert far.exit_code == near.exit_code
@@ -174,16 +173,6 @@ def test_two_drivers_share_a_cluster(clustered: tuple[Laboratory, Any], sickness
     assert one.returncode == other.returncode in (0, 1), ends
     reports = [json.loads((folder / "report.json").read_text()) for folder in (laboratory.run_dir, second)]
     assert found(reports[0]) == found(reports[1])
-
-
-def test_a_node_that_does_not_see_the_run_directory_is_named(
-    clustered: tuple[Laboratory, Any], sickness: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    laboratory, cluster = clustered
-    monkeypatch.setattr("rlaudit.engines.cells.on_ray.sees", lambda path: "")
-    run = laboratory.ablate(laboratory.recipe(*BLOCKS), *on(cluster))
-    assert run.exit_code == 3 and "does not see" in run.stderr and "--shard and --merge" in run.stderr
-    assert not laboratory.run_dir.exists()
 
 
 def test_a_cluster_that_is_not_there_is_said_at_once(laboratory: Laboratory) -> None:

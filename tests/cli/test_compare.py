@@ -81,9 +81,7 @@ def test_a_model_to_score_with_acquits_what_agrees(tmp_path, scored):
 def test_raw_logprobs_are_identified_with_a_model_to_score_with(tmp_path, scored):
     path = written(tmp_path / "t.jsonl", sampled(0.6, reported_at=1.0))
     code, report = compared(path, "--temperature", "0.6", *scored)
-    semantic = report["layers"][0]
     assert code == 1
-    assert semantic["cause"].startswith("raw logprobs: reported at T=1")
     assert report["comparisons"][0]["attribution"]["named"][0]["name"] == "raw-logprobs"
 
 
@@ -91,9 +89,8 @@ def test_a_trainer_at_another_temperature_is_identified_and_not_the_engine(tmp_p
     path = written(tmp_path / "t.jsonl", sampled(0.6, trainer_at=1.0))
     code, report = compared(path, "--temperature", "0.6", "--trainer-temperature", "1", *scored)
     assert code == 1
-    assert report["layers"][0]["cause"].startswith(
-        "the trainer recomputes wrongly: tokens are sampled and reported at T=0.6"
-    )
+    semantics = report["comparisons"][0]["semantics"]
+    assert (semantics["trainer"], semantics["reported"], semantics["sampled"]) == ("T=1", "T=0.6", "T=0.6")
 
 
 def test_missing_trainer_logprobs_are_scored(tmp_path, scored, capsys):
@@ -215,7 +212,6 @@ def test_todays_log_with_another_meaning_is_shown_and_does_not_serve(tmp_path, c
     _, report = compared(path, "--before", str(today), "--temperature", "0.6")
     distance = report["comparisons"][1]["distance"]
     assert (distance["yardstick"], distance["against"]) == ("consequence", None)
-    assert any("nothing is held against it" in line for line in report["layers"][1]["evidence"])
 
 
 def test_a_report_shows_the_figures_of_both_logs(tmp_path, capsys):
@@ -295,14 +291,6 @@ def test_reports_name_layers_figures_and_what_was_not_seen(tmp_path, capsys, rep
         assert part in printed
 
 
-def test_every_report_validates_against_the_schema(tmp_path, scored):
-    for number, more in enumerate(([], scored)):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        _, report = compared(written(folder / "t.jsonl", sampled(shift=0.2)), *more)
-        jsonschema.validate(report, SCHEMA)
-
-
 def test_a_diagnosis_of_a_comparison_says_what_an_intervention_would_add(tmp_path):
     path = written(tmp_path / "t.jsonl", sampled(shift=0.2))
     _, report = compared(path)
@@ -312,14 +300,3 @@ def test_a_diagnosis_of_a_comparison_says_what_an_intervention_would_add(tmp_pat
     jsonschema.validate(found, SCHEMA)
     assert found["layers"][0]["cause"] == report["layers"][0]["cause"]
     assert any("no ablation is among these reports" in line for line in found["not_seen"])
-
-
-def test_what_is_no_report_is_refused(tmp_path, capsys):
-    assert run(["diagnose", str(tmp_path)]) == 2
-    assert "there is no report" in capsys.readouterr().err
-    other = tmp_path / "other.json"
-    other.write_text(json.dumps({"schema": "other/1"}))
-    assert run(["diagnose", str(other)]) == 2
-    said = capsys.readouterr().err
-    assert "is not a report of rlaudit" in said
-    assert "rlaudit-report/1" in said

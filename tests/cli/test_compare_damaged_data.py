@@ -159,22 +159,6 @@ def test_gaps_in_optional_columns_stop_nothing(tmp_path, capsys, columns):
     assert said == ""
 
 
-def test_a_batch_that_is_called_by_a_struct_is_refused_by_name(tmp_path, capsys):
-    code, said = compared(capsys, table(tmp_path / "t.parquet", batch_id=pa.array([{"a": 1}] * TOKENS)))
-    assert code == 2
-    assert "column batch_id holds struct" in said
-
-
-def test_top_lists_of_unequal_length_cost_their_sequence(tmp_path, capsys):
-    columns = {
-        "rollout_top_ids": pa.array([[1, 2]] * TOKENS),
-        "rollout_top_logprobs": pa.array([[-0.5]] + [[-0.5, -1.5]] * (TOKENS - 1)),
-    }
-    code, said = compared(capsys, table(tmp_path / "t.parquet", **columns))
-    assert code == 3
-    assert "prompt 0, sample 0: rollout_top_logprobs has a NaN or another length" in said
-
-
 @pytest.mark.parametrize("place", np.linspace(0.02, 0.98, 12).tolist())
 def test_damaged_pages_are_named_by_their_file_or_change_a_value(tmp_path, capsys, place):
     path = table(tmp_path / "t.parquet")

@@ -53,25 +53,6 @@ def test_a_finished_run_is_rendered_with_its_own_exit_code(finished: Path, capsy
     assert "1. semantic  MISMATCH: raw logprobs" in capsys.readouterr().out
 
 
-def test_a_run_of_an_older_release_gets_its_pictures_from_its_tokens(finished: Path, tmp_path: Path) -> None:
-    run(["report", str(finished), "--output", f"json:{tmp_path / 'new.json'}"])
-    written = json.loads((tmp_path / "new.json").read_text(encoding="utf-8"))
-    assert [(one["name"], one["tokens"]) for one in written["token_figures"]] == [
-        ("candidate", 200),
-        ("reference", 200),
-    ]
-
-
-def test_tokens_that_cannot_be_read_cost_the_pictures_and_nothing_else(
-    finished: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (finished / "tokens.parquet").write_bytes(b"torn")
-    assert run(["report", str(finished)]) == 1
-    said = capsys.readouterr()
-    assert "pictures of tokens are left out" in said.err
-    assert "1. semantic" in said.out
-
-
 def test_an_unfinished_run_says_what_is_missing_and_ends_with_3(
     unfinished: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

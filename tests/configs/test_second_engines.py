@@ -4,7 +4,7 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.configs.dialects.nemo_rl.read import DIALECT as NEMO_RL
-from rlaudit.configs.dialects.roll.read import read as read_roll
+from rlaudit.configs.dialects.roll import read as read_roll
 from rlaudit.configs.dialects.verl.read import read as read_verl
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.source import Source

@@ -139,9 +139,6 @@ def written_cases(shipped: tuple[Case, ...]) -> tuple[Case, ...]:
 def _of_doctor(version: str) -> Iterator[Case]:
     arguments = {**doctor._ENGINE_ARGS, "dtype": doctor.dtype_on(machine_named("h100"))}
     yield Case("doctor", version, arguments)
-    variables, releases = VARIABLES["batch invariant"]
-    if version in releases:
-        yield Case("doctor, batch invariant", version, {**arguments, "attention_backend": "FLASH_ATTN"}, variables)
 
 
 WRITTEN: dict[str, dict[str, Any]] = {

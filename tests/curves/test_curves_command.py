@@ -7,14 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlaudit.cli import commands
 from rlaudit.cli.app import run
-from rlaudit.report.formats import markdown, text
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(commands.COMMANDS, "curves", "rlaudit.cli.curves:curves")
 
 
 def verl_log(path: Path, seed: int, shifts: dict[str, tuple[int, float]], length: int = 120) -> str:
@@ -99,6 +92,8 @@ def test_a_metric_asked_for_and_missing_is_unfinished(logs: dict[str, str], tmp_
         ["{first}"],
         ["{first}", "/absent"],
         ["{first}", "{first}", "{second}"],
+        ["{first}", "{second}", "--candidates", "2"],
+        ["{first}", "{second}", "{second}", "--candidates", "2"],
         ["{first}", "{second}", "--format", "nothing"],
     ],
     ids=" ".join,
@@ -142,37 +137,8 @@ def test_long_curves_are_averaged_and_it_is_said(tmp_path: Path) -> None:
     assert (found["averaged_steps"], found["steps"]["count"]) == (2, 550)
 
 
-def test_text_and_markdown_say_what_separated_when_and_from_which_definition(
-    logs: dict[str, str], tmp_path: Path
-) -> None:
-    _, document = report([logs["first"], logs["moved"]], tmp_path)
-    step = str(metrics(document)["rollout_corr/k3_kl"]["detected_step"])
-    for said in (text.render(document, None), markdown.render(document, None)):
-        table = said.split("Metrics\n")[1].splitlines()
-        row = next(line for line in table if line.strip("| ").startswith("rollout_corr/k3_kl"))
-        assert step in row.split()
-        assert "mean over tokens of r - 1 - d; before clipping" in said
-        assert "logprobs first" in said
-        assert "one reference cannot show" in said
-
-
-def test_text_for_a_terminal_is_broken_to_its_width_and_coloured(logs: dict[str, str], tmp_path: Path) -> None:
-    _, document = report([logs["first"], logs["moved"]], tmp_path)
-    said = text.render(document, 80)
-    assert "\x1b[1;31m" in said
-    prose = said.split("Method")[1]
-    assert all(len(line) <= 80 for line in prose.splitlines())
-
-
 def test_the_last_runs_are_seeds_of_the_candidate_when_asked(logs: dict[str, str], tmp_path: Path) -> None:
     code, document = report([logs["first"], logs["second"], logs["third"], "--candidates", "2"], tmp_path)
     assert code == 0
     assert len(document["curves"]["reference"]) == 1
     assert [run["name"] for run in document["curves"]["candidates"]] == [logs["second"], logs["third"]]
-    shown = text.render(document, None)  # type: ignore[arg-type]
-    assert all(f"candidate {logs[name]}: " in shown for name in ("second", "third"))
-
-
-@pytest.mark.parametrize(("given", "count"), [(["first", "second"], "2"), (["first", "second", "second"], "2")])
-def test_too_few_runs_or_one_twice_is_a_bad_command_line(logs: dict[str, str], given: list[str], count: str) -> None:
-    assert run(["curves", *(logs[name] for name in given), "--candidates", count]) == 2

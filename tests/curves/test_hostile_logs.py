@@ -24,31 +24,56 @@ def said(run: Run) -> str:
     return "\n".join(str(problem) for problem in run.problems)
 
 
-def test_a_line_cut_off_at_the_end_is_said_and_the_rest_used(tmp_path: Path) -> None:
-    run = jsonl(tmp_path, rows((1, 0.5), (2, 0.6)) + '{"step": 3, "m": 0.')
-    assert run.curves["m"].steps.tolist() == [1, 2]
-    assert "line 3: cut off in the middle" in said(run)
+RESUMED = rows(*((step, 1.0) for step in range(1, 11)), (6, 2.0), (7, 2.0))
+# What a log holds, the curve that is read of it, and what is said of the rest.
+LOGS: dict[str, tuple[str, dict[int, float], str]] = {
+    "a line cut off at the end": (
+        rows((1, 0.5), (2, 0.6)) + '{"step": 3, "m": 0.',
+        {1: 0.5, 2: 0.6},
+        "line 3: cut off in the middle",
+    ),
+    "a list": (rows((1, 0.5)) + "[1, 2]\n", {1: 0.5}, "line 2: a list where an object was expected"),
+    "lines of a traceback": (
+        rows((1, 0.5)) + "Traceback\nTraceback\n" + rows((2, 0.6)),
+        {1: 0.5, 2: 0.6},
+        "line 2: not JSON (2 times, this is the first)",
+    ),
+    "NaN and infinity": (
+        rows((1, 0.5)) + '{"step": 2, "m": NaN}\n{"step": 3, "m": "Infinity"}\n' + rows((4, 0.6)),
+        {1: 0.5, 4: 0.6},
+        "line 2: m is not finite at 2 steps, the first is 2",
+    ),
+    "an integer too large for a float": (
+        rows((1, 0.5)) + '{"step": 2, "m": 1' + "0" * 400 + "}\n",
+        {1: 0.5},
+        "line 2: m is not finite at 1 step, the first is 2",
+    ),
+    "a word": (rows((1, 0.5), (2, "high"), (3, 0.6)), {1: 0.5, 3: 0.6}, "line 2: m is 'high', not a number"),
+    "a step twice": (
+        rows((1, 0.5), (2, 0.6), (2, 0.9), (3, 0.7)),
+        {1: 0.5, 2: 0.9, 3: 0.7},
+        "line 3: m has one step twice with different values",
+    ),
+    "a resume, which drops the abandoned part": (
+        RESUMED,
+        {**dict.fromkeys(range(1, 6), 1.0), 6: 2.0, 7: 2.0},
+        "line 11: the steps go back to 6 from 10: a resume",
+    ),
+    "rows out of order": (
+        rows((3, 0.3), (1, 0.1), (2, 0.2)),
+        {1: 0.1, 2: 0.2, 3: 0.3},
+        "not in the order of its steps",
+    ),
+}
 
 
-def test_lines_of_another_kind_are_counted_at_their_first(tmp_path: Path) -> None:
-    run = jsonl(tmp_path, rows((1, 0.5)) + "[1, 2]\nTraceback\nTraceback\n" + rows((2, 0.6)))
-    assert run.curves["m"].steps.tolist() == [1, 2]
-    assert "line 2: a list where an object was expected" in said(run)
-    assert "line 3: not JSON (2 times, this is the first)" in said(run)
-
-
-def test_nan_and_infinity_are_no_values_and_their_beginning_is_told(tmp_path: Path) -> None:
-    text = rows((1, 0.5)) + '{"step": 2, "m": NaN}\n{"step": 3, "m": "Infinity"}\n' + rows((4, 0.6))
+@pytest.mark.parametrize("log", LOGS)
+def test_what_is_not_used_is_said_and_the_rest_is_read(log: str, tmp_path: Path) -> None:
+    text, expected, problem = LOGS[log]
     run = jsonl(tmp_path, text)
-    assert run.curves["m"].steps.tolist() == [1, 4]
-    assert len(run.curves["m"].not_finite_steps) == 2 and run.curves["m"].not_finite_steps[0] == 2
-    assert "line 2: m is not finite at 2 steps, the first is 2" in said(run)
-
-
-def test_a_word_where_a_number_was_is_told(tmp_path: Path) -> None:
-    run = jsonl(tmp_path, rows((1, 0.5), (2, "high"), (3, 0.6)))
-    assert run.curves["m"].steps.tolist() == [1, 3]
-    assert "line 2: m is 'high', not a number" in said(run)
+    curve = run.curves["m"]
+    assert dict(zip(curve.steps.tolist(), curve.values.tolist(), strict=True)) == expected
+    assert problem in said(run)
 
 
 def test_a_column_of_words_flags_and_histograms_is_no_metric(tmp_path: Path) -> None:
@@ -65,25 +90,10 @@ def test_a_row_without_a_usable_step_is_told_and_left_out(step: object, tmp_path
     assert "line 2: no step" in said(run) or f"line 2: step is {step!r}" in said(run)
 
 
-def test_a_step_logged_twice_counts_with_its_later_value(tmp_path: Path) -> None:
-    run = jsonl(tmp_path, rows((1, 0.5), (2, 0.6), (2, 0.9), (3, 0.7)))
-    assert run.curves["m"].values.tolist() == [0.5, 0.9, 0.7]
-    assert "line 3: m has one step twice with different values" in said(run)
-
-
 def test_metrics_of_one_step_may_come_in_several_rows(tmp_path: Path) -> None:
     run = jsonl(tmp_path, '{"step": 1, "m": 0.5}\n{"step": 1, "eval": 2.0}\n{"step": 1, "m": 0.5}\n')
     assert {key: curve.values.tolist() for key, curve in run.curves.items()} == {"eval": [2.0], "m": [0.5]}
     assert run.problems == ()
-
-
-def test_after_a_resume_the_abandoned_part_is_dropped(tmp_path: Path) -> None:
-    first = [(step, 1.0) for step in range(1, 11)]
-    again = [(step, 2.0) for step in range(6, 8)]
-    run = jsonl(tmp_path, rows(*first, *again))
-    assert run.curves["m"].steps.tolist() == [1, 2, 3, 4, 5, 6, 7]
-    assert run.curves["m"].values.tolist() == [1.0] * 5 + [2.0] * 2
-    assert "line 11: the steps go back to 6 from 10: a resume" in said(run)
 
 
 def test_a_resume_is_told_once_for_all_metrics(tmp_path: Path) -> None:
@@ -94,17 +104,6 @@ def test_a_resume_is_told_once_for_all_metrics(tmp_path: Path) -> None:
 def test_train_and_eval_rows_of_one_step_may_differ_in_their_bookkeeping(tmp_path: Path) -> None:
     run = jsonl(tmp_path, '{"step": 1, "m": 0.5, "memory(GiB)": 1.0}\n{"step": 1, "eval": 2.0, "memory(GiB)": 1.5}\n')
     assert run.problems == ()
-
-
-def test_rows_out_of_order_are_sorted_and_nothing_is_lost(tmp_path: Path) -> None:
-    run = jsonl(tmp_path, rows((3, 0.3), (1, 0.1), (2, 0.2)))
-    assert run.curves["m"].values.tolist() == [0.1, 0.2, 0.3]
-    assert "not in the order of its steps" in said(run)
-
-
-def test_an_integer_too_large_for_a_float_is_not_finite(tmp_path: Path) -> None:
-    run = jsonl(tmp_path, rows((1, 0.5)) + '{"step": 2, "m": 1' + "0" * 400 + "}\n")
-    assert len(run.curves["m"].not_finite_steps) == 1
 
 
 def test_a_table_with_ragged_lines_keeps_the_others(tmp_path: Path) -> None:

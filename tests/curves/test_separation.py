@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from synthetic_runs import TRENDS, Noise, changed, seeds
 
-from rlaudit.curves.constant_reference import separates_from_constant
 from rlaudit.curves.noise_model import covariance, fit_noise, noise_grid, simulate
-from rlaudit.curves.separation import Separation, separate
+from rlaudit.curves.separation import Separation, separate, separates_from_constant
 
 LENGTH = 120
 CHANGE = 40

@@ -12,8 +12,8 @@ from rlaudit.diagnosis.compare import compare
 from rlaudit.errors import NotFinished
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
+from rlaudit.meaning.from_rollouts import NOT_TOLD
 from rlaudit.meaning.meaning import Kind
-from rlaudit.meaning.rollout_words import NOT_TOLD
 
 PROMPTS, SAMPLES, TOKENS = 256, 8, 40
 COOL = Semantics(0.7)

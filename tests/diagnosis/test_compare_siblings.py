@@ -32,11 +32,10 @@ def said(sampler, report, trainer, asked=RAW, trained=RAW, prompts=192, samples=
     return found.meaning.kind, found.layers[0]
 
 
-def test_an_honest_log_matches_and_says_what_would_have_been_seen():
+def test_an_honest_log_matches():
     kind, layer = said(HONEST, HONEST, HONEST, prompts=512)
     assert kind is Kind.AGREE
     assert layer.verdict is Verdict.MATCH
-    assert "would have been seen" in layer.because
 
 
 def test_too_few_samples_acquit_nobody_and_say_how_many_would():

@@ -1,11 +1,11 @@
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from logged_tokens import logged
 
 from rlaudit.diagnosis.compare import compare
-from rlaudit.diagnosis.comparison import CompareSettings, Counts
+from rlaudit.diagnosis.comparison import CompareSettings
 from rlaudit.errors import NotFinished
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
@@ -67,7 +67,6 @@ def test_raw_logprobs_are_seen_by_the_engines_own_first_choices():
     hot = Semantics(0.6)
     found = compared(logged(temperature=0.6, reported_at=1.0, tops=True), hot, hot)
     assert (found.layers[0].verdict, found.layers[0].cause) == (Verdict.MISMATCH, "raw-logprobs")
-    assert "first choice is sampled +" in found.layers[0].because
     assert found.layers[1].verdict is Verdict.NOT_TESTED
 
 
@@ -90,7 +89,6 @@ def test_a_trainer_at_another_temperature_is_told_from_a_dishonest_report(sample
     batch = logged(temperature=sampled, trainer_at=trainer_at, tops=True, trainer_tops=True, noise=1e-3)
     found = compared(batch, asked, asked)
     assert (found.layers[0].verdict, found.layers[0].cause) == (Verdict.MISMATCH, "trainer-temperature")
-    assert f"sampled at T=0.7, trainer at T={trainer_at:.3g}" in found.layers[0].because
 
 
 def test_the_margin_of_the_verdict_is_that_of_the_causes():
@@ -99,11 +97,6 @@ def test_the_margin_of_the_verdict_is_that_of_the_causes():
     )
     assert (loose.attribution.margin, strict.attribution.margin) == (1e-2, 1e-5)
     assert (loose.layers[1].verdict, strict.layers[1].verdict) == (Verdict.MATCH, Verdict.MISMATCH)
-
-
-def test_counts_of_shifted_sequences_can_be_written_down():
-    both = Counts(misaligned={"bos": 1}) + Counts(misaligned={"bos": 2, "retokenised": 1})
-    assert asdict(both)["misaligned"] == {"bos": 3, "retokenised": 1}
 
 
 def test_filters_that_the_trainer_does_not_replay_are_a_semantic_mismatch():
@@ -118,7 +111,6 @@ def test_filters_that_the_trainer_does_not_replay_are_a_semantic_mismatch():
 def test_a_hidden_filter_shows_against_the_trainers_entropy():
     found = compared(logged(top_p=0.7, noise=1e-3))
     assert (found.layers[0].verdict, found.layers[0].cause) == (Verdict.MISMATCH, "hidden sampling parameters")
-    assert "tokens are sharper" in found.layers[0].because
 
 
 def test_sampled_logprobs_alone_acquit_nobody_and_say_what_they_cannot_tell():
@@ -144,25 +136,7 @@ def test_shifted_sequences_are_named_and_in_no_figure():
     assert found.counts.misaligned == {"off-by-one": 40}
     assert found.counts.compared_tokens == 1600
     assert found.measurements["k3"].value < 1e-4
-    assert "prompt 0, sample 0 from token" in found.alignment.messages[0]
-
-
-def test_broken_sequences_are_faults_and_the_rest_is_measured():
-    whole = logged(noise=1e-3)
-    whole.rollout_logprobs_T[3] = np.nan
-    faults = Faults()
-    found = compared(whole, faults=faults)
-    assert faults.sequences_left_out == 1
-    assert found.counts.compared_tokens == 3160
-
-
-def test_sequences_that_only_some_trainers_scored_are_a_fault():
-    whole = logged(noise=1e-3)
-    whole.trainer_logprobs_T[:40] = np.nan
-    faults = Faults()
-    found = compared(whole, faults=faults)
-    assert found.counts.unscored_sequences == 1
-    assert "1 of 80 sequences have no trainer logprob" in faults.lines()[0]
+    assert (found.alignment.misaligned[0].name, found.alignment.misaligned[0].first) == ("prompt 0, sample 0", 0)
 
 
 def test_no_trainer_at_all_is_not_finished_and_says_what_to_do():
@@ -200,12 +174,6 @@ def test_a_table_in_which_every_sequence_is_shifted_is_named_and_has_no_figures(
     found = compared(replace(batch, trainer_logprobs_T=np.roll(batch.trainer_logprobs_T, 1)))
     assert (found.layers[0].cause, found.layers[0].verdict) == ("off-by-one", Verdict.MISMATCH)
     assert (found.measurements["k3"].value, found.measurements["k3"].reason) == (None, "there is no token")
-
-
-def test_raw_logprobs_of_tokens_sampled_hot_are_raw_logprobs_too():
-    sampling = Semantics(temperature=1.3)
-    found = compared(logged(temperature=1.3, reported_at=1.0, tops=True), sampling=sampling, trainer=sampling)
-    assert found.layers[0].cause == "raw-logprobs"
 
 
 def test_a_loss_mask_that_counts_nothing_is_said():

@@ -3,13 +3,12 @@
 import pytest
 from two_arms import BFLOAT16_LIKE, two_arms
 
-from rlaudit.diagnosis import words
 from rlaudit.diagnosis.consequence import MEAN_SQUARES
-from rlaudit.diagnosis.distance import Candidate, Reference, Yardstick, judge_distance
-from rlaudit.diagnosis.usual_distance import USUAL, usual_distance
+from rlaudit.diagnosis.distance import USUAL, Candidate, Reference, Yardstick, judge_distance, usual_distance
 from rlaudit.layers import Verdict
 from rlaudit.measurement.measure import all_metrics, measure, tally
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.report.plain import plain
 
 NARROW = ObjectiveSettings(gspo_epsilon_low=3e-4, gspo_epsilon_high=4e-4, clips=(Clip.SEQUENCES,))
 WIDE = ObjectiveSettings(gspo_epsilon_low=3e-4, gspo_epsilon_high=4e-4, clips=(Clip.TOKENS,))
@@ -39,7 +38,6 @@ def test_an_engine_in_bfloat16_that_is_no_farther_than_todays_is_no_mismatch(k3)
     assert (found.verdict, found.yardstick) == (Verdict.MATCH, Yardstick.REFERENCE)
     # What it clips is said all the same: that is what the next layer judges.
     assert found.consequence.verdict is Verdict.MISMATCH
-    assert "the objective's to judge" in words.because(found)
 
 
 def test_the_same_engine_without_a_reference_is_judged_by_what_the_clip_range_feels():
@@ -68,31 +66,27 @@ def test_noise_is_a_floor_as_well():
 
 
 @pytest.mark.parametrize(("margin", "verdict"), [(1e-2, Verdict.MATCH), (1e-5, Verdict.MISMATCH)])
-def test_a_margin_of_the_users_own_wins_over_the_reference_and_is_said(margin, verdict):
+def test_a_margin_of_the_users_own_wins_over_the_reference(margin, verdict):
     found = judged(times=2.0, margin=margin)
     assert (found.verdict, found.yardstick, found.tolerated) == (verdict, Yardstick.MARGIN, margin)
-    assert any("your own margin" in line for line in words.evidence(found, "candidate", "here"))
 
 
 @pytest.mark.parametrize("semantic", [Verdict.MISMATCH, Verdict.INCONCLUSIVE])
 def test_a_reference_whose_logprobs_mean_something_else_is_shown_and_does_not_serve(semantic):
     found = judged(k3=7e-4, semantic=semantic)
     assert (found.verdict, found.yardstick, found.against) == (Verdict.MISMATCH, Yardstick.CONSEQUENCE, None)
-    assert any("nothing is held against it" in line for line in words.evidence(found, "candidate", "here"))
-    assert "cannot serve" in words.because(found)
+    assert found.reference is not None and not found.reference.serves
 
 
 def test_a_broken_reference_does_not_acquit_a_candidate_that_is_as_broken():
     found = judged(k3=3e-2)
     assert found.against.verdict is Verdict.MATCH
     assert (found.verdict, found.withheld) == (Verdict.INCONCLUSIVE, True)
-    assert "what is wrong with the reference" in words.settles(found, "more tokens")
 
 
 def test_a_broken_reference_acquits_a_candidate_as_close_as_is_usual():
     found = judged(times=0.1, k3=3e-2)
     assert (found.reference.odd, found.verdict) == (True, Verdict.MATCH)
-    assert any("farther off than bfloat16 usually is" in one for one in words.evidence(found, "", "here"))
 
 
 def test_a_candidate_farther_than_a_broken_reference_is_convicted():
@@ -116,7 +110,7 @@ def test_what_is_let_pass_is_known_in_nats():
 
 def test_the_report_has_every_figure_of_the_verdict():
     for found in (judged(), judged(held=False), judged(margin=1e-3)):
-        written = found.as_dict()
+        written = plain(found)
         assert written["verdict"] == found.verdict.value
         assert (written["against"] is None) == (found.yardstick is not Yardstick.REFERENCE)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rlaudit.diagnosis.document import unfinished
-from rlaudit.diagnosis.worst_layer import exit_code_of
+from rlaudit.diagnosis.judgement import exit_code_of
 from rlaudit.layers import Verdict
 
 MATCH, MISMATCH = Verdict.MATCH, Verdict.MISMATCH

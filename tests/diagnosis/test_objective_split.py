@@ -9,6 +9,7 @@ import pytest
 from rlaudit.diagnosis.objective_split import BACKEND, BOTH, UPDATE, objective_split
 from rlaudit.layers import Verdict
 from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.report.plain import plain
 from rlaudit.tokens.token_batch import TokenBatch
 
 MATCH = (Verdict.MATCH, Verdict.MATCH)
@@ -111,7 +112,7 @@ def test_costs_are_shares_of_the_tokens_and_masking_lowers_what_is_left():
 
 
 def test_a_document_of_a_split_is_json():
-    document = objective_split(rollouts(), MATCH).as_dict()
+    document = plain(objective_split(rollouts(), MATCH))
     assert json.loads(json.dumps(document))["factors"][BACKEND]["clipped"]["gspo"]["value"] >= 0
 
 

@@ -13,7 +13,6 @@ from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
-from rlaudit.engines.vllm.doctor import features_of
 from rlaudit.errors import NotFinished
 from rlaudit.vllm.catalogue import Catalogue, Declared
 from rlaudit.vllm.machine import machine_named
@@ -149,15 +148,6 @@ def test_environment_variables_have_the_defaults_that_the_release_gives_them(ver
         if name.startswith("VLLM_") and name not in set_here and value not in ("unknown", found["variables"][name])
     }
     assert differing == {}
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_what_the_doctor_finds_in_a_release_is_what_the_catalogue_says_of_it(version: str, tmp_path: Path) -> None:
-    found = features_of(built(version), tmp_path / "features").result["features"]
-    catalogue = Catalogue.at(version)
-    named = ("logprobs_mode", "async_scheduling", "attention_backend")
-    assert {name: found[name] for name in named} == {name: name in catalogue.engine for name in named}
-    assert found["batch_invariance"] or "VLLM_BATCH_INVARIANT" not in catalogue.variables
 
 
 @pytest.mark.parametrize("case", CASES)

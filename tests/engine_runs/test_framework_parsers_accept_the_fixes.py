@@ -20,7 +20,7 @@ from rlaudit.cli.app import run
 from rlaudit.configs.syntax.spelling import apply
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, trainer_spec
-from rlaudit.inspection.one_config import one_config
+from rlaudit.inspection.inspect import one_config
 from rlaudit.vllm.machine import Machine
 
 pytestmark = pytest.mark.engine

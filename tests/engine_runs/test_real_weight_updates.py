@@ -1,4 +1,4 @@
-"""Weights of the real 0.18.1 updated in flight, and updates that fail: three minutes, and gigabytes of environments."""
+"""Weights of the real 0.18.1 updated in flight: two minutes, and gigabytes of environments."""
 
 import json
 from pathlib import Path
@@ -60,29 +60,6 @@ def test_the_tied_head_is_named_where_reload_weights_does_not_reach_it(report: d
     assert parts["verdict"] == "mismatch"
     assert parts["read_back"]["old"] == ["lm_head.weight"]
     assert parts["k3_under"]["read"]["high"] < 1e-6 < parts["k3_under"]["new"]["low"]
-
-
-def test_a_truncated_checkpoint_is_refused_and_leaves_no_data_behind_a_healthy_engine(report: dict[str, Any]) -> None:
-    fault = case(report, "truncated")["fault"]
-    assert "deserializing header" in fault["refused"]
-    assert fault["healthy"] is True
-    assert set(fault["state"]) == {"no data"}
-    assert fault["recovers"] is True
-
-
-def test_a_missing_tensor_is_taken_and_named_by_what_stays_old(report: dict[str, Any]) -> None:
-    fault = case(report, "missing-tensor")["fault"]
-    assert fault["refused"] is None
-    assert "model.layers.9.self_attn.o_proj.weight" in fault["left"]["old"]
-    assert "broken-checkpoint-accepted" in [one["rule"] for one in report["findings"]]
-
-
-def test_an_engine_killed_while_paused_ends_its_requests_within_the_limit(report: dict[str, Any]) -> None:
-    killed = case(report, "killed")
-    assert killed["fault"]["healthy"] is False
-    assert killed["in_flight"]["lost"] == 0
-    assert killed["in_flight"]["failed"] == 16
-    assert killed["seconds"] < 60
 
 
 def test_the_report_follows_the_published_schema(report: dict[str, Any]) -> None:

@@ -72,7 +72,7 @@ def updated(version: str, folder: Path, cases: Sequence[dict[str, Any]], *, kind
 def idle(name: str, **planted: Any) -> dict[str, Any]:
     """One update with nothing in flight, what the engine then holds, and what it then samples."""
     steps: list[Step] = [{"do": "restore"}, _update("wait", True, **planted), {"do": "read_back"}, _submit("after", 8)]
-    return {"name": name, "go_on": False, "steps": steps}
+    return {"name": name, "steps": steps}
 
 
 def in_flight(name: str, **planted: Any) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def in_flight(name: str, **planted: Any) -> dict[str, Any]:
     flight = _submit("flight", 48, until=8)
     update = _update("keep", False, **planted)
     steps: list[Step] = [{"do": "restore"}, flight, update, {"do": "settle"}, {"do": "read_back"}]
-    return {"name": name, "go_on": False, "steps": steps}
+    return {"name": name, "steps": steps}
 
 
 def _submit(name: str, length: int, until: int | None = None) -> Step:

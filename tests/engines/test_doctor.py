@@ -16,7 +16,6 @@ from rlaudit.laboratory.studies.arms.plan import make_plan
 from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.laboratory.studies.arms.rollout import engine_of
 
-FEATURES = {"logprobs_mode": False, "async_scheduling": False, "attention_backend": True, "batch_invariance": True}
 LACKING = ("a C compiler: gcc or clang",)
 H100, T4 = Device(0, "GPU-1", "H100", 81559, "sm90"), Device(0, "GPU-2", "T4", 15360, "sm75")
 
@@ -30,12 +29,10 @@ class Starts:
     def launch(self, cell: Path, command: tuple[str, ...], variables: Mapping[str, str], seconds: float) -> Outcome:
         job = json.loads((cell / "job.json").read_text())
         if Path(job["script"]).name != "generate.py":
-            return Outcome("ok", {"features": FEATURES}, None, {})
+            return Outcome("ok", {}, None, {})
         self.jobs.append({**job, "variables": dict(variables)})
-        (cell / "samples.jsonl").write_text('{"cached_tokens": 32}\n')
-        resolved = {"engine": job["engine"]["kind"], "enable_prefix_caching": True, "async_scheduling": None}
-        head = {"by": "extension"} if job["fp32_head"] else None
-        return Outcome("ok", {"resolved": resolved, "seconds": 1, "generated_tokens": 32, "fp32_head": head}, None, {})
+        resolved = {"engine": job["engine"]["kind"]}
+        return Outcome("ok", {"resolved": resolved, "seconds": 1, "generated_tokens": 32}, None, {})
 
 
 def examined(version: str, build: Build, gpu: Device | None, monkeypatch: pytest.MonkeyPatch) -> tuple[Starts, Any]:
@@ -64,13 +61,6 @@ def test_what_kernels_need_of_the_machine_is_looked_for_where_they_are_compiled(
     says = examined("0.18.1", "cuda", H100, monkeypatch)[1]
     assert (says["compiles kernels"].works, says["compiles kernels"].says) == (False, LACKING[0])
     assert "compiles kernels" not in examined("0.18.1", "cpu", None, monkeypatch)[1]
-
-
-def test_batch_invariance_is_tried_in_a_dtype_that_flash_attention_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    starts, _ = examined("0.18.1", "cuda", H100, monkeypatch)
-    (invariant,) = [job for job in starts.jobs if "VLLM_BATCH_INVARIANT" in job["variables"]]
-    assert invariant["engine_args"]["attention_backend"] == "FLASH_ATTN"
-    assert invariant["engine_args"]["dtype"] in ("bfloat16", "float16")
 
 
 def test_a_gpu_without_bfloat16_is_examined_in_float16(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.one_config import one_config
+from rlaudit.inspection.inspect import one_config
 from rlaudit.vllm.machine import Machine
 
 SERVER = """export VLLM_ATTENTION_BACKEND=FLASHINFER

@@ -1,12 +1,17 @@
 """Which files are looked at, and that nothing on a disk can stop the walk."""
 
+import codecs
+import io
 import os
+import sys
+import time
 from pathlib import Path
 
 import pytest
+from toy_dialect import PLAIN, Desk
 
 from rlaudit.configs.source import LARGEST_BYTES
-from rlaudit.inspection.files import Collected, collect
+from rlaudit.inspection.files import Collected, NotText, collect, decode, stdin_name
 
 
 def found(*paths: Path) -> Collected:
@@ -109,3 +114,69 @@ def test_a_folder_that_may_not_be_listed_is_said(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(os, "scandir", refuse)
     collected = found(tmp_path)
     assert [(one.reason, one.named) for one in collected.unread] == [("permission denied", False)]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"a: 1\n",
+        b"a: 1\r\nb: 2\r\n",
+        b"a: 1\rb\n\r",
+        "ü: 1\n".encode(),
+        codecs.BOM_UTF8 + "ü: 1\r\n".encode(),
+        codecs.BOM_UTF16_LE + "ü: 1\r\n".encode("utf-16-le"),
+        codecs.BOM_UTF16_BE + "ü: 1\n".encode("utf-16-be"),
+    ],
+)
+def test_text_goes_back_to_the_bytes_it_came_from(data: bytes) -> None:
+    text, encoding = decode(data)
+    assert not text.startswith("\ufeff")
+    assert encoding.encode(text) == data
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"\x7fELF\0\0", "binary"),
+        (b"caf\xe9: 1", "not UTF-8: invalid continuation byte at byte 3"),
+        (codecs.BOM_UTF16_LE + b"a", "not UTF-16-LE"),
+    ],
+)
+def test_what_is_no_text_says_why(data: bytes, says: str) -> None:
+    with pytest.raises(NotText, match=says):
+        decode(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("vllm_config:\n  vllm_kwargs: {}\n", "stdin.yaml"),
+        ("", "stdin.yaml"),
+        ("- vllm serve m\n", "stdin.yaml"),
+        ('{"rollout": {}}', "stdin.json"),
+        ("[inference.vllm]\nseed = 1\n", "stdin.toml"),
+        ("vllm serve m --seed 1\n", "stdin.sh"),
+        ("# a comment\nCUDA_VISIBLE_DEVICES=0 python -m verl.trainer.main_ppo \\\n  a=b\n", "stdin.sh"),
+        ("#!/usr/bin/env bash\n:\n", "stdin.sh"),
+        ("#!/usr/bin/env python3\nx = 1\n", "stdin.py"),
+        ("from vllm import LLM\nllm = LLM('m')\n", "stdin.py"),
+        ("# built by hand\nARG X=1\nFROM vllm/vllm-openai:v0.9.2\n", "stdin.dockerfile"),
+    ],
+)
+def test_the_kind_is_told_by_the_text(text: str, name: str) -> None:
+    assert stdin_name(text) == name
+
+
+@pytest.mark.parametrize("piece", ["\n", " ", "# x\n", "A=1 ", "ARG \n", "import", "["])
+def test_a_long_text_takes_no_longer_than_its_length(piece: str) -> None:
+    begun = time.process_time()
+    stdin_name(piece * (500_000 // len(piece)))
+    assert time.process_time() - begun < 60  # seconds; what is tried from every character takes hours
+
+
+def test_a_name_that_is_given_wins(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words, shown in (([], "stdin.yaml: Toy"), (["--stdin-name", "conf/a.yaml"], "conf/a.yaml: Toy")):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PLAIN.encode())))
+        assert desk.inspect("-", *words) == 1
+        assert shown in desk.out

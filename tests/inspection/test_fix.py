@@ -1,6 +1,7 @@
 """Fixes change the spans they name and nothing else, converge, and never leave half a file."""
 
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from rlaudit.configs.syntax.edit import Edit
 from rlaudit.inspection import fix as fix_module
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Fix, Severity
+from rlaudit.inspection.fix import Misplaced, Span, apply, moved, overlap
 from rlaudit.layers import Layer
 
 FIXED = PLAIN.replace("seed: 1", "logprobs_mode: processed_logprobs\n    seed: 1")
@@ -53,55 +55,18 @@ def test_line_ends_marks_and_encodings_stay(desk: Desk, start: bytes, line_end: 
     assert path.read_bytes() == spelt("logprobs_mode: processed_logprobs\n    ")
 
 
-def test_permission_bits_and_links_stay(desk: Desk) -> None:
-    path = desk.file("x.yaml")
-    path.chmod(0o640)
-    (desk.folder / "link.yaml").symlink_to("x.yaml")
-    assert desk.inspect("link.yaml", "--fix") == 0
-    assert (desk.folder / "link.yaml").is_symlink()
-    assert path.stat().st_mode & 0o777 == 0o640
-    assert path.read_text() == FIXED
-
-
-def test_a_failed_write_leaves_the_file_and_the_folder_as_they_were(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = desk.file("x.yaml")
-    other = desk.file("y.yaml")
-    replace = Path.replace
-
-    def full(self: Path, target: Path) -> Path:
-        if target.name == "x.yaml":
-            raise OSError(28, "No space left on device")
-        return replace(self, target)
-
-    monkeypatch.setattr(Path, "replace", full)
-    assert desk.inspect("x.yaml", "y.yaml", "--fix") == 3
-    assert path.read_text() == PLAIN
-    assert other.read_text() == FIXED
-    assert sorted(one.name for one in desk.folder.iterdir()) == [".git", "x.yaml", "y.yaml"]
-    assert "x.yaml could not be written and is as it was: no space left on device" in desk.err
-
-
-def test_a_diff_changes_nothing_and_git_applies_it(desk: Desk) -> None:
-    path = desk.file("sub/x.yaml", PLAIN.rstrip("\n"))
-    desk.inspect("sub", "--diff")
-    assert path.read_text() == PLAIN.rstrip("\n")
-    assert desk.out.splitlines()[:2] == ["--- a/sub/x.yaml", "+++ b/sub/x.yaml"]
-    desk.file("fixes.patch", desk.out)
-    (desk.folder / ".git").rmdir()
-    assert os.system("git init -q . && git apply fixes.patch") == 0
-    assert path.read_text() == FIXED.rstrip("\n")
-
-
 @pytest.mark.parametrize("mode", [[], ["--fix"], ["--fix=unsafe"]])
-def test_a_diff_is_what_the_same_fix_writes(desk: Desk, mode: list[str]) -> None:
-    path = desk.file("x.yaml", CACHED)
+@pytest.mark.parametrize("text", [CACHED, CACHED.rstrip("\n")], ids=["", "without a last line end"])
+def test_a_diff_changes_nothing_and_git_applies_what_the_same_fix_writes(
+    desk: Desk, mode: list[str], text: str
+) -> None:
+    path = desk.file("x.yaml", text)
     desk.inspect("x.yaml", "--diff", *mode)
+    assert path.read_text() == text
     desk.file("fixes.patch", desk.out)
     desk.inspect("x.yaml", *(mode or ["--fix"]))
     written = path.read_text()
-    desk.file("x.yaml", CACHED)
+    desk.file("x.yaml", text)
     (desk.folder / ".git").rmdir()
     assert os.system("git init -q . && git apply fixes.patch") == 0
     assert path.read_text() == written
@@ -189,3 +154,52 @@ def test_a_fix_does_not_change_what_runs_today(desk: Desk, monkeypatch: pytest.M
     path = desk.file("x.yaml")
     desk.inspect("x.yaml", "--fix=unsafe", "--select", "first,second")
     assert path.read_text() == PLAIN.replace("seed: 1", "seed: 2")
+
+
+def edit(start: int, end: int, text: str) -> Edit:
+    return Edit("x", start, end, text)
+
+
+def test_replacing_inserting_and_deleting_leave_the_rest() -> None:
+    assert apply("0123456789", [edit(8, 9, ""), edit(2, 4, "ab"), edit(0, 0, ">")]) == ">01ab45679"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        (edit(0, 2, "a"), edit(2, 3, "b"), True),
+        (edit(0, 2, "a"), edit(1, 3, "b"), False),
+        (edit(1, 1, "a"), edit(1, 1, "b"), False),
+        (edit(1, 1, "a"), edit(1, 2, "b"), False),
+        (edit(0, 1, "a"), edit(2, 2, "b"), True),
+    ],
+)
+def test_edits_that_touch_the_same_characters_cannot_be_made_together(
+    first: Edit, second: Edit, together: bool
+) -> None:
+    assert overlap(first, second) is overlap(second, first) is not together
+
+
+@pytest.mark.parametrize("wrong", [[edit(2, 1, "")], [edit(0, 99, "")], [edit(0, 3, "a"), edit(2, 4, "b")]])
+def test_an_edit_that_does_not_fit_is_refused(wrong: list[Edit]) -> None:
+    with pytest.raises(Misplaced):
+        apply("0123456789", wrong)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_spans_point_at_what_the_edits_wrote(seed: int) -> None:
+    draw = random.Random(seed)
+    text = "".join(draw.choices("ab\n", k=40))
+    edits: list[Edit] = []
+    for _ in range(8):
+        start = draw.randrange(40)
+        one = edit(start, min(40, start + draw.randrange(5)), "".join(draw.choices("XY", k=draw.randrange(4))))
+        if not any(overlap(one, other) for other in edits):
+            edits.append(one)
+    after = apply(text, edits)
+    spans = moved([], [(one, one.replacement) for one in edits])
+    assert [after[span.start : span.end] for span in spans] == [span.by for span in spans]
+    # A span of before moves with what is written in front of it.
+    last = max(edits, key=lambda one: one.end)
+    (kept,) = moved([Span(last.end, 40, "")], [(one, "") for one in edits])[:1]
+    assert after[kept.start : kept.end] == text[last.end :]

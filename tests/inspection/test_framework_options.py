@@ -7,7 +7,6 @@ import pytest
 
 from rlaudit.cli.app import run
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 VERL = (
     "actor_rollout_ref:\n  rollout: {name: vllm, n: 8}\nalgorithm:\n  rollout_correction: {rollout_is: token}\n"
     "data:\n  max_response_length: 4096\n"

@@ -1,13 +1,11 @@
-"""A config that inherits its engine is read with its parents, and one that is not read is named."""
+"""A config that inherits its engine is read with its parents."""
 
 from pathlib import Path
 
 import pytest
 from packaging.version import Version
 
-from rlaudit.cli.app import run
 from rlaudit.configs.source import Source
-from rlaudit.inspection.mentions import MOST_NAMED, Mention, mention, sentences
 from rlaudit.inspection.read_configs import known_dialects, recognise
 
 NEMO = "policy:\n  generation:\n    backend: vllm\n    vllm_cfg: {tensor_parallel_size: 2}\n    vllm_kwargs: {}\n"
@@ -52,35 +50,6 @@ def test_a_group_of_hydra_stands_where_its_package_says(tmp_path: Path) -> None:
     assert config.engine["enforce_eager"].value is True
 
 
-def test_a_folder_run_names_what_it_does_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("run.sh").write_text("vllm serve m\n")
-    Path("overlay.yaml").write_text("# of NeMo-RL\ndefaults: gone.yaml\npolicy: {generation: {vllm: true}}\n")
-    Path("notes.yaml").write_text("a: 1\n")
-    run(["inspect", ".", "--from", "0.8.5", "--to", "0.18.1"])
-    out = capsys.readouterr().out
-    assert "overlay.yaml:3: mentions vllm, and no rollout config is read there" in out
-    assert "notes.yaml" not in out
-
-
-def test_many_files_are_counted_by_folder_after_the_first() -> None:
-    found = [Mention(f"{'a' if at < MOST_NAMED else 'b'}/{at}.py", "vllm", 1) for at in range(MOST_NAMED + 2)]
-    (sentence,) = sentences(found)
-    assert ", 2 more in b: mention vllm, and no rollout config is read there" in sentence
-
-
-@pytest.mark.parametrize("text", ["x = EngineArgs(num_scheduler_steps=1)", "_engine_args: {tensor_parallel_size: 2}"])
-def test_arguments_for_an_engine_are_a_mention_without_vllms_name(text: str) -> None:
-    assert mention(Source("a.py", text)) is not None
-
-
-@pytest.mark.parametrize("text", ["", "evllm: 1", "overlay: trl", "converl"])
-def test_other_words_are_no_mention(text: str) -> None:
-    assert mention(Source("a.yaml", text)) is None
-
-
 def test_a_config_named_from_where_the_script_is_started_is_found_from_the_root_of_the_repository(
     tmp_path: Path,
 ) -> None:
@@ -100,32 +69,3 @@ def test_a_config_named_from_where_the_script_is_started_is_found_from_the_root_
     (config,) = known_dialects()["verl"].read(script, Version("0.18.1"))
     assert config.sampling["temperature"].value == 0.6
     assert str(tmp_path / "config/mine.yaml") in config.parts
-
-
-@pytest.mark.parametrize("text", [
-    'BASE="${HERE}/base.sh"\nexport TOP_P=0.9\nexec bash "${BASE}"\n',
-    "bash scripts/base.sh --fast\n",
-    "sh ./base.sh\n",
-])  # fmt: skip
-def test_a_script_that_hands_over_to_another_names_it_where_it_is_named(text: str) -> None:
-    found = mention(Source("run.sh", text), named=True)
-    assert found is not None and sentences([found])[0].endswith("hands over to base.sh: inspect that one")
-    assert mention(Source("run.sh", text)) is None
-
-
-def test_a_script_that_starts_a_program_names_it_and_the_way_to_know_what_it_decides() -> None:
-    found = mention(Source("run.sh", "# vllm\ntorchrun --nproc_per_node 8 \\\n  src/grpo.py --use 1\n"), named=True)
-    assert found is not None
-    started, mentioned = sentences([found])
-    assert started == "run.sh:2 hands over to src/grpo.py: inspect that one" and "`rlaudit record`" in mentioned
-
-
-@pytest.mark.parametrize(("path", "there"), [("train.py", True), ("train.yaml", False)])
-def test_a_program_that_is_not_read_names_the_way_to_know_what_it_decides(path: str, there: bool) -> None:
-    found = mention(Source(path, "# vllm\n"))
-    assert found is not None
-    assert ("`rlaudit record`" in sentences([found])[0]) is there
-
-
-def test_a_script_that_hands_over_to_nobody_names_none() -> None:
-    assert mention(Source("run.sh", "echo base.sh\nbash -c 'ls'\nbash \"$1\"\n"), named=True) is None

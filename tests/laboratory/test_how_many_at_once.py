@@ -13,8 +13,8 @@ from rlaudit.engines.hardware.nvidia_driver import Device
 from rlaudit.engines.hardware.shares import split
 from rlaudit.engines.models.model_files import ModelFiles
 from rlaudit.errors import NotFinished
-from rlaudit.laboratory.at_once import cells_at_once, local
 from rlaudit.laboratory.fit import gpus_to_score
+from rlaudit.laboratory.place import cells_at_once, local
 
 GIB = 2**30
 

@@ -6,8 +6,7 @@ from worlds.sibling_tree import at, tree
 
 from rlaudit.meaning.from_siblings import siblings_of
 from rlaudit.meaning.meaning import Kind
-from rlaudit.meaning.sibling_words import beside_scores
-from rlaudit.meaning.siblings_against_scores import Side, contradicted
+from rlaudit.meaning.sibling_words import Side, beside_scores, contradicted
 
 HONEST = at()
 

@@ -8,6 +8,7 @@ from simulated_pairs import honest_pairs
 from rlaudit.layers import Verdict
 from rlaudit.measurement.contrast import contrast, judge
 from rlaudit.measurement.measure import all_metrics, measure
+from rlaudit.report.plain import plain
 from rlaudit.tokens.pairs import LogprobPairs
 
 METRICS = all_metrics()
@@ -69,7 +70,7 @@ def test_a_metric_that_one_arm_lacks_has_no_difference() -> None:
     found = contrast(recorded, pairs, METRICS["entropy"])
     assert found.difference is None
     assert found.reason == "the trainer's entropy was not recorded"
-    json.dumps(found.as_dict(), allow_nan=False)
+    json.dumps(plain(found), allow_nan=False)
 
 
 def test_paired_intervals_cover_the_planted_difference() -> None:

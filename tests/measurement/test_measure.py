@@ -7,6 +7,7 @@ from simulated_pairs import five_tokens, honest_pairs
 
 from rlaudit.measurement.measure import all_metrics, measure
 from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.report.plain import plain
 from rlaudit.tokens.pairs import LogprobPairs
 
 
@@ -60,7 +61,7 @@ def test_every_measurement_states_its_size_formula_and_unit() -> None:
 def test_measurements_survive_json_without_nan() -> None:
     found = measure(honest_pairs(0, prompts=40), replicates=200)
     for measurement in found.values():
-        read = json.loads(json.dumps(measurement.as_dict(), allow_nan=False))
+        read = json.loads(json.dumps(plain(measurement), allow_nan=False))
         assert read["value"] == measurement.value
         assert read["low"] == measurement.low
 

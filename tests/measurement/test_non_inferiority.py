@@ -8,6 +8,7 @@ from rlaudit.layers import Verdict
 from rlaudit.measurement.measure import all_metrics, measure, tally
 from rlaudit.measurement.metric import ObjectiveSettings
 from rlaudit.measurement.non_inferiority import TIMES, non_inferiority
+from rlaudit.report.plain import plain
 
 K3 = all_metrics()["k3"]
 FLOOR = 1e-9
@@ -51,7 +52,7 @@ def test_a_reference_that_equals_its_trainer_allows_the_floor_and_no_more():
     assert (found.verdict, found.allowed, found.ratio) == (Verdict.MISMATCH, FLOOR, None)
     same = held(exact, exact)
     assert same.verdict is Verdict.MATCH
-    json.dumps([found.as_dict(), same.as_dict()], allow_nan=False)
+    json.dumps(plain([found, same]), allow_nan=False)
 
 
 def test_arms_over_other_prompts_are_compared_by_clusters_of_their_own():

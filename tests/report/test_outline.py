@@ -13,7 +13,6 @@ from rlaudit.report.html.blocks import titled
 from rlaudit.report.outline import (
     Brief,
     Code,
-    Either,
     Entries,
     Folded,
     Indents,
@@ -32,7 +31,6 @@ BLOCKS = [
     Prose(["a line"], "its title"),
     Table(["name", "figure"], [["a line", "1"], ["short"]], "its title"),
     Code("a line", "yaml", "its title"),
-    Either(Lines(["a line"]), Table(["what"], [["a line"]]), "its title"),
 ]
 
 

@@ -9,14 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlaudit.report import sparklines
-from rlaudit.report.drawing.ticks import both_sides, decades, short, thinned
+from rlaudit.report.drawing.axes import both_sides, decades, short, thinned
 from rlaudit.report.formats import markdown, text
+from rlaudit.report.formats.text import BLOCKS, encodable, sparkline, sparklines
 from rlaudit.report.html.markup import element
 from rlaudit.report.html.svg import svg_of
-from rlaudit.report.picture import Missing, Picture, Table
-from rlaudit.report.pictures_of import pictures_of
-from rlaudit.report.sparklines import BLOCKS, encodable, sparkline
+from rlaudit.report.picture import Missing, Picture, Table, pictures_of
 
 
 def test_a_sparkline_goes_from_the_lowest_block_to_the_highest() -> None:
@@ -33,7 +31,7 @@ def test_blocks_are_drawn_only_where_a_stream_can_carry_them(encoding: str | Non
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200, None])
 def test_the_text_report_ends_with_lines_of_blocks_that_fit(width: int | None) -> None:
-    drawn = sparklines.render(documents.curves(), width)
+    drawn = sparklines(documents.curves(), width)
     assert text.render(documents.curves(), width).endswith(drawn)
     assert sum(bool(set(line) & set(BLOCKS)) for line in drawn.splitlines()) == 4
     assert width is None or max(len(line) for line in drawn.splitlines()) <= width

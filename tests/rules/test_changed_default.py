@@ -37,18 +37,8 @@ def test_collective_kernels_matter_only_with_several_gpus():
     assert "VLLM_ALLREDUCE_USE_SYMM_MEM" in finding.message
 
 
-def test_nothing_moves_without_a_migration():
-    assert not findings(RULE, {"to": "0.32.0"})
-
-
 def test_a_default_that_is_decided_later_is_not_called_different():
     assert not any("None" in finding.message for finding in findings(RULE, {"from": "0.18.1", "to": "0.32.0"}))
-
-
-def test_the_attention_backend_counts_although_it_was_no_argument_before():
-    blackwell = {"from": "0.9.0", "to": "0.18.1", "machine": {"gpu": "sm100", "name": "B200"}}
-    (finding,) = findings(RULE, blackwell | {"environment": {"VLLM_USE_V1": "1"}})
-    assert "attention_backend FLASH_ATTN -> FLASHINFER" in finding.message
 
 
 def test_variables_of_an_engine_that_another_command_starts_are_not_called_left_to_vllm():

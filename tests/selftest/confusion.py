@@ -7,7 +7,7 @@ from functools import cached_property
 
 from worlds.plant import Dose
 
-from rlaudit.statistics.proportion import proportion_interval
+from rlaudit.attribution.alignment_signature import proportion_interval
 from selftest.blind import CLEAN, Label, Trial
 
 # What a self-test has to reach: a cause is missed, or a clean world called otherwise, once in twenty at the most; near

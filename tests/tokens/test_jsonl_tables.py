@@ -131,8 +131,3 @@ def test_what_is_no_json_is_said_by_the_standard_library(line):
     with pytest.raises(expected.type) as found:
         parsed(line)
     assert str(found.value) == str(expected.value)
-
-
-def test_a_line_that_is_nested_too_deeply_is_no_json():
-    with pytest.raises(ValueError, match="nested too deeply"):
-        parsed(b"[" * 100_000)

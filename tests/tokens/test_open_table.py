@@ -29,6 +29,14 @@ def test_a_pickle_is_refused_with_words_on_how_to_convert_it(tmp_path, monkeypat
     assert not (tmp_path / "loaded").exists()
 
 
+@pytest.mark.parametrize("ending", [".tar", ".tar.gz"])
+def test_an_archive_is_refused_and_not_unpacked(tmp_path, ending):
+    path = tmp_path / f"part{ending}"
+    path.write_bytes(bytes(1024))
+    with pytest.raises(UsageError, match="is an archive"):
+        open_tables(path)
+
+
 def test_what_is_no_token_table_is_told_what_there_is(tmp_path):
     path = write_lines(tmp_path / "log.jsonl", [{"step": 1, "loss": 0.5}])
     with pytest.raises(UsageError, match="no token table that rlaudit knows") as refused:

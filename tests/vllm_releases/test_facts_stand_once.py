@@ -12,7 +12,7 @@ PACKAGE = Path(rlaudit.__file__).parent
 ELSEWHERE = {
     "__init__.py": "rlaudit's own release",
     "cli/demo.py": "the releases whose tokens the demo has",
-    "configs/dialects/axolotl/release.py": "releases of axolotl, and the TRL that each pins",
+    "configs/dialects/axolotl.py": "releases of axolotl, and the TRL that each pins",
     "configs/dialects/open_instruct/engine.py": "the vLLM beside which open-instruct's code sets generation_config",
     "configs/dialects/nemo_rl/read.py": "the vLLM beside which NeMo-RL stopped to set logprobs_mode",
     "configs/dialects/ms_swift/release.py": "the vLLM beside which ms-swift is 3.11 for certain",
@@ -30,7 +30,7 @@ ELSEWHERE = {
     "configs/recorded_source.py": "what a run reports as its release when it does not know it",
     "engines/environments/known_good.py": "packages beside which a release was tried",
     "inspection/update_path.py": "the vLLM beside which a framework is known to load weights in one way",
-    "inspection/version_hints.py": "releases of frameworks, each with the vLLM that it requires",
+    "inspection/versions.py": "releases of frameworks, each with the vLLM that it requires",
 }
 
 

@@ -1,11 +1,13 @@
+import pytest
 from packaging.version import Version
 
+from rlaudit.cli.defaults import moved_lines
+from rlaudit.cli.list_what import Listed, list_
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.layers import Layer
 from rlaudit.vllm.catalogue import known_versions
 from rlaudit.vllm.machine import MACHINES
 from rlaudit.vllm.moved import Change, Moved, Part, moved, moved_values
-from rlaudit.vllm.tell import moved_lines, version_lines
 
 V0, V1 = Version("0.8.5"), Version("0.18.1")
 
@@ -41,6 +43,9 @@ def test_declared_defaults_variables_methods_and_names_are_told() -> None:
     assert by_name(changes, Part.ARGUMENT, Change.REMOVED)["swap_space"].before == 4
     assert "VLLM_USE_V1" in by_name(changes, Part.VARIABLE, Change.REMOVED)
     assert len(by_name(changes, Part.ARGUMENT, Change.ADDED)) == 103
+    imports = by_name(changes, Part.IMPORT, Change.REMOVED)
+    assert imports["GuidedDecodingParams"].why == "StructuredOutputsParams takes its place."
+    assert "vllm.worker" in imports and "vllm.beam_search" not in imports
 
 
 def test_an_empty_default_that_became_an_object_with_defaults_has_not_moved() -> None:
@@ -81,7 +86,8 @@ def test_a_version_that_is_not_catalogued_is_said_first() -> None:
     assert "not catalogued" in moved_lines(V0, Version("0.18.2"), MACHINES["h100"])[0]
 
 
-def test_every_release_has_a_line() -> None:
-    lines = version_lines()
+def test_every_release_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    list_(Listed.VERSIONS)
+    lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(known_versions())
     assert lines[0].startswith("0.8.5 ")

@@ -4,7 +4,6 @@ A fork of verl with a config of its own: dataclasses filled by OmegaConf, so an 
 is `LLM(...)` in the trainer's process. Read at 008c773 (verl/workers/rollout/vllm_rollout_spmd.py, config.py).
 """
 
-import ast
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +11,14 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft, arriving, is_said, known
-from rlaudit.configs.framework_source.bindings import handed_over, nodes_in
+from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against, part_of, words_of
 from rlaudit.configs.framework_source.checkout import Checkout
-from rlaudit.configs.framework_source.questions import calls, divides_by
-from rlaudit.configs.framework_source.tell import FrameworkSource, engine_names, tell
 from rlaudit.configs.hydra_dotlist import Overridden, overridden, take_environment
 from rlaudit.configs.mapping_writer import dotlist_writer, one_mapping, plain_spelling, prefixed
 from rlaudit.configs.merging import mapping_of, merged, reread
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node, Unknown, entries
+from rlaudit.configs.syntax.node import Node, entries
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.shell_command import Command
@@ -56,17 +53,12 @@ _LITERALS = {
     "load_format": "dummy", "distributed_executor_backend": "external_launcher", "disable_custom_all_reduce": True,
     "enable_sleep_mode": True, "skip_tokenizer_init": False,
 }  # fmt: skip
-_CONFIG, _CONFIG_CLASS = "verl/workers/rollout/config.py", "RolloutConfig"
+_CONFIG = "verl/workers/rollout/config.py#RolloutConfig"
 # Older copies have verl's layout, as verl before v0.3.
-SOURCE = FrameworkSource(
-    package="verl",
+FILES = FrameworkFiles(
+    "verl",
     engine=("verl/workers/rollout/vllm_rollout_spmd.py", "verl/workers/rollout/vllm_rollout/vllm_rollout_spmd.py"),
-    defaults=((_CONFIG, _CONFIG_CLASS),),
-    facts={
-        "divides_by_temperature": divides_by("temperature", "verl/workers/actor/dp_actor.py"),
-        "seeds_replicas": calls({"manual_seed"}, "verl/workers/sharding_manager/fsdp_vllm.py"),
-    },
-    options={name: name for name in _SAMPLING},
+    options=(_CONFIG,),
 )
 
 
@@ -120,7 +112,7 @@ def _config(
 ) -> RolloutConfig:  # fmt: skip
     draft = Draft("easyr1", source.path, parts=parts)
     rollout = root.get("worker", "rollout") or Node({}, root.place)
-    checkout = SOURCE.checkout(source)
+    checkout = FILES.checkout(source)
     fields = _fields(checkout)
     _engine(draft, root, rollout, fields)
     _sampling(draft, root, rollout)
@@ -133,8 +125,7 @@ def _config(
         write = dotlist_writer(command, prefixed(_KEYS), source)
     else:
         write = one_mapping(own, plain_spelling, source.text)
-    tell(draft, SOURCE, checkout, vllm)
-    _computed(draft, checkout, vllm)
+    hold_against(draft, FILES, checkout, vllm)
     place = command.place if command is not None else (rollout.key or rollout.place)
 
     def write_field(name: str, value: Any) -> Any:
@@ -145,23 +136,10 @@ def _config(
     )
 
 
-def _computed(draft: Draft, checkout: Checkout | None, vllm: Version) -> None:
-    """Older copies take the seed from the rank, and their config class has none."""
-    files = () if checkout is None else (checkout.file(file) for file in SOURCE.engine)
-    found = (handed_over(file, engine_names(vllm)) for file in files if file is not None)
-    for bound in next((one.arguments.get("seed", ()) for one in found if one.blocks), ()):
-        if isinstance(bound.constant, Unknown) and not bound.option:
-            reason = f"{bound.where} computes it: {ast.unparse(bound.value)}"
-            draft.engine.by_code("seed", Unknown(reason), bound.where)
-
-
 def _fields(checkout: Checkout | None) -> frozenset[str]:
     """What RolloutConfig has, of the copy that is there or of any."""
-    own = checkout.file(_CONFIG) if checkout is not None else None
-    classes = (one for one in nodes_in(own) if isinstance(one, ast.ClassDef)) if own is not None else ()
-    here = (line.target.id for one in classes if one.name == _CONFIG_CLASS
-            for line in one.body if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name))  # fmt: skip
-    return frozenset(here) or frozenset({*_FIELDS, *_SAMPLING, *_OTHERS, *_OLDER})
+    own = part_of(checkout, _CONFIG) if checkout is not None else None
+    return words_of(own) if own is not None else frozenset({*_FIELDS, *_SAMPLING, *_OTHERS, *_OLDER})
 
 
 def _engine(draft: Draft, root: Node, rollout: Node, fields: frozenset[str]) -> None:
@@ -209,11 +187,9 @@ def _facts(draft: Draft, root: Node) -> None:
     draft.trains("seeds_replicas", True, note)
     nodes, gpus = (known(root.get("trainer", name)) for name in ("nnodes", "n_gpus_per_node"))
     ranks = draft.engine["tensor_parallel_size"].value
-    if all(isinstance(size, int) for size in (nodes, gpus, ranks)) and ranks:
-        draft.trains("replicas", nodes * gpus // ranks, "nodes x GPUs of the config / ranks of one engine")
-    else:
-        reason = "nodes, GPUs and ranks are not all in this file"
-        draft.trains("replicas", Unknown(reason), reason)
+    devices = nodes * gpus if isinstance(nodes, int) and isinstance(gpus, int) else None
+    missing = "nodes, GPUs and ranks are not all in this file"
+    draft.count_replicas(devices, [ranks], "nodes x GPUs of the config", missing)
 
 
 DIALECT = Dialect("easyr1", "EasyR1", 10, recognise, read)

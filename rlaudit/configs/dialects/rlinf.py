@@ -10,8 +10,7 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft, arriving, is_said, known
-from rlaudit.configs.framework_source.questions import calls, divides_by
-from rlaudit.configs.framework_source.tell import FrameworkSource, tell
+from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
 from rlaudit.configs.hydra_defaults import composed, with_defaults
 from rlaudit.configs.mapping_writer import two_mappings
 from rlaudit.configs.merging import mapping_of
@@ -37,14 +36,7 @@ _OF_VLLM: Mapping[str, Any] = {
 }  # fmt: skip
 _VARIABLES = ("attention_backend", "enable_flash_infer_sampler", "torch_profiler_dir")
 _DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "16": "float16", "32": "float32"}
-SOURCE = FrameworkSource(
-    package="rlinf",
-    engine=("rlinf/workers/rollout/vllm/vllm_worker.py",),
-    facts={
-        "divides_by_temperature": divides_by("temperature", "rlinf/workers/actor/fsdp_actor_worker.py"),
-        "resets_prefix_cache": calls({"reset_prefix_cache"}, "rlinf/workers/rollout/vllm/vllm_worker.py"),
-    },
-)
+FILES = FrameworkFiles("rlinf", ("rlinf/workers/rollout/vllm/vllm_worker.py",))
 
 _OPTIONS = (
     "rollout.rollout_backend", "rollout.return_logprobs",
@@ -83,8 +75,8 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     draft.list_options(root, *_OPTIONS)
     draft.not_seen += [f"{part}, which `defaults:` inherits, is not beside this file" for part in config.missing]
     draft.not_seen.append("the number of rollout engines: cluster.component_placement is not read")
-    checkout = SOURCE.checkout(source)
-    tell(draft, SOURCE, checkout, vllm)
+    checkout = FILES.checkout(source)
+    hold_against(draft, FILES, checkout, vllm)
     home = own.get("rollout") or own
     write = two_mappings(own.get("rollout"), _key, None, source.text)
     inner = two_mappings(own.get("rollout", "vllm"), lambda name: name if name in _OF_VLLM else None, None, source.text)
@@ -94,7 +86,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
         write=lambda name, value: (inner if name in _OF_VLLM else write)(name, value),
     )
     backend = known(rollout.get("rollout_backend"))
-    return (with_own_backend(done, "RLinf", "rollout.rollout_backend", backend, checkout, vllm),)
+    return (with_own_backend(done, "RLinf", "rollout.rollout_backend", backend, checkout),)
 
 
 def _key(name: str) -> str | None:

@@ -1,6 +1,5 @@
-"""What a framework's own source says, where it lies around a config or was named: the line decides, and no table.
+"""A copy of a framework's code around a config, or one that was named: which release it is, and what it leaves open.
 
-`checkout.py` finds the package, `bindings.py` and `questions.py` read it with `ast` (nothing of it is imported or run),
-`tell.py` puts the answers in place of what a dialect assumes of releases. A dialect says in its `source.py`, once, in
-which files and for which names to look.
+`checkout.py` finds the package, `release_here.py` its release or the one that the project pins, and `against_copy.py`
+holds what a dialect says of releases against the words of its files. Nothing of it is imported or run.
 """

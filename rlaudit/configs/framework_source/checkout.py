@@ -46,6 +46,11 @@ class Checkout:
         return _says(self.root, self.folder, pattern)
 
     @property
+    def text(self) -> str:
+        """All of the package's Python files."""
+        return _whole(self.root, self.folder)
+
+    @property
     def version(self) -> Version | None:
         """The release that the package says it is; None where it says none, as a copy under another name."""
         return None if self.called else _version(self.root, self.package)
@@ -141,15 +146,20 @@ def _source(root: str, relative: str) -> Source | None:
 
 @lru_cache(maxsize=256)
 def _says(root: str, package: str, pattern: str) -> bool:
-    wanted = re.compile(pattern)
+    return re.search(pattern, _whole(root, package)) is not None
+
+
+@lru_cache(maxsize=4)
+def _whole(root: str, package: str) -> str:
+    """The text of all Python files of a package."""
     folder = next((place for place in (Path(root, package), Path(root, "src", package)) if place.is_dir()), Path(root))
+    texts = []
     for path in sorted(folder.rglob("*.py")):
         try:
-            if wanted.search(read_regular(path, LARGEST_BYTES, "no source").decode("utf-8")):
-                return True
+            texts.append(read_regular(path, LARGEST_BYTES, "no source").decode("utf-8"))
         except (OSError, ValueError):
             continue
-    return False
+    return "\n".join(texts)
 
 
 @lru_cache(maxsize=64)

@@ -8,9 +8,9 @@ from packaging.version import Version
 
 from rlaudit.configs.framework_source.checkout import Checkout, shown
 from rlaudit.configs.source import Source
-from rlaudit.pins.around import pinned_around
+from rlaudit.pins.files import pinned_around
 from rlaudit.pins.package import Package
-from rlaudit.pins.requirement import requirements
+from rlaudit.pins.pin import requirements
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,40 @@
-"""JSON lines with a step in every object: prime-rl's file monitor (`metrics.jsonl`), and most home-made logs."""
+"""JSON lines with a step in every object.
 
-from collections.abc import Iterator
+prime-rl's file monitor (`metrics.jsonl`); verl's `file` logger, whose metrics are an object called data; ms-swift's
+`logging.jsonl`, whose step is the first half of "global_step/max_steps"; and most home-made logs.
+"""
+
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from rlaudit.curves.json_lines import first_object, json_lines
 from rlaudit.curves.run_log import Problems, Row, RunReader
 from rlaudit.curves.tables import step_column
 
+STEP_OF_MOST = "global_step/max_steps"
+DATA = "data"
+
 
 def recognises(path: Path, start: bytes) -> bool:
     """Objects in which one key is called step, global_step, ..."""
-    return step_column(list(first_object(start))) is not None
+    return _step_key(first_object(start)) is not None
 
 
 def read(path: Path, problems: Problems) -> Iterator[Row]:
     """The logging calls."""
     for place, found in json_lines(path, problems):
-        name = step_column(list(found))
+        name = _step_key(found)
         at = None if name is None else found[name]
-        yield Row(place, at, {key: value for key, value in found.items() if key != name})
+        if name == STEP_OF_MOST and isinstance(at, str):
+            at = at.partition("/")[0]
+        values = {key: value for key, value in found.items() if key != name}
+        nested = values.get(DATA)
+        yield Row(place, at, {**values, **nested} if isinstance(nested, dict) else values)
+
+
+def _step_key(found: Mapping[str, Any]) -> str | None:
+    return STEP_OF_MOST if STEP_OF_MOST in found else step_column(list(found))
 
 
 READER = RunReader(
@@ -27,6 +43,6 @@ READER = RunReader(
     recognises=recognises,
     read=read,
     own_step="step",
-    files=("metrics.jsonl",),
+    files=("metrics.jsonl", "logging.jsonl"),
     rank=75,
 )

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Self
 
 from rlaudit.engines.cells.cell import Cell
-from rlaudit.engines.cells.executor import Note, OnEvent, run_here
+from rlaudit.engines.cells.executor import Note, OnEvent, Submitted, run_here
 from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.cells.own_cache import with_own_cache
-from rlaudit.engines.cells.placement import Placement
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.hardware.shares import Share, share_of
 from rlaudit.engines.hardware.visible_gpus import only_these
@@ -40,13 +39,13 @@ class AtOnce:
 
     def submit(
         self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
-    ) -> "_Job":
+    ) -> Submitted:
         """Take a cell, which begins as soon as its share of the machine is free."""
-        job = _Job(cell, on_event, self)
+        job = _Job(cell, on_event)
         with self._lock:
             self._waiting.append(job)
             self._start_what_fits()
-        return job
+        return Submitted(job.result, lambda: self._drop(job))
 
     def __enter__(self) -> Self:
         return self
@@ -60,8 +59,8 @@ class AtOnce:
         for job in left:
             _joined(job)
 
-    def drop(self, job: "_Job") -> None:
-        """A cell that nobody waits for any more."""
+    def _drop(self, job: "_Job") -> None:
+        """Begin a cell no more, or end it."""
         with self._lock:
             job.cancelled.set()
             if job in self._waiting:
@@ -77,9 +76,6 @@ class AtOnce:
                 return
             self._waiting.popleft()
             self._free = [place for place in self._free if place not in given.taken]
-            for other in self._running:
-                other.beside.add(job.cell.key)
-                job.beside.add(other.cell.key)
             self._running.append(job)
             job.thread = threading.Thread(
                 target=self._run, args=(job, given.taken, given.shown), name=f"rlaudit-{job.cell.key}", daemon=True
@@ -100,15 +96,13 @@ class AtOnce:
 
     def _outcome(self, job: "_Job", shown: Sequence[int]) -> Outcome:
         shares = [self._shares[place] for place in shown]
-        gpus = [share.gpu for share in shares if share.gpu is not None]
         cores = sorted({core for share in shares for core in share.cores})
         if cores:
             # Of this thread alone, and inherited by what it starts.
             os.sched_setaffinity(0, cores)
         cell = with_own_cache(job.cell, f"share-{shown[0]}")
-        if gpus:
+        if shares[0].gpu is not None:
             cell = replace(cell, variables={**cell.variables, **only_these(cell.variables, shown)})
-        place = replace(Placement.here(), gpus=[gpu.uuid for gpu in gpus], cores=cores)
         return run_here(
             self._folder,
             cell,
@@ -116,7 +110,6 @@ class AtOnce:
             [self._memory[place] for place in shown],
             self._note,
             job.cancelled.is_set,
-            placement=lambda: place.with_others(list(job.beside)),
         )
 
 
@@ -126,8 +119,6 @@ class _Job:
 
     cell: Cell
     on_event: OnEvent
-    at: AtOnce
-    beside: set[str] = field(default_factory=set)
     cancelled: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
@@ -143,10 +134,6 @@ class _Job:
             raise self.error
         assert self.outcome is not None
         return self.outcome
-
-    def cancel(self) -> None:
-        """Begin it no more, or end it."""
-        self.at.drop(self)
 
 
 def _alone(cell: Cell) -> bool:

@@ -10,16 +10,15 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.cells.handed_over import hand_over
 from rlaudit.engines.cells.launch import PACKAGE, WORKER, Event, Outcome, judge, launch, shipped
-from rlaudit.engines.cells.placement import PLACEMENT
 from rlaudit.engines.cells.seal import SEAL, Damage, read_seal, regular_size, write_seal
-from rlaudit.engines.environments.environment_spec import Command, Environment
+from rlaudit.engines.environments.environment_spec import Command
 from rlaudit.secrets import mask, take_out
 from rlaudit.write_atomically import replacing
 
@@ -28,7 +27,7 @@ FORMAT = 1
 JOB, IDENTITY, DESCRIPTION = "job.json", "identity.json", "cell.json"
 SETTLED = ("ok", "unsupported")
 # Nothing is read from these once a cell is done: people may look into them, pack them or throw them away.
-FOR_PEOPLE = frozenset({"events.jsonl", "log.txt", PLACEMENT})
+FOR_PEOPLE = frozenset({"events.jsonl", "log.txt"})
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,6 @@ class Cell:
     writes: tuple[Path, ...] = ()
     gpus: int | None = None
     timed: bool = False
-    environment: Environment | None = None
 
     @property
     def uses_accelerator(self) -> bool:
@@ -145,7 +143,6 @@ def describe(directory: Path, cell: Cell) -> list[Any]:
         "writes": [str(folder) for folder in cell.writes],
         "gpus": cell.gpus,
         "timed": cell.timed,
-        "environment": None if cell.environment is None else _built_anew(cell.environment),
     }
     public, taken = take_out({JOB: dict(cell.job), DESCRIPTION: started})
     public[DESCRIPTION]["secrets"] = len(taken)
@@ -155,15 +152,6 @@ def describe(directory: Path, cell: Cell) -> list[Any]:
         for draft, document in zip(drafts, documents.values(), strict=True):
             draft.write_text(json.dumps(document, indent=1), encoding="utf-8")
     return taken
-
-
-def _built_anew(environment: Environment) -> dict[str, Any]:
-    """What another machine needs to have the same environment, and to tell that it has."""
-    return {
-        "spec": asdict(environment.spec),
-        "variables": dict(environment.variables),
-        "lock": list(environment.lock),
-    }
 
 
 def _clear(directory: Path) -> None:

@@ -1,18 +1,21 @@
-"""A cell read from its files (cell.describe), by those who know nothing else of the run: `rlaudit cell run`, and the
-nodes of a cluster.
+"""A cell read from its files (cell.describe) and run on another machine than the one that planned it: by `rlaudit cell
+run`, and on the nodes of a cluster.
 
-Nothing is pickled: whoever reads a cell takes data from it, and code from its own rlaudit, whose scripts must be those
-that the cell is named after.
+Data is taken from the files, and code from the rlaudit that reads them, whose scripts must be those that the cell is
+named after.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.cells.cell import DESCRIPTION, IDENTITY, JOB, Cell
 from rlaudit.engines.cells.launch import PACKAGE
-from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
+from rlaudit.engines.hardware.visible_gpus import shown_by
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.parse_json import parse_json
 from rlaudit.secrets import put_back
@@ -42,7 +45,6 @@ def read_described(directory: Path, secrets: Sequence[Any] = ()) -> Cell:
             writes=tuple(map(Path, started["writes"])),
             gpus=started["gpus"],
             timed=bool(started["timed"]),
-            environment=None if started["environment"] is None else _environment(started),
         )
         key = cell.key
     except FileNotFoundError as error:
@@ -59,8 +61,22 @@ def read_described(directory: Path, secrets: Sequence[Any] = ()) -> Cell:
     return cell
 
 
-def _environment(started: Mapping[str, Any]) -> Environment:
-    told = started["environment"]
-    spec = EnvironmentSpec(**{**told["spec"], "command": tuple(told["spec"]["command"])})
-    command = tuple(started["command"])
-    return Environment(spec, Path(command[0]).parent, command, told["variables"], tuple(told["lock"]))
+def check_machine(cell: Cell, accelerator: Accelerator) -> None:
+    """Go on only if the cell computes here what it would where it was planned. Raises NotFinished otherwise."""
+    planned = cell.identity.get("accelerator")
+    here = accelerator_identity(accelerator)
+    if planned is None or planned == here:
+        return
+    differ = sorted(name for name in {*planned, *here} if planned.get(name) != here.get(name))
+    apart = "; ".join(f"{name} {planned.get(name)}, here {here.get(name)}" for name in differ)
+    raise NotFinished(
+        f"the cell {cell.key} was planned for another machine: {apart}",
+        "Run it on one like that, or plan the run again here.",
+    )
+
+
+def on_gpus_of(cell: Cell, accelerator: Accelerator) -> Cell:
+    """Return the cell shown the GPUs of this machine instead of those of the machine that planned it."""
+    if not accelerator.devices:
+        return cell
+    return replace(cell, variables={**cell.variables, **shown_by(accelerator.devices)})

@@ -6,13 +6,12 @@ can be run where the package lies elsewhere.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, Self
 
 from rlaudit.engines.cells.cell import Cell, run_cell
 from rlaudit.engines.cells.launch import NO_MEMORY, Event, Outcome
-from rlaudit.engines.cells.placement import Placement, write_placement
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 
 MEMORY_TIMEOUT_SECONDS = 120.0
@@ -21,15 +20,17 @@ Note = Callable[[str], None]
 OnEvent = Callable[[Event], None]
 
 
-class Submitted(Protocol):
-    """A cell that an executor has taken."""
+@dataclass(frozen=True)
+class Submitted:
+    """A cell that an executor has taken.
 
-    def result(self) -> Outcome:
-        """How the cell ended, once it has. Raises OSError where its files cannot be written or read, and NotFinished
-        where the executor cannot run it any more."""
+    result: waits until the cell has ended, and returns how. It raises OSError if the cell's files cannot be written or
+    read, and NotFinished if the executor cannot run it any more. cancel: called when the result is not wanted any more:
+    what has not begun does not begin, and what runs is ended.
+    """
 
-    def cancel(self) -> None:
-        """Nobody waits for it any more: what has not begun does not begin, and what runs is ended."""
+    result: Callable[[], Outcome]
+    cancel: Callable[[], None] = lambda: None
 
 
 class Executor(Protocol):
@@ -65,9 +66,14 @@ class OneAtATime:
         self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
     ) -> Submitted:
         """Take a cell."""
-        return _Waiting(
-            lambda: run_here(self._folder, cell, on_event, [self._memory], self._note, placement=Placement.here)
-        )
+        ended: list[Outcome] = []
+
+        def result() -> Outcome:
+            if not ended:
+                ended.append(run_here(self._folder, cell, on_event, [self._memory], self._note))
+            return ended[0]
+
+        return Submitted(result)
 
     def __enter__(self) -> Self:
         return self
@@ -83,10 +89,8 @@ def run_here(
     memory: Sequence[GpuMemory],
     note: Note,
     cancelled: Callable[[], bool] = lambda: False,
-    *,
-    placement: Callable[[], Placement],
 ) -> Outcome:
-    """Run a cell on this machine, in this thread, with GPUs of this `memory`; `placement` is asked when it has ended.
+    """Run a cell on this machine, in this thread, with GPUs of this `memory`.
 
     Raises OSError where its files cannot be written or read, Cancelled once `cancelled` says so.
     """
@@ -95,13 +99,11 @@ def run_here(
         more_mib = max((one.wait_until_free(MEMORY_TIMEOUT_SECONDS) for one in memory), default=0)
         if more_mib:
             note(f"{more_mib} MiB more of the GPU are in use than before; starting anyway")
-    outcome = run_cell(folder, cell, on_event, cancelled)
-    write_placement(folder / cell.key, placement())
-    return _explained(outcome, memory)
+    return _explained(run_cell(folder, cell, on_event, cancelled), memory)
 
 
 def _explained(outcome: Outcome, memory: Sequence[GpuMemory]) -> Outcome:
-    """The outcome; one that ran out of memory beside others on the GPU says who they are and what to do."""
+    """Return the outcome; one that ran out of memory beside others on the GPU says so and what to do."""
     failure = outcome.failure
     if failure is None or failure.boundary != NO_MEMORY:
         return outcome
@@ -111,23 +113,7 @@ def _explained(outcome: Outcome, memory: Sequence[GpuMemory]) -> Outcome:
     others = ", ".join(held for one in memory if (held := one.held_by_others()) is not None)
     if not others:
         return outcome
-    advice = f"{others} are in use by others: free them, or lower gpu_memory_utilization in engine_args"
+    advice = (
+        f"{others} are in use by others (see nvidia-smi): free them, or lower gpu_memory_utilization in engine_args"
+    )
     return replace(outcome, failure=replace(failure, message=f"{failure.message} ({advice})"))
-
-
-class _Waiting:
-    """A cell that runs when it is asked for, once."""
-
-    def __init__(self, run: Callable[[], Outcome]) -> None:
-        self._run: Callable[[], Outcome] | None = run
-        self._outcome: Outcome | None = None
-
-    def result(self) -> Outcome:
-        if self._outcome is None:
-            if self._run is None:
-                raise RuntimeError("the result of a cell that was cancelled was asked for")
-            self._outcome = self._run()
-        return self._outcome
-
-    def cancel(self) -> None:
-        self._run = None

@@ -11,12 +11,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from rlaudit.engines.cells.guardian import Process, adopt_orphans, below_us, descendants, end_all
-from rlaudit.engines.cells.leftovers import end_leftovers, new_record
 
 GUARDIAN = Path(__file__).with_name("guardian.py")
 POLL_SECONDS = 0.05
@@ -40,17 +39,14 @@ def run_guarded(
     """Whether the command ended by itself; False when its time was up. All that it started is gone then.
 
     `usage` gets its exit code and cost, `stderr` goes to `stdout` unless it is given, `meanwhile` is called all the
-    time. What it raises, and KeyboardInterrupt, is raised again when the command's processes are gone. What a killed
-    run left is ended first.
+    time. What it raises, and KeyboardInterrupt, is raised again when the command's processes are gone.
     """
-    end_leftovers()
-    record = new_record()
     timed_out = False
-    with _orphans_of_the_guardian(record), _lease() as (lease, drop):
+    with _orphans_of_the_guardian(), _lease() as (lease, drop):
         # A guardian that is not in the list yet would be taken for an orphan.
         with _ONE_AT_A_TIME:
             guardian = subprocess.Popen(
-                [sys.executable, "-I", str(GUARDIAN), str(lease), str(usage), str(record), *command],
+                [sys.executable, "-I", str(GUARDIAN), str(lease), str(usage), *command],
                 env=environ,
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
@@ -92,13 +88,11 @@ def _lease() -> Iterator[tuple[int, Callable[[], None]]]:
 
 
 @contextmanager
-def _orphans_of_the_guardian(record: Path) -> Iterator[None]:
+def _orphans_of_the_guardian() -> Iterator[None]:
     """Afterwards nothing of the guardian's is left, even where it was killed.
 
     What it started is in other sessions than ours and can never join it; what was there before is not its own.
     """
-    with suppress(OSError):  # the command runs without a record, too
-        record.parent.mkdir(parents=True, exist_ok=True)
     with _ONE_AT_A_TIME:
         before = {one.identity for one in below_us()}
         _UNDER_WAY[0] += 1

@@ -1,6 +1,6 @@
-"""Stands between rlaudit and one cell, so that no engine process outlives either of them, whoever is killed.
+"""Stands between rlaudit and one cell, so that no engine process outlives either of them, whichever is killed.
 
-Started as a plain file:  PYTHON -I guardian.py LEASE_FD USAGE_JSON RECORD_JSON COMMAND...
+Started as a plain file:  PYTHON -I guardian.py LEASE_FD USAGE_JSON COMMAND...
 
 rlaudit holds the other end of LEASE_FD open for as long as it wants the command to run. It may be killed by any signal:
 the end of the file is then all that is needed. The command runs in a session of its own; when it ends or the lease
@@ -9,13 +9,12 @@ EngineCore keeps the GPU's memory. Of a container that is its client: docker and
 process in it (which makes sure that it hears it: worker.py), srun to its tasks, and with apptainer and enroot what runs
 inside is below us like any other. A client that has to be killed leaves its container to its daemon.
 
-What holds when one of us is killed is the kernel's word, not a name or a variable, both of which an engine overwrites:
+The kernel decides what happens when one of us is killed, not a name or a variable, which an engine overwrites:
 - rlaudit, this process and the guardian that it forks are subreapers (prctl(2)): an orphan belongs to the nearest of
-  the three that lives, and that one ends it. Two of them can be killed at once.
+  the three that lives, which ends it. Two of them can be killed at once: Ray kills a worker with its children.
 - When the second guardian dies as well, a pipe ends whose reading end the command holds, and the kernel sends SIGKILL
   to the command's process group (fcntl(2), F_SETSIG and F_SETOWN). Engine processes hold it as well (worker.py).
-- What is left when all three were killed, a daemon in a session of its own, stands in RECORD_JSON half a second after
-  it was started, for the next start to end it (leftovers.py).
+Not covered: a process in a session of its own, when all three are killed at the same moment.
 
 USAGE_JSON gets exit code, seconds and peak memory of the whole process tree. Linux; standard library.
 """
@@ -116,10 +115,10 @@ def adopt_orphans(adopt: bool = True) -> None:
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(adopt))
 
 
-def end_all(found: Callable[[], list[Process]]) -> list[Process]:
-    """SIGTERM to all that is found, five seconds, then SIGKILL until nothing is left.
+def end_all(found: Callable[[], list[Process]]) -> None:
+    """Send SIGTERM to all that is found, wait five seconds, then send SIGKILL until nothing is left.
 
-    Returns what cannot be ended: another user's (sudo), or one that the kernel holds, as a GPU that hangs does.
+    What cannot be ended is given up: another user's (sudo), or one that the kernel holds, as a GPU that hangs does.
     """
     deadline = time.monotonic() + TERMINATION_SECONDS
     given_up = deadline + UNKILLABLE_SECONDS
@@ -135,10 +134,9 @@ def end_all(found: Callable[[], list[Process]]) -> list[Process]:
             time.sleep(0.05)
         reap(left)
         if sent == signal.SIGKILL and ({one.identity for one in left} <= not_ours or time.monotonic() > given_up):
-            return found()
+            return
         if time.monotonic() >= deadline:
             sent = signal.SIGKILL
-    return []
 
 
 def send(to: Process, number: signal.Signals) -> bool:
@@ -187,76 +185,31 @@ def prepare_command(lifeline: int) -> None:
     fcntl.fcntl(lifeline, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
 
 
-class Record:
-    """RECORD_JSON: who watches, and which processes there are; gone when they are."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.owners = [process(pid) for pid in (os.getppid(), os.getpid())]
-        self.written: list[Process] = []
-
-    def own(self, pid: int) -> None:
-        """One more that sees to it that nothing is left."""
-        self.owners.append(process(pid))
-
-    def write(self, seen: list[Process]) -> None:
-        """Write down what is there now. Where that cannot be done the command runs all the same."""
-        identities = sorted(one.identity for one in seen)
-        if identities == sorted(one.identity for one in self.written):
-            return
-        self.written = seen
-        document = {
-            **machine(),
-            "owners": [owner.identity for owner in self.owners if owner is not None],
-            "processes": [[one.pid, one.start, one.session] for one in seen],
-        }
-        with contextlib.suppress(OSError):
-            replace(self.path, document)
-
-    def settle(self, left: list[Process]) -> None:
-        """The command has ended: nothing is left, or what nobody could end."""
-        if left:
-            self.write(left)
-            return
-        with contextlib.suppress(OSError):
-            Path(self.path).unlink()
-
-
-def machine() -> dict[str, str]:
-    """What a process number means something in: this boot of this machine, and this container of it."""
-    return {
-        "boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
-        "processes_of": str(Path("/proc/self/ns/pid").readlink()),
-    }
-
-
 def replace(path: str, document: dict[str, Any]) -> None:
     """Write a file that is whole whenever somebody looks."""
     Path(path + ".part").write_text(json.dumps(document))
     os.replace(path + ".part", path)  # noqa: PTH105 - one syscall, said plainly
 
 
-def main(lease: int, usage_path: str, record_path: str, command: list[str]) -> int:
+def main(lease: int, usage_path: str, command: list[str]) -> int:
     """Run the command under the lease, with a second guardian above the first."""
     for ignored in LEFT_TO_THE_LEASE:
         signal.signal(ignored, signal.SIG_IGN)
-    record = Record(record_path)
-    lifeline, _held = os.pipe()  # the other end is held by both of us, and by nobody else
+    lifeline, _held = os.pipe()  # only the two guardians hold the other end
     upper = os.pidfd_open(os.getpid())
     adopt_orphans()
     lower_pid = os.fork()
     if lower_pid == 0:
         adopt_orphans()  # a fork is none until it says so
-        record.own(os.getpid())
-        return guard(lease, upper, lifeline, usage_path, record, command)
+        return guard(lease, upper, lifeline, usage_path, command)
     os.close(lifeline)
     os.waitpid(lower_pid, 0)
-    record.settle(end_all(below_us))
+    end_all(below_us)
     return 0
 
 
-def guard(lease: int, upper: int, lifeline: int, usage_path: str, record: Record, command: list[str]) -> int:
-    """The guardian that starts the command, and ends it with the lease or with the guardian above."""
+def guard(lease: int, upper: int, lifeline: int, usage_path: str, command: list[str]) -> int:
+    """Start the command, and end it with the lease or with the guardian above."""
     started = time.monotonic()
     try:
         running = subprocess.Popen(
@@ -273,7 +226,6 @@ def guard(lease: int, upper: int, lifeline: int, usage_path: str, record: Record
     os.close(lifeline)
     exit_descriptor = os.pidfd_open(running.pid)
     peak, ended_by, pause = 0.0, "itself", FIRST_SAMPLE_SECONDS
-    record.write(below_us())
     while True:
         readable, _, _ = select.select([lease, upper, exit_descriptor], [], [], pause)
         if exit_descriptor in readable:
@@ -283,11 +235,9 @@ def guard(lease: int, upper: int, lifeline: int, usage_path: str, record: Record
             ended_by = "lease"
             break
         began = time.monotonic()
-        seen = below_us()
-        record.write(seen)
-        peak = max(peak, resident_mib(seen))
+        peak = max(peak, resident_mib(below_us()))
         pause = max(SAMPLE_SECONDS, COSTS_APART * (time.monotonic() - began))
-    left = end_all(below_us)
+    end_all(below_us)
     exit_code = running.returncode if ended_by == "itself" else -signal.SIGTERM
     usage = {
         "exit_code": exit_code,
@@ -296,9 +246,8 @@ def guard(lease: int, upper: int, lifeline: int, usage_path: str, record: Record
         "peak_memory_mib": peak,
     }
     replace(usage_path, usage)
-    record.settle(left)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:]))
+    sys.exit(main(int(sys.argv[1]), sys.argv[2], sys.argv[3:]))

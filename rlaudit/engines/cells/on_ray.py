@@ -1,19 +1,20 @@
 """A Ray cluster: a task for each cell, on a node that is like the others.
 
-A task asks for the cell's GPUs, which Ray finds on one node; on processors it asks for a whole node. The run directory
-has to lie where every node sees it: a cell is described there, runs there, and is read there. Each start of a cell has
-a folder of its own until it has ended, so that a node that is lost and goes on writing spoils nothing. A cell whose
-node or worker was lost is started again, and said to be.
+A task asks for the cell's GPUs, which Ray finds on one node; on processors it asks for a whole node. The run directory,
+the model and the environments have to lie where every node sees them under the same names. Each start of a cell has a
+folder of its own until it has ended, so that a node that is lost and goes on writing spoils nothing. A cell whose node
+or worker was lost is started again, and the user is told.
 
-Ray's own trouble is kept out: nothing is pickled but text, a task runs no engine (ray_node.py), and a driver that is
-killed takes its tasks with it, whose guardians end the engines.
+A task runs no engine (ray_node.py), and a driver that is killed takes its tasks with it, whose guardians end the
+engines.
 """
 
 import json
+import logging
 import os
 import shutil
+import socket
 import time
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, redirect_stdout
@@ -23,16 +24,15 @@ from typing import Any, Self
 
 import rlaudit
 from rlaudit.engines.cells.cell import Cell, describe, ended
-from rlaudit.engines.cells.executor import Note, OnEvent
+from rlaudit.engines.cells.executor import Note, OnEvent, Submitted
 from rlaudit.engines.cells.inherited_variables import deciding
 from rlaudit.engines.cells.launch import EventTail, Failure, Outcome
-from rlaudit.engines.cells.ray_connection import connected, first_line
-from rlaudit.engines.cells.ray_node import SAID, look, run, sees
+from rlaudit.engines.cells.ray_node import look, run
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
-from rlaudit.errors import NotFinished
-from rlaudit.parse_json import parse_json
+from rlaudit.errors import NotFinished, RlauditError
 
+CONNECT_SECONDS = 10.0
 # A cell that takes node after node with it is the fault of the cell.
 STARTS = 3
 LOOK_SECONDS = 60.0
@@ -41,6 +41,50 @@ SEEN_WITHIN_SECONDS = 90.0
 # What an engine needs to be ended, and as much again for Ray.
 CANCEL_SECONDS = 30.0
 DRAFTS = ".on-ray-"
+
+
+def connected(address: str) -> Any:
+    """Return the module `ray`, connected to the cluster at this address, or to this machine's if it is empty.
+
+    Raises NotFinished if Ray is not installed, or there is no cluster.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise NotFinished(
+            "--executor ray: Ray is not installed beside this rlaudit",
+            "Install rlaudit[ray] here and on the cluster's nodes.",
+        ) from error
+    at = address or os.environ.get("RAY_ADDRESS", "")
+    try:
+        if not at:
+            from ray._private.services import canonicalize_bootstrap_address
+
+            at = str(canonicalize_bootstrap_address("auto") or "")
+        _require_answer(at)
+        ray.init(at, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise NotFinished(
+            f"there is no Ray cluster {'at ' + at if at else 'on this machine'}: {first_line(error)}",
+            "Start one (ray start --head), or give its address: --executor ray:HOST:PORT.",
+        ) from error
+    return ray
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first sentence of Ray's message, which is long; of a task's error the last line, its cause."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    return lines[-1] if "Traceback" in str(error) else lines[0].partition(". ")[0]
+
+
+def _require_answer(address: str) -> None:
+    """Raise OSError if nothing listens at the address: Ray asks a cluster that is gone for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdigit():
+        raise ConnectionError("no address of the form HOST:PORT" if address else "none was started")
+    socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
 
 
 @dataclass(frozen=True)
@@ -55,8 +99,8 @@ class Node:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster whose `nodes` all compute the same; `accelerator` is that of each. `left_out` says which others do
-    not, and why they are not used."""
+    """A cluster whose `nodes` all compute the same; `accelerator` is that of each. `left_out` names the other nodes,
+    and why they are not used."""
 
     ray: Any
     nodes: tuple[Node, ...]
@@ -65,38 +109,28 @@ class Cluster:
 
     @classmethod
     def connect(cls, address: str, *, cpu: bool) -> "Cluster":
-        """The cluster at this address, the one this machine belongs to where it is empty; its processors where `cpu`
-        asks for them.
+        """Return the cluster at this address, or this machine's if it is empty; its processors if `cpu` asks for them.
 
-        Raises NotFinished where Ray is not installed, there is no cluster, or no node of it can be used.
+        Raises NotFinished if Ray is not installed, there is no cluster, or no node of it can be used.
         """
-        return cls._of_nodes(connected(address), cpu)
-
-    @classmethod
-    def _of_nodes(cls, ray: Any, cpu: bool) -> "Cluster":
+        ray = connected(address)
         nodes = [
-            Node(one["NodeID"], one["NodeManagerHostname"], resources.get("CPU", 0.0), resources.get("GPU", 0.0))
+            Node(
+                one["NodeID"],
+                one["NodeManagerHostname"],
+                one["Resources"].get("CPU", 0),
+                one["Resources"].get("GPU", 0),
+            )
             for one in ray.nodes()
             if one["Alive"]
-            for resources in (one["Resources"],)
         ]
         on_gpus = not cpu and any(node.gpus for node in nodes)
         usable = [node for node in nodes if (node.gpus >= 1 if on_gpus else node.cpus >= 1)]
         if not usable:
             raise NotFinished("no node of the Ray cluster has a processor to give away", "Start one with ray start.")
-        asked = {node: _on(ray, look, node).remote(not on_gpus) for node in usable}
-        ready, _ = ray.wait(list(asked.values()), num_returns=len(asked), timeout=LOOK_SECONDS)
-        left_out: list[str] = []
-        found: dict[Node, Accelerator] = {}
-        for node, answer in asked.items():
-            told: Mapping[str, Any]
-            told = _answer(ray, answer) if answer in ready else {"trouble": f"no answer within {LOOK_SECONDS:.0f} s"}
-            if told.get("rlaudit", rlaudit.__version__) != rlaudit.__version__:
-                told = {"trouble": f"it has rlaudit {told['rlaudit']}, and this is {rlaudit.__version__}"}
-            if "accelerator" in told:
-                found[node] = Accelerator.of_document(told["accelerator"])
-            else:
-                left_out.append(f"{node.name} is not used: {told['trouble']}")
+        seen = _looked_at(ray, usable, cpu=not on_gpus)
+        found = {node: one for node, one in seen.items() if isinstance(one, Accelerator)}
+        left_out = [f"{node.name} is not used: {one}" for node, one in seen.items() if isinstance(one, str)]
         if not found:
             raise NotFinished(
                 "no node of the Ray cluster can be used: " + "; ".join(left_out),
@@ -108,40 +142,25 @@ class Cluster:
         left_out += [
             f"{node.name} is not used: it has another {one.name} than {alike[0].name}, or another driver"
             for node, one in found.items()
-            if kinds[node] != usual
+            if node not in alike
         ]
         least = min(alike, key=lambda node: node.gpus)
-        accelerator = found[least]
-        given = accelerator.devices[: int(least.gpus)] if on_gpus else ()
-        return cls(ray, alike, replace(accelerator, devices=given), tuple(left_out))
+        given = found[least].devices[: int(least.gpus)] if on_gpus else ()
+        return cls(ray, alike, replace(found[least], devices=given), tuple(left_out))
 
     @property
     def at_once(self) -> int:
-        """How many cells of a GPU each, or of a node each, it runs at once where nobody else is on it."""
+        """How many cells of a GPU each, or of a node each, run at once on an idle cluster."""
         return int(sum(node.gpus for node in self.nodes)) if self.accelerator.devices else len(self.nodes)
 
     def executor(self, folder: Path, note: Note) -> "OnRay":
-        """Runs cells that lie in `folder`. Raises NotFinished where a node does not see it."""
-        place = folder.absolute().parent
-        drafts = f"{DRAFTS}{uuid.uuid4().hex}"
-        # This run directory is this process's alone: what another one left is nobody's.
-        _remove_all(place.glob(f"{DRAFTS}*"))
-        mark = place / drafts / "mark"
-        mark.parent.mkdir()
-        mark.write_text(drafts, encoding="utf-8")
-        asked = {node: _on(self.ray, sees, node).remote(str(mark)) for node in self.nodes}
-        blind = [node.name for node, answer in asked.items() if _seen(self.ray, answer) != drafts]
-        if blind:
-            _remove_all([mark.parent])
-            self.ray.shutdown()
-            raise NotFinished(
-                f"node {blind[0]} of the Ray cluster does not see {place}",
-                "Give --run-dir a folder of a file system that all nodes share; without one, use --shard and --merge.",
-            )
-        return OnRay(self, folder, place / drafts, note)
+        """Return what runs cells that lie in `folder`, whose run directory is this process's alone."""
+        executor = OnRay(self, folder, note)
+        executor.remove_drafts()
+        return executor
 
     def resources(self, cell: Cell) -> dict[str, Any]:
-        """What Ray is to find on one node for the cell."""
+        """Return what Ray is to find on one node for the cell."""
         chosen = {"label_selector": {"ray.io/node-id": f"in({','.join(node.id for node in self.nodes)})"}}
         own: dict[str, Any] = {"num_cpus": min(node.cpus for node in self.nodes)}
         if self.accelerator.devices:
@@ -150,26 +169,48 @@ class Cluster:
         return {**own, "max_retries": 0, **(chosen if self.left_out else {})}
 
 
+def _looked_at(ray: Any, nodes: Iterable[Node], *, cpu: bool) -> Mapping[Node, Accelerator | str]:
+    """Return each node's accelerator, or why the node cannot be used."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    asked = {}
+    for node in nodes:
+        there = NodeAffinitySchedulingStrategy(node_id=node.id, soft=False)
+        remote = ray.remote(look).options(num_cpus=0, max_retries=0, scheduling_strategy=there)
+        asked[node] = remote.remote(cpu, rlaudit.__version__)
+    ready, _ = ray.wait(list(asked.values()), num_returns=len(asked), timeout=LOOK_SECONDS)
+    found: dict[Node, Accelerator | str] = {}
+    for node, answer in asked.items():
+        try:
+            found[node] = ray.get(answer) if answer in ready else f"no answer within {LOOK_SECONDS:.0f} s"
+        except (ray.exceptions.RayError, ImportError) as error:
+            cause = getattr(error, "cause", None)
+            found[node] = cause.message if isinstance(cause, RlauditError) else first_line(error)
+    return found
+
+
 @dataclass
 class OnRay:
-    """Runs cells on a cluster. `folder` is where cells lie; folders beside it, whose names begin as that of `drafts`,
-    hold them while they run."""
+    """Runs cells on a cluster. `folder` is where cells lie; folders beside it hold them while they run."""
 
     cluster: Cluster
     folder: Path
-    drafts: Path
     note: Note
     _tasks: list["_Task"] = field(default_factory=list)
     _unheard: ExitStack = field(default_factory=ExitStack)
 
     def submit(
         self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
-    ) -> "_Task":
+    ) -> Submitted:
         """Take a cell: Ray begins it when a node has room."""
         task = _Task(self, cell, title, on_event)
-        task.start()
         self._tasks.append(task)
-        return task
+        return Submitted(task.result, task.cancel)
+
+    def remove_drafts(self) -> None:
+        """Remove what this process, or a run that was killed, left of cells that did not end."""
+        for draft in self.folder.absolute().parent.glob(f"{DRAFTS}*"):
+            shutil.rmtree(draft, ignore_errors=True)
 
     def __enter__(self) -> Self:
         # Ray prints on this process's stdout what its daemons have to say of a lost node; stdout is the report's.
@@ -185,18 +226,9 @@ class OnRay:
             for answer in left:
                 ray.cancel(answer, force=force)
             left = _until_ended(ray, left)
-        for task in self._tasks:
-            task.forget_link()
-        _remove_all(self.drafts.parent.glob(f"{self.drafts.name}*"))
+        self.remove_drafts()
         ray.shutdown()
         self._unheard.close()
-
-    def tend(self, seconds: float) -> None:
-        """Take what has ended, whoever it is asked for by; start again what was lost."""
-        under_way = {task.answer: task for task in self._tasks if task.outcome is None}
-        ready, _ = self.cluster.ray.wait(list(under_way), num_returns=1, timeout=seconds)
-        for answer in ready:
-            under_way[answer].take()
 
 
 class _Task:
@@ -206,29 +238,28 @@ class _Task:
         self._at, self._cell, self._title, self._on_event = at, cell, title, on_event
         self._starts = 0
         self.outcome: Outcome | None = None
-        self._refused: NotFinished | None = None
+        self._start()
 
-    def start(self) -> None:
+    def _start(self) -> None:
         """Hand the cell to Ray, in a folder of its own for this start."""
         self._starts += 1
         at, cell = self._at, self._cell
         # As deep as where cells lie: what a cell has filled elsewhere is sealed by its way from there.
-        self._draft = at.drafts.with_name(f"{at.drafts.name}-{cell.key}-{self._starts}") / cell.key
+        self._draft = at.folder.absolute().with_name(f"{DRAFTS}{cell.key}-{self._starts}") / cell.key
         secrets = describe(self._draft, cell)
-        self._link()
         self._events = EventTail(self._draft / "events.jsonl", self._on_event)
         variables = deciding(at.cluster.accelerator.kind)
         remote = at.cluster.ray.remote(run).options(name=f"rlaudit: {self._title}", **at.cluster.resources(cell))
-        self.answer = remote.remote(str(self._draft.parent), cell.key, secrets, variables)
+        self.answer = remote.remote(self._draft, secrets, variables)
 
     def result(self) -> Outcome:
-        """The outcome, once there is one. Raises NotFinished where no node can run it."""
+        """Return the outcome, once there is one. Raises NotFinished if no node can run the cell."""
+        ray = self._at.cluster.ray
         while self.outcome is None:
-            self._at.tend(0.5)
-            if self.outcome is None:
-                self._tell()
-        if self._refused is not None:
-            raise self._refused
+            ready, _ = ray.wait([self.answer], timeout=0.5)
+            self._events.read()
+            if ready:
+                self._take()
         return self.outcome
 
     def cancel(self) -> None:
@@ -236,71 +267,43 @@ class _Task:
         if self.outcome is None:
             self._at.cluster.ray.cancel(self.answer)
 
-    def take(self) -> None:
-        """The answer is there: the outcome, or the loss of whoever was to give it."""
-        exceptions = self._at.cluster.ray.exceptions
+    def _take(self) -> None:
+        """Take the answer: the outcome, or the loss of the node or worker that was to give it."""
+        ray = self._at.cluster.ray
         try:
-            told = parse_json(self._at.cluster.ray.get(self.answer))
-        except exceptions.RayTaskError as error:
+            self.outcome = self._brought_home(ray.get(self.answer))
+        except ray.exceptions.RayTaskError as error:
             raise error.cause if isinstance(error.cause, Exception) else error from None
-        except exceptions.TaskCancelledError:
+        except ray.exceptions.TaskCancelledError:
             self.outcome = Outcome("failed", {}, Failure("launch", "cancelled"), {})
-            return
-        except exceptions.RayError as error:
-            self._lost(first_line(error))
-            return
-        if "refused" in told:
-            self._refused = NotFinished(f"{self._title}: {told['refused']}", told["way_out"])
-            self.outcome = Outcome("failed", {}, Failure("launch", told["refused"]), {})
-            return
-        self.outcome = _outcome(told["outcome"])
-        self._bring_home(told["node"])
+        except ray.exceptions.RayError as error:
+            why = first_line(error)
+            if self._starts < STARTS:
+                self._at.note(f"{self._title}: its node or worker was lost ({why}); it is started again")
+                self._start()
+                return
+            why = f"lost {STARTS} times with its node or worker: {why}"
+            self.outcome = Outcome("failed", {}, Failure("died", why), {})
 
-    def forget_link(self) -> None:
-        """Leave no link to a draft behind."""
-        home = self._at.folder / self._cell.key
-        if home.is_symlink():
-            home.unlink()
-
-    def _lost(self, why: str) -> None:
-        if self._starts < STARTS:
-            self._at.note(f"{self._title}: its node or worker was lost ({why}); it is started again")
-            self.start()
-            return
-        self.outcome = Outcome("failed", {}, Failure("died", f"lost {STARTS} times with its node or worker: {why}"), {})
-
-    def _link(self) -> None:
-        """Where the cell will lie, its draft is seen meanwhile."""
-        home = self._at.folder / self._cell.key
-        home.parent.mkdir(parents=True, exist_ok=True)
-        if home.is_symlink() or home.is_file():
-            home.unlink()
-        shutil.rmtree(home, ignore_errors=True)
-        home.symlink_to(os.path.relpath(self._draft, home.parent), target_is_directory=True)
-
-    def _bring_home(self, node: str) -> None:
-        """Put what the cell left where cells lie, once all of it is seen here. Raises NotFinished where it is not."""
+    def _brought_home(self, outcome: Outcome) -> Outcome:
+        """Put what the cell left where cells lie, once all of it is seen here. Raises NotFinished if it is not."""
         deadline = time.monotonic() + SEEN_WITHIN_SECONDS
         while not isinstance(ended(self._draft.parent, self._cell), Outcome):
             if time.monotonic() > deadline:
                 raise NotFinished(
-                    f"what {self._title} left on {node} is not seen here: {self._draft}",
+                    f"what {self._title} left on a node is not seen here: {self._draft}",
                     "Is the run directory on a file system that all nodes share?",
                 )
             time.sleep(0.5)
-        self.forget_link()
-        self._draft.rename(self._at.folder / self._cell.key)
-
-    def _tell(self) -> None:
-        """What the cell says meanwhile."""
-        self._events.read()
-        said = self._draft.parent / f"{self._cell.key}{SAID}"
-        if said.exists():
-            self._on_event({"event": "phase", "name": said.read_text(encoding="utf-8")})
+        home = self._at.folder / self._cell.key
+        shutil.rmtree(home, ignore_errors=True)
+        home.parent.mkdir(parents=True, exist_ok=True)
+        self._draft.rename(home)
+        return outcome
 
 
 def _until_ended(ray: Any, left: list[Any]) -> list[Any]:
-    """Those that have not ended in time; a second Ctrl-C must not leave the first one's engines behind."""
+    """Return those that have not ended in time; a second Ctrl-C must not leave the first one's engines behind."""
     deadline = time.monotonic() + CANCEL_SECONDS
     while left and time.monotonic() < deadline:
         try:
@@ -308,36 +311,3 @@ def _until_ended(ray: Any, left: list[Any]) -> list[Any]:
         except KeyboardInterrupt:
             continue
     return left
-
-
-def _remove_all(folders: Iterable[Path]) -> None:
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _on(ray: Any, function: Any, node: Node) -> Any:
-    """A function on one node, beside whatever runs there."""
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    where = NodeAffinitySchedulingStrategy(node_id=node.id, soft=False)
-    return ray.remote(function).options(num_cpus=0, max_retries=0, scheduling_strategy=where)
-
-
-def _answer(ray: Any, answer: Any) -> Mapping[str, Any]:
-    try:
-        told: Mapping[str, Any] = parse_json(ray.get(answer))
-    except (ray.exceptions.RayError, ImportError) as error:
-        return {"trouble": first_line(error)}
-    return told
-
-
-def _seen(ray: Any, answer: Any) -> str:
-    try:
-        return str(ray.get(answer, timeout=LOOK_SECONDS))
-    except ray.exceptions.RayError:
-        return ""
-
-
-def _outcome(told: Mapping[str, Any]) -> Outcome:
-    failure = told["failure"]
-    return Outcome(told["status"], told["result"], None if failure is None else Failure(**failure), told["usage"])

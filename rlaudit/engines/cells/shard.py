@@ -5,7 +5,7 @@ alike. What has to be there before a run can go on (token ids, the trainer tried
 its own. What the others do is not waited for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -69,15 +69,31 @@ class OfAShard:
     ) -> Submitted:
         """Take a cell; one of the others' answers with LeftToOthers."""
         if number is not None and not self.shard.has(number):
-            failed = adopt(self.folder, cell, self.others, failed=True)
-            if failed is None:
-                self.left.append(title)
-                if not (self.folder / cell.key).exists():
-                    describe(self.folder / cell.key, cell)  # for whoever runs it by its name
-            return _OfAnother(failed)
+            return Submitted(self._of_another(cell, title))
         # Several shards may run on one machine, or share a home directory.
-        own = with_own_cache(cell, self.shard.folder)
-        return _Own(self, title, self.inner.submit(own, title, on_event, number))
+        submitted = self.inner.submit(with_own_cache(cell, self.shard.folder), title, on_event, number)
+
+        def result() -> Outcome:
+            outcome = submitted.result()
+            if outcome.status == "failed":
+                self.failed.append(title)
+            return outcome
+
+        return Submitted(result, submitted.cancel)
+
+    def _of_another(self, cell: Cell, title: str) -> Callable[[], Outcome]:
+        failed = adopt(self.folder, cell, self.others, failed=True)
+        if failed is None:
+            self.left.append(title)
+            if not (self.folder / cell.key).exists():
+                describe(self.folder / cell.key, cell)  # for whoever runs it by its name
+
+        def result() -> Outcome:
+            if failed is None:
+                raise LeftToOthers
+            return failed
+
+        return result
 
     def __enter__(self) -> Self:
         self.inner.__enter__()
@@ -85,32 +101,3 @@ class OfAShard:
 
     def __exit__(self, *error: object) -> None:
         self.inner.__exit__(*error)
-
-
-@dataclass(frozen=True)
-class _Own:
-    of: OfAShard
-    title: str
-    submitted: Submitted
-
-    def result(self) -> Outcome:
-        outcome = self.submitted.result()
-        if outcome.status == "failed":
-            self.of.failed.append(self.title)
-        return outcome
-
-    def cancel(self) -> None:
-        self.submitted.cancel()
-
-
-@dataclass(frozen=True)
-class _OfAnother:
-    failed: Outcome | None
-
-    def result(self) -> Outcome:
-        if self.failed is None:
-            raise LeftToOthers
-        return self.failed
-
-    def cancel(self) -> None:
-        """Nothing was begun."""

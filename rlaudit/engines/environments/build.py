@@ -8,16 +8,17 @@ from typing import Any
 
 from packaging.markers import default_environment
 
-from rlaudit.engines.environments import known_good, trainer_packages
+from rlaudit.engines.environments import trainer_packages
 from rlaudit.engines.environments.describe import Interpreter, describe
-from rlaudit.engines.environments.disk import gigabytes
-from rlaudit.engines.environments.environment_spec import Command, Environment, EnvironmentSpec
+from rlaudit.engines.environments.environment_spec import TRAINER, Command, Environment, EnvironmentSpec
 from rlaudit.engines.environments.health import check
 from rlaudit.engines.environments.refusals import needs_of_lock, refusal
 from rlaudit.engines.environments.release import choose_release
 from rlaudit.engines.environments.resolve import (
+    ALSO_NEEDED,
     Plan,
     Resolution,
+    caps,
     compiled,
     install,
     plans,
@@ -27,10 +28,25 @@ from rlaudit.engines.environments.resolve import (
 )
 from rlaudit.engines.environments.uv import Uv, UvError
 from rlaudit.engines.hardware.driver import offered_cuda
+from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.engines.vllm.preload import preload_for
 from rlaudit.errors import NotFinished
 
 Report = Callable[[str], None]
+
+# GB by package and by the major CUDA of its torch ("" for a CPU torch): the unpacked files of all packages that the
+# largest release of each kind resolves to, from the wheels' own lists (November 2026: vLLM 0.19.1 has 10.4 and 0.25.1
+# has 9.7, both with precompiled FlashInfer; the trainer has 7.35 with torch 2.10.0 and 4.9 with 2.13.0), and 2 % for
+# what an installation adds (0.18.1: 9.27 in the lists, 9.42 on disk). Hard links into uv's cache make a second
+# environment far smaller, which cannot be known beforehand.
+_AT_MOST = {
+    (ENGINE.package.name, "12"): 10.7,
+    (ENGINE.package.name, "13"): 9.9,
+    (ENGINE.package.name, ""): 3.5,
+    (TRAINER.name, "12"): 7.5,
+    (TRAINER.name, "13"): 5.1,
+    (TRAINER.name, ""): 3.5,
+}
 
 
 @dataclass(frozen=True)
@@ -49,16 +65,14 @@ def build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bui
     try:
         return _build(spec, directory, uv, report)
     except UvError as error:
-        if error.failure.kind == "network":
-            raise NotFinished(f"could not be had: {error.failure.line}", "Check the network.") from None
-        raise NotFinished(f"{spec.name} could not be built: {error.failure.line}") from None
+        raise NotFinished(f"{spec.name} could not be built: {error}") from None
 
 
 def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Built:
     if spec.is_engine:
         release = choose_release(spec, uv.sources)
         minor, as_of = release.python, release.as_of
-        requirements = [release.requirement, *known_good.ALSO_NEEDED]
+        requirements = [release.requirement, *ALSO_NEEDED]
     else:
         import platform
 
@@ -77,9 +91,9 @@ def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bu
         wanted.write_text(requirements[0] + "\n", encoding="utf-8")
         install(uv, python, compiled(uv, python, Plan(), "--no-deps", wanted), directory)
         pin = _torch_pin(describe((str(python),)), spec.distribution, minor)
-    caps = known_good.caps(spec.version) if spec.is_engine else ()
+    held_back = caps(spec.version) if spec.is_engine else ()
     reachable = spec.build == "cpu" and torch_index_is_reachable()
-    ways = plans(spec, pin, as_of, caps, reachable)
+    ways = plans(spec, pin, as_of, held_back, reachable)
     resolution = resolve(uv, python, requirements, ways, directory)
     dated = "--exclude-newer" in resolution.plan.arguments
 
@@ -91,7 +105,8 @@ def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bu
     report(f"{spec.name}: checking that it imports")
     notes = [resolution.plan.note] if resolution.plan.note else []
     if as_of and not dated:
-        notes.append(f"nothing resolves as of {as_of} here: resolved as of today, under {', '.join(caps) or 'no caps'}")
+        under = ", ".join(held_back) or "no caps"
+        notes.append(f"nothing resolves as of {as_of} here: resolved as of today, under {under}")
     command = (str(python),)
     health = check(spec, command, inside=directory)
     notes += health.repairs
@@ -126,6 +141,16 @@ def environment_at(
         variables, notes = preload.variables, (*notes, *preload.notes)
     locked = tuple(line.strip() for line in lock or interpreter.lock if line.strip())
     return Environment(spec, directory, command, variables, locked, notes, interpreter.versions)
+
+
+def gigabytes(package: str, cuda: str | None) -> float:
+    """GB that an environment takes at most.
+
+    `cuda` is that of its torch as `12.8`, empty for a CPU torch. For one that is not known (None), or newer than those
+    that were measured, the largest of the package.
+    """
+    largest = max(size for (kind, _), size in _AT_MOST.items() if kind == package)
+    return largest if cuda is None else _AT_MOST.get((package, cuda.partition(".")[0]), largest)
 
 
 def _torch_pin(interpreter: Interpreter, distribution: str, minor: str) -> str | None:

@@ -24,8 +24,7 @@ from platformdirs import user_cache_path
 from rlaudit.engines.environments.build import Built, build
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, trainer_spec
 from rlaudit.engines.environments.given_environment import given_environment
-from rlaudit.engines.environments.health import check, said_of_unchecked
-from rlaudit.engines.environments.kernel_compiler import missing_for_triton, said_of_missing
+from rlaudit.engines.environments.health import check, missing_for_triton, said_of_missing, said_of_unchecked
 from rlaudit.engines.environments.pip_configuration import read_package_sources
 from rlaudit.engines.environments.uv import Uv, find_uv
 from rlaudit.engines.hardware.driver import driver_is_there

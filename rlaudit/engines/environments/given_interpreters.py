@@ -10,7 +10,7 @@ beginning of a word is the home folder, which a shell leaves alone behind a `=`.
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from packaging.version import InvalidVersion, Version
 
@@ -35,12 +35,6 @@ class GivenInterpreters:
 
     def __bool__(self) -> bool:
         return bool(self.by_release or self.engine or self.trainer)
-
-    def among(self, releases: Sequence[str]) -> "GivenInterpreters":
-        """Those for these releases only, where more were given than are needed this time."""
-        wanted = {Version(release) for release in releases}
-        kept = {release: command for release, command in self.by_release.items() if Version(release) in wanted}
-        return replace(self, by_release=kept)
 
     def for_releases(self, releases: Sequence[str]) -> dict[str, Command]:
         """The command of each of these releases that has one.

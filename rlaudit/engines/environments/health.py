@@ -1,8 +1,12 @@
-"""Checks that what was installed can be imported, and repairs the one thing that can be repaired.
+"""Checks that what was installed can be imported and can compile, and repairs the one thing that can be repaired.
 
 vLLM turns operators that do not load into a warning and dies much later; here they are an error at once. Which compiled
 module a release loads is recorded with the release (rlaudit/vllm/data/builds.json): `vllm._C` up to 0.23.0,
 `vllm._C_stable_libtorch` from 0.19.0 on, on the CPU one for each instruction set.
+
+Triton compiles kernels when an engine starts, with a C compiler and Python's headers, which no wheel brings; the engine
+says so only deep inside its start. Source: triton/runtime/build.py of Triton 3.2 to 3.8, which takes CC, else gcc, else
+clang, and the include directory of the interpreter.
 """
 
 import os
@@ -22,6 +26,19 @@ _SECONDS_TO_IMPORT = 300
 _MOST_REPAIRS = 8
 _LOAD_OPERATORS = (Path(__file__).parents[1] / "vllm" / "scripts" / "load_operators.py").read_text(encoding="utf-8")
 _IMPORT_TRAINER = "import torch, transformers, safetensors.torch\n"
+_SECONDS_TO_LOOK = 60
+_LOOK = """
+import json, os, shutil, sysconfig
+asked = os.environ.get("CC")
+compilers = [asked] if asked else ["gcc", "clang"]
+missing = [] if any(shutil.which(name) for name in compilers) else ["a C compiler: " + " or ".join(compilers)]
+scheme = sysconfig.get_default_scheme() if hasattr(sysconfig, "get_default_scheme") else "posix_prefix"
+# Debian's own scheme is for packages that pip installs; the headers stay with the system's.
+headers = sysconfig.get_paths("posix_prefix" if scheme == "posix_local" else scheme)["include"]
+if not os.path.exists(os.path.join(headers, "Python.h")):
+    missing.append("Python's headers: " + os.path.join(headers, "Python.h"))
+print(json.dumps(missing))
+"""
 
 
 @dataclass(frozen=True)
@@ -70,9 +87,27 @@ def said_of_unchecked(modules: Sequence[str]) -> tuple[str, ...]:
     if not modules:
         return ()
     return (
-        f"built where there is no NVIDIA driver (libcuda.so.1): {', '.join(modules)} is there and its other libraries "
-        "load; it is loaded the first time this environment is used on a machine with a driver",
+        f"built where there is no NVIDIA driver (libcuda.so.1): {', '.join(modules)} is there, and is loaded the first "
+        "time this environment is used on a machine with a driver",
     )
+
+
+def missing_for_triton(command: Command) -> tuple[str, ...]:
+    """What of it is not there for an interpreter on this machine, by name. Raises NotFinished when it does not run."""
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    try:
+        told = subprocess.run(
+            [*command, "-s", "-c", _LOOK], env=environ, capture_output=True, text=True, check=True,
+            timeout=_SECONDS_TO_LOOK, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        raise NotFinished(f"{command[0]} does not run: {error}") from None
+    return tuple(parse_json(told.stdout))
+
+
+def said_of_missing(missing: tuple[str, ...]) -> tuple[str, ...]:
+    """The note for what is missing; nothing for nothing."""
+    return (f"Triton compiles kernels at the engine's start and lacks here {'; '.join(missing)}",) if missing else ()
 
 
 def _program(spec: EnvironmentSpec) -> tuple[str, ...]:

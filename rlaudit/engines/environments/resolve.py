@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.version import Version
 
-from rlaudit.engines.environments import known_good
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.uv import Uv, UvError
 from rlaudit.errors import NotFinished
@@ -22,6 +22,34 @@ from rlaudit.vllm.builds import recorded_torch
 
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu/"
 _SECONDS_TO_PROBE = 4
+
+# Asked for by the CPU builds without a version, published on PyTorch's own index only, and imported by no
+# text model.
+NOT_NEEDED_FOR_TEXT = ("torchaudio", "torchvision", "torchcodec")
+
+# Imported when an engine starts, but required by the releases' metadata on Python 3.12 and later only: on 3.11 it
+# used to come along with other packages (0.8.5: "No module named 'setuptools'" while loading the model).
+ALSO_NEEDED = ("setuptools",)
+
+# Files of these may come from a find-links directory or from PyTorch's index, which state no upload date:
+# uv would leave undated files out as soon as a date is given.
+UNDATED = ("torch", *NOT_NEEDED_FOR_TEXT, "triton")
+
+# (first vLLM release it no longer applies to, constraints, why). Used only where the index serves no upload
+# dates, so that a resolution as of the release date is not possible.
+_CAPS = (
+    (
+        "0.9.0",
+        ("transformers==4.51.3", "numpy<2.3", "setuptools<80"),
+        "transformers 5 removed what vLLM 0.8 imports; numba of the time refuses numpy 2.3",
+    ),
+    (
+        "0.11.0",
+        ("transformers<4.56", "numpy<2.3", "setuptools<80"),
+        "vLLM 0.9 and 0.10 predate transformers 4.56",
+    ),
+    ("0.19.0", ("transformers<5", "setuptools<81"), "vLLM pinned transformers below 5 until then"),
+)
 
 
 @dataclass(frozen=True)
@@ -64,8 +92,8 @@ def plans(
     pins none; `as_of` an ISO date or None. The date does not bind the engine itself: CPU builds were packaged
     later.
     """
-    drop = tuple(f"{name} ; sys_platform == 'never'" for name in known_good.NOT_NEEDED_FOR_TEXT)
-    dropped = f"left out: {', '.join(known_good.NOT_NEEDED_FOR_TEXT)} (no text model needs them)"
+    drop = tuple(f"{name} ; sys_platform == 'never'" for name in NOT_NEEDED_FOR_TEXT)
+    dropped = f"left out: {', '.join(NOT_NEEDED_FOR_TEXT)} (no text model needs them)"
     torch: list[Plan] = []
     if spec.build == "cuda":
         # `torch==2.13.0` is met by `2.13.0+cpu` too, which counts as the newer where a folder or a mirror holds it.
@@ -81,17 +109,24 @@ def plans(
     if as_of:
         for plan in torch:
             words: tuple[str, ...] = ("--exclude-newer", as_of)
-            for name in (spec.distribution, *known_good.UNDATED):
+            for name in (spec.distribution, *UNDATED):
                 words += ("--exclude-newer-package", f"{name}=false")
             dated.append(replace(plan, arguments=(*plan.arguments, *words)))
     return dated + [replace(plan, constraints=(*plan.constraints, *caps)) for plan in torch]
 
 
+def caps(vllm_version: str) -> tuple[str, ...]:
+    """Constraints under which this release is known to resolve to packages it works with."""
+    for before, constraints, _why in _CAPS:
+        if Version(vllm_version) < Version(before):
+            return constraints
+    return ()
+
+
 def resolve(uv: Uv, python: Path, requirements: Sequence[str], ways: Sequence[Plan], folder: Path) -> Resolution:
     """The first plan that resolves, with every version exact.
 
-    Raises NotFinished with one line: at once when a package cannot be fetched, else with the reason of the
-    last plan.
+    Raises NotFinished with what uv says of the last plan.
     """
     last = "nothing was tried"
     wanted = _write(folder / "requirements.txt", requirements)
@@ -102,9 +137,7 @@ def resolve(uv: Uv, python: Path, requirements: Sequence[str], ways: Sequence[Pl
         try:
             return compiled(uv, python, plan, *words, wanted)
         except UvError as error:
-            if error.failure.kind in {"network", "disk"}:
-                raise NotFinished(f"could not be had: {error.failure.line}", "Check the network.") from None
-            last = error.failure.line
+            last = str(error)
     raise NotFinished(f"{' '.join(requirements)} cannot be resolved here: {last}")
 
 

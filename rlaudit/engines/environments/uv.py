@@ -1,4 +1,4 @@
-"""Starts uv, the tool that builds engine environments, and turns its failures into one sentence.
+"""Starts uv, the tool that builds engine environments, and hands on what it says when it fails.
 
 The binary comes with rlaudit's own installation; a test passes another one.
 """
@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlaudit.engines.environments.pip_configuration import PackageSources
-from rlaudit.engines.environments.uv_failure import UvFailure, explain
 from rlaudit.errors import NotFinished
+
+# Characters of uv's explanation: what comes after them repeats the requirements.
+LONGEST = 1000
 
 
 class UvError(Exception):
-    """uv ended with a failure; `failure` says what it means."""
-
-    def __init__(self, failure: UvFailure) -> None:
-        super().__init__(failure.line)
-        self.failure = failure
+    """uv ended with a failure, in its own words."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,8 @@ class Uv:
             check=False,
         )
         if ended.returncode != 0:
-            raise UvError(explain(ended.stderr or ended.stdout))
+            said = " ".join((ended.stderr or ended.stdout).split()).removeprefix("error: ")
+            raise UvError(said[:LONGEST] or f"uv ended with code {ended.returncode}")
         return ended.stdout
 
     def pip(self, command: str, python: Path, *words: str | Path) -> str:

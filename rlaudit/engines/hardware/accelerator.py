@@ -1,22 +1,26 @@
 """The accelerator of this machine: the GPUs that an engine would see, or the processor.
 
 A machine with a GPU is never taken for a CPU machine: where its GPUs cannot be used, or it cannot be told which are
-meant, the audit ends and says why. Only a machine without a GPU, and whoever asks for it, gets the processor.
+meant, the audit ends and says why. Only a machine without a GPU, and a user who asks for it, gets the processor.
+Signs of a GPU that no library is needed for (device nodes, the PCI bus, and what Windows lends to WSL) tell a machine
+without a GPU from one whose driver is silent.
 """
 
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from rlaudit.engines.hardware.gpu_hardware import amd_sign, kernel_module_version, nvidia_sign
 from rlaudit.engines.hardware.nvidia_driver import MIB, Device, Driver, read_driver
 from rlaudit.engines.hardware.visible_gpus import DO_WITHOUT, visible_gpus
 from rlaudit.errors import NotFinished
 from rlaudit.vllm.machine import Machine, machine_named
 
+NVIDIA, DISPLAY_CLASS = "0x10de", "0x03"
+# The last two are those of Jetson boards.
+NVIDIA_NODES = ("nvidia[0-9]*", "nvidiactl", "nvgpu*", "nvhost-gpu")
 # Beginnings of the flags in /proc/cpuinfo that numeric kernels are chosen by; its line is named so on x86-64 and ARM.
 INSTRUCTION_SETS = {
     "flags": ("sse4", "avx", "fma", "f16c", "amx"),
@@ -75,7 +79,7 @@ def _driver(root: Path) -> Driver | None:
     """What the NVIDIA driver says; None on a machine without a GPU."""
     import pynvml
 
-    sign = nvidia_sign(root)
+    sign = _nvidia_sign(root)
     try:
         driver = read_driver(_memory_mib(), root)
     except pynvml.NVMLError as error:
@@ -90,7 +94,7 @@ def _driver(root: Path) -> Driver | None:
                 f"there is an NVIDIA GPU here ({sign}), and its driver shows this process none",
                 f"ask the scheduler or the container for a GPU; {DO_WITHOUT}",
             )
-    amd = amd_sign(root)
+    amd = _amd_sign(root)
     if amd is not None:
         raise NotFinished(f"this machine has an AMD GPU ({amd}), and rlaudit runs engines on CUDA only", DO_WITHOUT)
     return None
@@ -101,7 +105,7 @@ def _unusable(error: Any, sign: str | None, root: Path) -> NotFinished:
     import pynvml
 
     if error.value == pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:
-        loaded = kernel_module_version(root)
+        loaded = _kernel_module_version(root)
         return NotFinished(
             "the NVIDIA driver's library and its kernel module are of different versions"
             + ("" if loaded is None else f"; loaded is {loaded}"),
@@ -117,6 +121,46 @@ def _unusable(error: Any, sign: str | None, root: Path) -> NotFinished:
     return NotFinished(
         f"the NVIDIA driver does not answer{seen}: {error}", f"nvidia-smi has to list the GPU first; {DO_WITHOUT}"
     )
+
+
+def _nvidia_sign(root: Path) -> str | None:
+    """What shows that there is an NVIDIA GPU, in words; None where nothing does. `root` is the file system's."""
+    nodes = sorted(path.name for pattern in NVIDIA_NODES for path in (root / "dev").glob(pattern))
+    if nodes:
+        return f"/dev/{nodes[0]}"
+    # Windows lends every GPU as /dev/dxg; it puts these libraries beside it for NVIDIA's only.
+    if (root / "dev/dxg").exists() and any((root / "usr/lib/wsl/lib").glob("libcuda.so*")):
+        return "/dev/dxg and /usr/lib/wsl/lib/libcuda.so"
+    for device in _pci_devices(root):
+        if _read(device / "vendor") == NVIDIA and _read(device / "class").startswith(DISPLAY_CLASS):
+            return f"PCI device {device.name}"
+    return None
+
+
+def _amd_sign(root: Path) -> str | None:
+    """What shows that there is a GPU which the amdgpu driver serves, in words; None where nothing does."""
+    if (root / "dev/kfd").exists():
+        return "/dev/kfd"
+    for device in sorted((root / "sys/bus/pci/drivers/amdgpu").glob("*:*")):
+        return f"PCI device {device.name}, driver amdgpu"
+    return None
+
+
+def _kernel_module_version(root: Path) -> str | None:
+    """The first line that NVIDIA's kernel module says of itself; None where it is not loaded."""
+    said = _read(root / "proc/driver/nvidia/version")
+    return said.splitlines()[0] if said else None
+
+
+def _pci_devices(root: Path) -> Iterator[Path]:
+    yield from sorted((root / "sys/bus/pci/devices").glob("*"))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
 
 
 def _processor_name() -> str:

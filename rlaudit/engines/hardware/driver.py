@@ -24,18 +24,19 @@ def driver_is_there() -> bool:
     return True
 
 
-def offered_cuda() -> str:
-    """The newest CUDA that this machine's driver offers, as `12.8`; empty where there is no driver.
+def offered_cuda(reported: int = 0) -> str:
+    """Return the newest CUDA that this machine's driver offers, as `12.8`; empty if there is no driver.
 
-    What a program that starts here will see: of a cuda-compat package on LD_LIBRARY_PATH, if there is one.
+    It is the larger of what the driver `reported` elsewhere and what a program that starts here will see: a cuda-compat
+    package on LD_LIBRARY_PATH raises it. Both numbers are cuda.h's: 1000 * major + 10 * minor.
     """
     version = ctypes.c_int(0)
     try:
         failed = ctypes.CDLL(LIBRARY).cuDriverGetVersion(ctypes.byref(version))
     except (OSError, AttributeError):
-        return ""
-    # cuda.h: 1000 * major + 10 * minor.
-    return "" if failed or not version.value else f"{version.value // 1000}.{version.value % 1000 // 10}"
+        failed = 1
+    newest = max(reported, 0 if failed else version.value)
+    return f"{newest // 1000}.{newest % 1000 // 10}" if newest else ""
 
 
 def driver_runs(driver_cuda: str, cuda: str) -> bool:

@@ -40,9 +40,9 @@ class GpuMemory:
             time.sleep(poll_seconds)
 
     def held_by_others(self) -> str | None:
-        """What others hold at this moment and who they are, in words; None where they hold too little to matter."""
+        """Return what others hold at this moment, in words; None if they hold too little to matter."""
         held = [
-            f"{used} of {device.memory_mib} MiB of GPU {device.index}{_owners(device)}"
+            f"{used} of {device.memory_mib} MiB of GPU {device.index}"
             for device, used in zip(self._devices, used_memory_mib(self._devices), strict=True)
             if used > SHARE_THAT_MATTERS * device.memory_mib
         ]
@@ -63,20 +63,3 @@ def _used_memory_mib(nvml: Any, device: Device) -> int:
         return int(nvml.nvmlDeviceGetMemoryInfo(handle).used) // MIB
     except nvml.NVMLError:
         return 0
-
-
-def _owners(device: Device) -> str:
-    """The processes on a GPU that the driver shows; in a container it shows none of those outside."""
-    with nvml_session() as nvml:
-        try:
-            handle = nvml.nvmlDeviceGetHandleByUUID(device.uuid)
-            processes = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
-        except nvml.NVMLError:
-            return ""
-    owners = [f"PID {process.pid}{_share(process.usedGpuMemory)}" for process in processes]
-    return f" by {', '.join(owners)}" if owners else ""
-
-
-def _share(memory_bytes: int | None) -> str:
-    """WSL and MIG do not say how much a process holds."""
-    return "" if memory_bytes is None else f" ({memory_bytes // MIB} MiB)"

@@ -2,27 +2,27 @@
 
 NVML needs neither CUDA nor torch and does not look at `CUDA_VISIBLE_DEVICES`. It numbers GPUs by PCI bus, as CUDA does
 under `CUDA_DEVICE_ORDER=PCI_BUS_ID`, but it may count GPUs that this process may not use.
-Source: NVIDIA, "NVML API Reference"; "Multi-Instance GPU User Guide".
+Source: NVIDIA, "NVML API Reference".
 """
 
-import ctypes
 import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from rlaudit.engines.hardware.driver import offered_cuda
 
 MIB = 1024 * 1024
 
 
 @dataclass(frozen=True)
 class Device:
-    """One GPU, or one MIG instance of one. `memory_mib` is its total memory, `capability` as in sm90.
+    """One GPU. `memory_mib` is its total memory, `capability` as in sm90.
 
-    `index` is the driver's own number of the GPU. `only_by_uuid`: CUDA's number may be another one. `found_by_uuid`:
-    the number that the driver gives for the UUID is the GPU's; a MIG instance has its number within the GPU instead.
+    `index` is the driver's own number of the GPU. `only_by_uuid`: CUDA's number may be another one.
     """
 
     index: int
@@ -31,21 +31,20 @@ class Device:
     memory_mib: int
     capability: str
     only_by_uuid: bool = False
-    found_by_uuid: bool = True
 
 
 @dataclass(frozen=True)
 class Gpu:
     """One GPU as the driver shows it.
 
-    `devices`: itself, or its MIG instances where `mig` is on; none where it cannot be used. `forbidden`: this process
-    may not open it. `trouble`: why it does not answer, in the driver's words.
+    `device` is None if it cannot be used. `mig`: it is split into instances. `forbidden`: this process may not open it.
+    `trouble`: why it does not answer, in the driver's words.
     """
 
     index: int
     uuid: str
     name: str
-    devices: tuple[Device, ...] = ()
+    device: Device | None = None
     mig: bool = False
     forbidden: bool = False
     trouble: str | None = None
@@ -86,12 +85,11 @@ def _gpu(nvml: Any, index: int, host_memory_mib: int, root: Path) -> Gpu:
         uuid, name = _text(nvml.nvmlDeviceGetUUID(handle)), _text(nvml.nvmlDeviceGetName(handle))
         if not _may_open(nvml, handle, root):
             return Gpu(index, uuid, name, forbidden=True)
-        major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
-        device = Device(index, uuid, name, 0, f"sm{major}{minor}")
         if _mig_is_on(nvml, handle):
-            return Gpu(index, uuid, name, tuple(_mig_instances(nvml, handle, device)), mig=True)
+            return Gpu(index, uuid, name, mig=True)
+        major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
         memory_mib = _total_memory_mib(nvml, handle, host_memory_mib)
-        return Gpu(index, uuid, name, (replace(device, memory_mib=memory_mib),))
+        return Gpu(index, uuid, name, Device(index, uuid, name, memory_mib, f"sm{major}{minor}"))
     except nvml.NVMLError as error:
         if error.value == nvml.NVML_ERROR_NO_PERMISSION:
             return Gpu(index, "", "", forbidden=True)
@@ -119,23 +117,6 @@ def _mig_is_on(nvml: Any, handle: Any) -> bool:
     return bool(current == nvml.NVML_DEVICE_MIG_ENABLE)
 
 
-def _mig_instances(nvml: Any, handle: Any, gpu: Device) -> Iterator[Device]:
-    for place in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
-        try:
-            instance = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, place)
-        except nvml.NVMLError as error:
-            if error.value not in (nvml.NVML_ERROR_NOT_FOUND, nvml.NVML_ERROR_NO_PERMISSION):
-                raise
-            continue
-        yield replace(
-            gpu,
-            uuid=_text(nvml.nvmlDeviceGetUUID(instance)),
-            name=_text(nvml.nvmlDeviceGetName(instance)),
-            memory_mib=int(nvml.nvmlDeviceGetMemoryInfo(instance).total) // MIB,
-            found_by_uuid=place == gpu.index,
-        )
-
-
 def _may_open(nvml: Any, handle: Any, root: Path) -> bool:
     """Whether CUDA can open the GPU: a device cgroup forbids that at the open and not in the file's mode."""
     try:
@@ -154,25 +135,11 @@ def _may_open(nvml: Any, handle: Any, root: Path) -> bool:
 
 
 def _newest_cuda(nvml: Any) -> str:
-    """The larger of what the driver says and what the libcuda says that programs load: a cuda-compat package, found
-    through LD_LIBRARY_PATH, raises it."""
     try:
-        said = int(nvml.nvmlSystemGetCudaDriverVersion_v2())
+        reported = int(nvml.nvmlSystemGetCudaDriverVersion_v2())
     except nvml.NVMLError:
-        said = 0
-    newest = max(said, _libcuda_version())
-    return f"{newest // 1000}.{newest % 1000 // 10}" if newest else ""
-
-
-def _libcuda_version() -> int:
-    """CUDA's version as libcuda gives it, 12080 for 12.8; 0 where no libcuda loads."""
-    version = ctypes.c_int(0)
-    try:
-        libcuda = ctypes.CDLL("libcuda.so.1")
-        failed = libcuda.cuDriverGetVersion(ctypes.byref(version))
-    except (OSError, AttributeError):
-        return 0
-    return 0 if failed else version.value
+        reported = 0
+    return offered_cuda(reported)
 
 
 def _text(value: str | bytes) -> str:

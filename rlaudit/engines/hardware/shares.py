@@ -51,7 +51,7 @@ def split(accelerator: Accelerator, parts: int) -> tuple[Accelerator, tuple[Shar
 def share_of(shares: Sequence[Share], free: Sequence[int], gpus: int | None, *, timed: bool) -> Given | None:
     """The first of the free shares for a cell that needs so many `gpus` (None: all), or None where it has to wait.
 
-    One that is `timed` takes every share of its devices as well.
+    On a processor, which is one device, one that is `timed` takes every share.
     """
     if not shares:
         return Given((), ())
@@ -62,11 +62,5 @@ def share_of(shares: Sequence[Share], free: Sequence[int], gpus: int | None, *, 
         return None
     if not timed:
         return Given(shown, shown)
-    devices = {_device(shares[place]) for place in shown}
-    taken = tuple(place for place, share in enumerate(shares) if _device(share) in devices)
+    taken = shown if on_gpus else tuple(range(len(shares)))
     return Given(taken, shown) if set(taken) <= set(free) else None
-
-
-def _device(share: Share) -> int | None:
-    """The driver's number of its GPU, which MIG instances of one GPU have in common; None for the processor."""
-    return None if share.gpu is None else share.gpu.index

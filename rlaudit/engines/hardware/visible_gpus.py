@@ -2,7 +2,7 @@
 
 CUDA takes numbers, UUIDs or beginnings of UUIDs, in the order given, up to the first that does not exist. It numbers
 only what this process may use; vLLM takes the same numbers for the driver's, which count every GPU. Where the two can
-differ, a GPU has no number that both understand.
+differ, a GPU has no number that both understand. Engines run on whole GPUs: MIG instances are refused by name.
 Source: NVIDIA, "CUDA C++ Programming Guide", environment variables; "Multi-Instance GPU User Guide", enumeration.
 """
 
@@ -51,11 +51,10 @@ def gpu_variables(devices: Sequence[Device], spec: EnvironmentSpec) -> dict[str,
     by_uuid = any(device.only_by_uuid for device in devices)
     if by_uuid and spec.is_engine:
         for device in devices:
-            if Version(spec.version) < ENGINE.takes_uuids or not device.found_by_uuid:
+            if Version(spec.version) < ENGINE.takes_uuids:
                 raise NotFinished(
                     f"vLLM {spec.version} cannot be shown {device.uuid} ({device.name}): here CUDA and the driver may "
-                    f"number it differently; vLLM finds a GPU by its UUID from {ENGINE.takes_uuids} on, a MIG instance "
-                    "seldom",
+                    f"number it differently; vLLM finds a GPU by its UUID from {ENGINE.takes_uuids} on",
                     "run where that is the only one there is, as in a container that was given no other "
                     f"(docker run --gpus device={device.uuid}); {DO_WITHOUT}",
                 )
@@ -88,34 +87,32 @@ def _named(words: str, gpus: Sequence[Gpu], environ: Mapping[str, str]) -> Itera
 
 
 def _of_uuid(word: str, gpus: Sequence[Gpu]) -> tuple[Device, ...]:
-    """The devices whose UUID begins with `word`. A GPU with one MIG instance stands for that."""
-    if "/" in word:
-        raise NotFinished(
-            f"{VISIBLE} names a MIG instance as {word}, the form of drivers before R470",
-            "name it as nvidia-smi -L does: MIG- and its own UUID",
-        )
+    """Return the devices whose UUID begins with `word`."""
     if not word:
         return ()
+    if word.startswith("MIG-"):
+        _refuse_mig(word)
     for gpu in gpus:
         if gpu.forbidden and gpu.uuid.startswith(word):
             raise NotFinished(
                 f"this process may not use {gpu.uuid} ({gpu.name}), which {VISIBLE} names",
                 f"ask the scheduler or the container for it; {DO_WITHOUT}",
             )
-        if gpu.mig and len(gpu.devices) != 1 and gpu.uuid.startswith(word):
-            _refuse_to_choose(gpus)
-    instances = {device.uuid for gpu in gpus if gpu.uuid.startswith(word) for device in gpu.devices}
-    found = tuple(device for device in _devices(gpus) if device.uuid.startswith(word) or device.uuid in instances)
+        if gpu.mig and gpu.uuid.startswith(word):
+            _refuse_mig(gpu.uuid)
+    found = tuple(device for device in _devices(gpus) if device.uuid.startswith(word))
     if not found:
         _refuse_troubled(gpus)
     return found
 
 
 def _numbered(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Device, ...]:
-    """The devices in CUDA's order. Raises NotFinished where CUDA's order cannot be told."""
+    """Return the devices in CUDA's order. Raises NotFinished if CUDA's order cannot be told."""
     devices = tuple(_devices(gpus))
-    if any(gpu.mig for gpu in gpus) and not (len(gpus) == len(devices) == 1):
-        _refuse_to_choose(gpus)
+    # Where MIG is on, CUDA shows one instance and hides what else there is.
+    for gpu in gpus:
+        if gpu.mig:
+            _refuse_mig(gpu.uuid)
     if not devices:
         raise NotFinished(
             f"this process may use none of the {len(gpus)} GPUs that the driver shows",
@@ -131,14 +128,9 @@ def _numbered(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Device, 
 
 
 def _devices(gpus: Sequence[Gpu]) -> Iterator[Device]:
-    """What this process may use, by PCI bus, and whether CUDA then numbers it as the driver does.
-
-    Where MIG is on, CUDA shows one instance and hides what else there is: only the one device of a machine has a
-    number that is sure.
-    """
-    devices = [device for gpu in gpus for device in gpu.devices]
-    unsure = any(gpu.mig for gpu in gpus) and not (len(gpus) == len(devices) == 1)
-    for number, device in enumerate(devices):
+    """Yield what this process may use, by PCI bus, and whether CUDA then numbers it as the driver does."""
+    unsure = any(gpu.mig for gpu in gpus)
+    for number, device in enumerate(gpu.device for gpu in gpus if gpu.device is not None):
         yield replace(device, only_by_uuid=unsure or device.index != number)
 
 
@@ -151,13 +143,12 @@ def _refuse_troubled(gpus: Sequence[Gpu]) -> None:
             )
 
 
-def _refuse_to_choose(gpus: Sequence[Gpu]) -> NoReturn:
-    instances = _names([gpu for gpu in gpus if gpu.mig])
+def _refuse_mig(name: str) -> NoReturn:
     raise NotFinished(
-        f"MIG is on, and it cannot be told which instance is meant: {instances or 'there is none yet'}",
-        f"name one by its UUID in {VISIBLE}; {DO_WITHOUT}",
+        f"{name} is a MIG instance, or a GPU with MIG on, and rlaudit runs engines on whole GPUs",
+        f"name a GPU without MIG by its UUID in {VISIBLE}; {DO_WITHOUT}",
     )
 
 
 def _names(gpus: Sequence[Gpu]) -> str:
-    return ", ".join(f"{device.uuid} ({device.name})" for gpu in gpus for device in gpu.devices)
+    return ", ".join(f"{gpu.uuid} ({gpu.name})" for gpu in gpus if gpu.device is not None)

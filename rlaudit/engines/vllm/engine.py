@@ -1,6 +1,9 @@
 """vLLM, as rlaudit has to know it."""
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rlaudit.engines.engine import Engine, Package
 from rlaudit.vllm.milestones import OLDEST_RUN, VISIBLE_UUIDS
@@ -38,7 +41,7 @@ ENGINE = Engine(
     update=_SCRIPTS / "update_weights.py",
     update_with=(
         *_scripts("loaded_engine", "steerable_engine", "weight_transports", "weight_sender", "update_session"),
-        *_scripts("request_in_flight", "engine_processes", "generate"),
+        *_scripts("generate"),
         *_UPDATES,
     ),
     train=_SCRIPTS / "rollouts_for_training.py",
@@ -47,3 +50,14 @@ ENGINE = Engine(
         *sorted(EXTENSION.glob("*.py")),
     ),
 )
+
+
+def gpus_of(engine_args: Mapping[str, Any]) -> int:
+    """Return over how many GPUs an engine spreads its model.
+
+    Tensor times pipeline parallelism, and where experts are spread over the replicas, these too.
+    """
+    names = ["tensor_parallel_size", "pipeline_parallel_size"]
+    if engine_args.get("enable_expert_parallel"):
+        names.append("data_parallel_size")
+    return math.prod(max(1, int(engine_args.get(name) or 1)) for name in names)

@@ -1,12 +1,19 @@
-"""A forest: a row for each arm or factor, its value as a mark, its interval as a line, the noise floor as a band."""
+"""A forest: a row for each arm or factor, its value as a mark, its interval as a line, the noise floor as a band.
+
+`ArmForest` is one metric of every arm drawn so.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlaudit.report.drawing.axes import SMALL, name_axes, plot, set_ticks
-from rlaudit.report.drawing.styles import BAND, GRID, INK, MUTED, PAPER
-from rlaudit.report.drawing.ticks import both_sides, decades, short
+from rlaudit.report.compared_things import Group, Thing, groups
+from rlaudit.report.drawing.axes import SMALL, both_sides, decades, name_axes, plot, set_ticks, short
+from rlaudit.report.drawing.styles import BAND, GRID, INK, MUTED, PAPER, mark_of
+from rlaudit.report.figures import interval, number
+from rlaudit.report.parts.measured import Measurement
+from rlaudit.report.picture import Missing, Picture, Table
+from rlaudit.report.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,16 +58,16 @@ def forest(figure: "Figure", rows: Sequence[Row], floor: float | None, across: s
     axes.set_ylim(len(rows) - 0.35, -0.65)
     axes.set_yticks([])
     place = _logarithm(axes, rows, floor) if positive else _signed(axes, rows, floor)
-    for number, row in enumerate(rows):
-        if number:
-            axes.axhline(number - 0.62, color=GRID, linewidth=0.6)
+    for height, row in enumerate(rows):
+        if height:
+            axes.axhline(height - 0.62, color=GRID, linewidth=0.6)
         name = row.name if len(row.name) <= NAME_SIGNS else row.name[: NAME_SIGNS - 1] + "…"
-        axes.annotate(name, (0, number - 0.31), xycoords=("axes fraction", "data"), fontsize=SMALL, color=INK,
+        axes.annotate(name, (0, height - 0.31), xycoords=("axes fraction", "data"), fontsize=SMALL, color=INK,
                       va="center", ha="left", zorder=4)  # fmt: skip
-        axes.annotate(row.said, (1, number - 0.31), xycoords=("axes fraction", "data"), fontsize=SMALL, color=MUTED,
+        axes.annotate(row.said, (1, height - 0.31), xycoords=("axes fraction", "data"), fontsize=SMALL, color=MUTED,
                       va="center", ha="right", zorder=4)  # fmt: skip
         for offset, mark in enumerate(row.marks):
-            _draw(axes, mark, row, number + 0.05 + 0.17 * offset, place)
+            _draw(axes, mark, row, height + 0.05 + 0.17 * offset, place)
     name_axes(axes, across)
 
 
@@ -106,3 +113,64 @@ def _signed(axes: "Axes", rows: Sequence[Row], floor: float | None) -> Callable[
         axes.axvspan(-floor, floor, color=BAND, linewidth=0)
     axes.axvline(0, color=MUTED, linewidth=0.8)
     return lambda value: value
+
+
+@dataclass(frozen=True)
+class ArmForest:
+    """What is drawn. floor: the metric whose noise floor is shaded, and floor_said what the caption adds then.
+
+    column: the header of its table. across: the name of the axis. times: what values are multiplied with.
+    """
+
+    name: str
+    title: str
+    caption: str
+    metric: str
+    floor: str
+    floor_said: str
+    column: str
+    across: str
+    positive: bool
+    times: float = 1.0
+
+    def pictures(self, document: Report) -> Sequence[Picture | Missing]:
+        """A forest for each block, or for all tables."""
+        known = [one for one in groups(document) if any(self.metric in thing.measurements for thing in one.things)]
+        return [self._picture(group) for group in known] or [Missing(self.title, "no arm has been measured")]
+
+    def _picture(self, group: Group) -> Picture:
+        floor = group.floor.get(self.floor)
+        scaled = [(one, self._scaled(one)) for one in group.things]
+        rows = [_row(one, found) for one, found in scaled]
+        shaded = floor * self.times if floor else None
+        return Picture(
+            f"{self.name}-{group.slug}",
+            self.title,
+            self.caption + (self.floor_said if floor else ""),
+            Table(["arm", self.column, "tokens"], [_cells(one, found) for one, found in scaled]),
+            height_of(rows),
+            lambda figure: forest(figure, rows, shaded, self.across, positive=self.positive),
+            group=group.name,
+        )
+
+    def _scaled(self, one: Thing) -> Measurement | None:
+        found = one.measurements.get(self.metric)
+        if found is None:
+            return None
+        value, low, high = (
+            None if end is None else end * self.times for end in (found["value"], found["low"], found["high"])
+        )
+        return {**found, "value": value, "low": low, "high": high}
+
+
+def _row(one: Thing, found: Measurement | None) -> Row:
+    colour, shape = mark_of(one.role)
+    if found is None or found["value"] is None:
+        return Row(one.short_name, one.state or "-", (), colour)
+    value = found["value"]
+    said = f"{value:.0f}" if abs(value) >= 1000 else number(value)
+    return Row(one.short_name, said, (Mark(value, found["low"], found["high"]),), colour, shape)
+
+
+def _cells(one: Thing, found: Measurement | None) -> list[str]:
+    return [one.name, one.state, ""] if found is None else [one.name, interval(found), str(found["tokens"])]

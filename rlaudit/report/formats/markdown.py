@@ -9,7 +9,6 @@ from rlaudit.report.outline import (
     Block,
     Brief,
     Code,
-    Either,
     Entries,
     Findings,
     Folded,
@@ -48,7 +47,7 @@ def render(document: "Report", width: int | None) -> str:
 
 def _pictures(document: "Report") -> Iterator[str]:
     """What each picture shows, and its numbers as a table; the reasons where there is none."""
-    from rlaudit.report.pictures_of import pictures_of
+    from rlaudit.report.picture import pictures_of
 
     drawn, missing = pictures_of(printable(dict(document)))
     yield "## Figures" if drawn else ""
@@ -85,10 +84,8 @@ def _block(block: Block) -> str:  # noqa: PLR0911 - one for each kind of block
             return "  \n".join(map(escaped, lines))
         case Table(header, rows):
             return table(header, rows, coded if block.values else cell)
-        case Either(_, shown):
-            return table(shown.header, shown.rows)
-        case Code(code, language, _, because):
-            return "\n\n".join([*([escaped(because)] if because else []), *([fenced(code, language)] if code else [])])
+        case Code(code, language):
+            return fenced(code, language)
         case Verdicts(layers):
             return "\n\n".join(_layer(number, layer) for number, layer in enumerate(layers, start=1))
         case Findings(findings):

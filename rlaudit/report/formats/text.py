@@ -1,6 +1,8 @@
 """Text for people: what matters first, then what it rests on, then what was not seen.
 
 On a terminal, coloured and wrapped to its width. Piped, the same lines in full: nothing is cut to a width nobody has.
+
+A picture is a line of blocks for each of its series.
 """
 
 import sys
@@ -10,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Verdict
-from rlaudit.printable import one_line
+from rlaudit.printable import one_line, printable
+from rlaudit.report.figures import number
 from rlaudit.report.outline import (
     Block,
     Brief,
     Code,
-    Either,
     Entries,
     Findings,
     Folded,
@@ -28,6 +30,8 @@ from rlaudit.report.outline import (
     Verdicts,
     outline_of,
 )
+from rlaudit.report.picture import Picture, pictures_of
+from rlaudit.report.report import Report
 from rlaudit.report.report_format import ReportFormat
 from rlaudit.report.statements import fix_line, location
 
@@ -43,6 +47,11 @@ NARROWEST = 20
 # The end of a long report on a screen: its lines, and those of one statement, from the most to what fits any terminal.
 MOST_LINES, NARROWEST_BRIEF = 40, 40
 ROOM = (6, 4, 3, 2, 1)
+# How a series is drawn in a line: its values from the lowest to the highest.
+BLOCKS = "▁▂▃▄▅▆▇█"
+GAP = " "
+INDENT = "   "
+NARROWEST_BLOCKS = 24
 
 
 def render(document: "Report", width: int | None) -> str:
@@ -56,9 +65,7 @@ def render(document: "Report", width: int | None) -> str:
             page.section(section)
     told = page.text()
     if "text" in outline.pictured:
-        from rlaudit.report import sparklines
-
-        told += sparklines.render(document, width) if sparklines.encodable(sys.stdout.encoding) else ""
+        told += sparklines(document, width) if encodable(sys.stdout.encoding) else ""
     closing = _Page(width, outline.indents)
     for section in shown:
         if section.closes:
@@ -123,9 +130,7 @@ class _Page:
                     self.line(0, line)
             case Table():
                 self.table(block)
-            case Code(code, _, _, because):
-                if because:
-                    self.line(self.indents.line, because)
+            case Code(code):
                 # To be pasted: a line that a narrow terminal cut in two would not be what is meant.
                 self.lines += [" " * self.indents.table + line for line in code.splitlines()]
             case Verdicts(layers):
@@ -137,8 +142,6 @@ class _Page:
             case Findings(findings):
                 for finding in findings:
                     self.finding(finding)
-            case Either(lines):
-                self.block(lines)
             case Brief(statements):
                 self.brief(statements)
             case Folded():
@@ -201,6 +204,56 @@ def layer_lines(layer: "Judged") -> Sequence[str]:
     """Why, what next, what would refute it, and the evidence."""
     said = (("because", layer["because"]), ("next", layer["next"]), ("refuted by", layer["falsifier"]))
     return [*(f"{label} {text}" for label, text in said if text), *(f"- {line}" for line in layer["evidence"])]
+
+
+def sparklines(document: Report, width: int | None) -> str:
+    """Nothing for a document without lines to draw. width: of the terminal; longer lines of blocks are thinned."""
+    drawn, _ = pictures_of(printable(dict(document)))
+    lines = [line for picture in drawn for line in _lines(picture, width)]
+    return "\n".join(["", *lines]) + "\n" if lines else ""
+
+
+def _lines(picture: Picture, width: int | None) -> list[str]:
+    if not picture.sparklines:
+        return []
+    names = [one_line(one.name) for one in picture.sparklines]
+    room = None if width is None else max(width - len(INDENT), NARROWEST_BLOCKS)
+    title = one_line(f"{picture.full_title} ({picture.sparklines[0].ends})")
+    lines = [title] if width is None else textwrap.wrap(title, width)
+    longest = max(map(len, names))
+    for name, one in zip(names, picture.sparklines, strict=True):
+        known = [value for value in one.values if value is not None]
+        span = f"{number(min(known))} to {number(max(known))}" if known else "no value"
+        before = f"{name.ljust(longest)}  "
+        left = None if room is None else room - len(before) - len(span) - 2
+        if room is not None and left is not None and left < NARROWEST_BLOCKS:
+            lines += [INDENT + part for part in textwrap.wrap(f"{name}  {span}", room)]
+            before, span, left = "", "", room
+        blocks = sparkline(one.values if left is None else _thinned(one.values, left))
+        lines.append(f"{INDENT}{before}{blocks}  {span}".rstrip())
+    return [*lines, ""]
+
+
+def _thinned(values: Sequence[float | None], most: int) -> list[float | None]:
+    step = -(-len(values) // most)
+    return list(values[::step])
+
+
+def sparkline(values: Sequence[float | None]) -> str:
+    """One character for each value, from the lowest to the highest; a blank where there is none."""
+    known = [value for value in values if value is not None]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    step = (high - low) / len(BLOCKS) or 1.0
+    return "".join(GAP if one is None else BLOCKS[min(int((one - low) / step), len(BLOCKS) - 1)] for one in values)
+
+
+def encodable(encoding: str | None) -> bool:
+    """Whether a stream of this encoding can carry the blocks."""
+    try:
+        BLOCKS.encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 FORMAT = ReportFormat("text", render)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rlaudit.layers import Verdict
 from rlaudit.report.html.markup import Markup, element, joined
-from rlaudit.report.outline import Block, Brief, Code, Either, Entries, Findings, Folded, Lines, Prose, Table, Verdicts
+from rlaudit.report.outline import Block, Brief, Code, Entries, Findings, Folded, Lines, Prose, Table, Verdicts
 from rlaudit.report.parts.diagnosis import Judged
 from rlaudit.report.statements import fix_line, location
 
@@ -40,12 +40,9 @@ def _drawn(block: Block) -> Markup:  # noqa: PLR0911 - one for each kind of bloc
             return joined(element("p", line) for line in lines)
         case Table(header, rows, title):
             return table(header, rows, title or "Table")
-        case Either(_, shown):
-            return _drawn(shown)
-        case Code(code, _, _, because):
+        case Code(code):
             # As it is to be pasted.
-            pasted = element("pre", element("code", code), tabindex="0") if code else Markup("")
-            return joined(element("p", because) if because else Markup(""), pasted)
+            return element("pre", element("code", code), tabindex="0")
         case Verdicts(layers):
             return element("div", (_card(number, one) for number, one in enumerate(layers, start=1)), class_="layers")
         case Findings(findings):

@@ -1,14 +1,17 @@
-"""The page: head, title, contents, sections, foot. Nothing is loaded from anywhere and no script runs."""
+"""The page: head, title, contents, sections, foot. Nothing is loaded from anywhere and no script runs.
+
+A picture has its caption above it and its numbers as a table below; what could not be drawn says why.
+"""
 
 from collections.abc import Sequence
 from importlib.resources import files
 
 from rlaudit.printable import printable
-from rlaudit.report.html.blocks import Shown, arrow, listed, titled
-from rlaudit.report.html.figures import drawn_section, missing_section
+from rlaudit.report.html.blocks import Shown, arrow, folded, listed, table, titled
 from rlaudit.report.html.markup import Markup, element, joined
+from rlaudit.report.html.svg import svg_of
 from rlaudit.report.outline import Outline, Section, outline_of
-from rlaudit.report.pictures_of import pictures_of
+from rlaudit.report.picture import Missing, Picture, pictures_of
 from rlaudit.report.report import Report
 
 # What the page may do: nothing but its own style. A script or a link to elsewhere would be stopped by the browser.
@@ -83,3 +86,29 @@ def _entry(section: Shown) -> Markup:
 def _section(section: Shown) -> Markup:
     heading = element("h2", section.title, id=f"{section.name}-title")
     return element("section", heading, section.content, id=section.name, aria_labelledby=f"{section.name}-title")
+
+
+def drawn_section(drawn: Sequence[Picture]) -> list[Shown]:
+    """All that could be drawn, group by group."""
+    names = dict.fromkeys(one.group for one in drawn)
+    content = (_group(name, [one for one in drawn if one.group == name], len(names) > 1) for name in names)
+    return [Shown("figures", "Figures", joined(content))] if drawn else []
+
+
+def missing_section(missing: Sequence[Missing]) -> list[Shown]:
+    """A line for each reason."""
+    reasons = dict.fromkeys(one.reason for one in missing)
+    lines = (f"{', '.join(one.title for one in missing if one.reason == reason)}: {reason}" for reason in reasons)
+    return [Shown("not-drawn", "Not drawn", listed(lines))] if missing else []
+
+
+def _group(name: str, pictures: Sequence[Picture], named: bool) -> Markup:
+    heading = element("h3", name or "All", class_="group") if named else Markup("")
+    level = "h4" if named else "h3"
+    return joined(heading, element("div", (_figure(one, level) for one in pictures), class_="figures"))
+
+
+def _figure(picture: Picture, level: str) -> Markup:
+    caption = element("figcaption", element(level, picture.title), element("p", picture.caption))
+    numbers = folded("Numbers", table(picture.table.header, picture.table.rows, f"Numbers of {picture.full_title}"))
+    return element("figure", caption, svg_of(picture), numbers, id=picture.name)

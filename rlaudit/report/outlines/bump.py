@@ -1,4 +1,4 @@
-"""The report of a bump: which pins move, what that brings to the configs, and what the new release takes away."""
+"""The report of a bump: which pins move, what that brings to the configs, and the known defects."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from rlaudit.report.outline import (
 from rlaudit.report.outlines.inspect import count, not_seen_elsewhere, shown, summary
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.bump import Bump, CrossedDefect, GoneName
+    from rlaudit.report.parts.bump import Bump, CrossedDefect
     from rlaudit.report.parts.inspection import Finding, Location
     from rlaudit.report.report import Report
 
@@ -37,10 +37,6 @@ def outline(report: "Report") -> Outline:
             Section("findings", "What it brings to the configs", _findings(report)),
             Section("advisories", "Known defects of the two releases", _advisories(report)),
             Section("settings", "Settings that move", _settings(report)),
-            Section("gone", f"What vLLM {report['versions']['to']} does not take any more", _gone(bump)),
-            listed(
-                "routes", f"What the server of vLLM {report['versions']['to']} serves itself", _routes(bump), indent=1
-            ),
             listed("not-seen", NOT_SEEN, _not_seen(report), indent=1),
             Section("summary", "Summary", [Prose(_summary(report))]),
         ],
@@ -137,26 +133,6 @@ def _not_seen(report: "Report") -> list[str]:
     return [*of_configs, *not_seen_elsewhere(report)]
 
 
-def _gone(bump: "Bump") -> list[Block]:
-    found = [one for one in bump["gone"] if one["found"]]
-    others = [one["name"] for one in bump["gone"] if not one["found"]]
-    reaching = "The word stands in this repository; where it reaches vLLM"
-    blocks: list[Block] = [Lines([_gone_line(one) for one in found], reaching)] if found else []
-    return [*blocks, *([Lines([", ".join(others)], "Not found in this repository")] if others else [])]
-
-
-def _routes(bump: "Bump") -> list[str]:
-    return [
-        f"{one['path']}, since {one['since']}; the path stands in {_places(one['found'])}."
-        for one in bump["new_routes"]
-    ]
-
-
-def _gone_line(one: "GoneName") -> str:
-    said = ". ".join(part.rstrip(".") for part in (one["effect"], one["instead"]) if part)
-    return f"{one['kind']} {one['name']} ({_places(one['found'])}): {said or 'it is gone'}."
-
-
 def _summary(report: "Report") -> list[str]:
     bump = report["bump"]
     if "inspection" not in report:
@@ -164,4 +140,8 @@ def _summary(report: "Report") -> list[str]:
     standing = bump["standing"]
     old = report["versions"]["from"]
     said = [f"{count(standing, 'finding')} that vLLM {old} has already: rlaudit inspect --from {old} --to {old}."]
-    return [*summary(report), *(said if standing else [])]
+    new = report["versions"]["to"]
+    names = (
+        f"What vLLM {new} does not take any more, configs or not: rlaudit inspect --defaults --from {old} --to {new}."
+    )
+    return [*summary(report), *(said if standing else []), names]

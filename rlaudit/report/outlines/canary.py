@@ -3,7 +3,8 @@
 from rlaudit.layers import Verdict
 from rlaudit.report.figures import damaged, number
 from rlaudit.report.outline import COST, Entries, Lines, Outline, Section, Table, listed, not_seen, verdicts
-from rlaudit.report.parts.canary import Canary, CanaryArm, CanarySeparation
+from rlaudit.report.parts.canary import Canary, CanaryArm
+from rlaudit.report.parts.curves import CurveMetric
 from rlaudit.report.report import Report
 
 ARMS = ("arm", "vLLM", "reward begins", "ends", "clip rate", "k3", "entropy", "lag")
@@ -16,6 +17,10 @@ HELD = {
 }
 LEVELS = ("reward_first", "reward_last", "clip_rate", "kl", "entropy_last")
 NEVER = "-"
+SEPARATIONS = (
+    "Step at which each curve leaves the reference's band; in brackets, for one that stays, the smallest lasting "
+    "difference that would have been seen"
+)
 
 
 def outline(report: Report) -> Outline:
@@ -29,8 +34,7 @@ def outline(report: Report) -> Outline:
             Section("arms", "Arms, means over seeds of the first and last sixth of the steps", [_arms(canary)]),
             Section("named", "What each arm is", [Entries([(arm["name"], [_said(arm)]) for arm in arms])]),
             listed("transports", "How the weights came", _transports(canary)),
-            Section("separations", "Step at which each curve leaves the reference's seeds", _separations(canary)),
-            Section("unseen", "Smallest lasting difference that would have been seen", _resolutions(canary)),
+            Section("separations", SEPARATIONS, _separations(canary)),
             Section("claims", "Claims", _claims(canary)),
             not_seen(report),
             listed("cost", COST, _cost(canary)),
@@ -89,34 +93,29 @@ def _said(arm: CanaryArm) -> str:
 
 def _separations(canary: Canary) -> list[Table]:
     """A row for each arm, a column for each curve."""
-    titles = [figure["title"] for figure in canary["figures"]]
-    compared = [arm for arm in canary["arms"] if arm["separations"]]
-    rows = [[arm["name"], *(_step(one) for one in arm["separations"])] for arm in compared]
-    return [Table(("arm", *(_short(title) for title in titles)), rows)] if rows else []
+    compared = [
+        (arm["name"], {_short(metric): metric for metric in curves["metrics"]})
+        for arm in canary["arms"]
+        if (curves := arm.get("curves"))
+    ]
+    names = sorted({name for _, metrics in compared for name in metrics})
+    rows = [[arm, *(_step(metrics.get(name)) for name in names)] for arm, metrics in compared]
+    return [Table(("arm", *names), rows)] if rows else []
 
 
-def _short(title: str) -> str:
-    return title.partition(" (")[0].partition(" of ")[0]
+def _short(metric: CurveMetric) -> str:
+    return metric["canonical"] or metric["name"].rpartition("/")[2]
 
 
-def _step(one: CanarySeparation) -> str:
-    if one["outcome"] == "separated":
-        return str(one["detected_step"])
-    return NEVER if one["outcome"] == "not separated" else "unknown"
-
-
-def _resolutions(canary: Canary) -> list[Table]:
-    """For every curve that stayed: what the budget could not tell."""
-    titles = [figure["title"] for figure in canary["figures"]]
-    compared = [arm for arm in canary["arms"] if arm["separations"]]
-    rows = [[arm["name"], *(_resolution(one) for one in arm["separations"])] for arm in compared]
-    return [Table(("arm", *(_short(title) for title in titles)), rows)] if rows else []
-
-
-def _resolution(one: CanarySeparation) -> str:
-    if one["resolution"] is None:
+def _step(metric: CurveMetric | None) -> str:
+    """The step at which a curve separated, or what the budget could not show."""
+    if metric is None or metric["outcome"] == "unknown":
+        return "unknown"
+    if metric["outcome"] == "separated":
+        return str(metric["detected_step"])
+    if metric["resolution"] is None:
         return NEVER
-    return f"x {number(one['resolution'])}" if one["logarithm"] else number(one["resolution"])
+    return f"{NEVER} ({'x ' if metric['logarithm'] else ''}{number(metric['resolution'])})"
 
 
 def _claims(canary: Canary) -> list[Table]:
@@ -130,8 +129,6 @@ def _cost(canary: Canary) -> list[str]:
         f"{spent['seconds'] / 60:.1f} min, {spent['cells_run']} cells run and {spent['cells_kept']} kept, peak memory "
         f"of a cell {spent['peak_memory_mib'] / 1024:.1f} GiB"
     ]
-    if spent["overhead"] is not None:
-        lines.append(f"{spent['overhead']:.1%} of the loops' time was neither engine, trainer nor update")
     return [*lines, *([damaged(spent["damaged"])] if spent["damaged"] else [])]
 
 

@@ -7,7 +7,7 @@ from rlaudit.layers import Layer
 from rlaudit.report.figures import interval
 from rlaudit.report.outline import Block, Lines, Outline, Section, Table, listed, not_seen, verdicts
 from rlaudit.report.outlines.inspect import shown
-from rlaudit.report.parts.trainings import Difference, Kind, Trainings
+from rlaudit.report.parts.diagnosis import Difference, Kind, Trainings
 from rlaudit.report.report import Report
 
 TITLES: Mapping[Kind, str] = {

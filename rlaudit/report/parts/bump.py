@@ -1,11 +1,9 @@
-"""What a bump of vLLM is: the pins that move between two trees of a repository, and what the move takes away."""
+"""What a bump of vLLM is: the pins that move between two trees of a repository, and the known defects it crosses."""
 
 from collections.abc import Sequence
 from typing import Literal
 
 from typing_extensions import TypedDict
-
-from rlaudit.report.parts.inspection import Location
 
 PinMove = TypedDict(
     "PinMove", {"path": str, "line": int, "kind": str, "from": str | None, "to": str | None, "moves": bool}
@@ -13,27 +11,6 @@ PinMove = TypedDict(
 """A pin as each tree has it, null where it has none. line: in the tree after, or before where the file is gone.
 moves: whether both sides tell a release.
 """
-
-
-class GoneName(TypedDict):
-    """A name that the new release does not take. kind: argument, flag, variable, sampling parameter, method or import.
-
-    found: where the word stands in the repository, whatever it means there.
-    """
-
-    kind: str
-    name: str
-    effect: str
-    instead: str
-    found: Sequence[Location]
-
-
-class NewRoute(TypedDict):
-    """A route of the new release's server. found: where its path stands in the repository."""
-
-    path: str
-    since: str
-    found: Sequence[Location]
 
 
 class CrossedDefect(TypedDict):
@@ -63,7 +40,5 @@ class Bump(TypedDict):
     moves: Sequence[PinMove]
     said: Sequence[str]
     pin_files: int
-    gone: Sequence[GoneName]
-    new_routes: Sequence[NewRoute]
     advisories: Sequence[CrossedDefect]
     standing: int

@@ -6,23 +6,8 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from rlaudit.layers import Verdict
+from rlaudit.report.parts.curves import Curves
 from rlaudit.report.parts.diagnosis import Judged
-
-
-class CanarySeparation(TypedDict):
-    """One metric of an arm against the reference's seeds. resolution: the smallest lasting difference that would have
-    been seen; a factor where logarithm."""
-
-    metric: str
-    title: str
-    outcome: Literal["separated", "not separated", "unknown"]
-    because: str
-    detected_step: int | None
-    onset_step: int | None
-    reference_level: float | None
-    candidate_level: float | None
-    resolution: float | None
-    logarithm: bool | None
 
 
 class CanaryLevels(TypedDict):
@@ -42,7 +27,8 @@ class CanaryArm(TypedDict):
     afterwards. lag: mean over tokens, in updates; max_lag: the most of any; lag_bound: batches begun ahead, 0 where
     engine and trainer took turns. met_in_flight: requests that updates met; flight_k3: k3 of their later tokens at the
     weights that sampled. transport: what brought the weights and what loaded them, as it ran. problems: of trainings
-    that did not end. logs: the curves of each seed, in the run directory, as `rlaudit curves` reads them.
+    that did not end. curves: its seeds against the reference's, as `rlaudit curves` says; null for the reference
+    and an arm without a finished training. logs: the curves of each seed, in the run directory.
     """
 
     name: str
@@ -60,28 +46,9 @@ class CanaryArm(TypedDict):
     transport: NotRequired[str | None]
     backend_start: float | None
     backend_later: float | None
-    separations: Sequence[CanarySeparation]
+    curves: NotRequired[Curves | None]
     layers: Sequence[Judged]
-    seconds: Mapping[str, float]
     logs: Sequence[str]
-
-
-class CanaryCurve(TypedDict):
-    """One metric of one arm: mean over its seeds, and the lowest and highest of them, at each step."""
-
-    arm: str
-    steps: Sequence[int]
-    mean: Sequence[float]
-    low: Sequence[float]
-    high: Sequence[float]
-
-
-class CanaryFigure(TypedDict):
-    """One metric of all arms."""
-
-    metric: str
-    title: str
-    curves: Sequence[CanaryCurve]
 
 
 class CanaryClaim(TypedDict):
@@ -96,14 +63,13 @@ class CanaryClaim(TypedDict):
 
 
 class CanaryCost(TypedDict):
-    """What the run took. overhead: the share of the trainings' time that was neither engine nor trainer."""
+    """What the run took."""
 
     seconds: float
     cells_run: int
     cells_kept: int
     damaged: Sequence[str]
     peak_memory_mib: float
-    overhead: float | None
 
 
 class Canary(TypedDict):
@@ -113,7 +79,6 @@ class Canary(TypedDict):
     alpha: float
     felt: float
     arms: Sequence[CanaryArm]
-    figures: Sequence[CanaryFigure]
     claims: Sequence[CanaryClaim]
     cost: CanaryCost
     provenance: Mapping[str, Any]

@@ -1,6 +1,7 @@
-"""What every command that judges says of the three layers, and which reports a diagnosis read."""
+"""What every command that judges says of the layers, and what a diagnosis read: reports, or recorded trainings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
@@ -26,3 +27,46 @@ class Source(TypedDict):
     path: str
     command: str
     exit_code: int
+
+
+Kind = Literal["release", "configuration", "environment", "sampling", "update"]
+Role = Literal["old", "new", "alone"]
+
+
+class RecordedTraining(TypedDict):
+    """One recording. role: old and new of a migration, else alone. layers: what its own tokens say of each, none if
+    they could not be compared. seen: what was seen of each engine's run, in sentences.
+    """
+
+    path: str
+    role: Role
+    vllm: str | None
+    engines: int
+    layers: Mapping[str, Verdict]
+    seen: Sequence[str]
+    missing: Sequence[str]
+
+
+class Difference(TypedDict):
+    """What two trainings do not have in common. old, new: what ran; old_written, new_written: what was asked for.
+
+    Values are JSON data; {"unknown": reason} if they are not known, {"absent": reason} if a release has no such thing.
+    layer: the one that it matters for, if it is known to matter. why: in one clause, "" otherwise.
+    """
+
+    kind: Kind
+    name: str
+    layer: Layer | None
+    old: Any
+    new: Any
+    old_written: Any
+    new_written: Any
+    why: str
+
+
+class Trainings(TypedDict):
+    """The recordings of a diagnosis. same: the kinds in which nothing differs."""
+
+    recordings: Sequence[RecordedTraining]
+    differences: Sequence[Difference]
+    same: Sequence[Kind]

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Layer
 
-Group = Literal["engine", "sampling", "environment", "trainer", "framework", "model", "method"]
+Group = Literal["engine", "sampling", "environment", "trainer", "framework", "model", "method", "import"]
 Versions = TypedDict("Versions", {"from": str | None, "to": str | None})
 """Both sides of a migration."""
 

@@ -1,11 +1,10 @@
 """What an audit of weight updates reports: which weights sampled which token."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NotRequired
+from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Verdict
 from rlaudit.report.parts.measured import Contrast, Measurement
 
@@ -27,7 +26,7 @@ class UpdateReadBack(TypedDict):
     """What the worker was found to hold: by the bytes of its parameters and by what its layers answer.
 
     old: checkpoint names of tensors that are of another version than the believed one; of_no_version: of those that
-    are of none. checksums: sha256 of each parameter.
+    are of none. unread: parameters that neither tells.
     """
 
     believed: str
@@ -36,11 +35,10 @@ class UpdateReadBack(TypedDict):
     new_by_bytes: int
     new_by_answer: int
     old: Sequence[str]
-    of_no_version: NotRequired[Sequence[str]]
-    unread: int
+    of_no_version: Sequence[str]
+    unread: Sequence[str]
     old_behind_new_bytes: Sequence[str]
     logits: str | None
-    checksums: Mapping[str, str]
 
 
 class K3Under(TypedDict):
@@ -61,12 +59,6 @@ class UpdateParts(TypedDict):
     k3_under: K3Under
 
 
-class Decay(Measurement):
-    """Stale keys and values at one distance from the cached blocks."""
-
-    tokens_from_cache: str
-
-
 class UpdateStaleness(TypedDict):
     """Whether tokens after an update rest on keys and values from before it.
 
@@ -83,47 +75,7 @@ class UpdateStaleness(TypedDict):
     flight: Measurement | None
     distance: float | None
     margin: float | None
-    decay: Sequence[Decay]
     flight_margin: float | None
-
-
-class LeftBehind(TypedDict):
-    """What a failed update left in the engine."""
-
-    new: int
-    parameters: int
-    old: Sequence[str]
-    unread: int
-
-
-class UpdateFault(TypedDict):
-    """An update that had to fail.
-
-    refused: the engine's words, null where it took the update. state: parameters by what they hold afterwards.
-    """
-
-    refused: str | None
-    healthy: bool | None
-    recovers: bool | None
-    left: LeftBehind | None
-    health_said: str
-    said: Sequence[str]
-    state: Mapping[str, int]
-    hangs: Sequence[str]
-
-
-class Update(TypedDict):
-    """One update of the weights."""
-
-    case: str
-    mode: str
-    clear_cache: bool
-    to: str
-    in_flight: int
-    error: str | None
-    pause_seconds: float
-    load_seconds: float
-    resume_seconds: float | None
 
 
 class LagGroup(TypedDict):
@@ -136,12 +88,12 @@ class LagGroup(TypedDict):
 
 
 class Continuity(TypedDict):
-    """Whether requests went on where they were."""
+    """Whether requests went on where they were. after: k3 of their tokens after the update."""
 
     verdict: Verdict
     because: str
     continued: int
-    repeated: int
+    after: Measurement | None
 
 
 class UpdateCase(TypedDict):
@@ -151,54 +103,22 @@ class UpdateCase(TypedDict):
     start: str
     version: str
     path: str
-    transport: NotRequired[str | None]
+    transport: str | None
     levels: Mapping[str, str]
     name: str
-    kind: Literal["matrix", "in a row", "path", "planted", "fault"]
+    kind: Literal["matrix", "in a row", "path", "planted"]
     mode: str
     clear_cache: bool
     problem: str | None
     clean: bool | None
     in_flight: UpdateRequests
     around: UpdateRequests
-    updates: Sequence[Update]
     lags: Sequence[LagGroup]
     parts: UpdateParts | None
     staleness: UpdateStaleness | None
     continuity: Continuity | None
-    fault: UpdateFault | None
     seconds: float | None
     cell: str
-
-
-class Conclusion(TypedDict):
-    """What was found, how sure it is, and what to do next."""
-
-    rule: str
-    severity: Severity
-    found: str
-    sure: str
-    next: str
-    reproduce: str | None
-
-
-class Recommendation(TypedDict):
-    """Calls to use on one engine; no code where nothing that was tried is clean."""
-
-    version: str
-    levels: str
-    code: str | None
-    because: str
-
-
-class Located(TypedDict):
-    """Which parts of the model explain the tokens where they were not updated."""
-
-    parts: Sequence[str]
-    tensors: Sequence[str]
-    k3: float
-    fits: bool
-    mixtures: int
 
 
 class UpdateCost(TypedDict):
@@ -207,17 +127,15 @@ class UpdateCost(TypedDict):
     seconds: float
     cells_run: int
     cells_kept: int
-    damaged: NotRequired[Sequence[str]]
+    damaged: Sequence[str]
     peak_memory_mib: float
 
 
 class WeightUpdates(TypedDict):
-    """Of `ablate` with a recipe about weight updates."""
+    """Of `ablate` with a recipe about weight updates. to_use: a sentence for each engine on which sequence is clean."""
 
     cases: Sequence[UpdateCase]
-    conclusions: Sequence[Conclusion]
-    recommendations: Sequence[Recommendation]
-    located: Mapping[str, Located]
+    to_use: Sequence[str]
     equivalence_margin: float
     dtype: str
     cost: UpdateCost

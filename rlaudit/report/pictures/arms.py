@@ -1,9 +1,13 @@
-"""Every arm's distance from the trainer (k3), with its interval and the noise floor."""
+"""Every arm's distance from the trainer (k3), and how far its mean importance ratio is from 1, in ten-thousandths: each
+with its interval and the noise floor."""
 
-from rlaudit.report.drawing.arm_forest import ArmForest
-from rlaudit.report.picture import PictureKind
+from collections.abc import Sequence
 
-FOREST = ArmForest(
+from rlaudit.report.drawing.forest import ArmForest
+from rlaudit.report.picture import Missing, Picture, PictureKind
+from rlaudit.report.report import Report
+
+DISTANCE = ArmForest(
     "arms",
     "Distance from the trainer, arm by arm",
     "k3 in nats, mean(exp(d) − 1 − d) with d = trainer − rollout logprob, and its 95 % interval over prompts, on a "
@@ -16,4 +20,24 @@ FOREST = ArmForest(
     across="k3 (nats)",
     positive=True,
 )
-PICTURES = PictureKind("arms", 10, frozenset({"ablate", "compare"}), FOREST.pictures)
+RATIO_DEVIATION = ArmForest(
+    "ratio-deviation",
+    "Ratio deviation × 10⁴",
+    "mean exp(d) − 1, times 10 000, with its 95 % interval over prompts. It is 0 when the reported logprobs are those "
+    "the tokens were sampled with, whatever the noise.",
+    metric="mean_ratio_minus_one",
+    floor="mean_ratio_minus_one",
+    floor_said=" Shaded: the noise floor.",
+    column="× 10⁴ [95 % interval]",
+    across="(mean ratio − 1) × 10⁴",
+    positive=False,
+    times=1e4,
+)
+
+
+def pictures(document: Report) -> Sequence[Picture | Missing]:
+    """The distances of all blocks, then their ratios."""
+    return [*DISTANCE.pictures(document), *RATIO_DEVIATION.pictures(document)]
+
+
+PICTURES = PictureKind("arms", 10, frozenset({"ablate", "compare"}), pictures)

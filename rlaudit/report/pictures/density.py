@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rlaudit.report.compared_things import NO_TOKENS, Group, groups
-from rlaudit.report.drawing.axes import name_axes, plot, set_ticks
-from rlaudit.report.drawing.key import key, room_for_key
+from rlaudit.report.drawing.axes import decades, key, name_axes, plot, room_for_key, set_ticks, short
 from rlaudit.report.drawing.styles import MUTED, styles
-from rlaudit.report.drawing.ticks import decades, short
 from rlaudit.report.figures import number
 from rlaudit.report.picture import Missing, Picture, PictureKind, Sparkline, Table
 from rlaudit.report.report import Report

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rlaudit.report.compared_things import NO_TOKENS, Group, Thing, groups
-from rlaudit.report.drawing.axes import dots, name_axes, plot, set_ticks
-from rlaudit.report.drawing.key import key, room_for_key
+from rlaudit.report.drawing.axes import dots, key, name_axes, plot, room_for_key, set_ticks, short
 from rlaudit.report.drawing.styles import MUTED, styles
-from rlaudit.report.drawing.ticks import short
 from rlaudit.report.figures import number
 from rlaudit.report.picture import Missing, Picture, PictureKind, Table
 from rlaudit.report.report import Report

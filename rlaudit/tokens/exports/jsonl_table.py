@@ -10,11 +10,10 @@ from typing import Any
 
 from rlaudit.tokens.export import Export, Part
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
-from rlaudit.tokens.group_column import IDENTITY, identity
 from rlaudit.tokens.json_lines import first_record, json_lines
 from rlaudit.tokens.logged_sequence import LOGPROBS, PLURALS, LoggedSequence, batches_of, sequence_of_record
 from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.renamed_columns import RenamedColumns
+from rlaudit.tokens.renamed_columns import IDENTITY, RenamedColumns, identity
 from rlaudit.tokens.token_batch import TokenBatch
 
 KINDS = {True: "one sequence", False: "one token"}

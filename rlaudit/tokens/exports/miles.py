@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 from rlaudit.errors import NotFinished
 from rlaudit.tokens.export import Export, Part
 from rlaudit.tokens.fault import Faults
-from rlaudit.tokens.group_column import no_column_tells
 from rlaudit.tokens.logged_sequence import LoggedSequence, batches_of
 from rlaudit.tokens.marked_tokens import marked_sequence
 from rlaudit.tokens.parquet import DAMAGED, columns_of, open_at_random
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.record_reader import usable
+from rlaudit.tokens.renamed_columns import no_column_tells
 from rlaudit.tokens.token_batch import TokenBatch
 
 OWN = {"sample_index", "response_length", "total_length", "tokens", "loss_mask", "rollout_log_probs"}

@@ -11,11 +11,11 @@ from typing import Any
 
 from rlaudit.tokens.export import Export, Part
 from rlaudit.tokens.fault import Faults
-from rlaudit.tokens.group_column import no_column_tells
 from rlaudit.tokens.logged_sequence import LoggedSequence
 from rlaudit.tokens.marked_tokens import marked_sequence
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.record_reader import reader, recogniser
+from rlaudit.tokens.renamed_columns import no_column_tells
 from rlaudit.tokens.token_batch import TokenBatch
 
 MASKED = -100

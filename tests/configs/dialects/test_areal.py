@@ -130,11 +130,12 @@ def of_checkout(root: Path, fields: str, vllm: str) -> RolloutConfig:
 
 
 def test_the_class_of_the_checkout_says_what_is_passed(tmp_path: Path) -> None:
-    config = of_checkout(tmp_path, OLD_CLASS, "0.8.5")
+    another = "\n@dataclass\nclass SGLangConfig:\n    swap_space: int = 9\n"
+    config = of_checkout(tmp_path, OLD_CLASS + another, "0.8.5")
     assert "block_size" not in config.engine and config.engine["swap_space"].value == 4
     assert "enable_prefix_caching" not in config.engine  # a false flag is not passed, and V1 caches
     assert config.write("enable_prefix_caching", False) is None  # this class would refuse no_enable_prefix_caching
     assert "uvicorn_log_level" not in config.engine
     negated = OLD_CLASS.replace("enable_prefix_caching: bool = False", "no_enable_prefix_caching: bool = True")
     newer = of_checkout(tmp_path / "b", negated, "0.19.1")
-    assert newer.engine["enable_prefix_caching"].value is False and newer.write("enable_prefix_caching", False)
+    assert not newer.engine["enable_prefix_caching"].known and newer.write("enable_prefix_caching", False)

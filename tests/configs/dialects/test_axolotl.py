@@ -3,7 +3,7 @@ from pathlib import Path
 from packaging.version import Version
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.axolotl.read import DIALECT
+from rlaudit.configs.dialects.axolotl import DIALECT
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown

@@ -1,6 +1,6 @@
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.roll.read import DIALECT
+from rlaudit.configs.dialects.roll import DIALECT
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown
 

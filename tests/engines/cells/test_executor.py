@@ -4,8 +4,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.cells.launch import PACKAGE, WORKER, shipped
@@ -35,14 +33,6 @@ def test_a_cell_runs_when_its_result_is_asked_for_and_once(tmp_path: Path) -> No
     said = len(events)
     assert {"done": 1, "total": 1}.items() <= next(one for one in events if one["event"] == "progress").items()
     assert submitted.result().status == "ok" and len(events) == said
-
-
-def test_a_cell_that_was_cancelled_never_runs(tmp_path: Path) -> None:
-    submitted = OneAtATime(tmp_path / "cells", GpuMemory(())).submit(cell_in(tmp_path, 1))
-    submitted.cancel()
-    with pytest.raises(RuntimeError, match="cancelled"):
-        submitted.result()
-    assert not (tmp_path / "cells").exists()
 
 
 def test_a_job_names_a_shipped_script_by_its_place_in_the_package() -> None:

@@ -33,10 +33,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[
     """A runner on one GPU that is used so at one look after the other, and the seconds it was ready to wait."""
 
     def made(*used_mib: int, outcome: Outcome) -> tuple[Runner, list[float]]:
-        FakeNvml(FakeGpu("GPU-a", used_mib=used_mib, processes=((4711, 70_000),))).install(monkeypatch)
+        FakeNvml(FakeGpu("GPU-a", used_mib=used_mib)).install(monkeypatch)
         monkeypatch.setattr(executor, "MEMORY_TIMEOUT_SECONDS", 0.0)
         monkeypatch.setattr(executor, "run_cell", lambda *_: outcome)
-        monkeypatch.setattr(executor, "write_placement", lambda *_: None)
         waited: list[float] = []
         wait = GpuMemory.wait_until_free
 
@@ -61,14 +60,14 @@ def test_only_a_cell_that_uses_the_gpu_waits_for_its_memory(
     assert len(waited) == 1
 
 
-def test_an_engine_that_found_no_room_says_who_has_it(
+def test_an_engine_that_found_no_room_says_how_much_others_have(
     run: Callable[..., tuple[Runner, list[float]]], tmp_path: Path
 ) -> None:
     cells, _ = run(73_000, outcome=Outcome("failed", {}, Failure("out-of-memory", NO_ROOM), {}))
     failure = cells.outcome(cell(tmp_path, 1, on_gpu=True), "an engine").failure
     assert failure is not None
     assert failure.message.startswith(NO_ROOM)
-    assert "73000 of 81559 MiB of GPU 0 by PID 4711 (70000 MiB)" in failure.message
+    assert "73000 of 81559 MiB of GPU 0 are in use by others" in failure.message
     assert "lower gpu_memory_utilization" in failure.message
 
 

@@ -18,7 +18,7 @@ IMPATIENT = """
 import runpy, sys
 guardian = runpy.run_path(sys.argv[1])
 guardian["end_all"].__globals__.update(TERMINATION_SECONDS=0.3, SAMPLE_SECONDS=0.01)
-sys.exit(guardian["main"](int(sys.argv[2]), *sys.argv[3:5], sys.argv[5:]))
+sys.exit(guardian["main"](int(sys.argv[2]), sys.argv[3], sys.argv[4:]))
 """
 LIVE = "import signal\nwhile True: signal.pause()\n"
 TELL = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('here')\n"
@@ -37,10 +37,9 @@ class Guarded:
     def __init__(self, folder: Path, program: str, *arguments: object) -> None:
         reading, self.lease = os.pipe()
         self.usage = folder / "usage.json"
-        self.record = folder / "record.json"
         command = [sys.executable, "-c", program, *map(str, arguments)]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", IMPATIENT, str(GUARDIAN), str(reading), str(self.usage), str(self.record), *command],
+            [sys.executable, "-c", IMPATIENT, str(GUARDIAN), str(reading), str(self.usage), *command],
             pass_fds=(reading,),
             env={**os.environ, MARK: str(folder)},
         )

@@ -124,12 +124,14 @@ def test_a_hostile_seal_makes_nobody_wait(tmp_path: Path) -> None:
     assert str(damage(folder)) == f"{folder / 'pipe'} is missing"
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_a_bit_of_the_seal_is_the_seal_s_and_no_other_file_s(tmp_path: Path, seed: int) -> None:
+def test_a_bit_of_the_seal_is_the_seal_s_and_no_other_file_s(tmp_path: Path) -> None:
     folder = sealed(tmp_path / "a")
-    flip(folder / SEAL, Random(seed))
-    found = damage(folder)
-    assert found is None or found.path == folder / SEAL
+    whole = (folder / SEAL).read_bytes()
+    for seed in range(60):
+        (folder / SEAL).write_bytes(whole)
+        flip(folder / SEAL, Random(seed))
+        found = damage(folder)
+        assert found is None or found.path == folder / SEAL
 
 
 def test_a_seal_of_an_older_release_has_no_digest_of_its_own(tmp_path: Path) -> None:

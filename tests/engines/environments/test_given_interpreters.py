@@ -39,11 +39,6 @@ def test_the_home_folder_is_found_where_no_shell_looks_for_it(monkeypatch: pytes
     assert Path(given.by_release["0.8.5"][0]).is_absolute()
 
 
-def test_what_is_not_needed_this_time_can_be_left_out() -> None:
-    given = given_interpreters(["0.8.5=a", "0.18.1=b"], "c")
-    assert given.among(["0.18.1"]) == given_interpreters(["0.18.1=b"], "c")
-
-
 def test_nothing_given_is_false() -> None:
     assert not given_interpreters(None)
     assert given_interpreters(None, "python3")

@@ -7,7 +7,7 @@ import pytest
 
 from rlaudit.engines.environments import environment
 from rlaudit.engines.environments.environment_spec import Command, EnvironmentSpec
-from rlaudit.engines.environments.kernel_compiler import missing_for_triton, said_of_missing
+from rlaudit.engines.environments.health import missing_for_triton, said_of_missing
 from rlaudit.errors import NotFinished
 
 

@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 from rlaudit.cli.app import run
 from rlaudit.cli.engines import app
 from rlaudit.engines.environments import build as building
-from rlaudit.engines.environments.driver_table import driver_table
-from rlaudit.engines.environments.environment_spec import EnvironmentSpec, trainer_spec
+from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, trainer_spec
 from rlaudit.engines.environments.pip_configuration import PackageSources
 from rlaudit.engines.environments.refusals import Needs, needs_of_lock, newest_release, refusals, refuse
 from rlaudit.engines.environments.resolve import Plan, Resolution
@@ -46,10 +45,11 @@ def engine(version: str) -> EnvironmentSpec:
 
 
 @pytest.mark.parametrize(("driver", "cuda"), DRIVERS.items())
-@pytest.mark.parametrize("version", recorded_versions(), ids=str)
-def test_each_release_is_built_or_refused_by_the_cuda_of_its_torch(version: Version, driver: str, cuda: str) -> None:
-    refused = refusals([engine(str(version))], machine(driver, cuda))
-    assert bool(refused) is (version > LAST_FOR_CUDA_12 and driver < "580")
+def test_each_release_is_built_or_refused_by_the_cuda_of_its_torch(driver: str, cuda: str) -> None:
+    refused = {
+        one.spec.version for one in refusals([engine(str(one)) for one in recorded_versions()], machine(driver, cuda))
+    }
+    assert refused == {str(one) for one in recorded_versions() if one > LAST_FOR_CUDA_12 and driver < "580"}
 
 
 def test_a_refusal_names_what_is_needed_what_is_there_and_every_way_out() -> None:
@@ -147,20 +147,15 @@ def test_engines_build_refuses_before_the_first_environment_is_touched(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_table_says_what_is_done_with_every_release_on_this_machine() -> None:
-    old, new, none = (driver_table(machine(*one)) for one in [("550.54.15", "12.4"), ("580.65.06", "13.0"), ("", "")])
-    assert old[0].split()[-4:] == ["driver", "550.54.15,", "CUDA", "12.4"]
-    assert len(old) == len(recorded_versions()) + 2
-    done = {line.split()[1]: line.split()[-1] for line in old[1:-1]}
-    assert [done["0.8.5"], done["0.19.1"], done["0.20.0"], done["0.33.0"]] == ["built", "built", "refused", "refused"]
-    assert all(line.endswith("built") for line in new[1:])
-    assert all(line.endswith("to run elsewhere") for line in none[1:])
-
-
-def test_the_table_is_printed_by_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlaudit.engines.hardware.accelerator.detect", lambda: machine("535.183.01", "12.2"))
-    printed = CliRunner().invoke(app, ["list", "--drivers"]).stdout.splitlines()
-    assert printed == driver_table(machine("535.183.01", "12.2"))
+def test_without_a_driver_a_build_says_which_one_its_release_needs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("rlaudit.engines.hardware.accelerator.detect", lambda *_, **__: machine())
+    monkeypatch.setattr(
+        "rlaudit.engines.environments.environment.ensure", lambda spec, report: Environment(spec, tmp_path, ("python",))
+    )
+    said = CliRunner().invoke(app, ["build", "--cuda", "0.18.1", "0.32.0"]).stderr
+    assert "vllm-0.18.1-cuda runs on driver 525.60.13" in said and "vllm-0.32.0-cuda runs on driver 580.65.06" in said
 
 
 def test_the_trainer_takes_a_torch_that_the_driver_runs_and_is_refused_where_there_is_none() -> None:

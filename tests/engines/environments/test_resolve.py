@@ -104,7 +104,7 @@ def test_a_wheel_that_is_not_the_one_that_was_resolved_is_not_installed(
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "another cache"))
     prefix = tmp_path / "venv"
     uv.run("venv", "--quiet", "--no-project", "--python", sys.executable, prefix)
-    with pytest.raises(UvError, match=r"^torch==2.13.0\+cpu: its file has another hash"):
+    with pytest.raises(UvError, match=r"Hash mismatch for `torch==2.13.0\+cpu`"):
         install(uv, prefix / "bin/python", resolution, tmp_path)
 
 
@@ -135,5 +135,5 @@ def test_the_next_way_is_taken_when_one_does_not_resolve(tmp_path: Path) -> None
 
 def test_when_nothing_resolves_the_reason_is_told(tmp_path: Path) -> None:
     uv = uv_that(tmp_path, 'echo "error: No solution found\n cause: Because a hates b." >&2; exit 1')
-    with pytest.raises(NotFinished, match=r"x==1 cannot be resolved here: a hates b"):
+    with pytest.raises(NotFinished, match=r"x==1 cannot be resolved here: .* a hates b"):
         resolve(uv, Path("python"), ["x==1"], [Plan(), Plan()], tmp_path)

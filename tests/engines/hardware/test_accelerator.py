@@ -89,7 +89,7 @@ PCI_GPU = {
     "sys/bus/pci/devices/0000:41:00.0/class": "0x030200\n",
 }
 SOUND_OF_A_GPU = {**PCI_GPU, "sys/bus/pci/devices/0000:41:00.0/class": "0x040300\n"}
-MIG = FakeGpu("GPU-a", A100, 40_960, mig=("MIG-1", None, "MIG-2"))
+MIG = FakeGpu("GPU-a", A100, 40_960, mig=True)
 LOST = FakeGpu("GPU-x", fault=pynvml.NVML_ERROR_GPU_IS_LOST)
 FORBIDDEN = FakeGpu("GPU-x", fault=pynvml.NVML_ERROR_NO_PERMISSION)
 REFUSED: dict[str, tuple[FakeNvml, str | None, dict[str, str], str]] = {
@@ -131,11 +131,10 @@ REFUSED: dict[str, tuple[FakeNvml, str | None, dict[str, str], str]] = {
         {"dev/nvidia0": ""},
         "may not use GPU-b",
     ),
-    "MIG with several instances": (FakeNvml(MIG), None, {}, "which instance is meant: MIG-1 .*, MIG-2"),
-    "a number where MIG is on": (FakeNvml(MIG), "0", {}, "which instance is meant"),
-    "a GPU with several instances": (FakeNvml(MIG), "GPU-a", {}, "which instance is meant"),
-    "MIG without an instance": (FakeNvml(FakeGpu("GPU-a", mig=(None,))), None, {}, "there is none yet"),
-    "a MIG instance as it was named before": (FakeNvml(MIG), "MIG-GPU-a/1/0", {}, "before R470"),
+    "MIG": (FakeNvml(MIG), None, {}, "GPU-a is .* MIG on, and rlaudit runs engines on whole GPUs"),
+    "a number where MIG is on": (FakeNvml(MIG, TWO), "1", {}, "whole GPUs"),
+    "a GPU with MIG": (FakeNvml(MIG, TWO), "GPU-a", {}, "whole GPUs"),
+    "a MIG instance": (FakeNvml(MIG), "MIG-1", {}, "MIG-1 is a MIG instance"),
     "GPUs of several kinds": (FakeNvml(FakeGpu("GPU-t", T400), ONE), "0", {}, "of several kinds"),
     "ROCm": (NO_LIBRARY, None, {"dev/kfd": ""}, "AMD GPU .*CUDA only"),
     "an AMD card without compute nodes": (
@@ -164,17 +163,6 @@ def test_gpus_of_several_kinds_are_told_apart_by_uuid(on: Any, visible: str, ind
 def test_gpus_of_several_kinds_have_numbers_where_cuda_counts_by_bus(on: Any) -> None:
     found = on(FakeNvml(FakeGpu("GPU-t", T400), ONE), "1", environ={"CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
     assert found.name == H100
-
-
-def test_a_mig_instance_is_a_device_of_its_own(on: Any) -> None:
-    found = on(FakeNvml(MIG), "MIG-2")
-    assert (found.kind, found.name, found.devices[0].memory_mib) == ("cuda", f"{A100} MIG 1g.5gb", 4_864)
-
-
-@pytest.mark.parametrize("visible", [None, "0", "GPU-a", "MIG-1"])
-def test_the_only_mig_instance_needs_no_name(on: Any, visible: str | None) -> None:
-    found = on(FakeNvml(FakeGpu("GPU-a", A100, mig=(None, "MIG-1"))), visible)
-    assert found.devices[0].uuid == "MIG-1"
 
 
 def test_numbers_count_the_gpus_that_the_cgroup_allows(on: Any) -> None:

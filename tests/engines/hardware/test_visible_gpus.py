@@ -13,7 +13,6 @@ from rlaudit.engines.hardware.visible_gpus import gpu_variables
 from rlaudit.errors import NotFinished
 
 FORBIDDEN = FakeGpu("GPU-x", fault=pynvml.NVML_ERROR_NO_PERMISSION)
-MIG = FakeGpu("GPU-a", A100, 40_960, mig=("MIG-0", "MIG-1"))
 OLD, NEW, TRAINER = (
     EnvironmentSpec("vllm", "0.18.1", "cuda"),
     EnvironmentSpec("vllm", "0.24.0", "cuda"),
@@ -49,26 +48,12 @@ def test_a_uuid_becomes_the_driver_s_number(
     assert told(monkeypatch, tmp_path, spec, None, *gpus) == "0,1"
 
 
-def test_the_only_mig_instance_is_number_0_for_every_release(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    alone = FakeGpu("GPU-a", A100, mig=(None, None, "MIG-2"))
-    assert told(monkeypatch, tmp_path, OLD, "MIG-2", alone) == "0"
-
-
-def test_a_mig_instance_among_others_is_refused_by_releases_that_take_numbers_only(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    with pytest.raises(NotFinished, match=r"vLLM 0.18.1 cannot be shown MIG-0 .*0.24.0") as refused:
-        told(monkeypatch, tmp_path, OLD, "MIG-0", MIG)
-    assert "--gpus device=MIG-0" in str(refused.value.hint)
-    assert told(monkeypatch, tmp_path, NEW, "MIG-0", MIG) == "MIG-0"
-
-
-def test_a_mig_instance_that_a_release_would_look_up_as_another_gpu_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    with pytest.raises(NotFinished, match=r"vLLM 0.24.0 cannot be shown MIG-1"):
-        told(monkeypatch, tmp_path, NEW, "MIG-1", MIG)
-    assert told(monkeypatch, tmp_path, TRAINER, "MIG-1", MIG) == "MIG-1"
+def test_a_gpu_beside_one_with_mig_has_no_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    split, whole = FakeGpu("GPU-a", A100, mig=True), FakeGpu("GPU-b", A100)
+    assert told(monkeypatch, tmp_path, NEW, "GPU-b", split, whole) == "GPU-b"
+    with pytest.raises(NotFinished, match=r"0.18.1 cannot be shown GPU-b") as refused:
+        told(monkeypatch, tmp_path, OLD, "GPU-b", split, whole)
+    assert "--gpus device=GPU-b" in str(refused.value.hint)
 
 
 def test_a_gpu_after_one_that_the_cgroup_forbids_has_no_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

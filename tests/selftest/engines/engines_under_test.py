@@ -27,6 +27,11 @@ class EnginesUnderTest:
         """What every recipe of the self-test says on top of its own."""
         return {} if self.model is None else {"model": self.model}
 
+    def given_for(self, releases: Sequence[str]) -> GivenInterpreters:
+        """The interpreters of these releases: more were given than one plan needs."""
+        by_release = {release: command for release, command in self.given.by_release.items() if release in releases}
+        return replace(self.given, by_release=by_release)
+
 
 def engines_under_test(accelerator: Accelerator, given: GivenInterpreters, model: str | None) -> EnginesUnderTest:
     """The releases of the interpreters that were given, or one for each engine where none was.

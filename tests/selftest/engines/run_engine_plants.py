@@ -45,7 +45,7 @@ def run_engine_plants(
     recipe = recipe_of({**recipe_document(plants, seed, device), **engines.recipe_keys}, HERE, device)
     prompts = load_prompts(recipe.prompts)
     plan = make_plan(recipe)
-    given = engines.given.among(releases(plan))
+    given = engines.given_for(releases(plan))
     with carried_out(STUDY, plan, folder, engines.accelerator, prompts, progress, given) as (run, _):
         return judge_run(run, plants)
 

@@ -42,7 +42,7 @@ def run_update_plants(
     recipe = update_recipe_of({**recipe_document(versions, seed), **engines.recipe_keys}, HERE)
     prompts = load_prompts(recipe.prompts, recipe.prompts_read)
     plan = plan_updates(recipe, engines.accelerator, prompts)
-    given = engines.given.among(releases(plan))
+    given = engines.given_for(releases(plan))
     with carried_out(STUDY, plan, folder, engines.accelerator, prompts, progress, given) as (run, _):
         return judge_updates(run, plants)
 

@@ -11,10 +11,10 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.areal.source import SOURCE, has_field, tell_areal
 from rlaudit.configs.dialects.areal.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, known
 from rlaudit.configs.engine_names import affirmed
+from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
 from rlaudit.configs.framework_source.checkout import Checkout
 from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.mapping_writer import one_mapping
@@ -24,6 +24,8 @@ from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, entries, within
 
+_FIELDS_OF = "areal/api/cli_args.py"
+FILES = FrameworkFiles("areal", engine=(f"{_FIELDS_OF}#vLLMConfig",), omits_false=True)
 CLI_ARGS = "AReaL cli_args.py (cbff54d)"
 _DEFAULTS: dict[str, Any] = {
     "dtype": "bfloat16",
@@ -80,8 +82,11 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     )  # fmt: skip
     _sampling(draft, root)
     trainer_facts(draft, root, vllm)
-    checkout = SOURCE.checkout(source)
-    tell_areal(draft, checkout, vllm)
+    checkout = FILES.checkout(source)
+    hold_against(draft, FILES, checkout, vllm)
+    for name, value in {"load_format": "auto", "trust_remote_code": True}.items():
+        draft.engine.by_code(name, value, f"{CLI_ARGS}: build_args")
+        draft.decided.pop(name, None)
     if backend is None:
         draft.not_seen.append("the rollout backend: neither rollout.backend nor allocation_mode is in this file")
     for missing in config.missing:
@@ -101,7 +106,8 @@ def _spell(checkout: Checkout | None, name: str, value: Any) -> tuple[str, str] 
     """Only fields of the dataclass can be written, and False only where there is a `no_enable_` field."""
     if f"no_{name}" in _FIELDS and isinstance(value, bool):
         spelt = (f"no_{name}", "false" if value else "true")
-        return spelt if has_field(checkout, spelt[0]) else None
+        fields = checkout.file(_FIELDS_OF) if checkout is not None else None
+        return spelt if fields is None or spelt[0] in fields.text else None
     if name not in _FIELDS or value is False or not isinstance(value, bool | int | float | str):
         return None
     return name, "true" if value is True else str(value)
@@ -126,8 +132,6 @@ def _engine(draft: Draft, section: Node | None, vllm: Version) -> None:
             draft.engine[name] = dropped(draft, name, node, vllm, reason)
         else:
             draft.engine.by_file(name, node)
-    draft.engine.by_code("load_format", "auto", f"{CLI_ARGS}: build_args")
-    draft.engine.by_code("trust_remote_code", True, f"{CLI_ARGS}: build_args")
 
 
 def _negated(draft: Draft, name: str, node: Node) -> None:

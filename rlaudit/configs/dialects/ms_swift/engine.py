@@ -12,11 +12,11 @@ from packaging.version import Version
 
 from rlaudit.configs.arguments import of_word, truth
 from rlaudit.configs.dialects.ms_swift.release import COMPATIBLE, Releases, releases_of
-from rlaudit.configs.dialects.ms_swift.source import SOURCE, default_of, tell_swift
 from rlaudit.configs.dialects.ms_swift.trainer import ANOTHER_COMMAND, NO_TRAINER, collect_facts, collect_sampling
-from rlaudit.configs.draft import Draft, arriving, is_said, known
+from rlaudit.configs.draft import Draft, is_said, known
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.configs.framework_source.checkout import Checkout
+from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
+from rlaudit.configs.framework_source.checkout import Checkout, shown
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown
@@ -58,6 +58,20 @@ _CONNECTION = (
     "use_vllm", "vllm_mode", "vllm_server_base_url", "vllm_server_host", "vllm_server_port", "vllm_server_timeout",
     "vllm_server_group_port", "vllm_use_async_engine", "async_generate",
 )  # fmt: skip
+_OF_SERVER = "swift/llm/argument/infer_args.py"
+_HOMES = ("rlhf_trainers", "trainers/rlhf_trainer")
+# An argument takes two steps to vLLM: the trainer calls ms-swift's VllmEngine, and that makes EngineArgs.
+FILES = FrameworkFiles(
+    "swift",
+    engine=("swift/infer_engine/vllm_engine.py", "swift/llm/infer/infer_engine/vllm_engine.py"),
+    options=(
+        *(f"swift/{home}/{name}.py" for home in _HOMES for name in
+          ("rollout_mixin", "base_rollout_mixin", "grpo_trainer", "args_mixin")),
+        "swift/trainers/arguments.py", _OF_SERVER,
+    ),
+    prefix="vllm_",
+)  # fmt: skip
+_WORKER_SEED = "`swift rollout` gives each worker a seed of its own since 3.9"
 _COLOCATE, _UNWRITTEN = "colocate", "not written"
 _SOURCE = "ms-swift 4.6.0 infer_engine/vllm_engine.py:332"
 
@@ -68,7 +82,7 @@ def swift_config(
 ) -> RolloutConfig:  # fmt: skip
     """One engine. kind: `rlhf` for a trainer, `rollout` for the server."""
     draft = Draft("ms_swift", source.path, parts=parts)
-    checkout = SOURCE.checkout(source)
+    checkout = FILES.checkout(source)
     told = releases_of(source, arguments, vllm, checkout)
     draft.list_flags(arguments, "use_vllm", "vllm_mode", "importance_sampling", "num_generations", "rollout_importance")
     draft.list_flags({name: arguments[name] for name in _OBJECTIVE if name in arguments}, *_OBJECTIVE)
@@ -82,9 +96,6 @@ def swift_config(
         collect_sampling(draft, arguments, told)
     collect_facts(draft, arguments, kind)
     _not_settings(draft, arguments, mode)
-    workers = arguments.get("num_infer_workers")
-    if checkout is not None and default_of("num_infer_workers", checkout) is not None and is_said(workers):
-        draft.trains("replicas", arriving(workers), "num_infer_workers", workers)
     model = arguments.get("model") or arguments.get("model_id_or_path")
     if mode == "server" or isinstance(mode, Unknown):
         reason = (
@@ -93,10 +104,13 @@ def swift_config(
         _not_its_own(draft, arguments, reason)
         said = f"every engine argument: {reason}"
         draft.not_seen.append(said)
-        tell_swift(draft, checkout, vllm, mode)
+        hold_against(draft, replace(FILES, engine=()), checkout, vllm)
         return replace(draft.done(model=model, place=place, write=write), engine=Elsewhere(reason, said=said))
     _engine(draft, arguments, vllm, mode, told)
-    tell_swift(draft, checkout, vllm, mode)
+    if mode == "rollout" and checkout is not None:
+        draft.engine.by_code("seed", Unknown(_WORKER_SEED), _WORKER_SEED)
+    looked_up = replace(FILES, options=(_OF_SERVER,)) if mode == "rollout" else FILES
+    hold_against(draft, looked_up, checkout, vllm)
     config = draft.done(model=model, offline=True, place=place, write=write)
     if kind == "rollout":
         config = replace(config, sampling=Elsewhere(ANOTHER_COMMAND, said=NO_TRAINER))
@@ -104,16 +118,12 @@ def swift_config(
 
 
 def _mode(arguments: Mapping[str, Node], checkout: Checkout | None) -> str | Unknown:
-    """Without vllm_mode only ms-swift up to 3.10 runs, which colocates by default, before 3.5 always; a source that is
-    there says its default.
-    """
+    """Without vllm_mode only ms-swift up to 3.10 runs, which colocates by default, before 3.5 always."""
     node = arguments.get("vllm_mode")
     if not is_said(node):
-        if checkout is None:
+        if checkout is None or checkout.version is not None:
             return _UNWRITTEN
-        bound = default_of("vllm_mode", checkout)
-        default = bound.constant if bound is not None else _COLOCATE
-        return default if isinstance(default, str | Unknown) else _UNWRITTEN
+        return Unknown(f"vllm_mode is not written, and its default in {shown(checkout.root)} is not followed")
     return node.value if isinstance(node.value, str | Unknown) else Unknown(f"vllm_mode is {node.value!r}")
 
 

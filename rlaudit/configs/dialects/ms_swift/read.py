@@ -80,9 +80,7 @@ def _arguments(source: Source, command: Command, at: int) -> tuple[dict[str, Nod
     """The options of a command over those of the file that `--config` names, and that file's path."""
     arguments = by_name(flags(command.words, at))
     named = arguments.pop("config", None)
-    if named is None or not isinstance(named.value, str):
-        return arguments, ()
-    beside = source.neighbour(named.value) or source.neighbour(PurePath(named.value).name)
+    beside = source.named_file(named)
     root = mapping_of(beside) if beside is not None else None
     if beside is None or root is None:
         return arguments, ()

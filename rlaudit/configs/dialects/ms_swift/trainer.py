@@ -5,7 +5,7 @@ from typing import Any
 
 from rlaudit.configs.arguments import truth
 from rlaudit.configs.dialects.ms_swift.release import Releases
-from rlaudit.configs.draft import Draft, is_said
+from rlaudit.configs.draft import Draft, is_said, moved_default
 from rlaudit.configs.syntax.node import Node, Unknown
 
 _GRPO = "ms-swift 4.6.0 rlhf_trainers/grpo_trainer.py"
@@ -21,7 +21,7 @@ def collect_sampling(draft: Draft, arguments: Mapping[str, Node], told: Releases
 
     def by_release(old: Any, new: Any) -> Any:
         said = f"ms-swift's default is {old} before 4.0 and {new} from there on; {told.because}"
-        return Unknown(said) if newer is None else new if newer else old
+        return moved_default(newer, old, new, said)
 
     defaults: dict[str, Any] = {
         "temperature": 0.9,

@@ -59,7 +59,7 @@ def overriding(source: Source, one: Overridden) -> Composed:
     name = named[-1].value if named else None
     if not isinstance(name, str):
         return Composed(one.root, missing=("the config that the command starts from",))
-    beside = source.neighbour(name) or source.neighbour(Path(name).name)
+    beside = source.named_file(named[-1])
     base = inherited(beside) if beside is not None else None
     if beside is None or base is None:
         return Composed(one.root, missing=(name,))

@@ -10,10 +10,9 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.nemo_rl.inheritance import inherited, overriding
-from rlaudit.configs.dialects.nemo_rl.source import SOURCE
 from rlaudit.configs.dialects.nemo_rl.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, arriving, known
-from rlaudit.configs.framework_source.tell import tell
+from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
 from rlaudit.configs.hydra_defaults import Composed
 from rlaudit.configs.hydra_dotlist import overridden, take_environment
 from rlaudit.configs.mapping_writer import dotlist_writer, prefixed, two_mappings
@@ -60,6 +59,9 @@ _HTTP_SERVER = {
     "tool_parser_plugin",
     "chat_template",
 }
+FILES = FrameworkFiles(
+    "nemo_rl", ("nemo_rl/models/generation/vllm/vllm_worker.py", "nemo_rl/models/generation/vllm.py")
+)
 _FIRST_WITHOUT_CODE = Version("0.26.0")
 
 
@@ -121,13 +123,13 @@ def _engine(
     if command is not None:
         take_environment(draft, source, command)
     draft.not_seen += config.limits
-    checkout = SOURCE.checkout(source)
-    tell(draft, SOURCE, checkout, vllm)
+    checkout = FILES.checkout(source)
+    hold_against(draft, FILES, checkout, vllm)
     asynchronous = known(within(cfg, "async_engine"))
     draft.bare = asynchronous is True
     model = config.root.get("policy", "model_name")
     done = draft.done(model=model, offline=asynchronous is not True, place=place, write=write)
-    return (with_own_backend(done, "NeMo-RL", f"{_KEYS}backend", backend, checkout, vllm),)
+    return (with_own_backend(done, "NeMo-RL", f"{_KEYS}backend", backend, checkout),)
 
 
 def _spell_field(name: str) -> str | None:

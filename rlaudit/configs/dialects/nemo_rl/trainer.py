@@ -18,7 +18,10 @@ def trainer_facts(draft: Draft, root: Node, *, inherits: bool) -> None:
     precision = root.get("policy", "precision")
     if precision is not None:
         draft.trains("dtype", arriving(precision), "policy.precision", precision)
-    _replicas(draft, root)
+    ranks = [one.value if one is not None else None
+             for one in map(draft.engine.get, ("tensor_parallel_size", "pipeline_parallel_size"))]  # fmt: skip
+    missing = "GPUs and ranks are not both in this file"
+    draft.count_replicas(_generation_gpus(root), ranks, "GPUs of the generation", missing)
 
 
 def _correction(draft: Draft, root: Node, *, inherits: bool) -> None:
@@ -56,21 +59,6 @@ def _updates(draft: Draft, root: Node, *, inherits: bool) -> None:
     recompute = within(asynchronous, "recompute_kv_cache_after_weight_updates")
     note = "grpo.async_grpo.recompute_kv_cache_after_weight_updates; without it the KV cache is kept (#4018)"
     draft.trains("resets_prefix_cache", arriving(recompute) if recompute is not None else False, note, recompute)
-
-
-def _replicas(draft: Draft, root: Node) -> None:
-    gpus = _generation_gpus(root)
-    size = 1
-    for name in ("tensor_parallel_size", "pipeline_parallel_size"):
-        setting = draft.engine.get(name)
-        if setting is None or not isinstance(setting.value, int):
-            size = 0
-        else:
-            size *= setting.value
-    if gpus is not None and size and gpus >= size:
-        draft.trains("replicas", gpus // size, "GPUs of the generation / ranks of one engine")
-    else:
-        draft.not_seen.append("the number of rollout engines: GPUs and ranks are not both in this file")
 
 
 def _generation_gpus(root: Node) -> int | None:

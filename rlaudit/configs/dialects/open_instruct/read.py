@@ -11,10 +11,9 @@ from rlaudit.configs.arguments import by_name
 from rlaudit.configs.command_lines import command_lines, line_writer, untold
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.open_instruct.engine import ENGINE, SWITCHES, collect, leave_open
-from rlaudit.configs.dialects.open_instruct.source import SOURCE
 from rlaudit.configs.draft import Draft
+from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
 from rlaudit.configs.framework_source.checkout import Checkout
-from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
@@ -23,6 +22,12 @@ from rlaudit.configs.syntax.shell_command import Command
 
 _SCRIPTS = ("open_instruct/grpo_fast.py", "open_instruct/grpo.py", "open_instruct.grpo_fast", "open_instruct.grpo")
 _MARK = "open_instruct"
+FILES = FrameworkFiles(
+    "open_instruct",
+    engine=("open_instruct/vllm_utils.py", "open_instruct/vllm_utils3.py"),
+    options=tuple(f"open_instruct/{name}.py" for name in ("data_loader", "grpo_utils", "grpo_fast")),
+    prefix="vllm_",
+)
 
 
 def recognise(source: Source) -> bool:
@@ -47,8 +52,8 @@ def _config(source: Source, command: Command, at: int, vllm: Version) -> Rollout
     arguments: Mapping[str, Node] = by_name(flags(command.words, at))
     draft = Draft("open_instruct", source.path, bare=True)
     collect(draft, arguments, vllm)
-    checkout = SOURCE.checkout(source)
-    tell(draft, SOURCE, checkout, vllm)
+    checkout = FILES.checkout(source)
+    hold_against(draft, FILES, checkout, vllm)
     leave_open(draft, arguments, _elsewhere(command, at))
     draft.not_seen += untold(command, at)
     for name, node in command.variables.items():

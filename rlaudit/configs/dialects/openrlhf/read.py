@@ -11,15 +11,20 @@ from rlaudit.configs.command_lines import command_lines, line_writer, untold
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.openrlhf.engine import collect, finished
 from rlaudit.configs.dialects.openrlhf.options import SPELT, SWITCHES, Options, is_switch
-from rlaudit.configs.dialects.openrlhf.source import SOURCE, without_correction
 from rlaudit.configs.draft import Draft
-from rlaudit.configs.framework_source.tell import tell
+from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
 from rlaudit.configs.ray_job import take_job_environment
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import Flag, flags
 from rlaudit.configs.syntax.shell_command import Command
 
+FILES = FrameworkFiles(
+    "openrlhf",
+    engine=("openrlhf/trainer/ray/vllm_engine.py",),
+    options=("openrlhf/cli/train_ppo_ray.py",),
+    prefix="vllm.",
+)
 _MARKS = ("openrlhf.cli.train_ppo_ray", "openrlhf/cli/train_ppo_ray.py")
 _INTERVAL = "is_correction_threshold"
 # Words in the names, dotted or not, of options that decide how rollouts are made, corrected and learnt from.
@@ -72,10 +77,7 @@ def _config(source: Source, command: Command, at: int, options: Options, vllm: V
     draft.list_flags(options.nodes, *_OPTIONS)
     draft.not_seen += untold(command, at)
     _variables(draft, source, command)
-    checkout = SOURCE.checkout(source)
-    tell(draft, SOURCE, checkout, vllm)
-    if checkout is not None:
-        without_correction(draft, checkout)
+    hold_against(draft, FILES, FILES.checkout(source), vllm)
     return finished(draft, options, command.place, line_writer(command, at, _spell(options), source))
 
 

@@ -6,18 +6,19 @@ parity defaults in code, earlier ones did not. Without `use_v1` (58d3934, vLLM 0
 the fp32 head is always on. A file of the V0 generation read for a vLLM without V0 gives what the V1 server would get.
 """
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.pipelinerl.source import SOURCE, hands_on, looks_for, starts_old_server
 from rlaudit.configs.dialects.pipelinerl.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, arriving, by_file, known
 from rlaudit.configs.engine_names import canonical
+from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
 from rlaudit.configs.framework_source.checkout import Checkout
-from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.hydra_defaults import Composed, composed, with_defaults
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
@@ -27,6 +28,8 @@ from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown, entries, within
 from rlaudit.vllm.resolution.engine import has_v0
 
+_SERVER, _OLD_SERVER, _LAUNCH = "pipelinerl/vllm1.py", "pipelinerl/vllm0.py", "pipelinerl/launch.py"
+FILES = FrameworkFiles("pipelinerl", engine=(_SERVER,), marks=(_LAUNCH,))
 # PipelineRL's vllm0.py refuses anything newer.
 LAST_WITH_V0 = Version("0.10.0")
 FP32_HEAD = "bf16_last_layer_fp32"
@@ -66,16 +69,16 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     root = config.root
     draft = Draft("pipelinerl", source.path, parts=config.parts)
     use_v1 = root.get("vllm_config", "use_v1")
-    checkout = SOURCE.checkout(source)
+    checkout = FILES.checkout(source)
     old = use_v1 is not None and use_v1.value is False
-    v0 = old and (vllm <= LAST_WITH_V0 or starts_old_server(checkout))
+    v0 = old and (vllm <= LAST_WITH_V0 or _starts_old_server(checkout))
     _engine(draft, root, checkout, v0=v0)
     _head(draft, root, config)
     _environment(draft, root, use_v1, vllm, v0=v0)
     _sampling(draft, root)
     trainer_facts(draft, root, vllm, v0=v0)
     _inherited(draft, root, config)
-    tell(draft, looks_for(v0), checkout, vllm)
+    hold_against(draft, replace(FILES, engine=(_OLD_SERVER,)) if v0 else FILES, checkout, vllm)
     draft.list_options(root, "vllm_config.use_v1", "fp32_lm_head", "finetune.send_weight_updates", "attempts")
     draft.not_seen.append(
         "the number of rollout engines: it follows from the GPUs of the cluster, which this file does not name"
@@ -87,6 +90,20 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
             write=_write(source),
         ),
     )
+
+
+def _starts_old_server(checkout: Checkout | None) -> bool:
+    """Whether launch.py still has the V0 server to start, whatever the vLLM."""
+    if checkout is None or checkout.file(_OLD_SERVER) is None:
+        return False
+    launch = checkout.file(_LAUNCH)
+    return launch is not None and "vllm0" in launch.text
+
+
+def _hands_on(checkout: Checkout | None, name: str) -> bool:
+    """Whether a launch.py that is there has no word of an argument, and so leaves out none of that name."""
+    launch = checkout.file(_LAUNCH) if checkout is not None else None
+    return launch is not None and re.search(name.replace("_", "[-_]"), launch.text) is None
 
 
 def _home(source: Source, root: Node) -> Any:
@@ -113,7 +130,7 @@ def _engine(draft: Draft, root: Node, checkout: Checkout | None, *, v0: bool) ->
     use_v1 = root.get("vllm_config", "use_v1")
     for key, node in entries(kwargs):
         name = canonical(key)
-        if v0 or hands_on(checkout, name):
+        if v0 or _hands_on(checkout, name):
             draft.engine[name] = _flag(name, node, bools_spelt=use_v1 is None or not v0)
         elif name in _DROPPED:
             draft.lose(name, node, Loss.NOT_PASSED, f"{LAUNCH}:132-135 drops it for the V1 server")

@@ -13,11 +13,10 @@ from rlaudit.configs.command_lines import command_lines
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.prime_rl.engine import collect_engine, model_of, replicas_of
 from rlaudit.configs.dialects.prime_rl.layout import FLAT, Layout, layout
-from rlaudit.configs.dialects.prime_rl.source import SOURCE
 from rlaudit.configs.dialects.prime_rl.trainer import collect_facts, collect_sampling
 from rlaudit.configs.draft import Draft, known
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.configs.framework_source.tell import tell
+from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
 from rlaudit.configs.merging import mapping_of, merged, nested
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.source import Source
@@ -28,6 +27,17 @@ from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.configs.syntax.toml_edits import toml_writer
 
 _ENTRIES = ("rl", "inference", "orchestrator", "trainer")
+_CONFIGS = ("packages/prime-rl-configs/src/prime_rl/configs/inference.py", "src/prime_rl/configs/inference.py",
+            "prime_rl/configs/inference.py")  # fmt: skip
+# Fields of its config are arguments of the engine; while inference was flat, they became some in `to_vllm`.
+FILES = FrameworkFiles(
+    "prime_rl",
+    engine=(
+        "src/prime_rl/inference/vllm/server.py", "prime_rl/inference/vllm/server.py",
+        *(f"{file}#VllmConfig" for file in _CONFIGS),
+        *(f"{file}#InferenceConfig" for file in ("src/prime_rl/inference/config.py", *_CONFIGS)),
+    ),
+)  # fmt: skip
 _SECTIONS = ("inference", "orchestrator", "trainer")
 
 
@@ -82,7 +92,8 @@ def _config(source: Source, found: Layout, vllm: Version, parts: tuple[str, ...]
         draft.trains("seeds_replicas", False, "every replica is started with the same inference.seed")
     else:
         draft.not_seen.append("the number of inference engines")
-    tell(draft, SOURCE if found.inference is not None else replace(SOURCE, fields=()), SOURCE.checkout(source), vllm)
+    looked_up = FILES if found.inference is not None else replace(FILES, engine=())
+    hold_against(draft, looked_up, FILES.checkout(source), vllm)
     sampling = draft.sampling
     config = draft.done(model=model_of(found), offline=False, place=_home(found), write=_write(source, found))
     if isinstance(sampling, Elsewhere):
@@ -177,7 +188,7 @@ def _tree(command: Command, source: Source) -> tuple[Node | None, tuple[str, ...
         before = words[index - 1].value if index else ""
         home = (before[2:],) if isinstance(before, str) and before[2:] in _SECTIONS else section
         name = words[index + 1].value
-        beside = source.neighbour(name) or source.neighbour(PurePath(name).name)
+        beside = source.named_file(words[index + 1])
         root = _toml(beside) if beside is not None else None
         if beside is None or root is None:
             missing.append(name)

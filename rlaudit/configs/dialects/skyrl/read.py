@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.skyrl.source import SOURCE
 from rlaudit.configs.dialects.skyrl.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, arriving, known
-from rlaudit.configs.framework_source.tell import tell
+from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
 from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.hydra_dotlist import overridden, take_environment
 from rlaudit.configs.mapping_writer import dotlist_writer, one_mapping, plain_spelling, prefixed
@@ -28,6 +27,11 @@ from rlaudit.vllm.catalogue import Catalogue
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.shell_command import Command
 
+FILES = FrameworkFiles(
+    "skyrl",
+    engine=("skyrl/backends/skyrl_train/inference_servers/utils.py",),
+    options=("skyrl/train/config/config.py#InferenceEngineConfig",),
+)
 UTILS = "SkyRL inference_servers/utils.py (a956457)"
 # field -> (engine argument, default of InferenceEngineConfig)
 _FIELDS: dict[str, tuple[str, Any]] = {
@@ -130,8 +134,8 @@ def _config(
     if command is not None and not older:
         _refused(draft, command)
     trainer_facts(draft, root, section, vllm)
-    checkout = SOURCE.checkout(source)
-    tell(draft, SOURCE, checkout, vllm)
+    checkout = FILES.checkout(source)
+    hold_against(draft, FILES, checkout, vllm)
     draft.list_options(root, *_OPTIONS)
     if known(section.get("run_engines_locally")) is False:
         draft.not_seen.append("the engines' own settings: run_engines_locally is false, so others started them")
@@ -149,7 +153,7 @@ def _config(
         place=command.place if command is not None else (home.key or home.place),
         write=write,
     )
-    return with_own_backend(done, "SkyRL", "backend", backend, checkout, vllm)
+    return with_own_backend(done, "SkyRL", "backend", backend, checkout)
 
 
 def _executor(draft: Draft, *, older: bool) -> None:

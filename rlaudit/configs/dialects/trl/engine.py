@@ -12,12 +12,11 @@ from packaging.version import Version
 
 from rlaudit.configs.dialects.trl.release import TRL, Releases, releases
 from rlaudit.configs.dialects.trl.sampling import collect_sampling
-from rlaudit.configs.dialects.trl.source import looks_for
 from rlaudit.configs.dialects.trl.trainer import collect_facts
-from rlaudit.configs.draft import Draft, by_code, is_said, known
+from rlaudit.configs.draft import Draft, by_code, is_said, known, moved_default
 from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
 from rlaudit.configs.framework_source.release_here import release_here
-from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.rollout_config import FrameworkReleases, Loss, RolloutConfig, Setting
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
@@ -26,6 +25,18 @@ from rlaudit.configs.syntax.place import Place
 
 Write = Callable[[str, Any], tuple[Edit, ...] | None]
 
+_GENERATION = "trl/generation/vllm_generation.py"  # from 0.29 on
+# Trainers that build an engine of their own.
+_FILES = {
+    trainer: FrameworkFiles(
+        "trl",
+        engine=(_GENERATION, f"trl/trainer/{trainer.lower()}_trainer.py"),
+        options=(f"trl/trainer/{trainer.lower()}_config.py#{trainer}Config",),
+        prefix="vllm_",
+    )
+    for trainer in ("GRPO", "RLOO")
+}
+_OTHERS = FrameworkFiles("trl", marks=_FILES["GRPO"].engine)
 BORN = {"GRPO": "0.14", "RLOO": "0.22", "OnlineDPO": "0.14", "GOLD": "0.25", "AsyncGRPO": "1.0"}
 # GRPOConfig field -> engine argument, default, and first release that passes it.
 COLOCATED: Mapping[str, tuple[str, Any, str]] = {
@@ -72,8 +83,8 @@ def trainer_config(
 ) -> RolloutConfig:  # fmt: skip
     """The rollout of one trainer config. arguments: its fields by name."""
     draft = Draft(framework, source.path, parts=parts)
-    looks = looks_for(trainer)
-    checkout = looks.checkout(source)
+    files = _FILES.get(trainer, _OTHERS)
+    checkout = files.checkout(source)
     written_mode = known(arguments.get("vllm_mode"))
     in_question = _of_grpo(trainer, arguments)
     told = releases(in_question, vllm, written_mode == "colocate", BORN[trainer],
@@ -98,13 +109,13 @@ def trainer_config(
     _connection(draft, arguments, mode)
     if mode == "colocate":
         _colocated(draft, arguments, trainer, told)
-        tell(draft, looks, checkout, vllm)
+        hold_against(draft, files, checkout, vllm)
         return draft.done(model=model, offline=True, place=place, write=write)
     if mode == "own device":
         _own_device(draft, arguments)
         return draft.done(model=model, offline=True, place=place, write=write)
     _not_its_own(draft, arguments, told, mode)
-    tell(draft, replace(looks, engine=()), checkout, vllm)
+    hold_against(draft, replace(files, engine=()), checkout, vllm)
     reason = _elsewhere(mode, told)
     said = f"every engine argument: {reason}"
     draft.not_seen.append(said)
@@ -117,9 +128,8 @@ def _objective(draft: Draft, arguments: Mapping[str, Node], trainer: str, told: 
     for field, (before, release, later) in _MOVED.items() if trainer == "GRPO" else ():
         if is_said(arguments.get(field)):
             continue
-        newer = told.since(release)
-        open_default = Unknown(f"{field} is not written: TRL's default is {before} before {release}, {later} since")
-        value = open_default if newer is None else later if newer else before
+        reason = f"{field} is not written: TRL's default is {before} before {release}, {later} since"
+        value = moved_default(told.since(release), before, later, reason)
         draft.options.by_code(field, value, f"TRL's default; {later} since {release}")
 
 

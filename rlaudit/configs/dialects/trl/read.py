@@ -149,16 +149,8 @@ def _asks_for_vllm(source: Source, command: Command, at: int) -> bool:
     given = by_name(flags(command.words, at))
     if "use_vllm" in given:
         return truth(given["use_vllm"], False) is not False
-    beside = _named_config(source, given)
+    beside = source.named_file(given.get("config"))
     return beside is not None and _is_trainer(mapping_of(beside))
-
-
-def _named_config(source: Source, arguments: Mapping[str, Node]) -> Source | None:
-    """The file that `--config` names, where it is there: below the script's folder, or beside it."""
-    named = arguments.get("config")
-    if named is None or not isinstance(named.value, str):
-        return None
-    return source.neighbour(named.value) or source.neighbour(PurePath(named.value).name)
 
 
 def _is_script(words: list[str], at: int) -> bool:
@@ -183,7 +175,7 @@ def _of_line(source: Source, command: Command, at: int, kind: str, vllm: Version
         return _of_server(source, command, at, vllm)
     arguments = by_name(flags(command.words, at), _ON)
     parts: tuple[str, ...] = ()
-    beside = _named_config(source, arguments)
+    beside = source.named_file(arguments.get("config"))
     arguments.pop("config", None)
     root = mapping_of(beside) if beside is not None else None
     if beside is not None and root is not None:

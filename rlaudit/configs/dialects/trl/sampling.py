@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlaudit.configs.dialects.trl.release import Releases
-from rlaudit.configs.draft import Draft, arriving, is_said
+from rlaudit.configs.draft import Draft, arriving, is_said, moved_default
 from rlaudit.configs.syntax.node import Node, Unknown
 
 # Parameter -> (value before, first release with another, value from there on).
@@ -60,9 +60,8 @@ def collect_sampling(draft: Draft, arguments: Mapping[str, Node], trainer: str, 
 def _default(name: str, default: tuple[Any, str, Any], told: Releases) -> Any:
     before, release, after = default
     newer = told.since(release) if release and before != after else True
-    if newer is None:
-        return Unknown(f"{name} is not written: TRL's default is {before} before {release} and {after} from there on")
-    return after if newer else before
+    reason = f"{name} is not written: TRL's default is {before} before {release} and {after} from there on"
+    return moved_default(newer, before, after, reason)
 
 
 def _unsent(told: Releases) -> Any:

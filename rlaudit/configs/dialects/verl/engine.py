@@ -5,15 +5,15 @@ build_cli_args_from_config, which skips None always and False in v0.6.0 to v0.9.
 arguments typed `bool | None`).
 """
 
-import ast
 from typing import Any
 
 from packaging.version import Version
 
 from rlaudit.configs.dialects.verl.own_arguments import IN_PROCESS_EXECUTOR, NOTHING, agreed
 from rlaudit.configs.dialects.verl.release import FIRST_SERVER, Release
-from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_said, known
+from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_said, known, moved_default
 from rlaudit.configs.engine_names import canonical
+from rlaudit.configs.framework_source.checkout import shown
 from rlaudit.configs.omitted_flag import dropped, false_is_default, is_optional_bool
 from rlaudit.configs.rollout_config import Loss, Origin, Setting
 from rlaudit.configs.syntax.node import Node, Unknown, entries, within
@@ -69,7 +69,10 @@ def engine_arguments(draft: Draft, root: Node, vllm: Version, release: Release, 
     rollout = root.get("actor_rollout_ref", "rollout")
     for field, name in FIELDS.items():
         node = within(rollout, field)
-        if node is not None and _is_overruled(draft, name, node, release):
+        if node is not None and not release.hands_on(name, field):
+            assert release.engine is not None
+            reason = f"{shown(release.engine.path)} is not seen to hand rollout.{field} on"
+            draft.engine.by_file(name, node, Unknown(reason), reason)
             continue
         if node is not None and node.value is None and release.builds_flags is not False:
             # Its serializer gives no flag for a null (verl 0.7.1 workers/rollout/vllm_rollout/utils.py).
@@ -88,29 +91,12 @@ def engine_arguments(draft: Draft, root: Node, vllm: Version, release: Release, 
         _passed_on(draft, key, node, vllm, release)
 
 
-def _is_overruled(draft: Draft, name: str, node: Node, release: Release) -> bool:
-    """Whether the source that is there gives its engine no such argument, or another value than the file's."""
-    if release.passed is None:
-        return False
-    bound = release.passed.get(name)
-    if bound is None:
-        draft.lose(name, node, Loss.NOT_PASSED, f"this copy of verl gives its engine no {name} ({release.why()})")
-    elif not isinstance(bound.constant, Unknown):
-        draft.lose(name, node, Loss.OVERRULED, f"{bound.where} always says {bound.constant}")
-        draft.engine.by_code(name, bound.constant, bound.where)
-    else:
-        return False
-    return True
-
-
 def _changed(field: str, name: str, release: Release) -> Setting:
     older, since, newer = _CHANGED[field]
     said = f"rollout.{field} is not in this file; verl's default is {older} before v{since} and {newer} from then on"
-    if release.first >= since:
-        return by_code(name, newer, f"{said} ({release.why()})")
-    if release.last < since:
-        return by_code(name, older, f"{said} ({release.why()})")
-    return by_code(name, Unknown(said), said)
+    is_newer = True if release.first >= since else False if release.last < since else None
+    note = said if is_newer is None else f"{said} ({release.why()})"
+    return by_code(name, moved_default(is_newer, older, newer, said), note)
 
 
 def _passed_on(draft: Draft, key: str, node: Node, vllm: Version, release: Release) -> None:
@@ -158,8 +144,6 @@ def _serialized(draft: Draft, name: str, node: Node, vllm: Version, release: Rel
     if release.drops_false or (not is_optional_bool(name, vllm) and release.in_process is False):
         fixed = "0.9.1 hands it on" if is_optional_bool(name, vllm) else "0.9.1 still does, as it is a plain bool"
         reason = f"verl v0.6.0 to v0.9.0 skips false values when it builds vLLM's flags; {fixed} ({release.why()})"
-        if release.server_builds_flags is not None:
-            reason = f"verl skips false values when it builds vLLM's flags ({release.why()})"
         return dropped(draft, name, node, vllm, reason)
     others = "0.9.1 hands it on" if release.first >= Version("0.7.0") else "before v0.7.0 an in-process engine gets it"
     reason = (
@@ -174,7 +158,7 @@ def _logprobs_mode(draft: Draft, release: Release, vllm: Version, *, inherits: b
     if "logprobs_mode" in draft.engine or vllm < LOGPROBS_MODE:
         return
     sets = release.sets_logprobs_mode
-    if sets is False and release.server_builds_flags is None:
+    if sets is False:
         draft.not_seen.append(
             f"whether verl is patched to set logprobs_mode: before v0.7.0 it does not ({release.why()})"
         )
@@ -233,12 +217,9 @@ def _by_its_release(draft: Draft, rollout: Node, release: Release) -> None:
 def _sleep_mode(draft: Draft, rollout: Node, release: Release, where: str) -> None:
     """free_cache_engine where the release asks it, True where it does not."""
     frees = rollout.get("free_cache_engine")
-    bound = None if release.passed is None else release.passed.get("enable_sleep_mode")
     always = agreed(release, "sleep mode", lambda row: True if row.sleeps else "that of free_cache_engine")
-    if bound is not None:
-        always = bound.constant if isinstance(bound.constant, bool) else False
     if frees is None or arriving(frees) is True or always is True:
-        draft.engine.by_code("enable_sleep_mode", True, f"{where} sets it" if bound is None else bound.where)
+        draft.engine.by_code("enable_sleep_mode", True, f"{where} sets it")
     else:
         value = always if isinstance(always, Unknown) else arriving(frees)
         draft.engine.by_file("enable_sleep_mode", frees, value, f"{where}: free_cache_engine")
@@ -287,44 +268,29 @@ def _in_process(draft: Draft, rollout: Node, release: Release) -> None:
     """What verl's vllm_rollout_spmd.py says to `LLM(...)`, up to v0.6."""
     _sleep_mode(draft, rollout, release, SPMD)
     fixed = {"disable_custom_all_reduce": True, "distributed_executor_backend": IN_PROCESS_EXECUTOR}
-    for name in (*fixed, "seed"):
-        computed = release.computes(name)
-        if computed is not None:
-            draft.engine.unless_set(name, computed.constant, computed.where)
-        elif name in fixed:
-            draft.engine.unless_set(name, fixed[name], SPMD)
-        else:
-            _seed(draft, release)
+    for name, value in fixed.items():
+        draft.engine.unless_set(name, value, SPMD)
+    _seed(draft, release)
     load = rollout.get("load_format")
-    bound = None if release.passed is None else release.passed.get("load_format")
-    shortens = release.first >= FIRST_SERVER if bound is None else isinstance(bound.value, ast.Name)
-    if shortens and load is not None and isinstance(load.value, str) and load.value.startswith("dummy"):
-        draft.engine.by_file("load_format", load, "dummy", f"{SPMD} takes every dummy for this one")
+    if load is not None and isinstance(load.value, str) and load.value.startswith("dummy"):
+        note = f"{SPMD} takes every dummy for this one"
+        shortened = "dummy" if release.engine is None or load.value == "dummy" else Unknown(note)
+        if release.engine is not None or release.first >= FIRST_SERVER:
+            draft.engine.by_file("load_format", load, shortened, note)
     draft.engine.unless_set("enable_prefix_caching", True, SPMD)
 
 
 def _context_length(draft: Draft, root: Node, rollout: Node, release: Release) -> None:
-    """In process, what is not written is the room of prompt and response; copies from before v0.4 never ask."""
-    written = rollout.get("max_model_len")
-    bound = None if release.passed is None else release.passed.get("max_model_len")
-    if release.passed is not None and bound is None:
-        return
-    names = {_LENGTHS[0], "max_model_len"}
-    if bound is not None and not isinstance(bound.value, ast.Name):
-        names = {one.attr for one in ast.walk(bound.value) if isinstance(one, ast.Attribute)}
-    asks = "max_model_len" in names
-    if (asks and is_said(written)) or not names & set(_LENGTHS):
+    """In process, what is not written is the room of prompt and response."""
+    if is_said(rollout.get("max_model_len")):
         return
     nodes = [rollout.get(own) or root.get("data", data) for own, data in zip(_LENGTHS, _DATA_LENGTHS, strict=True)]
     lengths = [arriving(node) for node in nodes if node is not None]
     if not lengths:
         return
     told = len(lengths) == len(_LENGTHS) and all(isinstance(one, int) for one in lengths)
-    where = SPMD if bound is None else bound.where
-    room = sum(lengths) if told else Unknown(f"{where}: prompt_length + response_length, which this file does not tell")
-    if is_said(written):
-        draft.lose("max_model_len", written, Loss.OVERRULED, f"{where}: prompt_length + response_length")
-    draft.engine.by_code("max_model_len", room, f"{where}: prompt_length + response_length")
+    room = sum(lengths) if told else Unknown(f"{SPMD}: prompt_length + response_length, which this file does not tell")
+    draft.engine.by_code("max_model_len", room, f"{SPMD}: prompt_length + response_length")
 
 
 def overridden_generation(draft: Draft, max_tokens: Any, release: Release) -> None:

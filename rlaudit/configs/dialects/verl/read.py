@@ -13,13 +13,12 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.verl.engine import engine_arguments, overridden_generation
-from rlaudit.configs.dialects.verl.release import Release, is_whole, release_of
-from rlaudit.configs.dialects.verl.source import looks_for
+from rlaudit.configs.dialects.verl.release import FILES, FILES_IN_PROCESS, Release, is_whole, release_of
 from rlaudit.configs.dialects.verl.trainer import trainer_facts
 from rlaudit.configs.dialects.verl.write import unless_refused, writer_for
 from rlaudit.configs.draft import MANDATORY, Draft, arriving, by_file, known, unwritten
 from rlaudit.configs.elsewhere import left_open
-from rlaudit.configs.framework_source.tell import tell
+from rlaudit.configs.framework_source.against_copy import hold_against
 from rlaudit.configs.hydra_defaults import composed, with_defaults
 from rlaudit.configs.hydra_dotlist import Overridden, overridden, untold
 from rlaudit.configs.hydra_program import started_from
@@ -126,7 +125,7 @@ def _dictionaries(source: Source) -> tuple[Node, ...]:
 
 
 def _of_dictionary(source: Source, root: Node) -> Read:
-    checkout = looks_for(False).checkout(source)
+    checkout = FILES.checkout(source)
     base = checkout.file(_OWN) if checkout is not None else None
     config = composed(base) if base is not None else None
     if base is None or config is None:
@@ -161,7 +160,7 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     if rollout is None or not str(known(rollout.get("name"), "vllm")).startswith(("vllm", "???")):
         return None
     draft = Draft(framework, source.path, parts=one.parts)
-    checkout = looks_for(False).checkout(source)
+    checkout = FILES.checkout(source)
     release = release_of(source, one.root, vllm, checkout)
     draft.releases = release.span
     engine_arguments(draft, one.root, vllm, release, inherits=one.inherits)
@@ -177,7 +176,7 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     if not release.in_process:
         overridden_generation(draft, arriving(length) if length is not None else None, release)
     _environment(draft, source, rollout, one.command)
-    tell(draft, looks_for(release.in_process is True), checkout, vllm)
+    hold_against(draft, FILES_IN_PROCESS if release.in_process else FILES, checkout, vllm)
     _unread(draft, one)
     if release.in_process is None:
         draft.not_seen.append("whether the engine is a server or in the trainer's process: v0.6 knows both")

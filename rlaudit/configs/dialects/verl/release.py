@@ -6,29 +6,37 @@ that only some releases have narrow it down, and so does the vLLM release, becau
 Telltales relied on: `rollout.mode: sync` (removed in v0.7.0: in-process engine), `rollout.logprobs_mode` (since
 v0.7.0, verl#4755), `algorithm.rollout_correction` (since v0.6.1), `algorithm.rollout_is` (v0.6.0),
 `actor.tis_imp_ratio_cap` (v0.5), a complete `rollout:` section without logprobs_mode (before v0.7.0) or without mode
-(before v0.4.0: in-process engine). Where verl's source is there, its files decide and the vLLM release does not: an old
-copy stays old whatever it is to run with.
+(before v0.4.0: in-process engine). Where a copy of verl is there, its version decides and the vLLM release does not: an
+old copy stays old whatever it is to run with.
 vLLM per release, from verl's setup.py and imports: v0.5 up to 0.8.5, v0.6 up to 0.11.0, v0.7 and v0.8 up to 0.12.0,
 from v0.9 on 0.18.0 and later.
 """
 
-from collections.abc import Mapping
+import ast
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialects.verl.source import BUILDS_FLAGS, ENGINE_KWARGS, SAYS_NO, is_in_process, passed_by
 from rlaudit.configs.draft import known
-from rlaudit.configs.framework_source.bindings import Bound
+from rlaudit.configs.framework_source.against_copy import FrameworkFiles, engine_file, given_in
 from rlaudit.configs.framework_source.checkout import Checkout
-from rlaudit.configs.framework_source.questions import ask
 from rlaudit.configs.framework_source.release_here import release_here
 from rlaudit.configs.rollout_config import FrameworkReleases
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node, Unknown, within
+from rlaudit.configs.syntax.node import Node, within
 from rlaudit.pins.package import Package
 
+_ROLLOUT = "verl/workers/rollout/vllm_rollout"
+_SERVER = f"{_ROLLOUT}/vllm_async_server.py"
+# The second is the engine up to v0.2; from v0.7 on it is another thing and builds none.
+_IN_PROCESS = (f"{_ROLLOUT}/vllm_rollout_spmd.py", f"{_ROLLOUT}/vllm_rollout.py")
+FILES = FrameworkFiles("verl", engine=(_SERVER,), marks=_IN_PROCESS)
+FILES_IN_PROCESS = FrameworkFiles("verl", engine=_IN_PROCESS, marks=(_SERVER,))
+# How a serializer that hands a false on spells its flag.
+_NEGATION = re.compile(r"""["'](?:--)?no-""")
+_SERVES = re.compile(r"""["']serve["']""")
 _PACKAGE = Package(("verl",), ("verl-project/verl", "volcengine/verl"))
 # What the rollout section of verl's own config has had in every release from v0.1 on.
 _WHOLE = (
@@ -43,33 +51,38 @@ _ANY = 99  # as a micro release: whichever there is
 
 @dataclass(frozen=True)
 class Release:
-    """A span of verl releases. first and last are both possible. because: what tells so, for messages. says_no,
-    server_builds_flags: what verl's own source says of its serializer, None where it was not read. reads_engine_kwargs:
-    whether that source reads engine_kwargs.vllm. passed: what the engine of that source is given, in process or by a
-    server that builds no flags.
-    """
+    """A span of verl releases, with what the copy of verl that is here has words for."""
 
+    # The first and the last that are possible.
     first: Version = OLDEST
     last: Version = NEWEST
+    # What tells so, for messages.
     because: tuple[str, ...] = ()
     in_process: bool | None = None
-    says_no: bool | None = None
-    server_builds_flags: bool | None = None
-    reads_engine_kwargs: bool | None = None
-    passed: Mapping[str, Bound] | None = None
+    # Whether the copy's serializer has a word for a false value; None without one.
+    negates: bool | None = None
+    # The copy's file that gives the engine keywords, and no flags.
+    engine: Source | None = None
 
-    def computes(self, name: str) -> Bound | None:
-        """Where the source computes an argument from other things than an option of its name."""
-        bound = None if self.passed is None else self.passed.get(name)
-        return bound if bound is not None and isinstance(bound.constant, Unknown) and not bound.option else None
+    def hands_on(self, name: str, field: str) -> bool:
+        """Whether such a file gives an argument from a field of the config; True without one."""
+        if self.engine is None:
+            return True
+        values = given_in(self.engine, frozenset({name}), 1).get(name, ())
+        return any(re.search(rf"\b{field}\b", ast.unparse(value)) for value in values)
 
     @property
     def drops_false(self) -> bool | None:
         """Whether build_cli_args_from_config of the release skips every false value; None where it cannot be told."""
-        if self.in_process or self.server_builds_flags is False:
+        if self.in_process or self.engine is not None:
             return False
-        if self.says_no is not None:
-            return None if self.in_process is None else not self.says_no
+        if self.negates is False:
+            return None if self.in_process is None else True
+        # What the words of the copy speak against is not known.
+        return None if self.negates and self._dropped else self._dropped
+
+    @property
+    def _dropped(self) -> bool | None:
         if self.last < FIRST_DROPPING or self.first >= FIRST_FIXED:
             return False
         certain = self.first >= FIRST_DROPPING and self.last < FIRST_FIXED
@@ -78,15 +91,15 @@ class Release:
     @property
     def builds_flags(self) -> bool | None:
         """Whether engine arguments go through vLLM's command line; before v0.6.0, and in-process, they are keywords."""
-        if self.in_process or self.last < FIRST_DROPPING:
+        if self.in_process or self.engine is not None or self.last < FIRST_DROPPING:
             return False
         return True if self.first >= FIRST_DROPPING and self.in_process is False else None
 
     @property
     def passes_engine_kwargs(self) -> bool | None:
         """Whether engine_kwargs.vllm reaches the engine: the server of v0.4 and v0.5 and all before do not read it."""
-        if self.reads_engine_kwargs is not None:
-            return self.reads_engine_kwargs
+        if self.engine is not None:
+            return "engine_kwargs" in self.engine.text
         if self.last < FIRST_SERVER:
             return False
         if self.first >= (FIRST_SERVER if self.in_process else FIRST_DROPPING):
@@ -127,7 +140,7 @@ def release_of(source: Source, root: Node, vllm: Version, checkout: Checkout | N
     rollout = root.get("actor_rollout_ref", "rollout")
     told = _by_keys(root, rollout)
     if checkout is not None:
-        return _of_source(rollout, checkout, told, vllm)
+        return _of_copy(rollout, checkout, told, vllm)
     first, last, because = told.first, told.last, list(told.because)
     oldest, newest, said = _by_vllm(vllm)
     if first <= newest and oldest <= last:
@@ -169,27 +182,23 @@ def _by_keys(root: Node, rollout: Node | None) -> Release:
     return Release(first, last, tuple(because))
 
 
-def _of_source(rollout: Node | None, checkout: Checkout, told: Release, vllm: Version) -> Release:
+def _of_copy(rollout: Node | None, checkout: Checkout, told: Release, vllm: Version) -> Release:
     here = checkout.version
-    says_no, builds, reads = ask(SAYS_NO, checkout), ask(BUILDS_FLAGS, checkout), ask(ENGINE_KWARGS, checkout)
     first, last, because = told.first, told.last, list(told.because)
     if here is not None:
         first = last = Version(here.base_version)
         because = [f"the source of verl {first} is there"]
-    in_process = True if is_in_process(checkout) else _in_process(rollout, first, last)
-    if is_in_process(checkout):
+    only_in_process = checkout.file(_SERVER) is None and any(checkout.file(file) is not None for file in _IN_PROCESS)
+    if only_in_process:
         last = min(last, Version("0.6.99"))
         because.append("the source of verl that is there builds the engine in the trainer's process, and has no server")
-    if says_no is not None:
-        because.append(f"{says_no.where} writes {'a flag' if says_no.value else 'nothing'} for a false value")
-    named = in_process or (in_process is False and builds is None)
-    return Release(
-        first, last, tuple(because), in_process,
-        says_no=says_no.value if says_no is not None else None,
-        server_builds_flags=builds.value if builds is not None else None,
-        reads_engine_kwargs=None if not in_process else reads is not None,
-        passed=passed_by(checkout, vllm, in_process=bool(in_process)) if named else None,
-    )  # fmt: skip
+    in_process = True if only_in_process else _in_process(rollout, first, last)
+    serializers = [source for file in (f"{_ROLLOUT}/utils.py", _SERVER) if (source := checkout.file(file)) is not None]
+    negates = any(_NEGATION.search(source.text) for source in serializers) if serializers else None
+    server = checkout.file(_SERVER)
+    gets_keywords = server is not None and _SERVES.search(server.text) is None
+    engine = engine_file(checkout, _IN_PROCESS if in_process else (_SERVER,) if gets_keywords else (), vllm)
+    return Release(first, last, tuple(because), in_process, negates, engine)
 
 
 def _in_process(rollout: Node | None, first: Version, last: Version) -> bool | None:

@@ -166,19 +166,14 @@ def _updates(draft: Draft, root: Node, vllm: Version, release: Release) -> None:
 
 
 def _reset(draft: Draft, root: Node, release: Release, note: str) -> None:
-    """Engines that do not sleep are cleaned only by releases that clear the cache for itself; a source that is there
-    tells which it is where its engine takes free_cache_engine for its sleep mode, as in v0.5 and v0.6.
-    """
+    """Engines that do not sleep are cleaned only by releases that clear the cache for itself."""
     frees = root.get("actor_rollout_ref", "rollout", "free_cache_engine")
     if frees is None or arriving(frees) is True:
         draft.trains("resets_prefix_cache", True, note)
         return
     what = "reset of the prefix cache where free_cache_engine is off"
     resets = agreed(release, what, lambda row: row.resets)
-    bound = None if release.passed is None else release.passed.get("enable_sleep_mode")
-    if bound is not None and bound.option == "free_cache_engine":
-        resets, note = False, f"{bound.where} lets the engine sleep only with free_cache_engine"
-    elif resets is False:
+    if resets is False:
         note = "verl v0.5 and v0.6 put the engine to sleep, and reset its prefix cache, only with free_cache_engine"
     elif resets is True:
         note = "verl resets the prefix cache whatever free_cache_engine says"
@@ -194,14 +189,8 @@ def _replicas(draft: Draft, root: Node) -> None:
     alone = known(within(rollout, "nnodes"))
     if isinstance(alone, int) and alone > 0:
         nodes, gpus = alone, known(within(rollout, "n_gpus_per_node"))
-    sizes = [
+    ranks = [
         draft.engine[name].value for name in ("tensor_parallel_size", "data_parallel_size") if name in draft.engine
     ]
-    if isinstance(nodes, int) and isinstance(gpus, int) and sizes and all(isinstance(size, int) for size in sizes):
-        ranks = 1
-        for size in sizes:
-            ranks *= size
-        if ranks > 0 and nodes * gpus >= ranks:
-            draft.trains("replicas", nodes * gpus // ranks, "nodes x GPUs of the config / ranks of one engine")
-            return
-    draft.not_seen.append("the number of rollout engines: nodes and GPUs are not both in this file")
+    devices = nodes * gpus if isinstance(nodes, int) and isinstance(gpus, int) else None
+    draft.count_replicas(devices, ranks, "nodes x GPUs of the config", "nodes and GPUs are not both in this file")

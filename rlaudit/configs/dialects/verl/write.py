@@ -14,6 +14,7 @@ from packaging.version import Version
 from rlaudit.configs.dialects.verl.engine import FIELDS
 from rlaudit.configs.dialects.verl.release import Release
 from rlaudit.configs.draft import Draft
+from rlaudit.configs.framework_source.against_copy import words_of
 from rlaudit.configs.mapping_writer import Write, dotlist_writer, one_mapping, plain_spelling
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
@@ -87,14 +88,16 @@ def _number(draft: Draft, name: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def spelling(name: str, value: Any, release: Release) -> tuple[str, str] | None:
+def spelling(name: str, value: Any, release: Release) -> tuple[str, str] | None:  # noqa: PLR0911 - one for each way
     """Key below `rollout` and its value; None where no spelling is certain to arrive."""
     field = next((field for field, argument in FIELDS.items() if argument == name), None)
-    if release.in_process and release.passed is not None and name in release.passed:
-        # A keyword that the source passes itself cannot be passed twice.
-        return plain_spelling(field, value) if field is not None and release.passed[name].option else None
-    if release.in_process and release.passed is not None:
+    if release.engine is not None:
+        if field is not None and release.hands_on(name, field):
+            return plain_spelling(field, value)
+        # A keyword that the copy passes itself cannot be passed twice.
         field = None
+        if name in words_of(release.engine):
+            return None
     elif release.in_process:
         field = field if _in_process_field(name, release) else None
         if field is None and (name in _IN_PROCESS_LITERALS or _in_process_field(name, release) is None):

@@ -38,11 +38,7 @@ class Known:
 
 @dataclass
 class FlagReader:
-    """Reads flags of one release into a draft.
-
-    own: options that a project's program has beside vLLM's, and whether one takes no value; None where vLLM's own
-    program reads the flags. lenient: whether that program passes over flags that nobody knows.
-    """
+    """Reads flags of one release into a draft."""
 
     draft: Draft
     vllm: Version
@@ -51,8 +47,6 @@ class FlagReader:
     positional: Node | None = None
     nested: dict[str, dict[str, Any]] = field(default_factory=dict)
     nested_at: dict[str, Place] = field(default_factory=dict)
-    own: Mapping[str, bool] | None = None
-    lenient: bool = False
 
     def __post_init__(self) -> None:
         self.catalogue = Catalogue.at(self.vllm)
@@ -75,8 +69,6 @@ class FlagReader:
 
     def switch(self, name: str) -> bool:
         """Whether a flag takes no value."""
-        if self.own is not None and name in self.own:
-            return self.own[name]
         known = self.known(name)
         return known is not None and (known.negated or (known.declared is not None and is_switch(known.declared)))
 
@@ -97,8 +89,6 @@ class FlagReader:
             else:
                 self.draft.not_seen.append(f"further arguments of vLLM in line {node.place.line}: {node.value.reason}")
             return
-        if self.own is not None:
-            return  # an argument of the program
         if self.serve and self.positional is None and not self._is_truth(node, previous):
             self.positional = node
             return
@@ -118,8 +108,6 @@ class FlagReader:
         head, _, path = flag.name.partition(".")
         known = self.known(head)
         node = flag.value if flag.value is not None else Node(True, flag.place, flag.place)
-        if self.own is not None and self.of_program(flag, known, node):
-            return
         if known is None:
             self.draft.lose(canonical(flag.name), node, Loss.REFUSED, "argparse error at start: no such flag")
         elif not known.engine:
@@ -140,22 +128,6 @@ class FlagReader:
         if flag.more and known is not None and (known.declared is None or not is_sequence(known.declared)):
             for stray in flag.more:
                 self.word(Flag("", stray, stray.place), flag)
-
-    def of_program(self, flag: Flag, known: Known | None, node: Node) -> bool:
-        """Whether a flag of a project's program is none of vLLM's in this release."""
-        if self.own is not None and flag.name in self.own:
-            return True
-        if known is not None and (known.now or not self.lenient):
-            return False
-        shown = flag.place.setting
-        if self.lenient and known is not None:
-            reason = f"the program passes over {shown}, which vLLM {self.vllm} does not have (parse_known_args)"
-            self.draft.lose(known.name, node, Loss.NOT_PASSED, reason)
-        else:
-            self.draft.not_seen.append(
-                f"{shown} in line {flag.place.line}: no flag of vLLM, and not told by the program"
-            )
-        return True
 
     def model_flag(self, flag: Flag) -> None:
         """`--model`, which `vllm serve` refused before 0.11.1."""

@@ -6,14 +6,10 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.shell_command import Command, passed
-
-if TYPE_CHECKING:
-    from rlaudit.configs.dialects.vllm.own_server import OwnServer
 
 _MODULE = re.compile(r"vllm\.entrypoints\.(openai\.)?api_server$|.*vllm/entrypoints/(openai/)?api_server\.py$")
 VLLM_IMAGE = re.compile(r"(^|/)vllm[-\w]*(/vllm[-\w]*)?(:|@|$)|vllm-openai|vllm/vllm")
@@ -26,25 +22,24 @@ _ASKS = re.compile(r"--help(=|$)|-h$|--version$")
 
 @dataclass(frozen=True, eq=False)
 class Invocation:
-    """One start of a server.
+    """One start of a server."""
 
-    words[start:] are its flags and the model. serve: whether it is `vllm serve` (the model is positional). command: the
-    shell command, where it is one. lists: for words that are elements of a YAML or JSON list, those of the last list.
-    documents: here-documents of the same script by the file that they are written to. own: the project's program that
-    is started in the place of vLLM's, and takes its flags. maybe: words that a program adds to the list under a
-    condition. image: of the container that runs it, None if none is named.
-    """
-
+    # words[start:] are its flags and the model.
     words: tuple[Node, ...]
     start: int
+    # Whether it is `vllm serve`, where the model is positional.
     serve: bool
     place: Place
     variables: Mapping[str, Node] = field(default_factory=dict)
+    # The shell command, if it is one.
     command: Command | None = None
+    # For words that are elements of a YAML or JSON list, those of the last list.
     lists: tuple[Node, ...] = ()
+    # Here-documents of the same script by the file that they are written to.
     documents: Mapping[str, Command] = field(default_factory=dict)
+    # Of the container that runs it, None if none is named.
     image: Node | None = None
-    own: "OwnServer | None" = None
+    # Words that a program adds to the list under a condition.
     maybe: tuple[tuple[Node, ...], ...] = ()
 
 

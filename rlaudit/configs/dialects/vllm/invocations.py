@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rlaudit.configs.dialects.vllm.invocation import VLLM_IMAGE, Invocation, of_commands, tail
-from rlaudit.configs.dialects.vllm.own_server import own_servers
 from rlaudit.configs.dotenv import beside, named_by
 from rlaudit.configs.here_documents import HereDocument
 from rlaudit.configs.source import Source
@@ -53,9 +52,8 @@ class _File:
 
 def invocations(source: Source) -> tuple[Invocation, ...]:
     """Every start of a server in a file; nothing where the text does not mention one. Raises ValueError."""
-    own = own_servers(source) if source.is_shell and not isinstance(source, HereDocument) else ()
     if not MENTION.search(source.text):
-        return tuple(own)
+        return ()
     if source.suffix in {".yaml", ".yml", ".json"}:
         file = _File(source, LineIndex(source.text, source.path))
         return tuple(found for root in source.plain_yaml for found in _in_yaml(_filled_in(file, root), file))
@@ -74,7 +72,7 @@ def invocations(source: Source) -> tuple[Invocation, ...]:
                        maybe=conditional_words(source, node, _names_vllm))
             for words, started, node in found if started
         )  # fmt: skip
-    return tuple(sorted((*of_commands(source.commands), *own), key=lambda one: one.place.start))
+    return tuple(of_commands(source.commands))
 
 
 def _editable(words: tuple[Node, ...], display: Node) -> tuple[Node, ...]:

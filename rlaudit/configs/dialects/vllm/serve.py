@@ -11,7 +11,6 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.invocations import invocations
-from rlaudit.configs.dialects.vllm.own_server import MENTION
 from rlaudit.configs.dialects.vllm.server import server_config
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
@@ -22,7 +21,7 @@ MOST_SERVERS = 200
 
 def recognise(source: Source) -> bool:
     """Whether the file starts a vLLM server."""
-    if "vllm" not in source.text.lower() and not (source.is_shell and MENTION.search(source.text)):
+    if "vllm" not in source.text.lower():
         return False
     try:
         return bool(invocations(source))

@@ -11,7 +11,6 @@ from rlaudit.configs.command_lines import proved
 from rlaudit.configs.dialects.vllm.config_loader import take_config_file
 from rlaudit.configs.dialects.vllm.flags import FlagReader, take_variables
 from rlaudit.configs.dialects.vllm.invocation import Invocation
-from rlaudit.configs.dialects.vllm.own_server import take_program, variables_of
 from rlaudit.configs.draft import Draft, by_file, unwritten
 from rlaudit.configs.engine_names import dashed
 from rlaudit.configs.rollout_config import Loss, Origin, RolloutConfig, Setting
@@ -34,23 +33,13 @@ def server_config(framework: str, source: Source, started: Invocation, vllm: Ver
     draft = Draft(framework, source.path)
     draft.device = by_file("image", started.image) if started.image is not None else None
     reader = FlagReader(draft, vllm, started.serve)
-    own = started.own
-    if own is not None:
-        reader.own, reader.lenient = own.options, own.lenient
-    config = _config_file(draft, reader, source, started) if own is None else None
+    config = _config_file(draft, reader, source, started)
     if config is not None:
         take_config_file(reader, config)
     reader.read(started.words, started.start)
     if started.maybe:
         _take_maybe(draft, reader, started.maybe)
-    variables = started.variables if own is None else variables_of(own, started.variables, vllm)
-    take_variables(draft, variables)
-    if own is not None:
-        # Reading Python costs start-up time that other files should not pay.
-        from rlaudit.configs.lost_updates import lost_updates
-
-        take_program(draft, own, reader.catalogue.engine)
-        draft.lost_updates = lost_updates(own.program)
+    take_variables(draft, started.variables)
     if source.suffix == ".py":
         # Reading Python costs start-up time that other files should not pay.
         from rlaudit.configs.dialects.vllm.posted import posted
@@ -61,14 +50,13 @@ def server_config(framework: str, source: Source, started: Invocation, vllm: Ver
     effective = (node for name, node in started.variables.items() if name in draft.environment)
     assumed += assumptions((*started.words, *effective))
     draft.not_seen += [f"{one}, unless the environment sets it" for one in dict.fromkeys(assumed)]
-    offline = own is not None and own.offline
-    return draft.done(model=reader.model, offline=offline, place=started.place, write=writer(started, source, vllm))
+    return draft.done(model=reader.model, place=started.place, write=writer(started, source, vllm))
 
 
 def _take_maybe(draft: Draft, reader: FlagReader, groups: tuple[tuple[Node, ...], ...]) -> None:
     """Flags that a program adds under a condition: each is there or not."""
     for group in groups:
-        inner = FlagReader(Draft(draft.framework, draft.path), reader.vllm, reader.serve, own=reader.own)
+        inner = FlagReader(Draft(draft.framework, draft.path), reader.vllm, reader.serve)
         inner.read(words_of(group))
         for name, one in inner.draft.engine.items():
             line = one.place.line if one.place is not None else 0

@@ -10,7 +10,6 @@ also given a probe, and its answer compared with what each checkpoint would answ
 Python 3.9 syntax; imports only what a vLLM environment holds.
 """
 
-import hashlib
 import itertools
 import json
 
@@ -62,21 +61,20 @@ class WeightUpdate:
 
 
 def read_back(model, vllm_config, paths):
-    """{"parameters": {name: {"tensors", "data", "bytes", "probe", "parts", "sha256", "why"}}, "logits", "why"}.
+    """Return {"parameters": {name: {"tensors", "bytes", "probe", "parts"}}, "logits"}; no parameters if the weights are
+    split over several workers.
 
-    tensors: the checkpoint's names of what the parameter holds. data: False where it holds none (meta device). bytes,
-    probe: the place in `paths` that the parameter's bytes, the layer's answer, agree with; None where they agree with
-    none or cannot be read (`why`). parts: where the whole agrees with none, the place for each of its tensors. logits:
-    the same for the logits the model computes from given hidden states, which sees whatever copy of the head is really
-    used.
+    tensors: the checkpoint's names of what the parameter holds. bytes, probe: the place in `paths` that the parameter's
+    bytes, the layer's answer, agree with; None if they agree with none or cannot be read (a meta device, a kernel's
+    packed copy, quantised experts). parts: if the whole agrees with none, the place for each of its tensors. logits:
+    the same for the logits that the model computes from given hidden states: they see the head that is really used.
     """
-    workers = vllm_config.parallel_config.world_size
-    if workers != 1:
-        return {"parameters": {}, "logits": None, "why": "weights are split over %d workers" % workers}
+    if vllm_config.parallel_config.world_size != 1:
+        return {"parameters": {}, "logits": None}
     checkpoints = [Checkpoint(path) for path in paths]
     packed = dict(getattr(model, "packed_modules_mapping", None) or {})
     modules = dict(model.named_modules())
-    dtype = dtype_of(vllm_config)
+    dtype = vllm_config.model_config.dtype
     found = {}
     for name, parameter in model.named_parameters():
         experts = expert_tensors(name, checkpoints[0])
@@ -89,67 +87,44 @@ def read_back(model, vllm_config, paths):
     logits = None
     if all(tensor is not None for tensor in head) and hasattr(model, "compute_logits"):
         logits = nearest_logits(model, head, dtype)
-    return {"parameters": found, "logits": logits, "why": None}
+    return {"parameters": found, "logits": logits}
 
 
 def read_parameter(name, parameter, module, checkpoints, packed, dtype):
     """What one parameter, and the layer that it belongs to, are found to hold."""
     names = sources(name, checkpoints[0], packed)
-    told = unread(names, parameter)
-    if parameter.is_meta:
-        return told
+    holds = {"tensors": names, "bytes": None, "probe": None, "parts": None}
     wanted = [joined(names, tensors) for tensors in checkpoints]
-    if any(tensor is None for tensor in wanted):
-        return dict(told, why="no checkpoint tensor of this name")
+    if parameter.is_meta or any(tensor is None for tensor in wanted):
+        return holds
     if parameter.numel():
-        told.update(sha256=digest(parameter), bytes=same_bytes(parameter, wanted))
-    else:
-        told["why"] = "the parameter is empty: its kernel holds a packed copy"
+        holds["bytes"] = same_bytes(parameter, wanted)
     given = None
     if name.endswith(".weight") and wanted[0].dim() == 2:
         given = answer_of(module, wanted[0].shape[1], dtype, parameter.device)
     if given is not None:
-        told["probe"] = nearest_weight(given, wanted)
-    if told["bytes"] is None and told["probe"] is None and len(names) > 1 and given is not None:
+        holds["probe"] = nearest_weight(given, wanted)
+    if holds["bytes"] is None and holds["probe"] is None and len(names) > 1 and given is not None:
         rows = [checkpoints[0][one].shape[0] for one in names]
-        told["parts"] = {
+        holds["parts"] = {
             one: nearest_weight(given[:, end - size : end], [tensors[one] for tensors in checkpoints])
             for one, size, end in zip(names, rows, itertools.accumulate(rows))
         }
-    return told
+    return holds
 
 
 def read_experts(parameter, experts, checkpoints):
     """What a parameter of fused experts is found to hold; see rlaudit_expert_weights."""
-    told = unread([name for names in experts for name in names], parameter)
-    if parameter.is_meta:
-        return told
-    if not parameter.is_floating_point() or len(parameter) != len(experts):
-        return dict(told, why="the experts are quantised, or not as many as the checkpoint's")
-    told["sha256"] = digest(parameter)
+    holds = {"tensors": [name for names in experts for name in names], "bytes": None, "probe": None, "parts": None}
+    if parameter.is_meta or not parameter.is_floating_point() or len(parameter) != len(experts):
+        return holds
     parts = versions_held(parameter, experts, checkpoints)
     versions = set(parts.values())
     if len(versions) == 1:
-        told["bytes"] = versions.pop()
+        holds["bytes"] = versions.pop()
     else:
-        told["parts"] = parts
-    if told["bytes"] is None and told["parts"] is None:
-        told["why"] = "the experts' elements are of no version"
-    return told
-
-
-def unread(names, parameter):
-    """What is told of a parameter before anything was read."""
-    told = {"tensors": names, "data": not parameter.is_meta}
-    told.update(dict.fromkeys(("bytes", "probe", "parts", "sha256", "why")))
-    if parameter.is_meta:
-        told["why"] = "holds no data (meta device)"
-    return told
-
-
-def dtype_of(vllm_config):
-    """The dtype the model computes in."""
-    return vllm_config.model_config.dtype
+        holds["parts"] = parts
+    return holds
 
 
 def sources(name, tensors, packed):
@@ -171,14 +146,6 @@ def joined(names, tensors):
     if not names or not all(name in tensors for name in names):
         return None
     return tensors[names[0]] if len(names) == 1 else torch.cat([tensors[name] for name in names])
-
-
-def digest(parameter):
-    """sha256 over the bytes of a parameter."""
-    import torch
-
-    flat = parameter.detach().cpu().contiguous().view(-1)
-    return hashlib.sha256(flat.view(torch.uint8).numpy().tobytes()).hexdigest()
 
 
 def same_bytes(parameter, wanted):

@@ -2,23 +2,19 @@
 
     python - BUILD MODULE...    BUILD is cuda or cpu; without a MODULE, whatever `vllm/_C*.so` there is
 
-Prints one JSON line last: {"loaded": [module], "unchecked": {module: [library it needs and that loads]}}. A build for
-CUDA needs the driver's library to load; on a machine without a driver (the login node of a cluster) what can be looked
-at without it is: the file is there and every other library that it names loads. Ends with the loader's own words when
-anything else is missing.
+Prints one JSON line last: {"loaded": [module], "unchecked": [module]}. A build for CUDA needs the driver's library to
+load; on a machine without a driver (the login node of a cluster) its modules are only found, not loaded. Ends with the
+loader's own words when anything else is missing.
 """
 
 import ctypes
 import importlib
 import importlib.util
 import json
-import mmap
-import struct
 import sys
 from pathlib import Path
 
 DRIVER = "libcuda.so.1"
-DYNAMIC_SECTION, NEEDED_ENTRY = 6, 1
 
 
 def main(build, modules):
@@ -26,7 +22,7 @@ def main(build, modules):
     import torch  # noqa: F401 - brings the libraries that vLLM's are linked against
 
     modules = modules or present_modules()
-    told = {"loaded": load_for_this_processor(modules), "unchecked": {}} if build == "cpu" else load_for_cuda(modules)
+    told = {"loaded": load_for_this_processor(modules), "unchecked": []} if build == "cpu" else load_for_cuda(modules)
     print("\n" + json.dumps(told))
 
 
@@ -58,26 +54,18 @@ def load_for_this_processor(modules):
 
 
 def load_for_cuda(modules):
-    """Every module that the CUDA platform imports while it is imported itself."""
+    """Load every module that the CUDA platform imports while it is imported itself."""
     import vllm  # noqa: F401 - a broken Python part is told apart from a broken compiled one
 
-    told = {"loaded": [], "unchecked": {}}
     if not modules:
         raise ImportError("vLLM brings no compiled module vllm/_C*.so")
+    driver = loads(DRIVER)
     for module in modules:
-        try:
+        if driver:
             importlib.import_module(module)
-        except ImportError as error:
-            needed = needed_libraries(module)
-            missing = [library for library in needed if not loads(library)]
-            if not missing:
-                raise
-            if missing != [DRIVER]:
-                raise ImportError(module + " needs what does not load: " + ", ".join(missing)) from error
-            told["unchecked"][module] = [library for library in needed if library != DRIVER]
-        else:
-            told["loaded"].append(module)
-    return told
+        elif importlib.util.find_spec(module) is None:
+            raise ImportError("No module named " + repr(module))
+    return {"loaded": modules if driver else [], "unchecked": [] if driver else modules}
 
 
 def loads(library):
@@ -87,27 +75,6 @@ def loads(library):
     except OSError:
         return False
     return True
-
-
-def needed_libraries(module):
-    """The libraries that a module's file names (DT_NEEDED of its ELF dynamic section); none for what is no file."""
-    spec = importlib.util.find_spec(module)
-    if spec is None or not spec.has_location:
-        return []
-    with open(spec.origin, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        if content[:6] != b"\x7fELF\x02\x01":
-            return []
-        (table,) = struct.unpack_from("<Q", content, 0x28)
-        width, number = struct.unpack_from("<HH", content, 0x3A)
-        sections = [struct.unpack_from("<4xI16xQQI", content, table + width * row) for row in range(number)]
-        names = []
-        for kind, offset, size, link in sections:
-            for entry in range(offset, offset + size, 16) if kind == DYNAMIC_SECTION else ():
-                tag, value = struct.unpack_from("<QQ", content, entry)
-                if tag == NEEDED_ENTRY:
-                    start = sections[link][1] + value
-                    names.append(content[start : content.find(b"\0", start)].decode())
-        return names
 
 
 if __name__ == "__main__":

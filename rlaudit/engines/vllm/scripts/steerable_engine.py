@@ -9,7 +9,6 @@ Python 3.9 syntax, standard library and engine only.
 
 import asyncio
 import inspect
-import json
 import os
 
 EXTENSION = "rlaudit_weight_update.WeightUpdate"
@@ -122,11 +121,6 @@ class AsyncEngine:
             await (finishes(weight_version=str(version)) if takes_version else finishes())
         return None
 
-    async def read_back(self, paths):
-        """What the workers now hold."""
-        answers = await self.engine.collective_rpc("rlaudit_read_back", args=(list(paths),))
-        return json.loads(answers[0])
-
     async def call(self, method, *arguments):
         """What each worker answers to a method of our extension."""
         return await self.engine.collective_rpc(method, args=arguments)
@@ -219,10 +213,6 @@ class SteppedEngine:
         """`model.load_weights` in every worker, between two steps."""
         return self.engine.collective_rpc("rlaudit_load_weights", args=(source,))
 
-    async def read_back(self, paths):
-        """What the worker now holds."""
-        return json.loads(self.engine.collective_rpc("rlaudit_read_back", args=(list(paths),))[0])
-
     async def call(self, method, *arguments):
         """What each worker answers to a method of our extension."""
         return self.engine.collective_rpc(method, args=arguments)
@@ -254,7 +244,7 @@ class SteppedEngine:
             del self.waiting[request_id]
 
     async def check_health(self):
-        """Raises what a step raised: nobody steps the engine after that, and a request would wait for ever."""
+        """Raises what a step raised: no step follows that one, and a request would wait for ever."""
         if self.failure is not None:
             raise self.failure
 

@@ -1,11 +1,11 @@
-"""Plays the steps of a weight-update job on one engine and keeps what was seen. Loaded by update_weights.py, which
-documents the steps.
+"""Plays the steps of a weight-update job on one engine, and keeps every request with the version of the weights that
+sampled each of its tokens. Loaded by update_weights.py, which documents the steps.
 
 Python 3.9 syntax, standard library only.
 """
 
 import asyncio
-import os
+import json
 import time
 
 LATE_SECONDS = 0.05
@@ -15,14 +15,12 @@ MODES = ("none", "keep", "wait", "abort")
 
 
 class Session:
-    """One engine, the weights it is believed to hold, and everything that was seen."""
+    """One engine and everything that was seen. `version`: the weights it should hold, None after a failed update."""
 
-    def __init__(self, job, engine, transport, channel, request_in_flight, engine_processes):
-        """The last two are the modules of those names."""
+    def __init__(self, job, engine, transport, channel):
         self.job, self.engine, self.transport, self.channel = job, engine, transport, channel
-        self.request_in_flight, self.engine_processes = request_in_flight, engine_processes
-        self.version, self.broken, self.paused = "0", False, False
-        self.rows, self.updates, self.read_backs, self.said, self.seconds = [], [], [], [], {}
+        self.version, self.paused = "0", False
+        self.rows, self.updates, self.read_backs, self.steps, self.seconds = [], [], [], [], {}
         self.case, self.flights, self.windows = None, [], []
 
     async def play(self, case):
@@ -31,37 +29,31 @@ class Session:
         begun = time.monotonic()
         self.channel.emit("progress", done=len(self.seconds), total=len(self.job["cases"]))
         for step in case["steps"]:
-            if self.broken and step["do"] in ("submit", "advance"):
-                self.say(step["do"], "not run", "nothing may be sampled after a failed update")
-                continue
             try:
                 await getattr(self, "do_" + step["do"])(step)
             except self.channel.Unsupported as refusal:
                 self.say(step["do"], "unsupported", str(refusal))
                 break
             except Exception as error:
-                self.say(step["do"], "failed", self.request_in_flight.describe_error(error), did_not_return(error))
+                self.say(step["do"], "failed", describe_error(error))
                 if step["do"] == "update":
                     await self.give_up()
-                if not case.get("go_on"):
-                    break
+                break
         await self.drain()
         self.rows.extend(flight.row(self) for flight in self.flights)
         self.seconds[self.case] = time.monotonic() - begun
 
-    def say(self, step, status, message, timed_out=False):
+    def say(self, step, status, message):
         """Keep what a step came to."""
-        told = {"case": self.case, "step": step, "status": status, "message": message, "timed_out": timed_out}
-        self.said.append(told)
+        self.steps.append({"case": self.case, "step": step, "status": status, "message": message})
 
     async def do_restore(self, step):
         """Version 0 again, with nothing cached. Not measured, but it must work for a case to mean anything."""
-        if self.version != "0" or self.broken:
+        if self.version != "0":
             await self.load("0")
-        self.broken = False
         if self.paused:
             # A case before this one ended with its update.
-            await self.do_resume(step)
+            await self.resume()
         await self.do_reset_prefix_cache(step)
 
     async def load(self, version, skip=(), late=()):
@@ -73,9 +65,9 @@ class Session:
             await asyncio.wait_for(self.transport.settle(), seconds)
         except BaseException:
             self.transport.give_up()
+            self.version = None
             raise
-        # A broken checkpoint is meant to be version 1.
-        self.version = version if version.isdigit() else "1"
+        self.version = version
 
     async def do_reset_prefix_cache(self, step):
         """Empty the prefix cache; raises where the engine says that it did not."""
@@ -105,13 +97,12 @@ class Session:
 
     def submit(self, step):
         """Start the requests of a step."""
-        flights = [self.request_in_flight.Flight(self, step, request) for request in step["requests"]]
+        flights = [Flight(self, step, request) for request in step["requests"]]
         self.flights.extend(flights)
         return flights
 
-    async def do_pause(self, step):
-        """Pause as the step says; raises Unsupported where the release cannot."""
-        mode, clear = step["mode"], step["clear_cache"]
+    async def pause(self, mode, clear):
+        """Pause; raises Unsupported if the release cannot."""
         if not self.engine.can_pause(mode, clear):
             others = [other for other in MODES if self.engine.can_pause(other, clear)]
             raise self.channel.Unsupported(
@@ -121,43 +112,34 @@ class Session:
         self.paused = True
         await asyncio.wait_for(self.engine.pause(mode, clear), self.job["drain_seconds"])
 
-    async def do_resume(self, step):
+    async def resume(self):
         """Go on sampling."""
         await asyncio.wait_for(self.engine.resume(), CONTROL_SECONDS)
         self.paused = False
 
     async def do_update(self, step):
         """Pause, load, resume, with the times that tell before from after. A failed load is never resumed from."""
-        now, mode = time.monotonic, step["mode"]
-        update = {"case": self.case, "from": self.version, "to": step["version"], "mode": mode, "error": None}
-        planted = {name: list(step.get(name, ())) for name in ("skip", "late")}
-        update.update(clear_cache=step["clear_cache"], **planted)
-        update["in_flight"] = sum(not flight.ended for flight in self.flights)
-        begun = now()
+        mode, in_flight = step["mode"], sum(not flight.ended for flight in self.flights)
         if mode != "none":
-            await self.do_pause(step)
-        paused = now()
-        update["pause_seconds"] = paused - begun
+            await self.pause(mode, step["clear_cache"])
+        paused = time.monotonic()
         if mode != "none":
             self.submit_all(step["while_paused"])
+        update = {"case": self.case, "to": step["version"], "in_flight": in_flight, "error": None}
         self.updates.append(update)
         try:
-            await self.load(step["version"], **planted)
+            await self.load(step["version"], step.get("skip", ()), step.get("late", ()))
         except Exception as error:
-            update["error"] = self.request_in_flight.describe_error(error)
-            self.broken = True
+            update["error"] = describe_error(error)
             raise
-        finally:
-            update["load_seconds"] = now() - paused
-        loaded = now()
+        loaded = time.monotonic()
         # Without a pause, outputs of the last step under the old weights may still be on their way.
         self.windows.append((paused, loaded + (LATE_SECONDS if mode == "none" else 0.0), self.version))
         if mode == "none":
             await asyncio.sleep(LATE_SECONDS)
             self.submit_all(step["while_paused"])
         else:
-            await self.do_resume(step)
-        update["resume_seconds"] = now() - loaded
+            await self.resume()
 
     def submit_all(self, steps):
         """Start the requests of several steps."""
@@ -174,40 +156,17 @@ class Session:
 
     async def do_read_back(self, step):
         """Compare what the worker holds with this version and those before it."""
-        known = [version for version in self.job["checkpoints"] if version.isdigit()]
-        versions = [version for version in known if int(version) <= int(self.version)] if int(self.version) else known
+        versions = [version for version in self.job["checkpoints"] if int(version) <= int(self.version)]
         folders = [self.job["checkpoints"][version] for version in versions]
-        told = await asyncio.wait_for(self.engine.read_back(folders), self.job["drain_seconds"])
-        for parameter in told["parameters"].values():
+        answers = await asyncio.wait_for(self.engine.call("rlaudit_read_back", folders), self.job["drain_seconds"])
+        held = json.loads(answers[0])
+        for parameter in held["parameters"].values():
             for way in ("bytes", "probe"):
                 parameter[way] = None if parameter[way] is None else versions[parameter[way]]
             parts = parameter.get("parts") or {}
-            parameter["parts"] = {name: None if held is None else versions[held] for name, held in parts.items()}
-        told["logits"] = None if told["logits"] is None else versions[told["logits"]]
-        self.read_backs.append({"case": self.case, "believed": None if self.broken else self.version, **told})
-
-    async def do_health(self, step):
-        """Whether the engine calls itself healthy. With `watch` it is asked again for that many seconds: a front end
-        notices the death of its engine in its own time."""
-        begun = time.monotonic()
-        while True:
-            try:
-                await asyncio.wait_for(self.engine.check_health(), CONTROL_SECONDS)
-            except Exception as error:
-                after = time.monotonic() - begun
-                told = self.request_in_flight.describe_error(error)
-                said = "check_health() raised after %.1f s: %s" % (after, told)
-                self.say("health", "failed", said, did_not_return(error))
-                return
-            if time.monotonic() - begun >= step.get("watch", 0):
-                break
-            await asyncio.sleep(0.05)
-        asked = " in %.0f s" % step["watch"] if step.get("watch") else ""
-        self.say("health", "ok", "check_health() raised nothing" + asked)
-
-    async def do_kill(self, step):
-        """End every process of the engine, as the kernel does when memory runs out."""
-        self.say("kill", "ok", "%d processes of the engine ended" % self.engine_processes.kill_below(os.getpid()))
+            parameter["parts"] = {name: None if one is None else versions[one] for name, one in parts.items()}
+        held["logits"] = None if held["logits"] is None else versions[held["logits"]]
+        self.read_backs.append({"case": self.case, "believed": self.version, **held})
 
     async def drain(self):
         """Wait for what is still under way; what does not end in time is lost."""
@@ -221,6 +180,92 @@ class Session:
         await asyncio.gather(*(flight.task for flight in self.flights), return_exceptions=True)
 
 
-def did_not_return(error):
-    """Whether patience with a call ended; asyncio's error is not the built-in one before Python 3.11."""
-    return type(error).__name__ == "TimeoutError"
+class Flight:
+    """One request: what it was asked, and what came back when."""
+
+    def __init__(self, session, step, request):
+        self.run, self.request, self.max_tokens = step["run"], request, step["max_tokens"]
+        self.token_ids, self.logprobs, self.deltas = [], [], []
+        self.cached_tokens, self.finish_reason, self.error, self.ends = None, None, None, 0
+        self.lost, self.surplus_logprobs = False, 0
+        self.submitted, self.finished_at = session.version, None
+        self.session, self.first_window = session, len(session.windows)
+        self.id = "%s/%s/%d/%d" % (session.case, step["run"], request["prompt"], request["sample"])
+        sampling = dict(session.job["sampling"], max_tokens=self.max_tokens, seed=request["seed"], logprobs=1)
+        tokens = session.job["prompt_token_ids"][request["prompt"]]
+        self.task = asyncio.ensure_future(self.fly(session.engine, tokens, sampling))
+
+    @property
+    def ended(self):
+        """Whether nothing more will come."""
+        return self.task.done()
+
+    async def fly(self, engine, tokens, sampling):
+        """Run the request; an error is kept with it."""
+        try:
+            await engine.generate(self.id, tokens, sampling, self.take)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            self.error = describe_error(error)
+
+    def take(self, output):
+        """One output of the engine: new tokens, and at the end how it ended."""
+        completion = output.outputs[0]
+        ids = list(completion.token_ids)
+        at = time.monotonic()
+        logprobs = list(completion.logprobs or [])
+        if len(logprobs) < len(ids):
+            raise RuntimeError("an output had %d tokens and %d logprobs" % (len(ids), len(logprobs)))
+        for token, position in zip(ids, logprobs):
+            self.token_ids.append(token)
+            self.logprobs.append(position[token].logprob)
+        # V1 ends an aborted request with no tokens and, in place of none, all logprobs of the request once more
+        # (vllm/v1/engine/output_processor.py of 0.18.1 slices them with [-0:]): a caller that appends has them twice.
+        self.surplus_logprobs += len(logprobs) - len(ids)
+        self.deltas.append((at, len(ids)))
+        if output.num_cached_tokens is not None and self.cached_tokens is None:
+            self.cached_tokens = output.num_cached_tokens
+        if completion.finish_reason is not None:
+            self.ends += 1
+            self.finish_reason = completion.finish_reason
+            self.finished_at = self.session.version
+
+    def row(self, session):
+        """What is kept of the request."""
+        return {
+            "case": session.case,
+            "run": self.run,
+            "prompt": self.request["prompt"],
+            "sample": self.request["sample"],
+            "max_tokens": self.max_tokens,
+            "token_ids": self.token_ids,
+            "logprobs": self.logprobs,
+            "versions": self.token_versions(session.windows[self.first_window :]),
+            "cached_tokens": self.cached_tokens,
+            "finish_reason": self.finish_reason,
+            "ends": self.ends,
+            "surplus_logprobs": self.surplus_logprobs,
+            "lost": self.lost,
+            "error": self.error,
+            "submitted": self.submitted,
+            "finished": self.finished_at,
+        }
+
+    def token_versions(self, windows):
+        """The version of each token by the time it arrived; None for one that came while an update ran."""
+        versions = []
+        for at, count in self.deltas:
+            current = self.submitted
+            for begun, done, version in windows:
+                if at > done:
+                    current = version
+                elif at > begun:
+                    current = None
+            versions.extend([current] * count)
+        return versions
+
+
+def describe_error(error):
+    """Type and first words of an error, on one line."""
+    return " ".join(("%s: %s" % (type(error).__name__, error)).split())[:600]

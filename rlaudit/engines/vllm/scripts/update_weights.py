@@ -1,8 +1,8 @@
 """Updates the weights of a running vLLM, several times and in several ways, and records which weights sampled what.
 
 A worker script (see engines/cells/worker.py) with files beside it: steerable_engine.py hides how releases differ,
-weight_transports.py brings the weights, update_session.py plays the steps, request_in_flight.py and engine_processes.py
-serve it, and generate.py describes what the engine resolved.
+weight_transports.py brings the weights, update_session.py plays the steps, and generate.py describes what the engine
+resolved.
 
 job
   model, revision, trust_remote_code, engine_args, engine (see generate.py)
@@ -11,8 +11,8 @@ job
   checkpoints    {version: folder}; version "0" is what the engine starts with
   prompt_token_ids, sampling (of SamplingParams)
   drain_seconds  how long requests may take after the last step of a case before they count as lost
-  cases          [{"name", "go_on", "steps": [...]}], one after the other in the same engine. A step that fails ends
-                 its case unless `go_on`; after a failed update nothing is submitted. Steps:
+  cases          [{"name", "steps": [...]}], one after the other in the same engine. A step that fails ends its case.
+                 Steps:
                    {"do": "restore"}             version 0 again, nothing in the cache
                    {"do": "reset_prefix_cache"}
                    {"do": "submit", "run", "requests", "max_tokens", "until"}
@@ -22,13 +22,11 @@ job
                    {"do": "update", "version", "mode", "clear_cache", "skip", "late", "while_paused": [submits]}
                         skip, late: parts of tensor names that are left out, and that come again as they were before
                         an update that fails is not resumed from, and what was in flight is given up
-                   {"do": "read_back"}           compare what the worker holds with versions that are numbers
-                   {"do": "pause", "mode", "clear_cache"}, {"do": "resume"}, {"do": "health", "watch": seconds}
-                   {"do": "kill"}                end the engine's processes, as the kernel does when memory runs out
+                   {"do": "read_back"}           compare what the worker holds with this version and those before it
 
 samples.jsonl    one line per request: token ids, logprobs, the version each token was sampled with (null: while the
                  update ran), cached tokens, how it ended
-result           resolved, kind, transport (what it really was), updates, read_backs, steps (what each said), seconds
+result           resolved, kind, transport (what it really was), updates, read_backs, steps (what each came to), seconds
 """
 
 import asyncio
@@ -69,8 +67,7 @@ async def play(job, channel):
         generate.check_engine(job, resolved["engine"], channel)
         ran = await transport.open(engine)
         channel.phase("update")
-        helpers = neighbour("request_in_flight"), neighbour("engine_processes")
-        session = neighbour("update_session").Session(job, engine, transport, channel, *helpers)
+        session = neighbour("update_session").Session(job, engine, transport, channel)
         loaded_after = time.monotonic() - started
         for case in job["cases"]:
             await session.play(case)
@@ -84,7 +81,7 @@ async def play(job, channel):
         "transport": ran,
         "updates": session.updates,
         "read_backs": session.read_backs,
-        "steps": session.said,
+        "steps": session.steps,
         "load_seconds": loaded_after,
         "case_seconds": session.seconds,
     }

@@ -99,7 +99,7 @@ class FromProcess:
         return message
 
     def give_up(self):
-        """After an update that failed nobody knows what is still on its way: the next begins with a new sender."""
+        """After an update that failed something may still be on its way: the next begins with a new sender."""
         self.close()
 
     def close(self):

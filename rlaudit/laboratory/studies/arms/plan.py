@@ -5,12 +5,12 @@ interacts with another. A/A repeats of both ends measure the noise floor. Order 
 of the machine does not look like a factor.
 """
 
-import difflib
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from rlaudit.did_you_mean import did_you_mean
 from rlaudit.discover import Offers, discover
 from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.engines.hardware.accelerator import Accelerator
@@ -303,8 +303,7 @@ def _check_names(block: Block, factors: dict[str, Factor]) -> None:
     asked += [name for arm in block.arms for name in arm.levels]
     for name in asked:
         if name not in factors:
-            nearest = difflib.get_close_matches(name, factors, n=1)
-            meant = f"did you mean {nearest[0]}? " if nearest else ""
+            meant = f"{did_you_mean(name, factors)} ".lstrip()
             if name == "weight-update":
                 meant = "it has recipes of its own, such as `rlaudit ablate weight-update`; "
             raise UsageError(

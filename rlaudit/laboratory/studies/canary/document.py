@@ -1,34 +1,27 @@
 """The report of a canary."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from rlaudit.curves.comparison import MetricResult, Outcome
+from rlaudit.curves.comparison import Outcome
+from rlaudit.curves.document import curves_of
 from rlaudit.laboratory.studies.canary.judge import (
     CLIP_RATE,
     ENTROPY,
-    JUDGED,
     KL,
-    RATIO,
     REWARD,
     JudgedArm,
     JudgedClaim,
     judge,
     judge_claims,
-    values_of,
 )
 from rlaudit.laboratory.studies.canary.run import FinishedCanary
 from rlaudit.laboratory.studies.canary.words import layers_of
 from rlaudit.laboratory.weight_path import came_over_nccl, in_words, loading_path
 from rlaudit.layers import Verdict
 from rlaudit.report.new_report import new_report
-from rlaudit.report.parts.canary import CanaryArm, CanaryClaim, CanaryCost, CanaryCurve, CanaryFigure, CanarySeparation
-from rlaudit.report.plain import plain
+from rlaudit.report.parts.canary import CanaryArm, CanaryClaim, CanaryCost
 from rlaudit.report.report import Report
 
-TEN_THOUSANDTHS = 1e4
 ONE_SEED = (
     "one seed of the reference shows no spread between seeds: its band is an assumption (rlaudit curves says which)"
 )
@@ -61,7 +54,6 @@ def document_of(run: FinishedCanary, *, fail_on_mismatch: bool) -> Report:
             "alpha": recipe.alpha,
             "felt": arms[0].felt,
             "arms": [_arm(arm, place, _transport(run, arm)) for place, arm in enumerate(arms)],
-            "figures": [_figure(key, title, arms) for key, title in JUDGED.items()],
             "claims": [_of_claim(judged) for judged in judge_claims(recipe, arms)],
             "cost": _cost(run),
             "provenance": run.surroundings.provenance(),
@@ -100,10 +92,6 @@ def _transport(run: FinishedCanary, arm: JudgedArm) -> str | None:
 
 
 def _arm(arm: JudgedArm, place: int, transport: str | None) -> CanaryArm:
-    spent: dict[str, float] = {}
-    for training in arm.trainings:
-        for name, seconds in (training.result.get("trainer") or {}).get("seconds", {}).items():
-            spent[name] = spent.get(name, 0.0) + seconds
     return {
         "name": arm.arm.name,
         "version": arm.arm.version,
@@ -126,9 +114,8 @@ def _arm(arm: JudgedArm, place: int, transport: str | None) -> CanaryArm:
         "transport": transport,
         "backend_start": arm.start,
         "backend_later": arm.later,
-        "separations": [_separation(result) for result in arm.results.values()],
+        "curves": None if arm.comparison is None else curves_of(arm.comparison),
         "layers": layers_of(arm),
-        "seconds": spent,
         "logs": [
             str(Path(*training.metrics.parts[-3:]))
             for training in arm.trainings
@@ -137,47 +124,14 @@ def _arm(arm: JudgedArm, place: int, transport: str | None) -> CanaryArm:
     }
 
 
-def _separation(result: MetricResult) -> CanarySeparation:
-    found = result.separation
-    return {
-        "metric": result.name,
-        "title": JUDGED[result.name],
-        "outcome": result.outcome.value,
-        "because": result.because,
-        "detected_step": result.detected,
-        "onset_step": result.onset,
-        "reference_level": plain(result.reference_level),
-        "candidate_level": plain(result.candidate_level),
-        "resolution": None if found is None else plain(found.resolution),
-        "logarithm": None if found is None else found.in_logs,
-    }
-
-
-def _figure(key: str, title: str, arms: Sequence[JudgedArm]) -> CanaryFigure:
-    return {"metric": key, "title": title, "curves": [_curve(key, arm) for arm in arms if arm.curves]}
-
-
-def _curve(key: str, arm: JudgedArm) -> CanaryCurve:
-    values_SN = np.stack([values_of(run, key) for run in arm.curves])
-    if key == RATIO:
-        values_SN = (values_SN - 1.0) * TEN_THOUSANDTHS
-    return {
-        "arm": arm.arm.name,
-        "steps": arm.curves[0].curves[key].steps.tolist(),
-        "mean": values_SN.mean(axis=0).tolist(),
-        "low": values_SN.min(axis=0).tolist(),
-        "high": values_SN.max(axis=0).tolist(),
-    }
-
-
 def _of_claim(judged: JudgedClaim) -> CanaryClaim:
     claim, result = judged.claim, judged.result
     if result is None:
         because = "the arm has no such curve"
     elif result.outcome is Outcome.SEPARATED:
-        because = f"{JUDGED[result.name]} separated at step {result.detected}"
+        because = f"{result.name} separated at step {result.detected}"
     else:
-        because = f"{JUDGED[result.name]}: {result.because}"
+        because = f"{result.name}: {result.because}"
     return {
         "says": claim.says,
         "arm": claim.arm,
@@ -190,14 +144,10 @@ def _of_claim(judged: JudgedClaim) -> CanaryClaim:
 
 def _cost(run: FinishedCanary) -> CanaryCost:
     books = run.bookkeeping
-    told = [training.result["trainer"] for training in run.trainings if training.result.get("trainer")]
-    whole = sum(one["loop_seconds"] for one in told)
-    parts = sum(sum(one["seconds"].values()) for one in told)
     return {
         "seconds": books.seconds,
         "cells_run": books.cells_run,
         "cells_kept": books.cells_kept,
         "damaged": list(books.damaged),
         "peak_memory_mib": books.peak_memory_mib,
-        "overhead": 1.0 - parts / whole if whole else None,
     }

@@ -21,20 +21,13 @@ from rlaudit.layers import Verdict
 
 CLIP_RATE, KL, ENTROPY = "rl/clamp_log_ratio_new_old_indicator", "rl/kl_new_old", "rl/entropy"
 REWARD, LOGPROBS, RATIO, LAG = "rl/reward", "rl/new_logprobs", "rl/ratio_new_old", "stats/lag"
-BACKEND, BACKEND_SHIFT = "rlaudit/backend_k3", "rlaudit/backend_log_ratio"
+BACKEND = "rlaudit/backend_k3"
 RAW, PROCESSED, FIRST, PREVIOUS = "rlaudit/raw_k3", "rlaudit/processed_k3", "rlaudit/first_k3", "rlaudit/previous_k3"
 CACHED, FLIGHT, IN_FLIGHT, MAX_LAG = (
     "rlaudit/cached_tokens", "rlaudit/flight_k3", "rlaudit/in_flight", "rlaudit/max_lag",
 )  # fmt: skip
-# The curves of the write-up, in its order, and how they are titled.
-JUDGED = {
-    CLIP_RATE: "clip rate",
-    KL: "KL of trainer and rollout (k3, nats)",
-    ENTROPY: "entropy (nats)",
-    REWARD: "reward",
-    LOGPROBS: "trainer logprobs (nats)",
-    RATIO: "mean ratio - 1 (x 10,000)",
-}
+# The curves of the write-up.
+JUDGED = (CLIP_RATE, KL, ENTROPY, REWARD, LOGPROBS, RATIO)
 ANY = "any"
 # A reading that explains the logprobs leaves this share of what the trainer's own reading leaves. Raw logprobs leave
 # 1e-9 of it in float32 and 1 % in bfloat16 (measured on 2026-11-22, k3 7e-5 against 8e-3).
@@ -215,7 +208,7 @@ def _judged(run: FinishedCanary, arm: TrainingArm, references: Sequence[Run]) ->
 
 
 def above_rounding(run: Run) -> Run:
-    """The run with a k3 that is at least what rounding leaves: two engines round alike or not, and nobody is apart."""
+    """Return the run with a k3 of at least what rounding leaves: engines that round differently are not apart."""
     if KL not in run.curves:
         return run
     raised = replace(run.curves[KL], values=np.maximum(run.curves[KL].values, ROUNDING))

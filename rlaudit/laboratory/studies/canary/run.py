@@ -1,7 +1,7 @@
 """Carries a canary out: a cell for every arm and seed, and the curves that each left."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ def execute(plan: CanaryPlan, folder: RunFolder, surroundings: Surroundings, pro
 
 def _trained(course: Course, run: TrainingRun, cell: Cell | Failure, outcome: Outcome) -> FinishedTraining:
     metrics = course.runner.directory(cell) / METRICS if isinstance(cell, Cell) else None
-    curves = read_curves(metrics) if metrics is not None and outcome.status == "ok" else None
+    curves = replace(read_curves(metrics), name=run.name) if metrics is not None and outcome.status == "ok" else None
     return FinishedTraining(run, outcome.status, outcome.failure, outcome.result, curves, metrics)
 
 

@@ -5,7 +5,7 @@ A case of the matrix is the stale-KV protocol with a flight in the middle of it.
     flight        version 0, served from that cache; the update meets it after a third of its tokens
     after         version 1, submitted while the engine is paused: warm, and stale if anything is kept;
                   with it `unshared`, the same prompts behind a token of their own, which no cache can hold
-    cold after    version 1, cache emptied: what `after` should have said
+    cold after    version 1, cache emptied: what `after` should have sampled
     warm after    version 1, cache of `cold after`: the noise control
 Many cases share one engine start (plan.py), and each begins by restoring version 0.
 """
@@ -18,9 +18,7 @@ from typing import Any
 from rlaudit.laboratory.studies.updates.recipe import WeightUpdates
 
 BEFORE, COLD, FLIGHT, AFTER, UNSHARED = "before", "cold", "flight", "after", "unshared"
-COLD_AFTER, WARM_AFTER, RECOVERED = "cold after", "warm after", "recovered"
-# So long a dead engine may call itself healthy before that is a finding.
-WATCH_SECONDS = 10
+COLD_AFTER, WARM_AFTER = "cold after", "warm after"
 
 Step = dict[str, Any]
 
@@ -32,12 +30,11 @@ class CaseKind(StrEnum):
     ROW = "in a row"
     PATH = "path"
     PLANTED = "planted"
-    FAULT = "fault"
 
 
 # Cases that are judged as a trainer's update would be: whole, and with requests in flight.
 OF_MATRIX = (CaseKind.MATRIX, CaseKind.ROW)
-# Cases that break nothing and leave nothing out.
+# Cases that leave nothing out.
 HONEST = (*OF_MATRIX, CaseKind.PATH)
 
 
@@ -45,8 +42,8 @@ HONEST = (*OF_MATRIX, CaseKind.PATH)
 class UpdateCase:
     """One course of requests and updates.
 
-    `mode` is none where the engine is not paused. planted, late: parts of tensor names that its update leaves out, and
-    that it sends again as they were. go_on: whether a step that fails leaves the rest to be played.
+    `mode` is none if the engine is not paused. planted, late: parts of tensor names that its update leaves out, and
+    that it sends again as they were.
     """
 
     name: str
@@ -54,14 +51,12 @@ class UpdateCase:
     steps: tuple[Step, ...]
     mode: str = "keep"
     clear_cache: bool = True
-    fault: str | None = None
     planted: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
-    go_on: bool = False
 
     def as_job(self) -> dict[str, Any]:
-        """The case as the worker script reads it."""
-        return {"name": self.name, "go_on": self.go_on, "steps": list(self.steps)}
+        """Return the case as the worker script reads it."""
+        return {"name": self.name, "steps": list(self.steps)}
 
 
 @dataclass(frozen=True)
@@ -164,50 +159,20 @@ def row_case(settings: WeightUpdates, requests: Requests, updates: int) -> Updat
 
 
 def path_case(
-    settings: WeightUpdates,
-    requests: Requests,
-    *,
-    planted: tuple[str, ...] = (),
-    late: tuple[str, ...] = (),
-    in_flight: bool = False,
+    settings: WeightUpdates, requests: Requests, planted: Sequence[str] = (), late: Sequence[str] = ()
 ) -> UpdateCase:
-    """One update, of an idle engine or of one with requests in flight, what it holds afterwards, and what it samples
-    before and after."""
-    length = settings.flight_tokens if in_flight else settings.after_tokens
-    until = length // 3 if in_flight else None
-    mode, clear = ("keep", False) if in_flight else ("wait", True)
+    """One update of an idle engine, what it holds afterwards, and what it samples before and after."""
+    name, kind = "what the path updates", CaseKind.PATH
+    if planted:
+        name, kind = f"planted: {', '.join(planted)} left out", CaseKind.PLANTED
+    elif late:
+        name, kind = f"planted: {', '.join(late)} sent again, as before", CaseKind.PLANTED
     steps = (
         {"do": "restore"},
-        _submit(FLIGHT if in_flight else BEFORE, requests.of(stream=1), length, until),
-        _update(1, mode, clear, [], planted, late),
-        {"do": "settle"},
+        _submit(BEFORE, requests.of(stream=1), settings.after_tokens),
+        _update(1, "wait", True, [], planted, late),
         {"do": "read_back"},
         {"do": "reset_prefix_cache"},
         _submit(COLD_AFTER, requests.of(stream=2), settings.after_tokens),
     )
-    kind = CaseKind.PLANTED if planted or late else CaseKind.PATH
-    return UpdateCase(_path_name(planted, late, in_flight), kind, steps, mode, clear, None, planted, late, go_on=True)
-
-
-def _path_name(planted: Sequence[str], late: Sequence[str], in_flight: bool) -> str:
-    met = ", requests in flight" if in_flight else ""
-    if planted:
-        return f"planted: {', '.join(planted)} left out{met}"
-    if late:
-        return f"planted: {', '.join(late)} sent again, as before{met}"
-    return f"what the path updates{met}"
-
-
-def fault_case(settings: WeightUpdates, requests: Requests, fault: str) -> UpdateCase:
-    """An update that has to fail, or an engine that is killed in the pause: what it says, and whether it comes back."""
-    flight = _submit(FLIGHT, requests.of(1, stream=1), settings.flight_tokens, until=2)
-    pause = {"mode": "keep", "clear_cache": False}
-    if fault == "killed":
-        steps: list[Step] = [flight, {"do": "pause", **pause}, {"do": "kill"}]
-        steps += [{"do": "health", "watch": WATCH_SECONDS}, {"do": "resume"}]
-    else:
-        update = {"do": "update", "version": fault, **pause, "while_paused": [], "skip": [], "late": []}
-        steps = [flight, update, {"do": "settle"}, {"do": "health"}, {"do": "read_back"}]
-        steps += [{"do": "restore"}, {"do": "resume"}]
-        steps.append(_submit(RECOVERED, requests.of(1, stream=2), settings.after_tokens))
-    return UpdateCase(fault, CaseKind.FAULT, tuple(steps), "keep", False, fault=fault, go_on=True)
+    return UpdateCase(name, kind, steps, "wait", True, tuple(planted), tuple(late))

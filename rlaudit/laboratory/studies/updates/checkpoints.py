@@ -1,4 +1,4 @@
-"""The checkpoints of a run by name: versions of the model, mixtures of two, and broken ones, each written once.
+"""The checkpoints of a run by name: versions of the model and mixtures of two, each written once.
 
 They live in the run directory, in the cell of the job that wrote them, because they are as large as the model.
 """
@@ -19,7 +19,6 @@ from rlaudit.laboratory.moving_weights import require_room, seconds_to_move, sto
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.scoring import Checkpoint
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
-from rlaudit.parse_json import parse_json
 from rlaudit.trainer import __path__ as trainer_folder
 
 DERIVE = Path(trainer_folder[0]) / "derive_checkpoints.py"
@@ -28,7 +27,7 @@ TIMEOUT_SECONDS = 900.0
 
 
 class CheckpointStore:
-    """Folders by version ("0", "1"), fault or mixture."""
+    """Folders by version ("0", "1") or mixture."""
 
     def __init__(self, recipe: UpdateRecipe, course: Course) -> None:
         self._recipe, self._course = recipe, course
@@ -41,24 +40,21 @@ class CheckpointStore:
         return Checkpoint(self._paths[name], json.dumps(self._made[name], sort_keys=True))
 
     def write_versions(self, versions: int) -> None:
-        """Versions 1 to `versions`."""
-        orders = version_orders(self._recipe, versions)
-        self._derive(orders, f"{versions} versions of the weights")
-        own = self._recipe.weight_updates.checkpoint
-        own_contents = None if own is None else contents(expanded(own))
+        """Write versions 1 to `versions`, each a step after the one before; the first is the user's own if given."""
+        settings = self._recipe.weight_updates
+        orders: list[Order] = []
         for version in range(1, versions + 1):
             name = str(version)
-            made_by = [order for order in orders if int(order["name"].rpartition("-")[2]) <= version]
-            self._paths[name] = version_path(self._recipe, version, self._course.context.model, self._folder)
-            self._made[name] = {"version": version, "orders": made_by, "own": own_contents}
-
-    def write_faults(self, faults: Sequence[str]) -> None:
-        """A broken version 1 for each fault."""
-        orders = fault_orders(self._recipe, faults)
-        self._derive(orders, f"{len(orders)} broken checkpoints")
-        for order in orders:
-            self._paths[order["name"]] = str(self._folder / order["name"])
-            self._made[order["name"]] = {"order": order, "of": self._made["1"]}
+            if version == 1 and settings.checkpoint is not None:
+                own = expanded(settings.checkpoint).resolve()
+                self._paths[name], self._made[name] = str(own), {"own": contents(own)}
+                continue
+            step = {"scale": settings.perturbation, "seed": self._recipe.seed}
+            before = self._paths[str(version - 1)] if version > 1 else ""
+            orders.append({"name": _folder_of(version), "after": before, **step})
+            self._paths[name] = str(self._folder / _folder_of(version))
+            self._made[name] = {"after": self._made[str(version - 1)], **step}
+        self._derive(orders, f"{versions} versions of the weights")
 
     def write_mixture(self, version: int, old: Sequence[str]) -> str:
         """A version with these tensors taken from version 0; returns its name."""
@@ -88,47 +84,21 @@ def mixture_name(version: int, old: Sequence[str]) -> str:
     """The name of a version whose `old` tensors are those of version 0."""
     shown = "-".join(name.removesuffix(".weight").replace(".", "-") for name in old[:2])
     rest = f"-and-{len(old) - 2}-more-{_mark(old)}" if len(old) > 2 else ""
-    return f"{version_name(version)}-but-{shown}{rest}"
+    return f"{_folder_of(version)}-but-{shown}{rest}"
 
 
 def _mark(names: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(names).encode()).hexdigest()[:8]
 
 
-def version_name(version: int) -> str:
-    """The folder of a version; 0 is the model itself."""
+def _folder_of(version: int) -> str:
     return f"version-{version}"
-
-
-def version_orders(recipe: UpdateRecipe, versions: int) -> list[Order]:
-    """Orders for versions 1 to `versions`, each a step after the one before."""
-    settings = recipe.weight_updates
-    orders: list[Order] = []
-    for version in range(1, versions + 1):
-        if version == 1 and settings.checkpoint is not None:
-            continue
-        before = "" if version == 1 else _name_of(recipe, version - 1)
-        orders.append(
-            {"name": version_name(version), "after": before, "scale": settings.perturbation, "seed": recipe.seed}
-        )
-    return orders
-
-
-def fault_orders(recipe: UpdateRecipe, faults: Sequence[str]) -> list[Order]:
-    """Orders for a broken version 1 of each kind that is a matter of the checkpoint."""
-    whole = _name_of(recipe, 1)
-    return [{"name": fault, "breaks": whole, "how": fault} for fault in faults if fault != "killed"]
-
-
-def _name_of(recipe: UpdateRecipe, version: int) -> str:
-    own = recipe.weight_updates.checkpoint
-    return str(expanded(own).resolve()) if version == 1 and own is not None else version_name(version)
 
 
 def derive_cell(
     context: RolloutContext, folder: Path, orders: Sequence[Order], trainer: Environment, timeout_seconds: float
 ) -> Cell:
-    """The job that writes checkpoints into `folder`, where whoever changes or deletes one gets it again."""
+    """The job that writes checkpoints into `folder`, which writes one again that was changed or deleted."""
     return Cell(
         job={
             "script": shipped(DERIVE),
@@ -138,25 +108,9 @@ def derive_cell(
             "make": list(orders),
         },
         command=trainer.command,
-        environment=trainer,
         variables=dict(trainer.variables),
         timeout_seconds=timeout_seconds,
         identity={"lock": list(trainer.lock), "model": dict(context.model_identity)},
         writes=tuple(folder / order["name"] for order in orders),
         gpus=1,
     )
-
-
-def version_path(recipe: UpdateRecipe, version: int, model: str, folder: Path) -> str:
-    """The folder of a version: the model, the user's own checkpoint, or one that was written into `folder`."""
-    return model if version == 0 else str(folder / _name_of(recipe, version))
-
-
-def tensor_names(folder: str) -> list[str]:
-    """The names of all tensors of a checkpoint, from the headers of its safetensors files; nothing is loaded."""
-    names: list[str] = []
-    for file in sorted(Path(folder).glob("*.safetensors")):
-        with file.open("rb") as weights:
-            header = parse_json(weights.read(int.from_bytes(weights.read(8), "little")))
-        names += [name for name in header if name != "__metadata__"]
-    return names

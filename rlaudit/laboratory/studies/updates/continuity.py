@@ -21,26 +21,23 @@ from rlaudit.measurement.measure import Measurement
 
 @dataclass(frozen=True)
 class Continuity:
-    """Whether the tokens after the update follow from those before. `repeated`: requests whose first token after the
-    update is the last one before it; some are by chance."""
+    """Whether the tokens after the update follow from those before, in `continued` requests. after: k3 of theirs."""
 
     verdict: Verdict
     because: str
     continued: int
-    repeated: int
     after: Measurement | None
 
 
 def judge_continuity(case: UpdateCase, flights: Sequence[Flight], book: Scorebook, margin: float) -> Continuity:
     """Look at the requests of one case that went on after the update; `margin` in nats of k3."""
     ours = [flight for flight in flights if flight.run == FLIGHT and flight.error is None]
-    continued = [flight for flight in ours if _first_after(flight) is not None]
-    repeated = sum(_repeats(flight) for flight in continued)
+    continued = [flight for flight in ours if any(flight.after_update[1:])]
     if not continued:
-        return Continuity(Verdict.NOT_TESTED, "no request went on after the update", 0, 0, None)
+        return Continuity(Verdict.NOT_TESTED, "no request went on after the update", 0, None)
     after, cold = _k3(continued, book), _k3([flight for flight in flights if flight.run == COLD_AFTER], book)
     verdict, because = _judge(case, after, cold, margin)
-    return Continuity(verdict, because, len(continued), repeated, after)
+    return Continuity(verdict, because, len(continued), after)
 
 
 def _judge(case: UpdateCase, after: Measurement | None, cold: Measurement | None, margin: float) -> tuple[Verdict, str]:
@@ -56,15 +53,6 @@ def _judge(case: UpdateCase, after: Measurement | None, cold: Measurement | None
         why = "tokens after the resume do not follow from the returned ones: a token was dropped or repeated"
         return Verdict.MISMATCH, why
     return Verdict.INCONCLUSIVE, f"the interval reaches over {margin:g} nats"
-
-
-def _first_after(flight: Flight) -> int | None:
-    return next((place for place, later in enumerate(flight.after_update) if place and later), None)
-
-
-def _repeats(flight: Flight) -> bool:
-    place = _first_after(flight)
-    return place is not None and flight.token_ids[place] == flight.token_ids[place - 1]
 
 
 def _k3(flights: Sequence[Flight], book: Scorebook) -> Measurement | None:

@@ -4,36 +4,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rlaudit.inspection.finding import Severity
-from rlaudit.laboratory.studies.updates import parts
 from rlaudit.laboratory.studies.updates.cases import OF_MATRIX, CaseKind
-from rlaudit.laboratory.studies.updates.findings import findings_of
-from rlaudit.laboratory.studies.updates.judge import FaultOutcome, JudgedCase, judge_run
-from rlaudit.laboratory.studies.updates.recommendation import is_clean, recommend
-from rlaudit.laboratory.studies.updates.reproduction import write_reproductions
+from rlaudit.laboratory.studies.updates.findings import UpdateFinding, findings_of, sequences_to_use
+from rlaudit.laboratory.studies.updates.judge import JudgedCase, judge_run
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
-from rlaudit.laboratory.studies.updates.staleness import Staleness
-from rlaudit.laboratory.studies.updates.update_finding import ERROR, UpdateFinding
 from rlaudit.laboratory.weight_path import came_over_nccl, in_words
 from rlaudit.layers import Layer, Verdict
 from rlaudit.report.new_report import new_report, untested
 from rlaudit.report.parts.diagnosis import Judged
 from rlaudit.report.parts.inspection import Finding
-from rlaudit.report.parts.weight_updates import Conclusion, UpdateCase, UpdateFault, UpdateStaleness
+from rlaudit.report.parts.weight_updates import UpdateCase
 from rlaudit.report.plain import plain
 from rlaudit.report.report import Report
 
 
-def document_of(
-    run: FinishedUpdates, recipe_path: Path, *, fail_on_mismatch: bool, reproduce_in: Path | None = None
-) -> Report:
-    """`exit_code` is 3 where a case did not run, else 1 for an error where that is to fail, else 0.
-
-    reproduce_in: where recipes that show each finding again are written.
-    """
+def document_of(run: FinishedUpdates, recipe_path: Path, *, fail_on_mismatch: bool) -> Report:
+    """Return the report; `exit_code` is 3 if a case did not run, else 1 for an error if that is to fail, else 0."""
     cases = judge_run(run)
     found = findings_of(cases)
-    commands = {} if reproduce_in is None else write_reproductions(run.recipe, found, cases, reproduce_in)
-    recommended = recommend(cases)
     return {
         **new_report(
             "ablate",
@@ -43,13 +31,11 @@ def document_of(
             not_seen=_not_seen(run, cases),
         ),
         "description": run.recipe.description,
-        "findings": [_finding(one, recipe_path, commands.get(one)) for one in found],
+        "findings": [_finding(one, recipe_path) for one in found],
         "blocks": [],
         "weight_updates": {
             "cases": [_case(judged) for judged in cases],
-            "conclusions": [_conclusion(one, commands.get(one)) for one in found],
-            "recommendations": plain(recommended),
-            "located": plain(run.located),
+            "to_use": sequences_to_use(cases),
             "equivalence_margin": run.recipe.equivalence_margin,
             "dtype": run.recipe.dtype,
             "cost": {
@@ -80,10 +66,10 @@ def exit_code(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding], fail_
             or judged.staleness.verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_TESTED)
         )
     ]
-    died = [judged for judged in cases if judged.record.status == "failed" and judged.case.kind is not CaseKind.FAULT]
+    died = [judged for judged in cases if judged.record.status == "failed"]
     if undecided or died or _without_a_sequence(cases):
         return 3
-    return int(fail_on_mismatch and any(finding.severity == ERROR for finding in found))
+    return int(fail_on_mismatch and any(finding.severity is Severity.ERROR for finding in found))
 
 
 def _without_a_sequence(cases: Sequence[JudgedCase]) -> list[str]:
@@ -94,41 +80,32 @@ def _without_a_sequence(cases: Sequence[JudgedCase]) -> list[str]:
     return [release for release in releases if release not in runnable]
 
 
-def _finding(found: UpdateFinding, recipe_path: Path, command: str | None) -> Finding:
+def _finding(found: UpdateFinding, recipe_path: Path) -> Finding:
     return {
         "rule": found.name,
         "layer": Layer.INFERENCE_PATH,
-        "severity": Severity(found.severity),
-        "message": "; ".join(words for words in (found.message, found.sure, found.next) if words),
+        "severity": found.severity,
+        "message": "; ".join(
+            [found.message, *([found.sure] if found.sure else []), *([f"next: {found.next}"] if found.next else [])]
+        ),
         "location": {"path": str(recipe_path), "line": None, "column": None, "setting": found.case},
         "fix": None,
         "suppressed": None,
-        "confirm": command or "",
-    }
-
-
-def _conclusion(found: UpdateFinding, command: str | None) -> Conclusion:
-    return {
-        "rule": found.name,
-        "severity": Severity(found.severity),
-        "found": found.message,
-        "sure": found.sure,
-        "next": found.next,
-        "reproduce": command,
+        "confirm": "",
     }
 
 
 def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list[Judged]:
-    errors = [finding for finding in found if finding.severity == ERROR]
+    errors = [finding for finding in found if finding.severity is Severity.ERROR]
     matrix = [judged for judged in cases if judged.case.kind is CaseKind.MATRIX and judged.ran]
-    clean = [judged for judged in matrix if is_clean(judged)]
+    clean = [judged for judged in matrix if judged.clean]
     paths = [
         judged.parts
         for judged in cases
         if judged.case.kind in (CaseKind.MATRIX, CaseKind.PATH) and judged.ran and judged.parts
     ]
     whole = [parts for parts in paths if parts.verdict is Verdict.MATCH]
-    said = [
+    sentences = [
         f"{len(good)} of {len(tried)} {what}"
         for good, tried, what in (
             (clean, matrix, "sequences of calls are clean"),
@@ -138,7 +115,7 @@ def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list
     ]
     nothing = _without_a_sequence(cases)
     if nothing:
-        said.append(f"no sequence of calls that was asked for exists in vLLM {', '.join(nothing)}")
+        sentences.append(f"no sequence of calls that was asked for exists in vLLM {', '.join(nothing)}")
     if errors:
         verdict = Verdict.MISMATCH
     elif nothing:
@@ -154,10 +131,10 @@ def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list
             "verdict": verdict,
             "cause": errors[0].name if errors else None,
             "causes": [error.name for error in errors[:1]],
-            "because": "; ".join(said) or "nothing was read back and no sequence of calls ran",
+            "because": "; ".join(sentences) or "nothing was read back and no sequence of calls ran",
             "evidence": [finding.message for finding in errors],
             "falsifier": "the same sequence of calls with the excess and the old part gone",
-            "next": "use a sequence that is recommended below, and audit it with your model" if errors else "",
+            "next": "use a sequence that is clean here, and audit it with your model" if errors else "",
         },
         untested(
             Layer.OBJECTIVE, "what version lag alone adds is in the table of lags; it is the objective's to correct"
@@ -178,54 +155,15 @@ def _case(judged: JudgedCase) -> UpdateCase:
         "mode": case.mode,
         "clear_cache": case.clear_cache,
         "problem": judged.problem,
-        "clean": is_clean(judged) if case.kind is CaseKind.MATRIX else None,
+        "clean": judged.clean if case.kind is CaseKind.MATRIX else None,
         "in_flight": plain(judged.in_flight),
         "around": plain(judged.others),
-        "updates": plain(judged.updates),
-        "lags": [
-            {
-                "lag": group.lag,
-                "tokens": group.tokens,
-                "right_weights": plain(group.right_weights),
-                "trainer_weights": plain(group.trainer_weights),
-            }
-            for group in judged.lags
-        ],
-        "parts": plain(None if judged.parts is None else parts.as_dict(judged.parts)),
-        "staleness": None if judged.staleness is None else _staleness(judged.staleness),
-        "continuity": None
-        if judged.continuity is None
-        else {
-            "verdict": judged.continuity.verdict,
-            "because": judged.continuity.because,
-            "continued": judged.continuity.continued,
-            "repeated": judged.continuity.repeated,
-        },
-        "fault": None if judged.fault is None else _fault(judged.fault),
+        "lags": plain(judged.lags),
+        "parts": plain(judged.parts),
+        "staleness": plain(judged.staleness),
+        "continuity": plain(judged.continuity),
         "seconds": judged.record.case_seconds.get(case.name),
         "cell": judged.record.cell_key,
-    }
-
-
-def _staleness(stale: Staleness) -> UpdateStaleness:
-    decay = [{"tokens_from_cache": name} | plain(found) for name, found in stale.decay]
-    reported: UpdateStaleness = plain(stale) | {"decay": decay}
-    return reported
-
-
-def _fault(outcome: FaultOutcome) -> UpdateFault:
-    left = outcome.left
-    return {
-        "refused": outcome.refused,
-        "healthy": outcome.healthy,
-        "recovers": outcome.recovers,
-        "left": None
-        if left is None
-        else {"new": left.by_bytes, "parameters": left.parameters, "old": list(left.old), "unread": len(left.unread)},
-        "health_said": outcome.health_said,
-        "said": list(outcome.said),
-        "state": dict(outcome.state),
-        "hangs": list(outcome.hangs),
     }
 
 

@@ -64,7 +64,7 @@ def scoring_seconds(starts: tuple[EngineStart, ...], device: str) -> float:
         for step in case.steps
         if step["do"] == "submit" and step["run"] == "flight"
     )
-    # Each flight is scored with the weights before and after it; versions, broken ones and mixtures are checkpoints.
+    # Each flight is scored with the weights before and after it; versions and mixtures are checkpoints.
     checkpoints = 2 + len(starts) // 2
     scored = 2 * flights / SCORED_SEQUENCES_PER_SECOND[device]
     return checkpoints * (CHECKPOINT_SECONDS + SCORING_START_SECONDS) + scored

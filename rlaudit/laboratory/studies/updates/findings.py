@@ -1,79 +1,207 @@
-"""What a judged run amounts to, a sentence each: what serves wrong weights, loses requests, or hides a failure.
+"""What a judged run amounts to, a sentence each: what serves wrong weights or loses requests, and what to call instead.
 
 An error is something that an RL run would train on without knowing. A warning would be noticed, late. A note is a fact
-about a release that a caller has to know.
+about a release that a caller has to know. What the stale-KV protocol found is said once for each engine start, with the
+weakest of the figures, so that no statement is stronger than any case behind it.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 
+from rlaudit.inspection.finding import Severity
 from rlaudit.laboratory.studies.updates.cases import FLIGHT, HONEST, CaseKind
-from rlaudit.laboratory.studies.updates.judge import JudgedCase, words_of
+from rlaudit.laboratory.studies.updates.judge import JudgedCase
 from rlaudit.laboratory.studies.updates.parts import HEAD, Parts, summary
 from rlaudit.laboratory.studies.updates.requests import RequestCount
-from rlaudit.laboratory.studies.updates.stale_findings import stale_findings
-from rlaudit.laboratory.studies.updates.update_finding import ERROR, NOTE, WARNING, UpdateFinding, finding_of
+from rlaudit.laboratory.studies.updates.staleness import Staleness
 from rlaudit.layers import Verdict
+from rlaudit.measurement.contrast import Contrast
+from rlaudit.measurement.measure import Measurement
 
-CALLS = {
-    "resume": "resume_generation()",
-    "pause": "pause_generation()",
-    "health": "check_health()",
-    "update": "the update",
-    "restore": "loading a whole checkpoint",
-}
+ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
+# Cheapest first: nothing of a flight is computed twice, then nothing is sampled twice.
+PREFERENCE = (("keep", False), ("keep", True), ("wait", False), ("wait", True), ("abort", False), ("abort", True))
+
+
+@dataclass(frozen=True)
+class UpdateFinding:
+    """`name` is stable; `case` is where it was seen (JudgedCase.where). sure: the figures. next: what to do."""
+
+    name: str
+    severity: Severity
+    case: str
+    message: str
+    sure: str = ""
+    next: str = ""
 
 
 def findings_of(cases: Sequence[JudgedCase]) -> tuple[UpdateFinding, ...]:
-    """Every finding, errors first, each said once however many cases show it."""
-    found: dict[tuple[str, str, str, str], UpdateFinding] = {}
-    of_cases = [finding for judged in cases for finding in _findings_of_case(judged)]
-    for finding in [*stale_findings(cases), *_of_parts(cases), *of_cases]:
-        found.setdefault((finding.name, finding.version, finding.path, finding.message), finding)
+    """Return every finding, errors first, each once however many cases show it."""
+    found: dict[tuple[str, str], UpdateFinding] = {}
+    of_cases = [finding for judged in cases for finding in _of_case(judged)]
+    for finding in [*_of_new_requests(cases), *_of_flights(cases), *_of_parts(cases), *of_cases]:
+        found.setdefault((finding.name, finding.message), finding)
     return tuple(sorted(found.values(), key=lambda finding: -finding.severity.rank))
 
 
-def _findings_of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
-    start, case = judged.record.start, judged.case
+def sequences_to_use(cases: Sequence[JudgedCase]) -> list[str]:
+    """Return a sentence for each engine start with a matrix: its cheapest clean sequence, and why not the others."""
+    by_start: dict[str, list[JudgedCase]] = {}
+    for judged in cases:
+        if judged.case.kind is CaseKind.MATRIX:
+            by_start.setdefault(judged.record.start.name, []).append(judged)
+    return [f"{name}: {_choice(matrix, cases)}" for name, matrix in by_start.items()]
+
+
+def _choice(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCase]) -> str:
+    start = matrix[0].record.start
+    clean = {(judged.case.mode, judged.case.clear_cache): judged for judged in matrix if judged.clean}
+    choice = next((clean[wanted] for wanted in PREFERENCE if wanted in clean), None)
+    if choice is None:
+        advice = "no sequence that was tried is clean"
+    elif choice.record.kind == "V0":
+        advice = f"use {choice.case.name}: hold the loop that steps the engine meanwhile, which has no pause of its own"
+    else:
+        advice = f"use {choice.case.name}"
+    bad: dict[str, list[JudgedCase]] = {}
+    for judged in matrix:
+        if judged.ran and judged.blemish is not None:
+            bad.setdefault(judged.blemish, []).append(judged)
+    old = next(
+        (
+            judged.parts.because
+            for judged in everything
+            if (judged.record.start.version, judged.record.start.path) == (start.version, start.path)
+            and judged.case.kind in (CaseKind.MATRIX, CaseKind.PATH)
+            and judged.parts is not None
+            and judged.parts.verdict is Verdict.MISMATCH
+        ),
+        None,
+    )
+    seen = "".join(f"; not clean: {sequences(those)} ({blemish})" for blemish, those in bad.items())
+    return advice + seen + (f"; with any of them, {old}" if old else "")
+
+
+def _of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
+    start, case, where = judged.record.start, judged.case, judged.where
+    at = f"{start.name}, {case.name}"
     if judged.problem is not None:
         if judged.unsupported or case.kind in (CaseKind.PATH, CaseKind.PLANTED):
-            yield finding_of(judged, "refused", NOTE, f"vLLM {start.version}, {start.path}: {judged.problem}")
+            yield UpdateFinding("refused", NOTE, where, f"vLLM {start.version}, {start.path}: {judged.problem}")
         else:
-            yield finding_of(judged, "case-not-run", WARNING, f"{start.name}, {case.name}: {judged.problem}")
-        return
-    if case.fault is not None:
-        yield from _of_fault(judged)
+            yield UpdateFinding("case-not-run", WARNING, where, f"{at}: {judged.problem}")
         return
     if judged.parts is not None and case.kind is CaseKind.PLANTED:
         yield _of_planted(judged.parts, judged)
     if judged.continuity is not None and judged.continuity.verdict is Verdict.MISMATCH:
-        yield finding_of(judged, "flight-broken", ERROR, f"{start.name}, {case.name}: {judged.continuity.because}")
+        yield UpdateFinding("flight-broken", ERROR, where, f"{at}: {judged.continuity.because}")
     for who, count in (("in flight", judged.in_flight), ("submitted around the update", judged.others)):
         if not count.in_order:
-            yield finding_of(
-                judged, "requests-lost", ERROR, f"{start.name}, {case.name}: of the requests {who}, {_wrong(count)}"
-            )
+            yield UpdateFinding("requests-lost", ERROR, where, f"{at}: of the requests {who}, {_wrong(count)}")
     if case.mode == "abort" and judged.in_flight.aborted:
         twice = sum(flight.surplus_logprobs > 0 for flight in judged.record.of(case, FLIGHT))
         repeated = (
             f"; the last output of {twice} repeats logprobs that came before: do not append them" if twice else ""
         )
-        yield finding_of(
-            judged,
+        yield UpdateFinding(
             "requests-aborted",
             NOTE,
+            where,
             f"vLLM {start.version}: mode=abort ended {judged.in_flight.aborted} of {judged.in_flight.submitted} "
             "requests in flight; their tokens are returned and the caller has to submit the rest again"
             f"{repeated}",
         )
 
 
+def _of_new_requests(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
+    """Yield whether new requests are served old keys and values, for every engine start in turn."""
+    by_start: dict[str, list[tuple[JudgedCase, Staleness]]] = {}
+    for judged in cases:
+        if judged.staleness is not None and judged.problem is None:
+            by_start.setdefault(judged.record.start.name, []).append((judged, judged.staleness))
+    for judged_of_start in by_start.values():
+        yield from _of_start(judged_of_start)
+
+
+def _of_start(cases: Sequence[tuple[JudgedCase, Staleness]]) -> Iterator[UpdateFinding]:
+    start = cases[0][0].record.start
+    stale = [(judged, found, found.excess) for judged, found in cases if found.found and found.excess is not None]
+    clean = [
+        (judged, found, found.excess) for judged, found in cases if found.verdict is Verdict.MATCH and found.excess
+    ]
+    unclear = [(judged, found) for judged, found in cases if found.verdict is Verdict.INCONCLUSIVE]
+
+    if stale:
+        least = min(stale, key=lambda one: one[2].low or 0.0)
+        yield UpdateFinding(
+            "stale-kv",
+            ERROR,
+            least[0].where,
+            f"{start.name}: new requests are served keys and values of the old weights with "
+            f"{sequences([judged for judged, _, _ in stale])}",
+            f"excess k3 at least {_of_contrast(least[2])} nats in each, against a noise control of at most "
+            f"{max(_size(found.control) for _, found, _ in stale):.1g}; "
+            f"{least[1].cached_tokens} prompt tokens came from the cache",
+            "clear_cache=True with the pause, or prefix caching off, or a cache salt per version",
+        )
+    if clean:
+        most = max(clean, key=lambda one: one[2].high or 0.0)
+        yield UpdateFinding(
+            "no-stale-kv",
+            NOTE,
+            most[0].where,
+            f"{start.name}: new requests are served nothing stale with "
+            f"{sequences([judged for judged, _, _ in clean])}: excess k3 at most {_of_contrast(most[2])}, "
+            f"{max(found.cached_tokens for _, found, _ in clean)} prompt tokens from the cache",
+        )
+    for judged, found in unclear:
+        text = f"{judged.record.start.name}, {judged.case.name}: {found.because}"
+        yield UpdateFinding(
+            "stale-kv-undecided", WARNING, judged.where, text, "undecided", "more prompts (--prompts, --samples)"
+        )
+
+
+def _of_flights(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
+    """Yield whether requests in flight go on over the update on old keys and values, once for each release."""
+    kept: dict[str, list[tuple[JudgedCase, Measurement]]] = {}
+    for judged in cases:
+        found = judged.staleness
+        if judged.case.kind is not CaseKind.MATRIX or not judged.ran or found is None or found.flight is None:
+            continue
+        margin = found.flight_margin
+        if margin is not None and found.flight.low is not None and found.flight.low > margin:
+            kept.setdefault(judged.record.start.version, []).append((judged, found.flight))
+    for version, found_of_version in kept.items():
+        judged, flight = max(found_of_version, key=lambda one: one[1].value or 0.0)
+        lagged = next((lag.trainer_weights.get("k3") for lag in judged.lags if lag.lag == 1), None)
+        lag = "" if lagged is None else f"; lag gives {_interval(lagged.value, lagged.low, lagged.high)}"
+        levels = dict.fromkeys(
+            f"{factor}={level}" for one, _ in found_of_version for factor, level in one.record.start.levels.items()
+        )
+        way_out = (
+            "V0 cannot compute them again: let requests finish before the update"
+            if judged.record.kind == "V0"
+            else "clear_cache=True computes them again"
+        )
+        yield UpdateFinding(
+            "flight-on-old-keys",
+            WARNING,
+            judged.where,
+            f"vLLM {version}, {', '.join(levels)}: requests in flight go on with old keys and values with "
+            f"{sequences([one for one, _ in found_of_version])}",
+            f"k3 of their later tokens under the new weights {_interval(flight.value, flight.low, flight.high)}{lag}",
+            f"{way_out}; to keep them, as PipelineRL does, is a choice to correct for",
+        )
+
+
 def _of_parts(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
-    """The same part of one release that stays old by several paths, once."""
+    """Yield the same part of one release that stays old by several paths, once."""
     grouped: dict[tuple[str, str, str], list[tuple[JudgedCase, Parts]]] = {}
     for judged in cases:
         parts, start = judged.parts, judged.record.start
-        told = parts is not None and judged.problem is None and judged.case.kind in HONEST
-        if told and parts is not None and parts.verdict in (Verdict.MISMATCH, Verdict.INCONCLUSIVE):
+        if parts is None or judged.problem is not None or judged.case.kind not in HONEST:
+            continue
+        if parts.verdict in (Verdict.MISMATCH, Verdict.INCONCLUSIVE):
             # The matrix of a release is one engine with each of its levels: what is old there is old with all of them.
             alone = judged.case.kind is CaseKind.PATH or start.transport != "disk"
             levels = ", ".join(start.own) if alone else ""
@@ -83,96 +211,40 @@ def _of_parts(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
         paths = ", ".join(dict.fromkeys(one.record.start.path for one, _ in found))
         with_ = f" with {levels}" if levels else ""
         yield UpdateFinding(
-            name="part-not-updated",
-            severity=ERROR if parts.stale else WARNING,
-            version=version,
-            path=judged.record.start.path,
-            case=judged.where,
-            message=f"vLLM {version}{with_}, loading by {paths}: {because}",
-            sure=parts.sure,
-            next=_mend_parts(parts),
+            "part-not-updated",
+            ERROR if parts.verdict is Verdict.MISMATCH else WARNING,
+            judged.where,
+            f"vLLM {version}{with_}, loading by {paths}: {because}",
+            parts.sure,
+            _mend_parts(parts),
         )
 
 
 def _of_planted(parts: Parts, judged: JudgedCase) -> UpdateFinding:
-    case, read = judged.case, parts.read
+    """Return whether the part left out, or sent again as it was before, was named: if not, this audit is blind."""
+    case, read = judged.case, parts.read_back
     wanted = case.planted or case.late
     how = "left out" if case.planted else "sent again as it was before"
-    old = () if read is None else (*read.old, *read.foreign)
+    old = () if read is None else (*read.old, *read.of_no_version)
     named = [part for part in wanted if any(part in name for name in old)]
     others = [name for name in old if not _any_of(wanted, [name]) and name != HEAD]
     if len(named) == len(wanted) and not others:
-        return finding_of(judged, "planted-found", NOTE, f"the part {how} on purpose was named: {summary(wanted)}")
-    unread = () if read is None else read.unread
-    if read is not None and case.late and not named and not others and not _any_of(wanted, unread):
+        text = f"the part {how} on purpose was named: {summary(wanted)}"
+        return UpdateFinding("planted-found", NOTE, judged.where, text)
+    if read is not None and case.late and not named and not others and not _any_of(wanted, read.unread):
         text = f"vLLM {judged.record.start.version}, {judged.record.start.path}: what is sent again as it was before"
-        return finding_of(judged, "late-copy-ignored", NOTE, f"{text} changes nothing ({summary(wanted)})", parts.sure)
-    return finding_of(
-        judged,
-        "planted-missed",
-        ERROR,
-        f"a part {how} on purpose was not named ({', '.join(wanted)}): do not trust this audit of parts here",
-    )
+        text += f" changes nothing ({summary(wanted)})"
+        return UpdateFinding("late-copy-ignored", NOTE, judged.where, text, parts.sure)
+    text = f"a part {how} on purpose was not named ({', '.join(wanted)}): do not trust this audit of parts here"
+    return UpdateFinding("planted-missed", ERROR, judged.where, text)
 
 
 def _any_of(parts: Sequence[str], names: Sequence[str]) -> bool:
     return any(part in name for part in parts for name in names)
 
 
-def _of_fault(judged: JudgedCase) -> Iterator[UpdateFinding]:
-    outcome = judged.fault
-    if outcome is None:
-        return
-    fault, version = judged.case.fault, judged.record.start.version
-    if judged.in_flight.lost:
-        yield finding_of(
-            judged, "hang", ERROR, f"vLLM {version}, {fault}: {judged.in_flight.lost} requests never ended"
-        )
-    for call in outcome.hangs:
-        text = f"vLLM {version}, {fault}: {CALLS.get(call, call)} does not come back; give it a time limit of your own"
-        yield finding_of(judged, "call-hangs", WARNING, text)
-    if fault == "killed":
-        if outcome.healthy:
-            text = f"vLLM {version}: an engine killed while paused calls itself healthy"
-            yield finding_of(judged, "dead-engine-healthy", ERROR, text, outcome.health_said)
-        return
-    left = outcome.left
-    if outcome.refused is None:
-        words = (fault or "fault").replace("-", " ")
-        old = summary(left.old) if left is not None and left.old else "nothing that could be read"
-        yield finding_of(
-            judged,
-            "broken-checkpoint-accepted",
-            ERROR,
-            f"vLLM {version}, {judged.record.start.path}: a checkpoint with a {words} is loaded without an error; "
-            f"what stays old: {old}",
-            "read back: the answers of the layers" if left is not None and left.old else "",
-            "compare the names in the checkpoint with the model's before handing it over",
-        )
-        return
-    if outcome.healthy:
-        silent = "" if _says_why(outcome.refused) else "; the exception does not say what was wrong, only the log does"
-        yield finding_of(
-            judged,
-            "failed-update-healthy",
-            WARNING,
-            f"vLLM {version}, {fault}: the update fails, and check_health() raises nothing afterwards{silent}",
-            f"the parameters then hold: {words_of(outcome.state)}",
-            "never resume after an exception from the update; " + _recovery(outcome.recovers),
-        )
-
-
-def _says_why(error: str) -> bool:
-    """0.18.1 sends an assertion without a message as "Call to collective_rpc method failed:" and nothing more."""
-    return not error.rstrip().endswith(":")
-
-
-def _recovery(recovers: bool | None) -> str:
-    return "loading a whole checkpoint brings the engine back" if recovers else "start the engine again"
-
-
 def _mend_parts(parts: Parts) -> str:
-    if parts.read is not None and HEAD in parts.read.hidden:
+    if parts.read_back is not None and HEAD in parts.read_back.old_behind_new_bytes:
         return (
             "the head computes with a copy that the update does not reach: load an untied checkpoint (lm_head.weight "
             "written out, tie_word_embeddings false) at the start, or restart the engine for new weights"
@@ -181,6 +253,33 @@ def _mend_parts(parts: Parts) -> str:
 
 
 def _wrong(count: RequestCount) -> str:
-    said = {name: number for name, number in count.as_dict().items() if number}
-    ignored = ("submitted", "completed", "aborted")
-    return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in said.items() if name not in ignored)
+    in_order = ("submitted", "completed", "aborted")
+    wrong = {name: number for name, number in asdict(count).items() if number and name not in in_order}
+    return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in wrong.items())
+
+
+def sequences(cases: Sequence[JudgedCase]) -> str:
+    """Return the names of cases, those that differ in their mode only as one: mode=keep|wait, clear_cache=False."""
+    modes: dict[str, list[str]] = {}
+    for judged in cases:
+        case = judged.case
+        if case.kind is CaseKind.MATRIX and case.mode != "none":
+            named = modes.setdefault(f"clear_cache={case.clear_cache}", [])
+            named += [case.mode] if case.mode not in named else []
+        else:
+            modes.setdefault(judged.case.name, [])
+    return "; ".join(f"mode={'|'.join(named)}, {rest}" if named else rest for rest, named in modes.items())
+
+
+def _interval(value: float | None, low: float | None, high: float | None) -> str:
+    if value is None or low is None or high is None:
+        return "unknown"
+    return f"{value:.2g} [{low:.2g}, {high:.2g}]"
+
+
+def _of_contrast(found: Contrast) -> str:
+    return _interval(found.difference, found.low, found.high)
+
+
+def _size(found: Contrast | None) -> float:
+    return 0.0 if found is None else max(abs(found.low or 0.0), abs(found.high or 0.0))

@@ -1,11 +1,11 @@
-"""From a recipe to engine starts: each release, with every level of caching and scheduling, path and fault asked for.
+"""From a recipe to engine starts: each release, with every level of caching and scheduling and every path.
 
-What happens in a start is told by its cases (cases.py).
+What happens in a start is in its cases (cases.py).
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from rlaudit.engines.hardware.accelerator import Accelerator
@@ -17,7 +17,6 @@ from rlaudit.laboratory.scoring import ScoringRequest
 from rlaudit.laboratory.studies.updates.cases import (
     Requests,
     UpdateCase,
-    fault_case,
     matrix_case,
     path_case,
     row_case,
@@ -34,8 +33,7 @@ from rlaudit.vllm.resolution.engine import EngineKind
 class EngineStart:
     """One engine process: how it is configured, how weights are brought to it and loaded, and its cases.
 
-    engine: V0 or V1, where the recipe asks for one. entry: the place in the recipe's engines that it comes from. own:
-    what that entry sets, as words.
+    engine: V0 or V1 if the recipe asks for one. own: what its entry of the recipe sets, as words.
     """
 
     name: str
@@ -46,7 +44,6 @@ class EngineStart:
     levels: Mapping[str, str] = field(default_factory=dict)
     engine: EngineKind | None = None
     environment_variables: Mapping[str, str] = field(default_factory=dict)
-    entry: int = 0
     own: tuple[str, ...] = ()
     transport: str = "disk"
 
@@ -94,12 +91,11 @@ def plan_updates(recipe: UpdateRecipe, accelerator: Accelerator, prompts: Prompt
 
 def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[EngineStart, ...]:
     """Every engine start of the recipe, in the order in which they run. Raises UsageError where two have one name."""
-    settings = recipe.weight_updates
-    requests = Requests(prompts, settings.samples, recipe.seed)
+    requests = Requests(prompts, recipe.weight_updates.samples, recipe.seed)
     starts = [
-        replace(start, environment_variables=recipe.environment_variables, entry=entry)
-        for entry, engine in enumerate(settings.engines)
-        for start in _named(engine, _starts_of(_Entry.of(engine, recipe, requests, device)))
+        start
+        for engine in recipe.weight_updates.engines
+        for start in _starts_of(engine, recipe, requests, device)
         if start.cases
     ]
     twice = [name for name, times in Counter(start.name for start in starts).items() if times > 1]
@@ -111,41 +107,44 @@ def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[Engine
     return tuple(starts)
 
 
-def _named(engine: EngineToUpdate, starts: Iterator[EngineStart]) -> Iterator[EngineStart]:
-    """The starts of an entry, each with what the entry itself sets in its name."""
-    said = {"engine": engine.engine} if engine.engine else {}
+def _starts_of(engine: EngineToUpdate, recipe: UpdateRecipe, requests: Requests, device: str) -> Iterator[EngineStart]:
+    """Yield the matrix of an entry, then every path that it does not show."""
+    settings, shared = recipe.weight_updates, _usual_args(engine.version, recipe.dtype, device)
+    kind = {"engine": engine.engine} if engine.engine else {}
     brought = {"transport": engine.transport} if engine.transport != "disk" else {}
-    own = tuple(f"{name}={value}" for name, value in {**said, **brought, **engine.engine_args}.items())
-    for start in starts:
-        name = ", ".join([start.name, *own])
-        yield replace(start, name=name, engine=engine.engine, own=own, transport=engine.transport)
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """An entry of the recipe's engines on this machine. path: how weights are loaded where no other way is tried.
-
-    shared: the arguments of all its engine starts.
-    """
-
-    engine: EngineToUpdate
-    path: WeightPath
-    settings: WeightUpdates
-    requests: Requests
-    shared: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, engine: EngineToUpdate, recipe: UpdateRecipe, requests: Requests, device: str) -> "_Entry":
-        usual = _usual_args(engine.version, recipe.dtype, device)
-        path = loading_path(engine.path, engine.transport, engine.engine, device)
-        shared = {**usual, **recipe.engine_args, **engine.engine_args}
-        return cls(engine, path, recipe.weight_updates, requests, shared)
+    own = tuple(f"{name}={value}" for name, value in {**kind, **brought, **engine.engine_args}.items())
 
     def start(
-        self, words: str, path: str, caching: bool, cases: tuple[UpdateCase, ...], levels: Mapping[str, str]
+        words: str, path: str, cases: Sequence[UpdateCase], levels: Mapping[str, str], **arguments: bool
     ) -> EngineStart:
-        arguments = {**self.shared, "enable_prefix_caching": caching}
-        return EngineStart(f"vLLM {self.engine.version}, {words}", self.engine.version, path, arguments, cases, levels)
+        return EngineStart(
+            name=", ".join([f"vLLM {engine.version}", words, *own]),
+            version=engine.version,
+            path=path,
+            engine_args={**shared, **recipe.engine_args, **engine.engine_args, **arguments},
+            cases=tuple(cases),
+            levels=levels,
+            engine=engine.engine,
+            environment_variables=recipe.environment_variables,
+            own=own,
+            transport=engine.transport,
+        )
+
+    usual = loading_path(engine.path, engine.transport, engine.engine, device)
+    for scheduling in engine.async_scheduling or (None,):
+        for caching in engine.prefix_caching:
+            levels = {"prefix-caching": caching, **({"async-scheduling": scheduling} if scheduling else {})}
+            words = ", ".join(f"{factor}={level}" for factor, level in levels.items())
+            scheduled = {"async_scheduling": scheduling == "on"} if scheduling else {}
+            cases = _matrix(engine, settings, requests, caching)
+            yield start(words, usual, cases, levels, enable_prefix_caching=caching == "on", **scheduled)
+    caching_on = "on" in engine.prefix_caching
+    for path in _paths_alone(engine, usual):
+        cases = [path_case(settings, requests)]
+        if path == ("reload_from_iterator" if engine.transport == "disk" else usual):
+            plants: list[dict[str, list[str]]] = [{"planted": engine.planted}, {"late": engine.planted_late}]
+            cases += [path_case(settings, requests, **plant) for plant in plants if any(plant.values())]
+        yield start(f"path {path}", path, cases, {"path": path}, enable_prefix_caching=caching_on)
 
 
 def _usual_args(version: str, dtype: str, device: str) -> dict[str, Any]:
@@ -154,58 +153,22 @@ def _usual_args(version: str, dtype: str, device: str) -> dict[str, Any]:
     return {**usual_engine_args(version, dtype, device), **short}
 
 
-def _starts_of(entry: _Entry) -> Iterator[EngineStart]:
-    """The matrix, then every path that it does not show, then the updates that must fail."""
-    engine = entry.engine
-    for scheduling in engine.async_scheduling or ("",):
-        for caching in engine.prefix_caching:
-            yield _matrix_start(entry, caching, scheduling)
-    # Where there is a matrix, it shows what its own path updates from disk.
-    shown = engine.modes and engine.transport == "disk"
-    others = [path for path in engine.other_paths if path != entry.path or not shown]
-    if engine.transport != "disk" and entry.path not in others:
-        others.insert(0, entry.path)
-    for path in others:
-        yield _path_start(entry, path)
-    for fault in engine.faults:
-        yield _fault_start(entry, fault)
-
-
-def _matrix_start(entry: _Entry, caching: str, scheduling: str) -> EngineStart:
-    engine = entry.engine
-    levels = {"prefix-caching": caching, **({"async-scheduling": scheduling} if scheduling else {})}
+def _matrix(engine: EngineToUpdate, settings: WeightUpdates, requests: Requests, caching: str) -> list[UpdateCase]:
+    """Return every sequence of calls of an entry; what the engine then holds is read back in the first."""
     sequences = [
         (mode, clear) for mode in engine.modes for clear in (engine.clear_cache if mode != "none" else [False])
     ]
     cases = [
-        matrix_case(mode, clear, entry.settings, entry.requests, read_back=place == 0)
+        matrix_case(mode, clear, settings, requests, read_back=place == 0)
         for place, (mode, clear) in enumerate(sequences)
     ]
     if engine.in_a_row > 1 and caching == "on" and "keep" in engine.modes:
-        cases.append(row_case(entry.settings, entry.requests, engine.in_a_row))
-    words = ", ".join(f"{factor}={level}" for factor, level in levels.items())
-    start = entry.start(words, entry.path, caching == "on", tuple(cases), levels)
-    if not scheduling:
-        return start
-    return replace(start, engine_args={**start.engine_args, "async_scheduling": scheduling == "on"})
+        cases.append(row_case(settings, requests, engine.in_a_row))
+    return cases
 
 
-def _path_start(entry: _Entry, path: str) -> EngineStart:
-    engine, settings, requests = entry.engine, entry.settings, entry.requests
-    cases = [path_case(settings, requests)]
-    if path == ("reload_from_iterator" if engine.transport == "disk" else entry.path):
-        plants = [{"planted": tuple(engine.planted)}, {"late": tuple(engine.planted_late)}]
-        # What another process sends may meet requests in flight in a way of its own.
-        ways = [False] if engine.transport == "disk" else [False, True]
-        cases += [
-            path_case(settings, requests, **plant, in_flight=in_flight)
-            for plant in plants
-            if any(plant.values())
-            for in_flight in ways
-        ]
-    return entry.start(f"path {path}", path, "on" in engine.prefix_caching, tuple(cases), {"path": path})
-
-
-def _fault_start(entry: _Entry, fault: str) -> EngineStart:
-    cases = (fault_case(entry.settings, entry.requests, fault),)
-    return entry.start(f"fault {fault}", entry.path, "on" in entry.engine.prefix_caching, cases, {"fault": fault})
+def _paths_alone(engine: EngineToUpdate, usual: WeightPath) -> list[WeightPath]:
+    """Return the paths that are checked in an engine of their own: a matrix shows what its own updates from disk."""
+    shown = engine.modes and engine.transport == "disk"
+    others = [path for path in engine.other_paths if path != usual or not shown]
+    return [usual, *others] if engine.transport != "disk" and usual not in others else others

@@ -1,4 +1,4 @@
-"""The recipe of a weight-update audit: which engines, which ways to pause and load, and what is to go wrong.
+"""The recipe of a weight-update audit: which engines, which ways to pause and load, and what is left out on purpose.
 
 A recipe with the key `weight_updates` is one of these. It shares the file format, the profiles (`cpu:`) and the names
 of keys with an ablation recipe, but an arm of it is not one engine with one set of weights: several sets of weights
@@ -6,7 +6,7 @@ pass through each engine, and every token is scored with those that should have 
 """
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
@@ -23,8 +23,6 @@ from rlaudit.laboratory.recipe import (
     with_profile,
 )
 from rlaudit.laboratory.weight_path import PauseMode, Transport, WeightPath, check_path
-
-Fault = Literal["truncated", "wrong-shape", "missing-tensor", "killed"]
 
 
 class EngineToUpdate(Keys):
@@ -63,8 +61,14 @@ class EngineToUpdate(Keys):
         default_factory=list,
         description="Parts of tensor names that one update sends twice more, first and last, as they were before.",
     )
-    faults: list[Fault] = Field(default_factory=list, description="Updates that must fail, and must say so.")
     engine_args: dict[str, Any] = Field(default_factory=dict, description="Engine arguments on top of the recipe's.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_faults(cls, keys: Any) -> Any:
+        if isinstance(keys, dict) and "faults" in keys:
+            raise ValueError("faults was removed: updates that must fail are not tried any more; leave the key out")
+        return keys
 
     @model_validator(mode="after")
     def _loadable(self) -> Self:
@@ -105,9 +109,9 @@ class UpdateRecipe(AnyRecipe):
         """How many prompts of the set a run reads; None for all."""
         return self.prompts_used
 
-    def overridden(self, *, samples: int | None = None, **said: Any) -> "UpdateRecipe":
+    def overridden(self, *, samples: int | None = None, **options: Any) -> "UpdateRecipe":
         """The recipe with what the command line says instead."""
-        changed = super().overridden(**said)
+        changed = super().overridden(**options)
         if samples is None:
             return changed
         updates = changed.weight_updates.model_copy(update={"samples": samples})

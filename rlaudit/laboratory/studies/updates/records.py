@@ -1,4 +1,4 @@
-"""What an engine process left: every request with the version that sampled each of its tokens, and every update."""
+"""What an engine process left: every request with the version that sampled each of its tokens, and every read back."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,45 +51,27 @@ class Flight:
 
 
 @dataclass(frozen=True)
-class Update:
-    """One update as it went. `error` is in the engine's words; seconds are of pause, load and resume, None
-    where it did not come to that."""
-
-    case: str
-    mode: str
-    clear_cache: bool
-    to: str
-    in_flight: int
-    error: str | None
-    pause_seconds: float
-    load_seconds: float
-    resume_seconds: float | None = None
-
-
-@dataclass(frozen=True)
 class ReadBack:
-    """What a worker was found to hold. `believed`: the version it should hold, None after a failed update.
+    """What a worker was found to hold. `believed`: the version it should hold.
 
     parameters: per name the version its bytes agree with, the version its layer's answers agree with, the version of
-    each of its tensors where the whole is of none, its checksum, and why something could not be read.
+    each of its tensors if the whole is of none.
     """
 
     case: str
-    believed: str | None
+    believed: str
     parameters: Mapping[str, Mapping[str, Any]]
     logits: str | None
-    why: str | None
 
 
 @dataclass(frozen=True)
 class StepReport:
-    """A step that did not simply succeed, or has something to say. timed_out: its call did not come back."""
+    """A step that failed, or that the release cannot do."""
 
     case: str
     step: str
     status: str
     message: str
-    timed_out: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,10 +82,8 @@ class EngineRecord:
     start: EngineStart
     status: str
     failure: str | None
-    resolved: Mapping[str, Any]
     kind: str
     flights: tuple[Flight, ...]
-    updates: tuple[Update, ...]
     read_backs: tuple[ReadBack, ...]
     steps: tuple[StepReport, ...]
     case_seconds: Mapping[str, float]
@@ -126,12 +106,8 @@ def read_record(
         start=start,
         status="ok",
         failure=None,
-        resolved=result["resolved"],
         kind=result["kind"],
         flights=tuple(_flight(row, prompts, shared) for row in rows),
-        updates=tuple(
-            Update(**{name: row[name] for name in Update.__annotations__ if name in row}) for row in result["updates"]
-        ),
         read_backs=tuple(
             ReadBack(**{name: row[name] for name in ReadBack.__annotations__}) for row in result["read_backs"]
         ),
@@ -144,31 +120,18 @@ def read_record(
 
 def failed_record(start: EngineStart, status: str, failure: str, cell_key: str) -> EngineRecord:
     """The record of a cell without a result."""
-    return EngineRecord(start, status, failure, {}, "", (), (), (), (), {}, cell_key)
+    return EngineRecord(start, status, failure, "", (), (), (), {}, cell_key)
 
 
 def _flight(row: Mapping[str, Any], prompts: Sequence[Sequence[int]], shared: int) -> Flight:
-    return Flight(
-        case=row["case"],
-        run=row["run"],
-        prompt=row["prompt"] % shared,
-        sample=row["sample"],
-        max_tokens=row["max_tokens"],
-        prompt_token_ids=tuple(prompts[row["prompt"]]),
-        token_ids=tuple(row["token_ids"]),
-        logprobs=tuple(row["logprobs"]),
-        versions=tuple(None if version is None else _number(version) for version in row["versions"]),
-        cached_tokens=row["cached_tokens"],
-        finish_reason=row["finish_reason"],
-        ends=row["ends"],
-        lost=row["lost"],
-        error=row["error"],
-        submitted=int(row["submitted"]),
-        finished=None if row["finished"] is None else int(row["finished"]),
-        surplus_logprobs=row["surplus_logprobs"],
-    )
-
-
-def _number(version: str) -> int:
-    """The number of a version; a broken checkpoint that was taken all the same is meant to be version 1."""
-    return int(version) if version.isdigit() else 1
+    values = {
+        **row,
+        "prompt": row["prompt"] % shared,
+        "prompt_token_ids": tuple(prompts[row["prompt"]]),
+        "token_ids": tuple(row["token_ids"]),
+        "logprobs": tuple(row["logprobs"]),
+        "versions": tuple(None if version is None else int(version) for version in row["versions"]),
+        "submitted": int(row["submitted"]),
+        "finished": None if row["finished"] is None else int(row["finished"]),
+    }
+    return Flight(**values)

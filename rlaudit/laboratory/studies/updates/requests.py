@@ -5,7 +5,7 @@ its way and one that is longer got something twice. An abort is an answer, not a
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from rlaudit.laboratory.studies.updates.records import Flight
 
@@ -29,10 +29,6 @@ class RequestCount:
     def in_order(self) -> bool:
         """Whether every request completed, once and whole, or was aborted."""
         return self.submitted == self.completed + self.aborted and not self.leaked_tokens
-
-    def as_dict(self) -> dict[str, int]:
-        """JSON-able."""
-        return asdict(self)
 
 
 def count_requests(flights: Sequence[Flight], *, paused: bool) -> RequestCount:

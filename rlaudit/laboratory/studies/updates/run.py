@@ -16,15 +16,13 @@ from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
 from rlaudit.laboratory.moving_weights import seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder
-from rlaudit.laboratory.scoring import Checkpoint
-from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, unshared
+from rlaudit.laboratory.scoring import Checkpoint, ScoringBatch
+from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, HONEST, unshared
 from rlaudit.laboratory.studies.updates.checkpoints import CheckpointStore
-from rlaudit.laboratory.studies.updates.locate import Located
-from rlaudit.laboratory.studies.updates.parts import PartsRead, read_parts
+from rlaudit.laboratory.studies.updates.parts import read_parts
 from rlaudit.laboratory.studies.updates.plan import EngineStart, UpdatePlan
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
-from rlaudit.laboratory.studies.updates.records import EngineRecord, failed_record, read_record
-from rlaudit.laboratory.studies.updates.score_keeper import ScoreKeeper
+from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight, failed_record, read_record
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, wanted_scores
 from rlaudit.laboratory.surroundings import Surroundings
 from rlaudit.progress import Progress
@@ -34,16 +32,13 @@ from rlaudit.progress import Progress
 class FinishedUpdates:
     """Everything the findings need.
 
-    held: per engine start, what its first read back found. effective: version to the mixture that stands for it where
-    something was old. located: what scores alone say of starts whose old parts nothing else explains.
+    effective: per engine start, version to the mixture that stands for it because an honest update left something old.
     """
 
     plan: UpdatePlan
     surroundings: Surroundings
     records: tuple[EngineRecord, ...]
-    held: Mapping[str, PartsRead | None]
     effective: Mapping[str, Mapping[int, str]]
-    located: Mapping[str, Located]
     book: Scorebook
     bookkeeping: Bookkeeping
 
@@ -68,63 +63,68 @@ def execute(plan: UpdatePlan, folder: RunFolder, surroundings: Surroundings, pro
     everyone = [*prompts, *unshared(prompts)]
     store = CheckpointStore(plan.recipe, course)
     store.write_versions(versions_needed(starts))
-    store.write_faults(list(dict.fromkeys(case.fault for start in starts for case in start.cases if case.fault)))
     records = tuple(_records(plan, course, everyone, store))
-    held = {record.start.name: _held(record) for record in records}
-    effective = {record.start.name: _effective(record, held[record.start.name], store) for record in records}
-    keeper = ScoreKeeper(plan, course, store)
-    _ask_for_scores(records, effective, store, keeper)
-    keeper.score()
-    located = {}
-    for record in records:
-        explained = keeper.locate_unexplained(record, effective[record.start.name])
-        if explained is not None:
-            located[record.start.name] = explained
-            if explained.fits:
-                effective[record.start.name] = _mixtures(record, explained.tensors, store)
-    _ask_for_scores(records, effective, store, keeper)
-    keeper.score()
-    return FinishedUpdates(plan, surroundings, records, held, effective, located, keeper.book, course.books())
+    effective = {record.start.name: _effective(record, store) for record in records}
+    book = _scored(records, effective, plan, course, store)
+    return FinishedUpdates(plan, surroundings, records, effective, book, course.books())
 
 
-def _ask_for_scores(
+def _scored(
     records: Sequence[EngineRecord],
     effective: Mapping[str, Mapping[int, str]],
+    plan: UpdatePlan,
+    course: Course,
     store: CheckpointStore,
-    keeper: ScoreKeeper,
-) -> None:
-    """Ask for every score that the analysis needs; what is there already is not asked for again."""
+) -> Scorebook:
+    """Return every score that the analysis needs, from a job per checkpoint over all engines and cases: equal engines
+    sample equal tokens. Raises NotFinished when the trainer cannot score."""
+    (request,) = plan.scoring
+    batches: dict[str, ScoringBatch] = {}
     for record in records:
-        for name, flights in wanted_scores(record, effective[record.start.name]).items():
-            keeper.ask(name, flights)
-        for told in record.read_backs:
-            read = read_parts(told)
-            if read is not None and read.old and read.believed != "0":
-                cold = [flight for flight in record.flights if (flight.case, flight.run) == (told.case, COLD_AFTER)]
-                keeper.ask(store.write_mixture(int(read.believed), read.old), cold)
+        for name, flight in [*wanted_scores(record, effective[record.start.name]), *_of_read_backs(record, store)]:
+            if flight.token_ids:
+                batch = batches.setdefault(name, ScoringBatch(request))
+                batch.add(flight.prompt_token_ids, flight.token_ids)
+    answers = {
+        name: course.scores(
+            batch, f"trainer: {len(batch.sequences)} sequences with the weights {name}", store.checkpoint(name)
+        )
+        for name, batch in sorted(batches.items())
+    }
+    return Scorebook({name: answer().by_sequence() for name, answer in answers.items()})
 
 
-def _effective(record: EngineRecord, held: PartsRead | None, store: CheckpointStore) -> dict[int, str]:
-    """Version to mixture, where an honest update of this engine left something old."""
-    return _mixtures(record, held.old, store) if held is not None and held.old and held.believed != "0" else {}
+def _of_read_backs(record: EngineRecord, store: CheckpointStore) -> Iterator[tuple[str, Flight]]:
+    """Yield the mixtures that were read back, each with the requests of a cold cache that have to fit it."""
+    for read_back in record.read_backs:
+        read = read_parts(read_back)
+        if read is not None and read.old and read.believed != "0":
+            name = store.write_mixture(int(read.believed), read.old)
+            for flight in record.flights:
+                if (flight.case, flight.run) == (read_back.case, COLD_AFTER):
+                    yield name, flight
 
 
-def _mixtures(record: EngineRecord, old: Sequence[str], store: CheckpointStore) -> dict[int, str]:
+def _effective(record: EngineRecord, store: CheckpointStore) -> dict[int, str]:
+    """Return version to mixture if an honest update of this engine left something old, as its first read back says."""
+    honest = {case.name for case in record.start.cases if case.kind in HONEST}
+    read_back = next((read for read in record.read_backs if read.case in honest), None)
+    held = None if read_back is None else read_parts(read_back)
+    if held is None or not held.old or held.believed == "0":
+        return {}
     used = {version for flight in record.flights for version in flight.versions if version}
-    return {version: store.write_mixture(version, old) for version in sorted(used)}
+    return {version: store.write_mixture(version, held.old) for version in sorted(used)}
 
 
 def versions_needed(starts: Sequence[EngineStart]) -> int:
     """The highest version that any step loads."""
     steps = [step for start in starts for case in start.cases for step in case.steps if step["do"] == "update"]
-    return max((int(step["version"]) for step in steps if step["version"].isdigit()), default=1)
+    return max((int(step["version"]) for step in steps), default=1)
 
 
 def checkpoints_of(start: EngineStart) -> list[str]:
-    """The checkpoints that a start loads, all versions below them included: a read back compares with those."""
-    loaded = [step["version"] for case in start.cases for step in case.steps if step["do"] == "update"]
-    highest = max([1, *(int(version) for version in loaded if version.isdigit())])
-    return [*map(str, range(highest + 1)), *(version for version in loaded if not version.isdigit())]
+    """Return the versions that a start loads, all below them included: a read back compares with those."""
+    return [str(version) for version in range(versions_needed([start]) + 1)]
 
 
 def _records(
@@ -175,7 +175,7 @@ def cell_of_start(
         },
         timeout_minutes=recipe.timeout_minutes + seconds_to_move(size, moves_of(start)) / 60.0,
         identity={"checkpoints": [checkpoint.identity for checkpoint in checkpoints.values()]},
-        # Which token meets an update is told by the clock.
+        # Which token meets an update depends on the clock.
         timed=True,
     )
     return engine_cell(context, environment, process)
@@ -187,10 +187,3 @@ def moves_of(start: EngineStart) -> int:
     steps = [step["do"] for case in start.cases for step in case.steps]
     loads = 1 + steps.count("update") + steps.count("restore")
     return loads + steps.count("read_back") * len(checkpoints_of(start))
-
-
-def _held(record: EngineRecord) -> PartsRead | None:
-    """What an honest update of this engine leaves: the first read back of a case that plants and breaks nothing."""
-    honest = {case.name for case in record.start.cases if not case.planted and not case.late and case.fault is None}
-    reads = [read_parts(read) for read in record.read_backs if read.case in honest]
-    return reads[0] if reads else None

@@ -1,16 +1,13 @@
-"""Every sampled sequence scored with every version that should have sampled one of its tokens, and with the trainer's.
+"""Every sampled sequence scored with each version that should have sampled some of its tokens, and the trainer's."""
 
-One job per checkpoint, over all engines and cases: equal engines sample equal tokens, and those cost nothing twice.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from rlaudit.arrays import Floats
 from rlaudit.laboratory.scoring import SequenceKey
-from rlaudit.laboratory.studies.updates.cases import COLD, COLD_AFTER, FLIGHT, RECOVERED
+from rlaudit.laboratory.studies.updates.cases import BEFORE, COLD, COLD_AFTER, FLIGHT
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight
 from rlaudit.measurement.measure import Measurement, all_metrics, measure
 from rlaudit.tokens.pairs import LogprobPairs
@@ -50,12 +47,11 @@ class Scorebook:
         return result_T
 
 
-def wanted_scores(record: EngineRecord, effective: Mapping[int, str]) -> dict[str, list[Flight]]:
-    """{checkpoint: requests} that the analysis of one engine start needs."""
-    wanted: dict[str, list[Flight]] = {}
+def wanted_scores(record: EngineRecord, effective: Mapping[int, str]) -> Iterator[tuple[str, Flight]]:
+    """Yield checkpoint and request of every score that the analysis of one engine start needs."""
     for flight in record.flights:
-        if flight.run in (COLD, RECOVERED):
-            continue  # they fill the cache, or show that an engine samples at all: no figure is taken from them
+        if flight.run == COLD:
+            continue  # it fills the cache: no figure is taken from it
         sampled = {version for version in flight.versions if version is not None}
         names = {effective.get(version, str(version)) for version in sampled}
         if flight.run == FLIGHT:
@@ -64,9 +60,7 @@ def wanted_scores(record: EngineRecord, effective: Mapping[int, str]) -> dict[st
         if flight.run == COLD_AFTER:
             # The weights as they should be, and the old ones: the scale of an excess, and the witnesses of parts.py.
             names |= {str(version) for version in sampled} | {"0"}
-        for name in names:
-            wanted.setdefault(name, []).append(flight)
-    return wanted
+        yield from ((name, flight) for name in names)
 
 
 def pairs_of(
@@ -101,3 +95,19 @@ def pairs_of(
 def k3_of(pairs: LogprobPairs) -> Measurement | None:
     """k3 in nats with its interval over prompts; None without a token."""
     return measure(pairs, metrics=[all_metrics()["k3"]])["k3"] if pairs.tokens else None
+
+
+def fit_margin(flights: Sequence[Flight], book: Scorebook, margin: float) -> float:
+    """Return k3 in nats below which tokens fit their weights: `margin` above the upper end of k3 before the update.
+
+    What separates engine and trainer before any update is blamed on none: in float32 nothing (1e-10 nats of k3), in
+    bfloat16 about 2e-3, above any useful margin.
+    """
+    before = [flight for flight in flights if flight.run in (BEFORE, FLIGHT) and flight.error is None]
+    pairs = pairs_of(
+        before,
+        lambda flight: book.logprobs("0", flight),
+        lambda flight: [version == 0 for version in flight.versions],
+    )
+    floor = k3_of(pairs)
+    return margin if floor is None else margin + max(floor.high or 0.0, floor.value or 0.0)

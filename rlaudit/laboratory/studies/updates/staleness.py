@@ -12,7 +12,7 @@ Why not compare sampled tokens: one token that differs changes all that follow i
 issue 4917. vLLM leaves resetting to its caller on purpose (vllm issue 46125).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, FLIGHT, UNSHARED, WARM_AFTER
@@ -25,17 +25,15 @@ from rlaudit.statistics.resample import FEWEST_SEQUENCES
 
 # Below this share of k3(new weights, old weights), and below the recipe's margin, an excess does not matter.
 RELEVANT_SHARE = 0.01
-DISTANCE_EDGES = (0, 4, 8, 16, 32)
 
 
 @dataclass(frozen=True)
 class Staleness:
-    """What the protocol said of one case.
+    """What the protocol found in one case.
 
     cached_tokens: prompt tokens that the requests after the update took from the cache. distance: k3 of tokens of the
     new version under the old one, which is what an engine without the update would show. margin: where excess starts
-    to count; flight_margin: where k3 of the tokens in flight does, above that of a cold run. decay: k3 of `after` by
-    distance from the cached blocks, in tokens.
+    to count; flight_margin: where k3 of the tokens in flight does, above that of a cold run.
     """
 
     verdict: Verdict
@@ -48,7 +46,6 @@ class Staleness:
     distance: float | None
     margin: float | None
     flight_margin: float | None = None
-    decay: tuple[tuple[str, Measurement], ...] = ()
 
     @property
     def found(self) -> bool:
@@ -75,8 +72,8 @@ def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float)
     distance = _distance(runs[COLD_AFTER], book)
     margin = min(RELEVANT_SHARE * distance, relevant)
     noise = max(abs(control.high or 0.0), abs(control.low or 0.0))
-    told = any(flight.cached_tokens is not None for flight in runs[AFTER])
-    verdict, because = _judge(excess, margin, noise, cached if told else None)
+    counted = any(flight.cached_tokens is not None for flight in runs[AFTER])
+    verdict, because = _judge(excess, margin, noise, cached if counted else None)
     return Staleness(
         verdict=verdict,
         because=because,
@@ -88,7 +85,6 @@ def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float)
         distance=distance,
         margin=margin,
         flight_margin=margin + max(0.0, _high(k3_of(cold))),
-        decay=tuple(_decay(served, book)),
     )
 
 
@@ -130,25 +126,3 @@ def _after_update(flights: Sequence[Flight], book: Scorebook) -> Measurement | N
 
 def _high(found: Measurement | None) -> float:
     return 0.0 if found is None else found.high or found.value or 0.0
-
-
-def _decay(served: Sequence[Flight], book: Scorebook) -> list[tuple[str, Measurement]]:
-    """k3 by the number of tokens since the cached blocks."""
-    found = []
-    for low, high in zip(DISTANCE_EDGES, (*DISTANCE_EDGES[1:], None), strict=True):
-        measured = k3_of(pairs_of(served, book.under_own_versions, _between(low, high)))
-        if measured is not None:
-            name = f"{low} or more" if high is None else f"{low} to {high - 1}"
-            found.append((name, measured))
-    return found
-
-
-def _between(low: int, high: int | None) -> Callable[[Flight], list[bool]]:
-    def chosen(flight: Flight) -> list[bool]:
-        first = len(flight.prompt_token_ids) - (flight.cached_tokens or 0) - 1
-        return [
-            low <= first + position and (high is None or first + position < high)
-            for position in range(len(flight.token_ids))
-        ]
-
-    return chosen

@@ -8,9 +8,10 @@ from jsonschema import Draft202012Validator
 from trainings import Canaries
 
 from rlaudit.laboratory.studies.canary.document import document_of
+from rlaudit.laboratory.studies.canary.judge import ENTROPY, JUDGED, KL
 from rlaudit.report.formats import html, markdown, text
 from rlaudit.report.formats import json as as_json
-from rlaudit.report.pictures_of import pictures_of
+from rlaudit.report.picture import pictures_of
 from rlaudit.report.report import Report
 from rlaudit.report.schema import report_schema
 
@@ -42,22 +43,22 @@ def test_a_training_that_did_not_end_leaves_the_audit_unfinished(canaries: Canar
     assert any("V1 processed, seed 0: out of memory" in said for said in found["not_seen"])
 
 
-def test_there_are_six_figures_with_every_arm_in_them(canaries: Canaries) -> None:
-    drawn, missing = pictures_of(report(canaries))
-    assert len(drawn) == 6
-    assert not missing
-    assert all([line.name for line in one.sparklines] == [arm["name"] for arm in ARMS] for one in drawn)
+def test_an_arm_is_reported_as_curves_reports_a_candidate(canaries: Canaries) -> None:
+    reference, raw, _ = report(canaries)["canary"]["arms"]
+    assert reference["curves"] is None and raw["curves"] is not None
+    outcomes = {metric["name"]: metric["outcome"] for metric in raw["curves"]["metrics"]}
+    assert set(outcomes) == set(JUDGED)
+    assert (outcomes[KL], outcomes[ENTROPY]) == ("separated", "not separated")
 
 
-@pytest.mark.parametrize("width", [80, 120, None])
-def test_a_terminal_and_a_pipe_show_every_arm_and_claim(canaries: Canaries, width: int | None) -> None:
-    shown = text.render(report(canaries), width)
-    for said in ("V1 processed", "It bends", "clip rate", "raw-logprobs"):
-        assert said in " ".join(shown.split())
-
-
-def test_every_format_draws_it(canaries: Canaries) -> None:
+def test_every_format_shows_every_arm_and_claim(canaries: Canaries) -> None:
     found = report(canaries)
-    assert "<svg" in html.render(found, None)
+    drawn, missing = pictures_of(found)
+    assert (len(drawn), missing) == (6, [])
+    assert all([line.name for line in one.sparklines] == [arm["name"] for arm in ARMS] for one in drawn)
+    assert html.render(found, None).count("<svg") == 6
     assert "## Claims" in markdown.render(found, None)
     Draft202012Validator(report_schema()).validate(json.loads(as_json.render(found, None)))
+    for width in (80, 120, None):
+        shown = " ".join(text.render(found, width).split())
+        assert all(said in shown for said in ("V1 processed", "It bends", "clip rate", "raw-logprobs"))

@@ -1,4 +1,4 @@
-"""What judged cases amount to, and what is recommended after them."""
+"""What judged cases amount to, and which sequence of calls to use after them."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,33 +7,22 @@ import pytest
 
 from rlaudit.laboratory.studies.updates.cases import CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.document import exit_code
-from rlaudit.laboratory.studies.updates.findings import findings_of
-from rlaudit.laboratory.studies.updates.judge import FaultOutcome, JudgedCase
+from rlaudit.laboratory.studies.updates.findings import findings_of, sequences, sequences_to_use
+from rlaudit.laboratory.studies.updates.judge import JudgedCase
 from rlaudit.laboratory.studies.updates.parts import HEAD, Parts, PartsRead
 from rlaudit.laboratory.studies.updates.plan import EngineStart
-from rlaudit.laboratory.studies.updates.recommendation import recommend
 from rlaudit.laboratory.studies.updates.records import EngineRecord
 from rlaudit.laboratory.studies.updates.requests import RequestCount
 from rlaudit.laboratory.studies.updates.staleness import Staleness
 from rlaudit.layers import Verdict
+from rlaudit.measurement.contrast import Contrast
 
 COUNT = RequestCount(submitted=16, completed=16)
 CLEAN = Staleness(Verdict.MATCH, "", 0, None, None, None, None, 0.1, 1e-3)
 
 
 def read(*old: str) -> PartsRead:
-    return PartsRead(
-        "1",
-        3,
-        3 - len(old),
-        2,
-        1,
-        old,
-        (),
-        tuple(name for name in old if name == HEAD),
-        "0" if HEAD in old else "1",
-        {},
-    )
+    return PartsRead("1", 3, 3 - len(old), 2, 1, old, (), (), tuple(name for name in old if name == HEAD))
 
 
 def judged(
@@ -45,8 +34,8 @@ def judged(
 ) -> JudgedCase:
     mine = UpdateCase(**{"name": "the case", "kind": CaseKind(kind), "steps": (), **(case or {})})
     start = EngineStart("the start", "0.18.1", path, {}, (mine,), {"prefix-caching": "on"})
-    record = EngineRecord(start, "ok", None, {}, kind_of_engine, (), (), (), (), {})
-    whole = JudgedCase(record, mine, None, COUNT, COUNT, (), staleness=CLEAN if kind == "matrix" else None)
+    record = EngineRecord(start, "ok", None, kind_of_engine, (), (), (), {})
+    whole = JudgedCase(record, mine, None, COUNT, COUNT, staleness=CLEAN if kind == "matrix" else None)
     return replace(whole, **more)
 
 
@@ -59,7 +48,7 @@ def test_a_clean_case_says_nothing() -> None:
 
 
 def test_a_part_that_keeps_old_weights_is_an_error_with_a_way_out() -> None:
-    parts = Parts(Verdict.MISMATCH, "the head kept the old weights", "k3 0.1", read(HEAD), None, None, None)
+    parts = Parts(Verdict.MISMATCH, "the head kept the old weights", "k3 0.1", read(HEAD))
     (finding,) = findings_of([judged(parts=parts)])
     assert (finding.name, finding.severity) == ("part-not-updated", "error")
     assert "untied checkpoint" in finding.next
@@ -70,28 +59,22 @@ def test_a_path_that_the_release_refuses_is_a_note_and_not_a_failure() -> None:
     assert (finding.name, finding.severity) == ("refused", "note")
 
 
-def test_a_planted_part_must_be_named() -> None:
-    case = {"planted": ("layers.12.",)}
-    parts = Parts(Verdict.MISMATCH, "", "", read("model.layers.12.mlp.w", HEAD), None, None, None)
-    assert names(judged("planted", case, parts=parts)) == ["planted-found"]
-    missed = Parts(Verdict.MATCH, "", "", read(), None, None, None)
-    assert names(judged("planted", case, parts=missed)) == ["planted-missed"]
+LEFT_OUT, LATE = {"planted": ("layers.12.",)}, {"late": ("layers.7.norm",)}
 
 
-def test_a_part_sent_again_as_it_was_is_named_or_was_not_taken() -> None:
-    case = {"late": ("layers.7.norm",)}
-    named = Parts(Verdict.MISMATCH, "", "", read("model.layers.7.norm.weight", HEAD), None, None, None)
-    assert names(judged("planted", case, parts=named)) == ["planted-found"]
-    ignored = Parts(Verdict.MISMATCH, "", "", read(HEAD), None, None, None)
-    (finding,) = findings_of([judged("planted", case, parts=ignored)])
-    assert (finding.name, finding.severity) == ("late-copy-ignored", "note")
-    blind = Parts(Verdict.MATCH, "", "", replace(read(), unread=("model.layers.7.norm.weight",)), None, None, None)
-    assert names(judged("planted", case, parts=blind)) == ["planted-missed"]
-
-
-def test_a_planted_part_named_among_others_is_not_found() -> None:
-    parts = Parts(Verdict.MISMATCH, "", "", read("model.layers.12.w", "model.layers.13.w"), None, None, None)
-    assert names(judged("planted", {"planted": ("layers.12.",)}, parts=parts)) == ["planted-missed"]
+@pytest.mark.parametrize(
+    ("case", "held", "named"),
+    [
+        (LEFT_OUT, read("model.layers.12.mlp.w", HEAD), "planted-found"),
+        (LEFT_OUT, read(), "planted-missed"),
+        (LEFT_OUT, read("model.layers.12.w", "model.layers.13.w"), "planted-missed"),
+        (LATE, read("model.layers.7.norm.weight", HEAD), "planted-found"),
+        (LATE, read(HEAD), "late-copy-ignored"),
+        (LATE, replace(read(), unread=("model.layers.7.norm.weight",)), "planted-missed"),
+    ],
+)
+def test_a_part_that_is_planted_must_be_named_and_no_other(case: dict[str, Any], held: PartsRead, named: str) -> None:
+    assert names(judged("planted", case, parts=Parts(Verdict.MISMATCH, "", "", held))) == [named]
 
 
 @pytest.mark.parametrize(
@@ -105,72 +88,6 @@ def test_a_planted_part_named_among_others_is_not_found() -> None:
 )
 def test_requests_that_do_not_come_back_whole_are_an_error(count: RequestCount, named: list[str]) -> None:
     assert names(judged(in_flight=count)) == named
-
-
-def test_a_broken_checkpoint_that_is_taken_is_an_error() -> None:
-    taken = FaultOutcome(None, True, read("model.layers.0.w"), True, ())
-    (finding,) = findings_of([judged("fault", {"fault": "missing-tensor"}, fault=taken)])
-    assert (finding.name, finding.severity) == ("broken-checkpoint-accepted", "error")
-    assert "model.layers.0.w" in finding.message
-
-
-@pytest.mark.parametrize(("recovers", "words"), [(True, "brings the engine back"), (False, "start the engine again")])
-def test_a_failed_update_behind_a_healthy_engine_is_a_warning(recovers: bool, words: str) -> None:
-    outcome = FaultOutcome("ValueError: no", True, read(), recovers, ())
-    (finding,) = findings_of([judged("fault", {"fault": "truncated"}, fault=outcome)])
-    assert finding.name == "failed-update-healthy" and words in finding.next
-
-
-def test_an_exception_without_words_is_called_so() -> None:
-    outcome = FaultOutcome("Exception: Call to collective_rpc method failed:", True, None, False, (), {"no data": 4})
-    (finding,) = findings_of([judged("fault", {"fault": "wrong-shape"}, fault=outcome)])
-    assert "does not say what was wrong" in finding.message and "4 no data" in finding.sure
-
-
-def test_a_call_on_a_dead_engine_that_does_not_come_back_is_named() -> None:
-    dead = FaultOutcome(None, False, None, None, ("resume: TimeoutError:",), {}, ("resume",))
-    (finding,) = findings_of([judged("fault", {"fault": "killed"}, fault=dead)])
-    assert finding.name == "call-hangs" and "resume_generation() does not come back" in finding.message
-
-
-def test_an_engine_that_raises_after_a_failed_update_says_enough_itself() -> None:
-    outcome = FaultOutcome("ValueError: no", False, None, False, ())
-    assert names(judged("fault", {"fault": "truncated"}, fault=outcome)) == []
-
-
-def test_a_killed_engine_must_not_call_itself_healthy_or_hang() -> None:
-    dead = FaultOutcome(None, False, None, None, ())
-    assert names(judged("fault", {"fault": "killed"}, fault=dead)) == []
-    lying = FaultOutcome(None, True, None, None, ())
-    lost = RequestCount(submitted=16, lost=16)
-    assert names(judged("fault", {"fault": "killed"}, fault=lying, in_flight=lost)) == ["hang", "dead-engine-healthy"]
-
-
-def test_the_cheapest_clean_sequence_is_recommended() -> None:
-    stale = replace(CLEAN, verdict=Verdict.MISMATCH)
-    cases = [
-        judged(case={"name": "a", "mode": "keep", "clear_cache": False}, staleness=stale),
-        judged(case={"name": "b", "mode": "abort", "clear_cache": True}),
-        judged(case={"name": "c", "mode": "keep", "clear_cache": True}),
-    ]
-    (recommended,) = recommend(cases)
-    assert recommended.code is not None
-    assert 'mode="keep"' in recommended.code and "clear_cache=True" in recommended.code
-    assert "a (stale keys and values are served)" in recommended.because
-
-
-def test_nothing_is_recommended_where_nothing_was_clean() -> None:
-    (recommended,) = recommend([judged(staleness=replace(CLEAN, verdict=Verdict.INCONCLUSIVE))])
-    assert recommended.code is None and "no sequence that was tried is clean" in recommended.because
-
-
-@pytest.mark.parametrize(("mode", "drains"), [("keep", False), ("wait", True)])
-def test_v0_is_updated_between_two_steps(mode: str, drains: bool) -> None:
-    case = {"mode": mode, "clear_cache": False}
-    (recommended,) = recommend([judged(case=case, kind_of_engine="V0", path="load_weights")])
-    assert recommended.code is not None
-    compile(recommended.code, "recommendation", "exec")
-    assert ("engine.step()" in recommended.code) is drains and "pause_generation" not in recommended.code
 
 
 def test_what_a_release_cannot_do_is_an_answer_and_what_broke_is_not() -> None:
@@ -187,3 +104,71 @@ def test_what_a_release_cannot_do_is_an_answer_and_what_broke_is_not() -> None:
 def test_a_release_that_can_do_nothing_of_what_was_asked_leaves_the_question_open() -> None:
     cannot = judged(problem="pause: no pause with mode=keep", unsupported=True, staleness=None)
     assert exit_code([cannot, judged(kind="path")], (), fail_on_mismatch=True) == 3
+
+
+def test_the_cheapest_clean_sequence_is_the_one_to_use() -> None:
+    cases = [
+        judged(
+            case={"name": "a", "mode": "keep", "clear_cache": False}, staleness=replace(CLEAN, verdict=Verdict.MISMATCH)
+        ),
+        judged(case={"name": "b", "mode": "abort", "clear_cache": True}),
+        judged(case={"name": "c", "mode": "keep", "clear_cache": True}),
+    ]
+    assert sequences_to_use(cases) == [
+        "the start: use c; not clean: mode=keep, clear_cache=False (stale keys and values are served)"
+    ]
+
+
+def test_none_is_to_be_used_if_none_was_clean() -> None:
+    (sentence,) = sequences_to_use([judged(staleness=replace(CLEAN, verdict=Verdict.INCONCLUSIVE))])
+    assert "no sequence that was tried is clean" in sentence
+
+
+def test_an_engine_without_a_pause_is_to_be_held_and_a_part_that_stays_old_is_said() -> None:
+    parts = Parts(Verdict.MISMATCH, "the head kept the old weights", "", read(HEAD))
+    cases = [judged(case={"clear_cache": False}, kind_of_engine="V0"), judged("path", parts=parts)]
+    (sentence,) = sequences_to_use(cases)
+    assert "hold the loop that steps the engine" in sentence
+    assert sentence.endswith("with any of them, the head kept the old weights")
+
+
+def excess(value: float) -> Contrast:
+    values: dict[str, Any] = dict.fromkeys(Contrast.__annotations__)
+    values |= {"metric": "k3", "difference": value, "low": value / 2, "high": value * 2, "reliable": True}
+    return Contrast(**values)
+
+
+def around(mode: str, clear: bool, verdict: Verdict, size: float, cached: int = 64) -> JudgedCase:
+    stale = Staleness(verdict, "because", cached, excess(size), excess(1e-9), None, None, 0.1, 1e-3)
+    case = {"name": f"mode={mode}, clear_cache={clear}", "mode": mode, "clear_cache": clear}
+    return judged(case=case, staleness=stale)
+
+
+def test_sequences_that_differ_in_their_mode_only_are_named_together() -> None:
+    cases = [around(mode, clear, Verdict.MATCH, 0.0) for clear in (True, False) for mode in ("keep", "wait")]
+    assert sequences(cases) == "mode=keep|wait, clear_cache=True; mode=keep|wait, clear_cache=False"
+
+
+def test_stale_sequences_of_one_start_are_one_error_with_the_smallest_of_their_figures() -> None:
+    cases = [around("keep", False, Verdict.MISMATCH, 0.4), around("wait", False, Verdict.MISMATCH, 0.2)]
+    (finding,) = findings_of(cases)
+    assert (finding.name, finding.severity) == ("stale-kv", "error")
+    assert "mode=keep|wait, clear_cache=False" in finding.message
+    assert "0.2 [0.1, 0.4]" in finding.sure and "64 prompt tokens" in finding.sure
+
+
+def test_clean_sequences_are_said_with_the_largest_of_their_figures() -> None:
+    cases = [around("keep", True, Verdict.MATCH, 1e-7, 0), around("wait", True, Verdict.MATCH, 1e-5, 0)]
+    (finding,) = findings_of(cases)
+    assert (finding.name, finding.severity) == ("no-stale-kv", "note")
+    assert "1e-05 [5e-06, 2e-05]" in finding.message
+
+
+def test_a_case_that_could_not_be_decided_is_a_warning_of_its_own() -> None:
+    (finding,) = findings_of([around("keep", False, Verdict.INCONCLUSIVE, 1e-3)])
+    assert (finding.name, finding.severity) == ("stale-kv-undecided", "warning")
+
+
+def test_a_case_that_did_not_run_acquits_nothing() -> None:
+    failed = replace(around("keep", True, Verdict.MATCH, 1e-7), problem="the engine died")
+    assert names(failed) == ["case-not-run"]

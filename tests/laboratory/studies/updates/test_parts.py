@@ -5,20 +5,19 @@ from typing import Any
 from flights import ScoredFlights, run_of
 
 from rlaudit.laboratory.studies.updates.cases import COLD_AFTER
-from rlaudit.laboratory.studies.updates.parts import HEAD, judge_parts, read_parts, state_left
+from rlaudit.laboratory.studies.updates.parts import HEAD, judge_parts, read_parts
 from rlaudit.laboratory.studies.updates.records import ReadBack
 from rlaudit.layers import Verdict
 
 MARGIN = 1e-3
 
 
-def told(bytes_: str | None, probe: str | None, *tensors: str, data: bool = True) -> dict[str, Any]:
-    digest = "abc" if bytes_ else None
-    return {"tensors": list(tensors), "data": data, "bytes": bytes_, "probe": probe, "sha256": digest, "why": None}
+def told(bytes_: str | None, probe: str | None, *tensors: str) -> dict[str, Any]:
+    return {"tensors": list(tensors), "bytes": bytes_, "probe": probe}
 
 
 def read(logits: str = "1", **parameters: dict[str, Any]) -> ReadBack:
-    return ReadBack("case", "1", parameters, logits, None)
+    return ReadBack("case", "1", parameters, logits)
 
 
 def cold(**checkpoints: float) -> ScoredFlights:
@@ -29,17 +28,12 @@ def test_a_layer_that_answers_with_old_weights_is_old_whatever_its_parameter_hol
     found = read_parts(read(qkv=told("1", "0", "q", "k", "v"), norm=told("1", None, "norm")))
     assert found is not None
     assert found.old == ("q", "k", "v")
-    assert found.hidden == ("qkv",)
+    assert found.old_behind_new_bytes == ("qkv",)
 
 
 def test_a_tied_head_that_computes_with_a_copy_is_seen_in_the_logits() -> None:
     found = read_parts(read("0", embed=told("1", "1", "model.embed_tokens.weight")))
-    assert found is not None and found.old == (HEAD,) and found.hidden == (HEAD,)
-
-
-def test_what_a_failed_update_left_is_counted_by_version_and_by_what_holds_nothing() -> None:
-    left = read(new=told("1", "1"), hidden=told("1", "0"), meta=told(None, None, data=False), odd=told(None, None))
-    assert state_left(left) == {"no data": 1, "not read": 1, "version 0": 1, "version 1": 1}
+    assert found is not None and found.old == (HEAD,) and found.old_behind_new_bytes == (HEAD,)
 
 
 def test_what_neither_witness_can_tell_is_counted_as_unread() -> None:
@@ -51,7 +45,7 @@ def test_a_packed_layer_of_no_version_is_told_by_its_tensors() -> None:
     qkv = {**told(None, None, "q", "k", "v"), "parts": {"q": "0", "k": "1", "v": None}}
     found = read_parts(read(qkv=qkv, norm=told("1", None, "norm")))
     assert found is not None
-    assert (found.old, found.foreign, found.unread, found.new) == (("q",), ("v",), (), 1)
+    assert (found.old, found.of_no_version, found.unread, found.new) == (("q",), ("v",), (), 1)
 
 
 def test_what_is_of_no_version_is_named_where_scores_fit_nothing() -> None:
@@ -60,10 +54,6 @@ def test_what_is_of_no_version_is_named_where_scores_fit_nothing() -> None:
     parts = judge_parts(read_parts(read(qk=odd)), scored.flights, scored.book, None, MARGIN)
     assert parts.verdict is Verdict.MISMATCH
     assert parts.because == "q holds what is of no version"
-
-
-def test_a_failed_update_is_not_read_as_one() -> None:
-    assert read_parts(ReadBack("case", None, {"w": told("0", "0", "w")}, "0", None)) is None
 
 
 def test_scores_that_fit_the_new_weights_and_a_clean_read_back_prove_the_update() -> None:
@@ -83,14 +73,14 @@ def test_versions_that_are_too_near_to_each_other_prove_nothing() -> None:
 def test_a_part_is_named_when_the_mixture_with_its_old_weights_fits() -> None:
     scored = cold(v1=0.3, v0=0.3, mixture=0.0)
     parts = judge_parts(read_parts(read("0", w=told("1", "1", "w"))), scored.flights, scored.book, "mixture", MARGIN)
-    assert parts.stale
+    assert parts.verdict is Verdict.MISMATCH
     assert parts.because.startswith("the head kept the old weights")
 
 
 def test_an_update_that_did_nothing_fits_the_old_weights() -> None:
     scored = cold(v1=0.3, v0=0.0)
     parts = judge_parts(None, scored.flights, scored.book, None, MARGIN)
-    assert parts.stale and parts.because == "nothing was updated: the scores fit the old weights"
+    assert parts.verdict is Verdict.MISMATCH and parts.because == "nothing was updated: the scores fit the old weights"
 
 
 def test_a_read_back_that_the_scores_contradict_convicts_nobody() -> None:
@@ -102,4 +92,4 @@ def test_a_read_back_that_the_scores_contradict_convicts_nobody() -> None:
 def test_scores_that_fit_nothing_are_a_mismatch_without_a_culprit() -> None:
     scored = cold(v1=0.3, v0=0.3)
     parts = judge_parts(read_parts(read(w=told("1", "1", "w"))), scored.flights, scored.book, None, MARGIN)
-    assert parts.stale and "nothing that was read explains it" in parts.because
+    assert parts.verdict is Verdict.MISMATCH and "nothing that was read explains it" in parts.because

@@ -1,5 +1,7 @@
 """How requests end around an update."""
 
+from dataclasses import asdict
+
 from flights import flight
 
 from rlaudit.laboratory.studies.updates.requests import count_requests
@@ -16,7 +18,7 @@ def test_every_way_to_end_is_counted_once() -> None:
         flight("flight", 6, [0, 1], ends=2),
     ]
     count = count_requests(flights, paused=True)
-    assert count.as_dict() == {
+    assert asdict(count) == {
         "submitted": 7,
         "completed": 1,
         "aborted": 1,

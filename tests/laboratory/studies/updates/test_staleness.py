@@ -70,13 +70,6 @@ def test_a_case_that_ended_early_is_not_tested() -> None:
     assert judge_staleness(scored.flights, scored.book, RELEVANT).verdict is Verdict.NOT_TESTED
 
 
-def test_the_decay_counts_tokens_from_the_last_cached_block() -> None:
-    scored = protocol(excess=0.2, cached=3)
-    stale = judge_staleness(scored.flights, scored.book, RELEVANT)
-    assert [name for name, _ in stale.decay] == ["0 to 3", "4 to 7"]
-    assert [found.tokens for _, found in stale.decay] == [128, 128]
-
-
 @pytest.mark.parametrize(("size", "above"), [(0.2, True), (0.0, False)])
 def test_the_flight_is_judged_by_its_tokens_after_the_update(size: float, above: bool) -> None:
     scored = protocol(excess=0.0, cached=0)

@@ -17,21 +17,24 @@ def steering() -> ModuleType:
     return module
 
 
-def test_a_release_with_modes_is_asked_by_mode(steering: ModuleType) -> None:
-    asked = steering.pause_arguments(("mode", "wait_for_inflight_requests", "clear_cache"), "keep", False)
-    assert asked == {"mode": "keep", "clear_cache": False}
+MODES, BEFORE_MODES = (
+    ("mode", "wait_for_inflight_requests", "clear_cache"),
+    ("wait_for_inflight_requests", "clear_cache"),
+)
 
 
-@pytest.mark.parametrize(("mode", "waits"), [("wait", True), ("abort", False)])
-def test_a_release_before_modes_can_wait_or_abort(steering: ModuleType, mode: str, waits: bool) -> None:
-    asked = steering.pause_arguments(("wait_for_inflight_requests", "clear_cache"), mode, True)
-    assert asked == {"wait_for_inflight_requests": waits, "clear_cache": True}
-
-
-def test_a_release_before_modes_cannot_keep(steering: ModuleType) -> None:
-    assert steering.pause_arguments(("wait_for_inflight_requests", "clear_cache"), "keep", True) is None
-
-
-def test_not_clearing_cannot_be_asked_of_a_pause_without_that_argument(steering: ModuleType) -> None:
-    assert steering.pause_arguments(("mode",), "keep", False) is None
-    assert steering.pause_arguments(("mode",), "keep", True) == {"mode": "keep"}
+@pytest.mark.parametrize(
+    ("parameters", "mode", "clear", "asked"),
+    [
+        (MODES, "keep", False, {"mode": "keep", "clear_cache": False}),
+        (BEFORE_MODES, "wait", True, {"wait_for_inflight_requests": True, "clear_cache": True}),
+        (BEFORE_MODES, "abort", True, {"wait_for_inflight_requests": False, "clear_cache": True}),
+        (BEFORE_MODES, "keep", True, None),
+        (("mode",), "keep", True, {"mode": "keep"}),
+        (("mode",), "keep", False, None),
+    ],
+)
+def test_a_pause_is_asked_for_as_the_release_can_be_asked(
+    steering: ModuleType, parameters: tuple[str, ...], mode: str, clear: bool, asked: dict[str, object] | None
+) -> None:
+    assert steering.pause_arguments(parameters, mode, clear) == asked

@@ -20,34 +20,17 @@ def test_the_recipe_that_travels_with_rlaudit_is_one_of_these() -> None:
     assert [engine.version for engine in recipe.weight_updates.engines] == ["0.18.1", "0.18.1", "0.8.5", "0.32.0"]
 
 
-@pytest.mark.parametrize("name", ["v0-to-v1", "quick"])
-def test_an_ablation_recipe_is_none_of_these(name: str) -> None:
-    assert load_study(name, "cpu")[0].name == "arms"
-
-
-def test_an_unknown_key_is_refused_with_the_nearest_one() -> None:
-    document = {"weight_updates": {"engines": [{"version": "0.18.1", "mode": ["keep"]}]}}
-    with pytest.raises(UsageError, match="did you mean modes"):
-        update_recipe_of(document, Path("mine.yaml"))
-
-
-def test_a_mode_that_vllm_does_not_have_is_refused() -> None:
-    document = {"weight_updates": {"engines": [{"version": "0.18.1", "modes": ["freeze"]}]}}
-    with pytest.raises(UsageError, match=r"mine.yaml: weight_updates.engines.0.modes.0"):
-        update_recipe_of(document, Path("mine.yaml"))
-
-
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
         ({"transport": "broadcast", "path": "reload_weights"}, "reload_weights reads a folder"),
-        ({"transport": "broadcast", "other_paths": ["reload_weights"]}, "reload_weights reads a folder"),
         ({"transport": "ipc"}, "Input should be 'disk' or 'broadcast'"),
-        ({"transport": "native"}, "Input should be 'disk' or 'broadcast'"),
-        ({"transport": "carrier pigeon"}, "weight_updates.engines.0.transport"),
+        ({"faults": ["truncated"]}, "faults was removed"),
+        ({"modes": ["freeze"]}, r"mine.yaml: weight_updates.engines.0.modes.0"),
+        ({"mode": ["keep"]}, "did you mean modes"),
     ],
 )
-def test_a_path_that_cannot_load_what_its_transport_brings_is_refused(keys: dict[str, Any], said: str) -> None:
+def test_what_no_audit_of_updates_can_do_is_refused_by_name(keys: dict[str, Any], said: str) -> None:
     document = {"weight_updates": {"engines": [{"version": "0.18.1", **keys}]}}
     with pytest.raises(UsageError, match=said):
         update_recipe_of(document, Path("mine.yaml"))
@@ -84,12 +67,6 @@ def test_the_reference_of_0_8_5_is_v0_on_a_gpu_whatever_the_dtype(dtype: str) ->
     (reference,) = [start for start in starts if start.version == "0.8.5"]
     assert reference.variables("cuda")["VLLM_USE_V1"] == "0"
     assert reference.expected(machine_named("h100")).kind == "V0"
-
-
-def test_without_a_word_0_8_5_would_be_v1_on_a_gpu_in_bfloat16() -> None:
-    document = {"dtype": "bfloat16", "weight_updates": {"engines": [{"version": "0.8.5", "path": "load_weights"}]}}
-    starts = plan_starts(update_recipe_of(document, Path("mine.yaml")), 16, "cuda")
-    assert {str(start.expected(machine_named("h100"))) for start in starts} == {"V1 by default"}
 
 
 def test_an_engine_that_a_release_does_not_have_is_refused() -> None:

@@ -97,7 +97,7 @@ class AsyncLLM:
         value = -(1.0 + self.version) - 0.25 * stale
         token = running.made - again
         running.made += not again
-        wanted = running.sampling.max_tokens - (AILMENT == "short")
+        wanted = running.sampling.max_tokens
         done = running.made >= wanted
         self._emit(running, [token], [{token: Logprob(value)}], "length" if done else None)
         if done and running in self.running:
@@ -152,8 +152,8 @@ class AsyncLLM:
         if method == "rlaudit_read_back":
             versions = [read_version(path) for path in args[0]]
             place = versions.index(self.version)
-            told = {"tensors": ["w"], "data": True, "bytes": place, "probe": place, "sha256": "0", "why": None}
-            return [json.dumps({"parameters": {"w": told}, "logits": place, "why": None})]
+            told = {"tensors": ["w"], "bytes": place, "probe": place, "parts": None}
+            return [json.dumps({"parameters": {"w": told}, "logits": place})]
         raise AttributeError(f"the worker has no {method}")
 
     async def abort(self, request_id):

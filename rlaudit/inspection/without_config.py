@@ -1,0 +1,157 @@
+"""Files in which no config is read, and that seem to set up rollouts all the same: named, not passed over in silence.
+
+Rollouts on an engine that is not read here: SGLang by its options and keys (slime, verl, ROLL, SkyRL, AReaL), vLLM
+behind slime's options (vime) or OAT's, whose defaults are their own, verl's main_generation, which samples for no
+trainer, and what serves models and trains none (`configs/not_read.py`). Else words of vLLM or a known framework: an
+overlay whose base is elsewhere, a fragment, a launcher, or code that builds an engine in a way that is not followed.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from rlaudit.configs.not_read import not_read
+from rlaudit.configs.program import program_of
+from rlaudit.configs.source import Source
+
+MOST_OF_AN_ENGINE = 3
+MOST_OF_A_WORD = 50
+_COMMENT = re.compile(r"^\s*(#|//)")
+_SGLANG = re.compile(r"--sglang[-_]\w|\bsglang\s+serve\b|\bsglang\.(?:launch_server|Engine)\b|\bsgl\.Engine\(")
+_SGLANG_KEY = re.compile(r"""(?:backend|name|mode|engine)["']?\s*[:=]\s*["']?sglang\b""")
+_ROLLOUTS = re.compile(r"rollout|strategy_name|generator|gconfig")
+_SLIME = re.compile(r"--rollout-num-gpus-per-engine\b")
+_VLLM_OPTION = re.compile(r"--vllm-[a-z]")
+_OTHERS = {
+    "vLLM under OAT's options": re.compile(r"--vllm[-_]gpu[-_]ratio\b"),
+    "vLLM under verl's main_generation, which trains nothing": re.compile(r"\bmain_generation(?:_server)?\b"),
+}
+# Compiled if a file without a config is there: most runs have none.
+_WORDS = (
+    r"(?i)(?<![a-z])(vllm|engine_?args|actor_rollout_ref|verl|nemo_rl|openrlhf|skyrl|prime_rl|open_instruct|pipelinerl|unsloth"
+    r"|gpu_memory_utilization)(?![a-z])"
+)
+# `exec bash "${BASE}"`, `bash scripts/run.sh`, and what a variable holds.
+_SCRIPT = r"(?P<script>[^\s\"';|&]+\.(?:sh|bash|slurm|sbatch))"
+_RUNS = rf"(?m)^\s*(?:exec\s+)?(?:bash|sh|sbatch)\s+[\"']?(?:\$\{{?(?P<name>\w+)\}}?[\"']?(?!/)|{_SCRIPT})"
+_HELD = rf"(?m)^\s*(?:export\s+|readonly\s+)?NAME=[\"']?{_SCRIPT}"
+
+
+@dataclass(frozen=True)
+class OtherEngine:
+    """The engine that is not read here and that runs the rollouts of a file, and the first line that says so."""
+
+    path: str
+    name: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Mention:
+    """The first word of vLLM or a framework in a file, "" if there is none, and its line."""
+
+    path: str
+    word: str
+    line: int
+    # Another script, or a program, that a shell script hands over to, and the line.
+    starts: tuple[str, int] | None = None
+
+
+def other_engine(source: Source) -> OtherEngine | None:
+    """Return the engine that is not read here, for a file in which no config was found."""
+    text = source.text
+    if source.suffix != ".json" and ("sglang" in text or "sgl." in text):
+        line = _first_line(text, _SGLANG) or (_first_line(text, _SGLANG_KEY) if _ROLLOUTS.search(text) else None)
+        if line is not None:
+            return OtherEngine(source.path, "SGLang", line)
+    if "--rollout-num-gpus-per-engine" in text and _first_line(text, _VLLM_OPTION) is not None:
+        line = _first_line(text, _SLIME)
+        if line is not None:
+            return OtherEngine(source.path, "vLLM under slime's options", line)
+    for name, pattern in _OTHERS.items() if source.is_shell else ():
+        if (line := _first_line(text, pattern)) is not None:
+            return OtherEngine(source.path, name, line)
+    unread = not_read(source)
+    return None if unread is None else OtherEngine(source.path, *unread)
+
+
+def _first_line(text: str, pattern: re.Pattern[str]) -> int | None:
+    lines = text.splitlines()
+    return next(
+        (number for number, line in enumerate(lines, 1) if pattern.search(line) and not _COMMENT.match(line)), None
+    )
+
+
+def mention(source: Source, *, named: bool = False) -> Mention | None:
+    """Return what a file without a config mentions; None if it mentions nothing.
+
+    named: whether the file was named by the user, who then wants to know where else to look.
+    """
+    match, starts = re.search(_WORDS, source.text), _starts(source) if named else None
+    if match is None and starts is None:
+        return None
+    word, line = ("", 1) if match is None else (match.group().lower(), _line(source, match))
+    return Mention(source.path, word, line, starts)
+
+
+def _line(source: Source, match: "re.Match[str]") -> int:
+    return source.text.count("\n", 0, match.start()) + 1
+
+
+def _starts(source: Source) -> tuple[str, int] | None:
+    """Return the last script that a shell script runs, by its file's name, also if a variable holds it; else the last
+    Python program.
+    """
+    found = list(re.finditer(_RUNS, source.text)) if source.is_shell else []
+    for match in reversed(found):
+        held = re.search(_HELD.replace("NAME", re.escape(match["name"])), source.text) if match["name"] else None
+        script = match["script"] or (held["script"] if held is not None else "")
+        if script:
+            return PurePath(script).name, _line(source, match)
+    try:
+        started = [(program_of(command), command.place.line) for command in source.commands]
+    except (ValueError, RecursionError):  # kept in source.refusals
+        return None
+    return next((one for one in reversed(started) if one[0].endswith(".py")), None)
+
+
+def about_engines(found: Iterable[OtherEngine]) -> list[str]:
+    """Return one sentence for each engine."""
+    by_name: dict[str, list[OtherEngine]] = {}
+    for one in found:
+        by_name.setdefault(one.name, []).append(one)
+    return [_about_engine(name, files) for name, files in by_name.items()]
+
+
+def _about_engine(name: str, files: Sequence[OtherEngine]) -> str:
+    places = ", ".join(f"{one.path}:{one.line}" for one in files[:MOST_OF_AN_ENGINE])
+    more = f" and {len(files) - MOST_OF_AN_ENGINE} more files" if len(files) > MOST_OF_AN_ENGINE else ""
+    return f"{places}{more}: rollouts run on {name}, which is not read here (`rlaudit list frameworks` says what is)"
+
+
+def about_mentions(found: Iterable[Mention]) -> list[str]:
+    """Return one sentence for each script that hands over to another, then one for each word, with the files that say
+    it.
+    """
+    by_word: dict[str, list[Mention]] = {}
+    started: list[str] = []
+    for one in found:
+        if one.starts is not None:
+            started.append(f"{one.path}:{one.starts[1]} hands over to {one.starts[0]}: inspect that one")
+        if one.word:
+            by_word.setdefault(one.word, []).append(one)
+    return [*started, *(_about_word(word, files) for word, files in by_word.items())]
+
+
+def _about_word(word: str, files: Sequence[Mention]) -> str:
+    places = ", ".join(f"{one.path}:{one.line}" for one in files[:MOST_OF_A_WORD])
+    folders: dict[str, int] = {}
+    for one in files[MOST_OF_A_WORD:]:
+        folder = one.path.rpartition("/")[0] or "."
+        folders[folder] = folders.get(folder, 0) + 1
+    more = "".join(f", {count} more in {folder}" for folder, count in folders.items())
+    subject = "mentions" if len(files) == 1 else "mention"
+    runs = any(one.path.endswith(".py") or (one.starts or ("",))[0].endswith(".py") for one in files)
+    recorded = "; `rlaudit record` writes down what a program gives vLLM when it runs" if runs else ""
+    return f"{places}{more}: {subject} {word}, and no rollout config is read there{recorded}"

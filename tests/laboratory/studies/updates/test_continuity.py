@@ -1,0 +1,27 @@
+"""Tokens after a resume follow from those before it, or one was dropped."""
+
+import pytest
+from flights import ScoredFlights, run_of
+
+from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, CaseKind, UpdateCase
+from rlaudit.laboratory.studies.updates.continuity import judge_continuity
+from rlaudit.layers import Verdict
+
+
+@pytest.mark.parametrize(
+    ("after", "cold", "clear", "verdict"),
+    [
+        (0.0, 0.0, True, Verdict.MATCH),
+        (0.3, 0.0, True, Verdict.MISMATCH),
+        # The weights are wrong, or the old keys and values are there: a dropped token cannot be told from either.
+        (0.3, 0.3, True, Verdict.NOT_TESTED),
+        (0.3, 0.0, False, Verdict.NOT_TESTED),
+    ],
+)
+def test_a_dropped_token_shows_in_the_scores_after_a_cleared_resume(
+    after: float, cold: float, clear: bool, verdict: Verdict
+) -> None:
+    scored = ScoredFlights().add(run_of(FLIGHT, [0, 0, 1, 1, 1, 1]), v0=0.0, v1=after)
+    scored.add(run_of(COLD_AFTER, [1] * 8, submitted=1), v1=cold)
+    case = UpdateCase("case", CaseKind.MATRIX, (), "keep", clear)
+    assert judge_continuity(case, scored.flights, scored.book, 1e-3).verdict is verdict

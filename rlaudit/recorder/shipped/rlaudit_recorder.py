@@ -145,6 +145,7 @@ class _Process:
         self.tensor_sets = {}
         # First token ids of kept sequences, by which a trainer's rows are known.
         self.beginnings, self.trainer_models = {}, {}
+        self.read_of_others = {}  # how far the files of other processes are read
         counts = dict.fromkeys("requests sequences tokens cached aborted kept_sequences kept_tokens".split(), 0)
         self.totals = {**counts, "by_sampling": {}, "ended": False}
         self.totals_written, self.totals_at = None, 0.0
@@ -824,7 +825,12 @@ def finish(process, engine, request, reason, stop=None):
     put("sequence", **sequence.record, **tokens, **seen, **ended, steps=steps)
     process.totals["kept_sequences"] += 1
     process.totals["kept_tokens"] += len(sequence.ids)
-    process.beginnings[tuple(sequence.ids[:4])] = None
+    remember(process, sequence.ids)
+
+
+def remember(process, ids):
+    """Note how a sequence begins, by which a trainer's row of it is known."""
+    process.beginnings[tuple(ids[:4])] = None
     if len(process.beginnings) > MOST_REMEMBERED:
         del process.beginnings[next(iter(process.beginnings))]
 

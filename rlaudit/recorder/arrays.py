@@ -18,8 +18,8 @@ def whole_numbers(text: str) -> "array[int]":
     return numbers
 
 
-def logprobs(text: str) -> "array[float]":
-    """Return logprobs in nats, of 32 bits; NaN for none. Raises NotNumbers."""
+def float32s(text: str) -> "array[float]":
+    """Return logprobs in nats, or elements of weights, of 32 bits; NaN for none. Raises NotNumbers."""
     numbers = array("f")
     _decode(text, numbers)
     return numbers

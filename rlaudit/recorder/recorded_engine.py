@@ -3,9 +3,11 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from rlaudit.recorder.recording import Engine, Process, Recording
+from rlaudit.recorder.weight_readings import WeightReadings, weight_readings
 from rlaudit.recorder.weight_updates import Update, served_weights
 
 # Programs give each request the room that its prompt leaves: that makes no other kind of sampling.
@@ -52,6 +54,15 @@ class RecordedEngine:
             kinds.setdefault(_kind(parameters), []).append(number)
         found = [self._sampled(numbers, counts) for numbers in kinds.values()]
         return tuple(sorted(found, key=lambda one: -(one.requests or 0)))
+
+    @cached_property
+    def weight_readings(self) -> tuple[WeightReadings, ...]:
+        """What the weights of its processes were found to be, of those in which they were read."""
+        model = (self.engine.effective or {}).get("model_config")
+        hf_config = model.get("hf_config") if isinstance(model, Mapping) else None
+        is_tied = isinstance(hf_config, Mapping) and hf_config.get("tie_word_embeddings") is True
+        found = (weight_readings(process, self.processes, is_tied) for process in self.processes)
+        return tuple(one for one in found if one is not None)
 
     def _sampled(self, numbers: Sequence[int], counts: Mapping[int, int]) -> Sampled:
         most = max(numbers, key=lambda number: counts.get(number, 0))

@@ -233,6 +233,16 @@ FIELDS: Mapping[str, Mapping[str, Field]] = {
         "end": _may(_clock),
         "error": _may(_text),
     },
+    "weights": {
+        "at": _must(_clock),
+        "load": _may(_whole),
+        "tensors": _must(_whole),
+        "values": _must(LOGPROBS),
+        "sent": _may(_whole),
+        "values_sent": _may(LOGPROBS),
+        "values_rounded": _may(LOGPROBS),
+        "values_held": _may(LOGPROBS),
+    },
     "trainer": {
         "at": _must(_clock),
         "call": _may(_whole),

@@ -88,7 +88,7 @@ def in_the_stand_in(out: Path, prompts: int, rounds: int) -> None:
 
     EngineArgs().create_engine_config()
     for name in ("add_request", "process_outputs"):
-        rlaudit_recorder._wrap(OutputProcessor, name, name, *rlaudit_recorder._HANDLERS[name])
+        rlaudit_recorder.wrap(OutputProcessor, name, name, *rlaudit_recorder._HANDLERS[name])
     # As late in a run, when neither is left.
     rlaudit_recorder.KEPT_GROUPS = rlaudit_recorder.KEPT_BYTES = 0
     hooked = OutputProcessor.add_request, OutputProcessor.process_outputs

@@ -114,7 +114,7 @@ class Processor:
     def process_outputs(self, outputs, stamp, iteration_stats): pass
 
 for name in ("add_request", "process_outputs"):
-    rlaudit_recorder._wrap(Processor, name, name, *rlaudit_recorder._HANDLERS[name])
+    rlaudit_recorder.wrap(Processor, name, name, *rlaudit_recorder._HANDLERS[name])
 rlaudit_recorder.KEPT_BYTES = 1 << 20
 EngineArgs().create_engine_config()
 processor, parameters = Processor(), SamplingParams()

@@ -12,14 +12,18 @@ from rlaudit.recorder.shipped import rlaudit_recorder
 
 RECORDER = Path(rlaudit_recorder.__file__)
 SOURCE = RECORDER.read_text()
-V0 = RECORDER.with_name("rlaudit_v0.py")
+V0, WEIGHTS = RECORDER.with_name("rlaudit_v0.py"), RECORDER.with_name("rlaudit_weights.py")
 # Those in front of a hooked method and behind it.
 HANDLERS = sorted({one.__name__ for pair in rlaudit_recorder._HANDLERS.values() for one in pair if one is not None})
-CALLS = ["_call_begins", "_call_ends", "_load_begins", "_load_ends", "_model_ends", "_note_tensor", "_in_flight"]
+CALLS = ["call_begins", "call_ends", "_in_flight"]
+# What reads weights needs torch: tests/engine_runs/test_weights_are_what_was_sent.py.
+OF_WEIGHTS = [
+    "_device_ends", "_model_ends", "_load_begins", "_load_ends", "_note_tensor", "_note_sent", "put_load", "_set_of",
+]  # fmt: skip
 INNER = [
-    "put", "is_full", "_line", "_write", "_start_writer", "_write_queued", "_begin_file", "put_steps", "close_runs",
+    "put", "is_full", "_line", "_write", "start_writer", "_write_queued", "_begin_file", "put_steps", "close_runs",
     "_put_totals", "finish", "requested", "_sampling", "_prompt_if_kept", "_plain", "_versions", "_boot", "_cached",
-    "_sampled", "_hook_module", "_hook_method", "note_hook", "failed", "_error", "_after_fork", "_put_load", "drop",
+    "_sampled", "_hook_module", "_hook_method", "note_hook", "failed", "error_text", "_after_fork", "drop",
     "_encoded", "find_spec",
 ]  # fmt: skip
 ARGUMENTS = (1, 3)
@@ -68,6 +72,16 @@ def test_a_hook_that_raises_is_named_in_the_recording_and_nowhere_else(
     function: str, without: Callable[[str], Ended], tmp_path: Path
 ) -> None:
     here = raising(function, tmp_path)
+    assert run(*ARGUMENTS, recorded=here) == without("V1")
+    first = here.written().of_kind("failed")[0]
+    assert f"RuntimeError: sabotage of {function}" in first["error"]
+
+
+@pytest.mark.parametrize("function", OF_WEIGHTS)
+def test_a_hook_of_weights_that_raises_is_named_in_the_recording_and_nowhere_else(
+    function: str, without: Callable[[str], Ended], tmp_path: Path
+) -> None:
+    here = raising(function, tmp_path, WEIGHTS)
     assert run(*ARGUMENTS, recorded=here) == without("V1")
     first = here.written().of_kind("failed")[0]
     assert f"RuntimeError: sabotage of {function}" in first["error"]
@@ -174,6 +188,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "raises": lambda folder: (folder / "rlaudit_recorder.py").write_text("raise RuntimeError('sabotage')"),
     "no secrets": lambda folder: (folder / "rlaudit_secrets.py").unlink(),
     "no trainer": lambda folder: (folder / "rlaudit_trainer.py").unlink(),
+    "no weights": lambda folder: (folder / "rlaudit_weights.py").unlink(),
     "no V0": lambda folder: (folder / "rlaudit_v0.py").unlink(),
     "no settings": lambda folder: (folder / "settings.json").unlink(),
     "damaged settings": lambda folder: (folder / "settings.json").write_text('{"prompts": '),

@@ -26,6 +26,9 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
     tensors    tensors (number), names, dtypes, shapes: one set that `load_weights` was given
     load       load (number), inside (the call), side; begin: names (the first), in_flight; end: tensors, calls, begin,
                end, error
+    weights    load (the last one before), tensors, values: a few elements of each tensor that a model holds, before a
+               step; sent (a number of tensors; null: none since the last record), values_sent, values_rounded (in the
+               dtype of what is held), values_held: of the tensors that updates brought. NaN: not comparable
     trainer    call, function, gradients, backward, model {number, class, dtype, trainable, adapters}, shape, rows, ids,
                logprobs: what the trainer's own function made of recorded completions
     totals     counts since the process began; the last line of this kind holds. `ended` is true at an orderly exit
@@ -101,8 +104,9 @@ VARIABLES = tuple(
     "RANK LOCAL_RANK WORLD_SIZE".split()
 )
 # Kinds without text that a user wrote, or with names that were masked before: too many and long to search for secrets.
-WITHOUT_TEXT = frozenset("prompt request sequence steps trainer totals repeats".split())
+WITHOUT_TEXT = frozenset("prompt request sequence steps trainer totals repeats weights".split())
 
+ELEMENTS = 8  # of each tensor, wherever its values are noted
 KEPT_GROUPS = 64  # prompts that are kept whatever the rate: enough for the sibling test of `compare`
 KEPT_BYTES = 64 << 20  # and all of them until this much is written: a short run is kept whole
 MOST_HELD_TOKENS = 8 << 20  # of kept sequences that are not finished: 64 MiB of ids and logprobs
@@ -141,6 +145,7 @@ class _Process:
         self.tensor_sets = {}
         # First token ids of kept sequences, by which a trainer's rows are known.
         self.beginnings, self.trainer_models = {}, {}
+        self.read_of_others = {}  # how far the files of other processes are read
         counts = dict.fromkeys("requests sequences tokens cached aborted kept_sequences kept_tokens".split(), 0)
         self.totals = {**counts, "by_sampling": {}, "ended": False}
         self.totals_written, self.totals_at = None, 0.0
@@ -154,8 +159,7 @@ class _Process:
 _process = _Process()
 _hooked = []
 _settings = {"prompts": 16, "limit": 2 << 30, "logprobs": False, "trainer_functions": []}
-_served = set()  # ids of the models that workers serve
-_secrets = None
+_secrets = _weights = None
 
 
 # Doors ---------------------------------------------------------------------------------------------------------------
@@ -166,18 +170,20 @@ def register():
 
     vLLM calls this in each of its processes, as a plug-in; `sitecustomize` in every process that has the folder.
     """
-    global _secrets  # noqa: PLW0603 - the module's own state
+    global _secrets, _weights  # noqa: PLW0603 - the module's own state
     if not os.environ.get("RLAUDIT_RECORD") or _secrets is not None:
         return
     try:
         import rlaudit_secrets
         import rlaudit_trainer
         import rlaudit_v0
+        import rlaudit_weights
 
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "settings.json"), encoding="utf-8") as file:
             _settings.update(json.load(file))
         _secrets = rlaudit_secrets
-        _HANDLERS.update(rlaudit_v0.HANDLERS)
+        _HANDLERS.update({**rlaudit_v0.HANDLERS, **rlaudit_weights.HANDLERS})
+        _weights = rlaudit_weights
         watched = {}
         for target in [target for targets in PARTS.values() for target in targets]:
             watched.setdefault(target.partition(":")[0], {})[target] = _hook_method
@@ -187,7 +193,7 @@ def register():
         for module in [name for name in watched if name in sys.modules]:
             _hook_module(watched, module)
     except Exception as error:
-        _say("this process is not recorded: " + _error(error))
+        _say("this process is not recorded: " + error_text(error))
 
 
 class _AfterImport:
@@ -226,11 +232,11 @@ def _hook_method(module, target):
     owner = getattr(module, owner, None)
     # A release without V0 has V1's class under V0's name: it is hooked in its own module.
     if owner is not None and owner.__module__ == module.__name__ and name in owner.__dict__:
-        handlers = _HANDLERS.get(name, (_call_begins, _call_ends))
-        handlers(owner, name, target) if callable(handlers) else _wrap(owner, name, target, *handlers)
+        handlers = _HANDLERS.get(name, (call_begins, call_ends))
+        handlers(owner, name, target) if callable(handlers) else wrap(owner, name, target, *handlers)
 
 
-def _wrap(owner, name, target, before, after):
+def wrap(owner, name, target, before, after):
     """Put before(call) and after(call, error) around a method of a class."""
     held = inspect.getattr_static(owner, name)
     function = getattr(held, "__func__", held)
@@ -268,7 +274,8 @@ class _Call:
         return self
 
     def __exit__(self, kind, error, trace):
-        quietly(self.what, self.after, self, error)
+        if self.after is not None:
+            quietly(self.what, self.after, self, error)
 
     def argument(self, place, name, default=None):
         """Return an argument that callers pass by place or by name."""
@@ -294,7 +301,7 @@ def failed(what, error):
         _process.failures += 1
         if _process.failures <= MOST_FAILURES:
             line = traceback.extract_tb(error.__traceback__)[-1].lineno if error.__traceback__ else "?"
-            put("failed", hook=what, error="%s (line %s)" % (_error(error), line))
+            put("failed", hook=what, error="%s (line %s)" % (error_text(error), line))
     except Exception:  # nothing is left to do
         pass
 
@@ -423,7 +430,7 @@ def _give_up(process, error):
     _say("process %d is not recorded any more: %s" % (os.getpid(), error))
 
 
-def _start_writer(process):
+def start_writer(process):
     """Start the thread that writes: once requests or weights arrive, as vLLM has forked all it forks by then."""
     if process.queue is None:
         if process.file is None:
@@ -549,7 +556,7 @@ def name_of(value):
     return "%s.%s" % (kind.__module__, kind.__qualname__)
 
 
-def _error(error):
+def error_text(error):
     return None if error is None else "%s: %s" % (type(error).__name__, str(error)[:500])
 
 
@@ -571,7 +578,7 @@ def _default(field):
 def _config_ends(call, error):
     written = call.noted["written"]
     kind = {"number": _process.number("engine"), "class": type(call.args[0]).__name__}
-    put("engine", **kind, written=written, effective=_plain(call.result), error=_error(error))
+    put("engine", **kind, written=written, effective=_plain(call.result), error=error_text(error))
 
 
 # Requests and tokens -------------------------------------------------------------------------------------------------
@@ -633,7 +640,7 @@ def _request_ends(call, error):
 def requested(engine, request, prompt, parameters, index, parent, lora, **fields):
     """Count a request, and keep it if its prompt is kept. Return what is kept of it."""
     process = _process
-    _start_writer(process)
+    start_writer(process)
     sampling = _sampling(process, parameters)
     process.totals["requests"] += 1
     by_sampling = process.totals["by_sampling"]
@@ -818,7 +825,12 @@ def finish(process, engine, request, reason, stop=None):
     put("sequence", **sequence.record, **tokens, **seen, **ended, steps=steps)
     process.totals["kept_sequences"] += 1
     process.totals["kept_tokens"] += len(sequence.ids)
-    process.beginnings[tuple(sequence.ids[:4])] = None
+    remember(process, sequence.ids)
+
+
+def remember(process, ids):
+    """Note how a sequence begins, by which a trainer's row of it is known."""
+    process.beginnings[tuple(ids[:4])] = None
     if len(process.beginnings) > MOST_REMEMBERED:
         del process.beginnings[next(iter(process.beginnings))]
 
@@ -834,7 +846,7 @@ def put_steps(process):
 # Calls that change weights, caches or the schedule -------------------------------------------------------------------
 
 
-def _call_begins(call):
+def call_begins(call):
     process, name = _process, call.what.rpartition(".")[2]
     stack = process.thread.__dict__.setdefault("calls", [])
     if any(outer["name"] == name for outer in stack):  # an override that calls its parent's
@@ -853,7 +865,7 @@ def _call_begins(call):
         put("event", **begun, arguments=arguments, in_flight=_in_flight(call.args[0]))
 
 
-def _call_ends(call, error):
+def call_ends(call, error):
     if not call.noted:
         return
     process, now, noted, run = _process, time.monotonic(), call.noted, _process.rpc_run
@@ -872,7 +884,7 @@ def _call_ends(call, error):
 
 def _put_end(call, error):
     result = None if hasattr(call.result, "add_done_callback") else _plain(call.result)
-    put("event", call=call.noted["call"], what=call.what, side="end", result=result, error=_error(error))
+    put("event", call=call.noted["call"], what=call.what, side="end", result=result, error=error_text(error))
 
 
 def _in_flight(owner):
@@ -889,105 +901,7 @@ def close_runs(process):
         put("repeats", call=run["call"], count=run["count"], end=run["end"])
     load, process.load_run = process.load_run, None
     if load is not None:
-        _put_load(process, load)
-
-
-# Workers and their weights -------------------------------------------------------------------------------------------
-
-
-def _device_ends(call, error):
-    """Record the device of a worker, and hook the worker's own methods, of whatever class it is."""
-    if error is not None:
-        return
-    worker = call.args[0].worker
-    # V1's CPU worker has none of its own.
-    device, capability = getattr(worker, "device", None) or worker.vllm_config.device_config.device, None
-    if getattr(device, "type", None) == "cuda":
-        cuda = sys.modules["torch"].cuda
-        device, capability = cuda.get_device_name(device), list(cuda.get_device_capability(device))
-    kind = {"class": name_of(type(worker)), "rank": getattr(worker, "rank", None)}
-    put("worker", **kind, device=str(device), capability=capability)
-    _wrap(type(worker), "load_model", "worker.load_model", None, _model_ends)
-    for name in WORKER_METHODS:
-        if callable(getattr(type(worker), name, None)):
-            _wrap(type(worker), name, "worker." + name, _call_begins, _call_ends)
-
-
-def _model_ends(call, error):
-    if error is not None:
-        return
-    worker = call.args[0]
-    model = worker.get_model() if hasattr(worker, "get_model") else worker.model_runner.model
-    while not hasattr(type(model), "load_weights") and hasattr(model, "runnable"):  # a wrapper of CUDA graphs
-        model = model.runnable
-    dtypes, parameters = {}, 0
-    for tensor in model.parameters():
-        dtypes[str(tensor.dtype)] = dtypes.get(str(tensor.dtype), 0) + 1
-        parameters += tensor.numel()
-    kind = {"class": name_of(type(model)), "tensors": sum(dtypes.values())}
-    put("model", **kind, dtypes=dtypes, parameters=parameters)
-    # From here on a call of load_weights is an update. Frameworks make it past every RPC (TRL, verl, ms-swift).
-    _served.add(id(model))
-    _wrap(type(model), "load_weights", "model.load_weights", _load_begins, _load_ends)
-
-
-def _load_begins(call):
-    process = _process
-    if id(call.args[0]) not in _served or process.loading:
-        return
-    calls = getattr(process.thread, "calls", None)
-    inside = calls[-1]["call"] if calls else None
-    if inside is None and process.rpc_run is not None:
-        close_runs(process)
-    process.loading += 1
-    call.noted["loading"] = True
-    _start_writer(process)
-    weights = call.argument(1, "weights")
-    noted = _noted(process, weights, inside)
-    noted = list(noted) if isinstance(weights, (list, tuple)) else noted
-    if len(call.args) > 1:
-        call.args = (call.args[0], noted, *call.args[2:])
-    else:
-        call.kwargs["weights"] = noted
-
-
-def _load_ends(call, error):
-    process, run = _process, _process.load_run
-    if "loading" in call.noted:
-        process.loading -= 1
-        if run is not None:
-            run.update(calls=run["calls"] + 1, end=time.monotonic(), error=run["error"] or _error(error))
-
-
-def _noted(process, weights, inside):
-    for pair in weights:
-        quietly("model.load_weights", _note_tensor, process, pair[0], pair[1], inside)
-        yield pair
-
-
-def _note_tensor(process, name, tensor, inside):
-    if process.load_run is not None and name in process.load_run["tensors"]:  # the next update has begun
-        _put_load(process, process.load_run)
-        process.load_run = None
-    if process.load_run is None:
-        number, now, totals = process.number("load"), time.monotonic(), process.totals
-        begun = {"load": number, "inside": inside, "begin": now, "end": now, "calls": 0, "error": None}
-        process.load_run = {**begun, "tensors": {}}
-        in_flight = totals["requests"] - totals["sequences"] - totals["aborted"] if totals["requests"] else None
-        put("load", load=number, side="begin", inside=inside, names=[name], in_flight=in_flight)
-    process.load_run["tensors"][name] = (str(getattr(tensor, "dtype", None)), tuple(getattr(tensor, "shape", ())))
-
-
-def _put_load(process, run):
-    """Write what a run of loads brought; the names of its tensors once for all runs that bring the same."""
-    tensors = run.pop("tensors")
-    key = hashlib.blake2b(repr(tensors).encode(), digest_size=16).digest()
-    number = process.tensor_sets.get(key)
-    if number is None:
-        number = process.tensor_sets[key] = len(process.tensor_sets)
-        dtypes, shapes = zip(*tensors.values())
-        put("tensors", tensors=number, names=list(tensors), dtypes=dtypes, shapes=shapes)
-    put("load", side="end", tensors=number, **run)
+        _weights.put_load(process, load)
 
 
 _HANDLERS = {
@@ -995,5 +909,4 @@ _HANDLERS = {
     "add_request": (None, _request_ends),
     "process_outputs": (_outputs_begin, _outputs_end),
     "abort_requests": (_aborts_begin, _aborts_end),
-    "init_device": (None, _device_ends),
 }

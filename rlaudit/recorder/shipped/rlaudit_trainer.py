@@ -4,12 +4,18 @@ Every framework has one function that makes its loss's logprobs of logits and to
 forward pass is added, no gradient touched. Old, current and reference logprobs come from that one function; gradients
 and the model that was called tell them apart, which is for the reader of a recording to do.
 
-Not covered: a function inside what torch.compile traces, logprobs that are spread over ranks, and trainers in another
-process than the engine. Standard library and Python 3.9, beside the torch that the trainer has imported.
+A trainer may share a process with the engine's front end, or have one of its own: then what the others have sampled is
+read from their files, as far as these lie in the same folder.
+Not covered: a function inside what torch.compile traces, and logprobs that are spread over ranks. Standard library and
+Python 3.9, beside the torch that the trainer has imported.
 """
 
+import base64
 import functools
+import json
+import os
 import sys
+from array import array
 
 import rlaudit_recorder as recorder
 
@@ -32,13 +38,12 @@ def _hook(module, target):
     """Put a recorder around a trainer's function, under every name by which it was imported."""
     *way, name = target.partition(":")[2].split(".")
     owner = functools.reduce(getattr, way, module)
-    function, torch = getattr(owner, name), sys.modules["torch"]
-    is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or torch._dynamo.is_compiling
+    function = getattr(owner, name)
 
     @functools.wraps(function)
     def recorded(*args, **kwargs):
         result = function(*args, **kwargs)
-        if not is_compiling():
+        if not _is_compiling():
             recorder.quietly(target, _scored, target, (*args, *kwargs.values()), result)
         return result
 
@@ -50,11 +55,17 @@ def _hook(module, target):
     recorder.note_hook(target)
 
 
+def _is_compiling():
+    # Not before the first call: a module may be imported before the torch that it uses.
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    return hasattr(compiler, "is_compiling") and compiler.is_compiling()
+
+
 def _scored(target, arguments, result):
     """Write the rows of a trainer's logprobs that begin like a recorded completion."""
     process, torch = recorder._process, sys.modules["torch"]
     result = result[0] if isinstance(result, tuple) else result
-    if not process.beginnings or not result.numel():
+    if not result.numel() or not (process.beginnings or _is_apart(process)):
         return
     if type(result).__name__ == "DTensor":  # to gather it would be a collective of our own
         recorder.drop("trainer logprobs", "they are spread over ranks (DTensor)")
@@ -66,7 +77,11 @@ def _scored(target, arguments, result):
     if ids is None or recorder.is_full(process):
         return
     ids_RT, logprobs_RT = ids.detach().reshape(-1, tokens), result.detach().reshape(-1, tokens)
-    rows = [row for row, first in enumerate(ids_RT[:, :4].tolist()) if _is_recorded(process, first)]
+    # Of a front end elsewhere the last sequences may not be written yet: at first everything is kept, as it is there.
+    takes_all = _is_apart(process) and process.bytes < recorder.KEPT_BYTES
+    if _is_apart(process) and not takes_all:
+        _read_others(process)
+    rows = [row for row, first in enumerate(ids_RT[:, :4].tolist()) if takes_all or _is_recorded(process, first)]
     if not rows:
         return
     picked = torch.tensor(rows, device=ids_RT.device)
@@ -92,6 +107,28 @@ def _scored_ids(arguments, result):
             if value.shape[:-1] == result.shape[:-1] and value.shape[-1] >= result.shape[-1]:
                 return value[..., -result.shape[-1] :]
     return None
+
+
+def _is_apart(process):
+    """Return whether the completions come from other processes: no front end here has had a request."""
+    return not process.totals["requests"]
+
+
+def _read_others(process):
+    """Learn how the sequences begin that other processes have written since the last time."""
+    with os.scandir(os.path.dirname(process.file)) as entries:
+        others = [entry for entry in entries if entry.name.endswith(".jsonl") and entry.path != process.file]
+    for entry in others:
+        begin = max(process.read_of_others.get(entry.name, 0), entry.stat().st_size - recorder.KEPT_BYTES)
+        with open(entry.path, "rb") as file:
+            file.seek(begin)
+            data = file.read(recorder.KEPT_BYTES)
+        process.read_of_others[entry.name] = begin + data.rfind(b"\n") + 1
+        for line in data[: data.rfind(b"\n") + 1].splitlines():
+            if line.startswith(b'{"kind":"sequence"'):
+                ids = array("i")
+                ids.frombytes(base64.b64decode(json.loads(line)["ids"])[:16])
+                recorder.remember(process, ids)
 
 
 def _is_recorded(process, first):

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.recorder.arrays import NotNumbers, logprobs, whole_numbers
+from rlaudit.recorder.arrays import NotNumbers, float32s, whole_numbers
 from rlaudit.recorder.recorded_lines import Damage
 from rlaudit.tokens.recorded.beginnings import Beginnings
 
@@ -94,7 +94,7 @@ class TrainerRows:
                 self.unused[Unused.RECOMPUTED] += rows
                 continue
             try:
-                ids, values = whole_numbers(record["ids"]), logprobs(record["logprobs"])
+                ids, values = whole_numbers(record["ids"]), float32s(record["logprobs"])
             except NotNumbers as error:
                 damage.add(f"a call of the trainer's function whose numbers are wrong is left out: {error}", line)
                 continue

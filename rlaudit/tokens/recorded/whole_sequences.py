@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.recorder.arrays import NotNumbers, logprobs, whole_numbers
+from rlaudit.recorder.arrays import NotNumbers, float32s, whole_numbers
 from rlaudit.recorder.recorded_lines import Damage
 from rlaudit.recorder.recording import token_records
 from rlaudit.recorder.weight_updates import ServedWeights
@@ -119,7 +119,7 @@ class WholeSequences:
         sampling = self._groups.get(request["sampling"])
         if sampling is None:
             return LeftOut.NO_SAMPLING
-        ids_T, logprobs_T = whole_numbers(record["ids"]), logprobs(record["logprobs"])
+        ids_T, logprobs_T = whole_numbers(record["ids"]), float32s(record["logprobs"])
         if len(ids_T) != len(logprobs_T):
             raise _Misfit(f"{len(ids_T)} ids, {len(logprobs_T)} logprobs")
         seen = len(ids_T) if record["visible"] is None else min(record["visible"], len(ids_T))

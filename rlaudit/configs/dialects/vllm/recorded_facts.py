@@ -27,6 +27,11 @@ def recorded_facts(one: RecordedEngine, recording: Recording) -> Iterator[tuple[
         yield "scores_rollouts", True, f"the trainer's logprobs were recorded in {calls} calls"
     if one.updates:
         yield from _of_updates(one)
+    readings = one.weight_readings
+    if readings:
+        updates = sum(reading.updates for reading in readings)
+        faults = list(dict.fromkeys(fault for reading in readings for fault in reading.faults()))
+        yield "weight_faults", faults, f"the engine's weights were read after {updates} updates"
     requests = sum(process.records.get("request", 0) for process in one.processes)
     salted = sum(process.salted for process in one.processes)
     if requests:
@@ -93,6 +98,7 @@ def recorded_sentences(one: RecordedEngine, recording: Recording) -> Iterator[st
     if len(one.sampled) > _SHOWN:
         yield f"{len(one.sampled) - _SHOWN} more kinds of sampling parameters, of fewer requests each"
     yield from update_sentences(one)
+    yield from dict.fromkeys(sentence for reading in one.weight_readings for sentence in reading.sentences())
     yield from _of_trainer(recording)
 
 

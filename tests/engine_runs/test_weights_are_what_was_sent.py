@@ -1,0 +1,101 @@
+"""Weights that a real engine holds against what its updates sent: honest ones say nothing, planted faults their kind.
+
+One engine start a release, V0 and V1, in one process; the model is tiny and untied.
+"""
+
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+from planted_weights import CASES
+from recorder_folder import variables, write_recorder
+from test_recordings_hold_what_the_engine_returned import ONE_PROCESS, QUIET, model_of
+from tiny_updates import built
+
+from rlaudit.recorder.recording import open_recording
+from rlaudit.recorder.weight_readings import WeightReadings, weight_readings
+
+pytestmark = pytest.mark.engine
+
+RELEASES = ("0.8.5", "0.32.0")
+PROGRAM = Path(__file__).with_name("planted_weights.py")
+# A word of each fault that is expected; none for what is honest.
+SAID = {
+    "honest": None,
+    "sent_twice": None,
+    "learning_rate_zero": None,
+    "loads_nothing": "stayed as they were in 1 of 1 updates",
+    "one_tensor_skipped": "stayed in part as they were when other values were sent: model.norm.weight,",
+    "part_of_a_packed_layer_skipped": "k_proj.weight",
+    "changed_behind_its_back": "changed once without a call that announced it",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("weights")
+
+
+@cache
+def recorded(version: str, folder: Path, sabotaged: str | None = None) -> Path:
+    """Run every case once. sabotaged: a function of the recorder that raises."""
+    environment, place = built(version), folder / f"{version}, {sabotaged or 'cases'}"
+    place.mkdir()
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON", "RLAUDIT_"))}
+    recorder = write_recorder(place / "recorder")
+    if sabotaged is not None:
+        text, head = (recorder / "rlaudit_weights.py").read_text(), f"def {sabotaged}("
+        assert head in text
+        spoiled = text.replace(head, f"def {sabotaged}(*_, **__): raise OSError\n\n\ndef _other_{sabotaged}(")
+        (recorder / "rlaudit_weights.py").write_text(spoiled)
+    on = variables(recorder, place / "start")
+    done = subprocess.run(
+        [*environment.command, str(PROGRAM), str(model_of(version, folder)), str(place)],
+        env={**clean, **QUIET, **environment.variables, **ONE_PROCESS, **on},
+        cwd=place,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
+    return place
+
+
+def readings(version: str, case: str, folder: Path) -> WeightReadings:
+    recording = open_recording(recorded(version, folder) / case)
+    (process,) = recording.processes
+    assert not process.failed and not process.dropped
+    found = weight_readings(process, recording.processes, is_tied=False)
+    assert found is not None
+    return found
+
+
+def test_every_case_has_what_is_to_be_said_of_it() -> None:
+    assert CASES.keys() == SAID.keys()
+
+
+@pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize("case", SAID)
+def test_what_is_said_of_an_update(case: str, version: str, folder: Path) -> None:
+    said = SAID[case]
+    faults = list(readings(version, case, folder).faults())
+    assert len(faults) == (said is not None), faults
+    assert said is None or said in faults[0]
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_every_tensor_of_a_plain_model_compares(version: str, folder: Path) -> None:
+    found = readings(version, "honest", folder)
+    assert found.updates == 2 and len(found.compared) > 15
+    assert not found.incomparable and not found.otherwise and not found.stayed
+    assert found.changed > 0 and found.rounded_away == 0
+
+
+@pytest.mark.parametrize("function", ["_elements", "_step_begins"])
+def test_what_raises_where_weights_are_read_does_not_reach_the_engine(function: str, folder: Path) -> None:
+    recording = open_recording(recorded("0.32.0", folder, function) / "honest")
+    assert all("OSError" in one.error for process in recording.processes for one in process.failed)
+    assert any(process.failed for process in recording.processes)
+    assert not any(process.records.get("weights") for process in recording.processes)

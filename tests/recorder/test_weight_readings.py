@@ -1,0 +1,156 @@
+"""What is said of weights that were read back: of updates that did what they announced, nothing."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+from written_recording import WrittenProcess, coded
+
+from rlaudit.recorder.recording import open_recording
+from rlaudit.recorder.shipped.rlaudit_recorder import ELEMENTS
+from rlaudit.recorder.weight_readings import WeightReadings, weight_readings
+
+NAMES = ("embed_tokens.weight", "norm.weight", "lm_head.weight")
+NOT_COMPARABLE = np.full(ELEMENTS, np.nan, dtype=np.float32)
+
+
+@dataclass
+class Engine:
+    """A worker whose model holds NAMES, with a trainer that sends them. Each value stands for a whole tensor."""
+
+    process: WrittenProcess
+    held: dict[str, float] = field(default_factory=lambda: dict.fromkeys(NAMES, 1.0))
+    step: float = 0.0
+
+    def read(self, sent: dict[str, float] | None = None, **rows: dict[str, float]) -> None:
+        """Note what is held, and of what was sent: values_rounded and values_held, where they differ from that."""
+        now = {name: np.full(ELEMENTS, value, dtype=np.float32) for name, value in self.held.items()}
+        record = {"sent": None if sent is None else 0}
+        if sent is not None:
+            held = rows.get("held", {name: self.held[name] for name in sent})
+            for name, values in (("sent", sent), ("rounded", rows.get("rounded", sent)), ("held", held)):
+                record[f"values_{name}"] = coded(
+                    [np.full(ELEMENTS, values[one]) if one in values else NOT_COMPARABLE for one in NAMES], "<f4"
+                )
+        loads = self.process.loads or None
+        self.process.put("weights", load=loads, tensors=0, values=coded(list(now.values()), "<f4"), **record)
+
+    def update(self, stays: tuple[str, ...] = (), arrives: bool = True, changes: bool = True) -> None:
+        """Send every tensor with a new value. stays: those that the engine does not take."""
+        self.step += changes
+        sent = dict.fromkeys(NAMES, 1.0 + self.step)
+        self.process.load(NAMES)
+        self.held |= {name: value for name, value in sent.items() if arrives and name not in stays}
+        self.read(sent)
+
+    def readings(self, is_tied: bool = False) -> WeightReadings:
+        (process,) = open_recording(self.process.write()).processes
+        found = weight_readings(process, [process], is_tied)
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Engine:
+    one = Engine(WrittenProcess(tmp_path))
+    one.process.put("tensors", tensors=0, names=list(NAMES), dtypes=["torch.float32"] * 3, shapes=[[8, 8]] * 3)
+    one.read()
+    return one
+
+
+def faults(engine: Engine, is_tied: bool = False) -> list[str]:
+    return list(engine.readings(is_tied).faults())
+
+
+def test_updates_that_arrive_are_no_fault(engine: Engine) -> None:
+    for _ in range(3):
+        engine.update()
+    found = engine.readings(is_tied=True)
+    assert list(found.faults()) == []
+    assert (found.updates, found.compared, found.changed, found.rounded_away) == (3, set(NAMES), 2 * 3 * ELEMENTS, 0)
+
+
+def test_the_same_weights_sent_twice_are_no_fault(engine: Engine) -> None:
+    engine.update()
+    engine.update(changes=False)
+    found = engine.readings()
+    assert list(found.faults()) == [] and found.changed == 0
+
+
+def test_an_update_that_moves_nothing_is_one(engine: Engine) -> None:
+    engine.update()
+    engine.update(arrives=False)
+    assert faults(engine) == ["stayed as they were in 1 of 2 updates that sent other values"]
+
+
+def test_the_first_update_is_held_against_the_weights_before_it(engine: Engine) -> None:
+    engine.update(arrives=False)
+    assert faults(engine) == ["stayed as they were in 1 of 1 updates that sent other values"]
+
+
+def test_a_tensor_that_stays_is_named(engine: Engine) -> None:
+    engine.update()
+    engine.update(stays=("norm.weight",))
+    (fault,) = faults(engine)
+    assert "norm.weight, of 3 tensors" in fault and "lm_head" not in fault
+
+
+def test_a_tied_head_that_stays_is_named(engine: Engine) -> None:
+    engine.update(stays=("lm_head.weight",))
+    assert [fault for fault in faults(engine, is_tied=True) if "tied" in fault]
+    assert not [fault for fault in faults(engine) if "tied" in fault]
+
+
+def test_a_change_that_nothing_announced_is_one(engine: Engine) -> None:
+    engine.update()
+    engine.held["norm.weight"] = 9.0
+    engine.read()
+    assert faults(engine) == ["changed once without a call that announced it, first seen in norm.weight"]
+
+
+@pytest.mark.parametrize(
+    "what", ["vllm.v1.engine.core:EngineCore.collective_rpc", "worker.wake_up", "worker.update_weights"]
+)
+def test_a_change_around_a_call_is_announced(engine: Engine, what: str) -> None:
+    engine.update()
+    engine.process.call(what, method="receive_weights")
+    engine.held["norm.weight"] = 9.0
+    engine.read()
+    assert faults(engine) == []
+
+
+def test_changes_that_the_engines_dtype_rounds_away_are_counted_and_no_fault(engine: Engine) -> None:
+    engine.update()
+    tiny = {name: engine.held[name] + 1e-4 for name in NAMES}
+    engine.process.load(NAMES)
+    engine.read(tiny, rounded=dict(engine.held))
+    found = engine.readings()
+    assert list(found.faults()) == []
+    assert (found.changed, found.rounded_away) == (3 * ELEMENTS, 3 * ELEMENTS)
+
+
+def test_a_tensor_that_takes_a_third_value_is_counted_and_no_fault(engine: Engine) -> None:
+    engine.update()
+    engine.step += 1
+    engine.process.load(NAMES)
+    engine.held = dict.fromkeys(NAMES, 1.0 + engine.step) | {"norm.weight": -5.0}
+    engine.read(dict.fromkeys(NAMES, 1.0 + engine.step))
+    found = engine.readings()
+    assert list(found.faults()) == [] and set(found.otherwise) == {"norm.weight"}
+
+
+def test_tensors_without_a_counterpart_are_counted(engine: Engine) -> None:
+    sent = dict.fromkeys(NAMES, 2.0)
+    engine.process.load(NAMES)
+    engine.held = {**engine.held, "norm.weight": 2.0}
+    engine.read(sent, rounded={"norm.weight": 2.0}, held={"norm.weight": 2.0})
+    found = engine.readings()
+    assert list(found.faults()) == [] and found.incomparable == {"embed_tokens.weight", "lm_head.weight"}
+
+
+def test_a_reading_that_is_damaged_says_nothing(engine: Engine) -> None:
+    engine.update()
+    engine.update(arrives=False)
+    engine.process.lines[-1]["values_held"] = coded([1.0], "<f4")
+    assert faults(engine) == []

@@ -1,10 +1,11 @@
-"""A trainer that never starts vLLM, beside an engine with processes of its own: one recording, and `compare` joins both.
+"""A trainer that never starts vLLM, beside an engine with processes of its own: `compare` joins both.
 
 The release returns raw logprobs, and the trainer divides by the temperature: the published mistake, across processes.
 """
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,6 @@ PROGRAM = Path(__file__).with_name("apart.py")
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import subprocess
-
     folder, environment = tmp_path_factory.mktemp("apart"), built("0.32.0")
     model = model_of("0.32.0", folder)
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON", "RLAUDIT_"))}

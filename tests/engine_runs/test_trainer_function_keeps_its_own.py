@@ -26,7 +26,7 @@ def token_logprobs(model, ids_BT, keep):
     logits_BTV = model(ids_BT)[:, -keep - 1 : -1]
     return torch.log_softmax(logits_BTV, -1).gather(-1, ids_BT[:, -keep:, None]).squeeze(-1)
 """
-# Two completions; the engine is known to have sampled the second one.
+# Two completions; the engine, in this process, is known to have sampled the second one.
 PROGRAM = """
 import json, sys
 import torch, loss
@@ -36,6 +36,7 @@ torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Embedding(20, 8), torch.nn.Linear(8, 20))
 ids = torch.tensor([[1, 2, 3, 4, 5, 6], [1, 2, 7, 8, 9, 10]])
 if "RLAUDIT_RECORD" in __import__("os").environ:
+    recorder._process.totals["requests"] = 2
     recorder._process.beginnings[7, 8, 9, 10] = None
 logprobs = loss.token_logprobs(model, ids, 4)
 (-logprobs.mean()).backward()

@@ -61,8 +61,13 @@ class RecordedEngine:
         model = (self.engine.effective or {}).get("model_config")
         hf_config = model.get("hf_config") if isinstance(model, Mapping) else None
         is_tied = isinstance(hf_config, Mapping) and hf_config.get("tie_word_embeddings") is True
-        found = (weight_readings(process, self.processes, is_tied) for process in self.processes)
-        return tuple(one for one in found if one is not None)
+        found = [weight_readings(process, self.processes, is_tied) for process in self.processes]
+        read = tuple(one for one in found if one is not None)
+        parallel = (self.engine.effective or {}).get("parallel_config")
+        if isinstance(parallel, Mapping) and parallel.get("enable_eplb"):
+            for one in read:  # the engine moves experts by itself
+                one.unannounced.clear()
+        return read
 
     def _sampled(self, numbers: Sequence[int], counts: Mapping[int, int]) -> Sampled:
         most = max(numbers, key=lambda number: counts.get(number, 0))

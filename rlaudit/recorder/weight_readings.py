@@ -75,14 +75,19 @@ class WeightReadings:
         if not self.updates:
             yield f"weights were read {self.readings} times, none of them after an update whose tensors were seen"
             return
-        share = "" if not self.changed else f"; of the elements it changed, {self.rounded_away / self.changed:.1%}"
-        without = f"; {len(self.incomparable)} have no counterpart of their shape" if self.incomparable else ""
-        third = f"; {len(self.otherwise)} hold neither that nor what they held" if self.otherwise else ""
-        yield (
-            f"weights were read after {self.updates} updates: of {len(self.compared)} tensors that compare, "
-            f"{len(self.compared - set(self.stayed) - set(self.otherwise))} always held what was sent{third}{without}"
-            + (f"{share} are rounded to the value they had" if share else "")
-        )
+        held = len(self.compared - set(self.stayed) - set(self.otherwise))
+        parts = [
+            f"weights were read back after {self.updates} updates: {held} of {len(self.compared)} tensors that compare "
+            "always held what was sent"
+        ]
+        if self.otherwise:
+            parts.append(f"{len(self.otherwise)} held neither that nor what they had held")
+        if self.incomparable:
+            parts.append(f"{len(self.incomparable)} have no counterpart of their shape")
+        if self.changed:
+            share = self.rounded_away / self.changed
+            parts.append(f"{share:.1%} of {self.changed} elements that changed were rounded to the value they had")
+        yield "; ".join(parts)
 
 
 def weight_readings(process: Process, processes: Sequence[Process], is_tied: bool) -> WeightReadings | None:
@@ -105,12 +110,19 @@ def weight_readings(process: Process, processes: Sequence[Process], is_tied: boo
         if record["sent"] is not None:
             _compare(found, process.tensors, record, model, past)
         elif last is not None and record["load"] == last["load"]:
-            moved = next((name for name, elements in held.items() if model.get(name, elements) != elements), None)
+            moved = next(
+                (name for name in held if _may_not_move(name) and model.get(name) not in (None, held[name])), None
+            )
             if moved is not None and not any(last["at"] <= clock <= record["at"] for clock in announced):
                 found.unannounced.append(moved)
         found.untied += is_tied and _is_untied(held)
         model, last = held, record
     return found
+
+
+def _may_not_move(name: str) -> bool:
+    """Whether no engine changes a tensor by itself. Scales it takes from what it meets."""
+    return "scale" not in name
 
 
 def _announcements(process: Process, processes: Sequence[Process]) -> list[float]:

@@ -1,8 +1,8 @@
 """An engine and a trainer in processes of their own. Runs in an interpreter that has vLLM and transformers.
 
-    apart.py MODEL FOLDER           starts the other two, one after the other
-    apart.py MODEL FOLDER engine    samples with a temperature, and leaves ids in FOLDER
-    apart.py MODEL FOLDER trainer   makes its logprobs of them
+apart.py MODEL FOLDER           starts the other two, one after the other
+apart.py MODEL FOLDER engine    samples with a temperature, and leaves ids in FOLDER
+apart.py MODEL FOLDER trainer   makes its logprobs of them
 """
 
 import contextlib

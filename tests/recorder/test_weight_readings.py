@@ -109,6 +109,15 @@ def test_a_change_that_nothing_announced_is_one(engine: Engine) -> None:
     assert faults(engine) == ["changed once without a call that announced it, first seen in norm.weight"]
 
 
+def test_a_scale_that_the_engine_finds_by_itself_is_none(tmp_path: Path) -> None:
+    engine = Engine(WrittenProcess(tmp_path), {"layers.0.attn.k_scale": 1.0})
+    engine.process.put("tensors", tensors=0, names=list(engine.held), dtypes=["torch.float32"], shapes=[[1]])
+    engine.read()
+    engine.held["layers.0.attn.k_scale"] = 2.0
+    engine.read()
+    assert faults(engine) == []
+
+
 @pytest.mark.parametrize(
     "what", ["vllm.v1.engine.core:EngineCore.collective_rpc", "worker.wake_up", "worker.update_weights"]
 )

@@ -59,10 +59,11 @@ def commands(
     variables = Variables({name: [Field((Piece(name, 0, why),), 0, 0, "")] for name, why in (outside or {}).items()})
     walk = _Walk(text, index, variables, 0)
     broken = walk.read()
-    if broken is not None:
-        if damaged is None:
-            raise broken
-        damaged(broken)
+    if broken is not None and damaged is None:
+        raise broken
+    for unread in [*([broken] if broken is not None else []), *walk.passed_over]:
+        if damaged is not None:
+            damaged(unread)
     return tuple(walk.found)
 
 
@@ -77,6 +78,8 @@ class _Walk:
     prepares: bool = False
     redirects: dict[int, list["Tree"]] = field(default_factory=dict)
     documents: dict[int, "Tree"] = field(default_factory=dict)
+    # Scripts that the walk does not follow.
+    passed_over: list[UnreadableText] = field(default_factory=list)
 
     def read(self) -> UnreadableText | None:
         """Walk the script; return why a part of it could not be read."""
@@ -120,7 +123,10 @@ class _Walk:
                 self.redirected(tree, depth)
             case "list":
                 self.chain(tree, depth)
-            case "pipeline" | "negated_command" | "variable_assignments" | "do_group":
+            case "pipeline":
+                self.notice_script(tree)
+                self.statements(tree.children, depth)
+            case "negated_command" | "variable_assignments" | "do_group":
                 self.statements(tree.children, depth)
             case "elif_clause" | "else_clause":
                 self.variables.other_branch()
@@ -352,9 +358,18 @@ class _Walk:
         variables = self.variables.handed_over(given, everything)
         walk = _Walk(text, self.index.part(origins), variables, self.level + 1)
         try:
-            return () if walk.read() is not None else tuple(walk.found)
+            broken = walk.read()
         except UnreadableText:
             return ()
+        self.passed_over += walk.passed_over
+        return () if broken is not None else tuple(walk.found)
+
+    def notice_script(self, pipeline: "Tree") -> None:
+        """Note a script that a pipeline writes for a shell (`echo "$JOB" | bash`), which is not read."""
+        first, last = (self.written(one).split() for one in (pipeline.named_children[0], pipeline.named_children[-1]))
+        written = first[:1] in (["echo"], ["printf"], ["cat"])
+        if written and last and last[0].rpartition("/")[2] in _SHELLS and all(one in ("-", "-s") for one in last[1:]):
+            self.passed_over.append(UnreadableText("text that is piped into a shell is not read", self.line(pipeline)))
 
     def read_from_input(self, fields: Sequence[Field]) -> None:
         """`read NAME`."""

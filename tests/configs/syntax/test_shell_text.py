@@ -312,3 +312,20 @@ def test_an_eval_that_cannot_be_read_again_is_a_command_of_its_own() -> None:
 def test_what_the_arguments_of_the_script_may_change_is_open() -> None:
     loop = 'while [ $# -gt 0 ]; do\n  case "$1" in\n    --a) A="$2"; shift 2 ;;\n  esac\ndone\n'
     assert "A is set under a condition in line 2" in unknown(f"A=1\n{loop}serve $A")
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ('A=1\necho "vllm serve $A" | bash\n', [2]),
+        ("cat job.sh | sh -s\n", [1]),
+        ("bash -c 'echo vllm | bash'\n", [1]),
+        ("curl -LsSf https://example.org/install.sh | sh\n", []),
+        ("echo y | bash setup.sh\n", []),
+        ("echo y | tee log\n", []),
+    ],
+)
+def test_a_script_that_is_piped_into_a_shell_is_passed_over_and_named(text: str, lines: list[int]) -> None:
+    unread: list[UnreadableText] = []
+    commands(text, "run.sh", damaged=unread.append)
+    assert [one.line for one in unread] == lines

@@ -73,6 +73,8 @@ class FrameworkFiles:
     omits_false: bool = False
     # Further files by which the package is known.
     marks: tuple[str, ...] = ()
+    # Arguments of which the tables know the releases that leave them out.
+    leaves_out: tuple[str, ...] = ()
 
     def checkout(self, source: Source) -> Checkout | None:
         """Return the framework's package for a config, None if it is not there."""
@@ -233,7 +235,8 @@ def _engine(
             if files.omits_false and literals in ([False], [""]):
                 literals = [None]
             handed_on = any(_is_option(one, names) for value in given[name] for one in ast.walk(value))
-            if not literals and not is_released and (setting is None or not handed_on):
+            assembled = name in files.leaves_out if setting is None else _is_assembled(setting.value, words)
+            if not literals and not is_released and not (assembled or (handed_on and setting is not None)):
                 literals = [Unknown("")]
             _by_literals(draft, draft.engine, name, literals, where)
             draft.decided.setdefault(name, where)
@@ -274,6 +277,12 @@ def _is_option(value: ast.AST, names: tuple[str, ...]) -> bool:
     if isinstance(value, ast.Subscript):
         return getattr(value.slice, "value", None) in names
     return isinstance(value, ast.Attribute) and value.attr in names
+
+
+def _is_assembled(value: Any, words: frozenset[str]) -> bool:
+    """Whether a file has every word of a mapping, which it puts together from its parts."""
+    said = [*value, *(one for one in value.values() if isinstance(one, str))] if isinstance(value, Mapping) else []
+    return bool(said) and words.issuperset(said)
 
 
 def _evaluated(literal: ast.expr | str) -> Any:

@@ -25,6 +25,7 @@ from rlaudit.configs.syntax.shell_parts import (
     texts,
     where_written,
 )
+from rlaudit.configs.syntax.shell_tree import parsed
 from rlaudit.configs.syntax.shell_variables import COST_OF_A_WORD, Variables
 from rlaudit.configs.syntax.unreadable import UnreadableText
 
@@ -161,17 +162,27 @@ class Expander:
             return self._parameter(part, depth)
         if tree.type == "arithmetic_expansion":
             return [self._arithmetic(part, tree)]
+        if part.text.startswith("$((") and part.text.endswith("))"):
+            return [self._arithmetic_of_a_default(part)]
         kept = _kept_script(tree)
         if kept is not None:
             return [self.document(kept, depth + 1)]
-        if part.text in _WORKING_DIRECTORY:
-            return [self._started_in(part)]
-        return [self._unknown(part.start, end, "it is the output of a command")]
+        is_here = part.text in _WORKING_DIRECTORY
+        return [self._started_in(part) if is_here else self._unknown(part.start, end, "it is the output of a command")]
 
     def _arithmetic(self, part: Part, tree: "Tree") -> Field:
         """The number of `$((...))`, every digit of it at the place of the dollar."""
+        return self._counted(part, self._number(tree, 0))
+
+    def _arithmetic_of_a_default(self, part: Part) -> Field:
+        """The number in `${NAME:-$((...))}`, which the grammar takes for a command in two pairs of brackets."""
+        alone = f"echo {part.text}"
+        tree = parsed(alone).children[0].children[-1]
+        is_one = tree.type == "arithmetic_expansion"
+        return self._counted(part, Expander(alone, self.index, self.variables)._number(tree, 0) if is_one else None)
+
+    def _counted(self, part: Part, number: int | None) -> Field:
         end, here = part.start + len(part.text), self.index.offset(part.start)
-        number = self._number(tree, 0)
         if number is None:
             return self._unknown(part.start, end, "it is arithmetic on what the file does not tell")
         return self._field([Piece(digit, here) for digit in str(number)], part.start, end)

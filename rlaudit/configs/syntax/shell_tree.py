@@ -1,8 +1,8 @@
 """A shell script as the grammar of tree-sitter-bash reads it, with every node at the character where it stands.
 
 The grammar reads a text of the same length, so that its offsets in bytes are offsets in characters. In that text a
-character outside ASCII is a dot, a line end of Windows is a blank and a line end, `<your_model>` is a word, and a
-backslash with nothing behind it is a blank.
+character outside ASCII is a dot, a line end of Windows is a blank and a line end, `<your_model>` is a word, a
+backslash with nothing behind it is a blank, and arithmetic in a default has no brackets of its own.
 """
 
 import re
@@ -22,6 +22,8 @@ _BRACKET = re.compile(r"[()]")
 _OUTSIDE_ASCII = re.compile(r"[^\x00-\x7f]")
 # `--model <your_model>`: to a shell two redirections, to its author a word that is left to fill in.
 _PLACEHOLDER = re.compile(r"(?<!<)<[A-Za-z][\w./-]*>(?=[ \t]*(?:\\?\r?\n|$)|[ \t]+[-<])")
+# `${N:-$(((A + B) * 2))}`: brackets of arithmetic in a default, which the grammar takes for commands.
+_ARITHMETIC_OF_A_DEFAULT = re.compile(r"(?<=[-=+]\$\(\()[\w \t+*/%()$-]*(?=\)\)[\"']?\})")
 _CONTINUES_WITH_NOTHING = re.compile(r"\\(?=\s*\Z)")
 
 
@@ -33,6 +35,7 @@ def parsed(text: str) -> "Tree":
         raise UnreadableText("not a text file", text.count("\n", 0, text.index("\0")) + 1)
     _refuse_brackets(text)
     same_length = _PLACEHOLDER.sub(lambda match: "." * len(match.group()), text)
+    same_length = _ARITHMETIC_OF_A_DEFAULT.sub(lambda match: re.sub("[()]", " ", match.group()), same_length)
     same_length = same_length.replace("\\\r\n", " \\\n").replace("\r\n", " \n")
     same_length = _CONTINUES_WITH_NOTHING.sub(" ", _OUTSIDE_ASCII.sub(".", same_length))
     return _parser().parse(same_length.encode("ascii")).root_node

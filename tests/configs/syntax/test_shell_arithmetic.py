@@ -28,3 +28,15 @@ def test_sums_products_and_brackets_are_those_of_a_shell(text: str, value: int) 
 )  # fmt: skip
 def test_what_is_not_told_or_not_read_is_no_number(text: str) -> None:
     assert isinstance(number(text), Unknown)
+
+
+@pytest.mark.parametrize(
+    ("default", "value"),
+    [("$((1024 * 2))", "2048"), ("$(((KNOWN + 1) * 2))", "26"), ('"$((3*4))"', "12"), ("$(( ( 8 - 2 ) / 3 ))", "2")],
+)
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_arithmetic_in_a_default_is_worked_out(default: str, value: str, quote: str) -> None:
+    if quote:
+        default = default.strip('"')
+    script = f"KNOWN=12\nN={quote}${{N:-{default}}}{quote}\nserve $N\n"
+    assert commands(script, "run.sh")[-1].words[1].value == value

@@ -32,7 +32,7 @@ _ROLLOUT = "verl/workers/rollout/vllm_rollout"
 _SERVER = f"{_ROLLOUT}/vllm_async_server.py"
 # The second is the engine up to v0.2; from v0.7 on it is another thing and builds none.
 _IN_PROCESS = (f"{_ROLLOUT}/vllm_rollout_spmd.py", f"{_ROLLOUT}/vllm_rollout.py")
-FILES = FrameworkFiles("verl", engine=(_SERVER,), marks=_IN_PROCESS)
+FILES = FrameworkFiles("verl", engine=(_SERVER,), marks=_IN_PROCESS, leaves_out=("compilation_config",))
 FILES_IN_PROCESS = FrameworkFiles("verl", engine=_IN_PROCESS, marks=(_SERVER,))
 # How a serializer that hands a false on spells its flag.
 _NEGATION = re.compile(r"""["'](?:--)?no-""")

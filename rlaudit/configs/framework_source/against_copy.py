@@ -8,7 +8,7 @@ unreleased copy as anything else, is open: `rlaudit record` writes down what run
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,9 +16,10 @@ from packaging.version import Version
 
 from rlaudit.configs.draft import Draft, Settings, by_code
 from rlaudit.configs.framework_source.checkout import Checkout, checkout_of, shown
+from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.rollout_config import Origin, Setting
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.python_text import parse
 from rlaudit.configs.syntax.unreadable import UnreadableText
 from rlaudit.configs.usage_context import makes_bare_engine
@@ -49,7 +50,6 @@ _WORDS: Mapping[str, str] = {
 _CORRECTION = "importance_sampling_correction"
 _OF_THE_CORRECTION = ("importance_sampling_mode", "uses_rollout_logprobs", "logs_mismatch", "recomputes_old_logprobs")
 _CHOICE = "VLLM_USE_V1"
-_CHOOSES = re.compile(rf"""environ(?:\[|\.setdefault\()\s*["']{_CHOICE}["']\s*(?:\]\s*=(?!=)|,)\s*["']?(\w*)""")
 _PAUSE = re.compile(r"\.pause_generation\(([^()]*)\)")
 _PAUSED = {"pause_mode": "mode", "pause_clears_cache": "clear_cache"}
 # What a framework does only by a name of vLLM's: without the word it does not.
@@ -299,16 +299,31 @@ def _leave_open(draft: Draft, settings: Settings, name: str, where: str) -> None
 
 
 def _variables(draft: Draft, files: FrameworkFiles, checkout: Checkout) -> None:
-    """Drop the variables that the copy does not name, and leave open those that its engine's files may set."""
+    """Drop the variables that the copy does not name, and take those that the files of its engine set."""
     for name, setting in list(draft.environment.items()):
         if setting.origin is Origin.FRAMEWORK and not checkout.says(rf"\b{name}\b"):
             del draft.environment[name]
             draft.decided[name] = f"{shown(f'{checkout.root}/{checkout.folder}')}, which does not name it"
-    for source in (part_of(checkout, name) for name in files.engine):
-        for chosen in _CHOOSES.findall(source.text) if source is not None else ():
-            choice = draft.environment.get(_CHOICE)
-            if source is not None and (choice is None or (_by_a_table(choice) and choice.value != chosen)):
-                _leave_open(draft, draft.environment, _CHOICE, shown(source.path))
+    for name, node in _set_by_the_engine(files, checkout).items():
+        given, where = draft.environment.get(name), f"{shown(node.place.path)}:{node.place.line}"
+        if given is not None and not _by_a_table(given):
+            continue
+        if not isinstance(node.value, Unknown):
+            draft.environment.by_code(name, node.value, where)
+            draft.decided[name] = where
+        elif name == _CHOICE:
+            _leave_open(draft, draft.environment, name, where)
+
+
+def _set_by_the_engine(files: FrameworkFiles, checkout: Checkout) -> dict[str, Node]:
+    """Return the variables that the engine's files set, for certain or as a default; where they differ it is open."""
+    found: dict[str, Node] = {}
+    for source in (checkout.file(name.partition("#")[0]) for name in files.engine):
+        for name, node in python_environment(source, ("VLLM_",)).items() if source is not None else ():
+            differs = name in found and found[name].value != node.value
+            several = Unknown(f"files of the engine set {name} in several ways")
+            found[name] = replace(node, value=several) if differs else node
+    return found
 
 
 def _facts(draft: Draft, checkout: Checkout, options: tuple[Source, ...]) -> None:

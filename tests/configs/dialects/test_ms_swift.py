@@ -1,10 +1,12 @@
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 from reading import lost_names, read_file, read_one, rewritten, source_of
 
 from rlaudit.configs.dialects.ms_swift.read import DIALECT
 from rlaudit.configs.rollout_config import Loss
+from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
 
 TRAINER = """\
@@ -119,3 +121,27 @@ def test_without_a_mode_only_an_old_release_runs_and_it_passes_no_logprobs_mode(
 def test_words_that_may_hold_any_option_are_named() -> None:
     config = read_one(DIALECT, TRAINER.rstrip() + ' "$@"\n', "0.18.1", "run.sh")
     assert any("further options" in sentence for sentence in config.not_seen)
+
+
+@pytest.mark.parametrize(
+    ("line", "script", "value"),
+    [
+        ("os.environ['VLLM_USE_V1'] = os.environ.get('VLLM_USE_V1', '0')", "", "0"),
+        ("os.environ['VLLM_USE_V1'] = os.environ.get('VLLM_USE_V1', '0')", "export VLLM_USE_V1=1\n", "1"),
+        ("if old(): os.environ['VLLM_USE_V1'] = '0'", "", None),
+    ],
+)
+def test_a_variable_that_a_copy_sets_for_its_engine_is_known_unless_a_condition_decides(
+    line: str, script: str, value: str | None, tmp_path: Path
+) -> None:
+    engine = tmp_path / "swift" / "llm" / "infer" / "infer_engine" / "vllm_engine.py"
+    engine.parent.mkdir(parents=True)
+    engine.write_text(
+        f"import os\n{line}\nAsyncEngineArgs(model=m, dtype=d, seed=None, revision=None, enforce_eager=False)\n"
+    )
+    (tmp_path / "swift" / "version.py").write_text("__version__ = '3.5.0.dev0'\n")
+    run = tmp_path / "run.sh"
+    command = "swift rlhf --rlhf_type grpo --use_vllm true --model m\n"
+    (config,) = DIALECT.read(Source(str(run), script + command), Version("0.8.5"))
+    found = config.environment["VLLM_USE_V1"].value
+    assert isinstance(found, Unknown) if value is None else found == value

@@ -1,8 +1,8 @@
 """The engine was seen to sample from other weights than its updates sent.
 
 What changed
-    vLLM rebuilt its update path several times: `reload_weights` came with 0.10.2, pauses with 0.12.0 and layer by layer
-    reloading with 0.17.0. A trainer's own update code reaches into private parts of the engine that each of them moved.
+    vLLM rebuilt its update path several times: `reload_weights` came with 0.10.0, pauses with 0.12.0 and layerwise
+    reload with 0.16.0. A trainer's own update code reaches into private parts of the engine that each of them moved.
 
 Why it matters
     Rollouts come from an older policy, or from a mixture of two, while the trainer counts them as its own. Nothing

@@ -146,7 +146,8 @@ def _compare(
     if sent is None or rounded is None or held is None:
         return
     found.updates += 1
-    same_shape = _shapes(sets, record["sent"]).items() & _shapes(sets, record["tensors"]).items()
+    same = _shapes(sets, record["sent"]).items() & _shapes(sets, record["tensors"]).items()
+    of_one_shape = {name for name, _ in same}
     stayed, moved = [], 0
     for name, now in held.items():
         if now == _NAN * ELEMENTS:
@@ -157,7 +158,7 @@ def _compare(
             _count_rounding(found, (sent[name], rounded[name]), past[name][:2])
             before: bytes | None = past[name][2]
         else:
-            before = model.get(name) if any(name == one for one, _ in same_shape) else None
+            before = model.get(name) if name in of_one_shape else None
         if before is not None and rounded[name] != before:
             moved += now != before
             if now == before:

@@ -21,6 +21,7 @@ import rlaudit_recorder as recorder
 
 IDLE_SECONDS = 60.0  # between two readings of weights of which no update is known
 DTYPES = ("torch.float32", "torch.bfloat16", "torch.float16")
+MISSING = float("nan")  # one object: it equals itself in a list
 
 _served = weakref.WeakKeyDictionary()  # models that workers serve: none is kept in memory for the recorder
 
@@ -255,18 +256,19 @@ def _places(shape, offset, device):
 
 
 def _on_the_host(elements):
-    """Return elements of tensors as one list of ELEMENTS each, NaN for those that have none: one copy."""
-    torch, missing = sys.modules["torch"], float("nan")
-    found = [one for one in elements if one is not None]
-    if not found:
-        return [missing] * recorder.ELEMENTS * len(elements)
-    # A tensor without dimensions has one element.
-    rows = iter(
-        torch.stack([one if len(one) == recorder.ELEMENTS else one.repeat(recorder.ELEMENTS) for one in found])
-        .cpu()
-        .tolist()
-    )
-    return [value for one in elements for value in ([missing] * recorder.ELEMENTS if one is None else next(rows))]
+    """Return elements of tensors as one list of ELEMENTS each, MISSING for those that have none: one copy a device."""
+    torch, found = sys.modules["torch"], {}
+    for place, one in enumerate(elements):
+        if one is not None:
+            # A tensor without dimensions has one element.
+            whole = one if len(one) == recorder.ELEMENTS else one.repeat(recorder.ELEMENTS)
+            found.setdefault(one.device, []).append((place, whole))
+    rows = [[MISSING] * recorder.ELEMENTS for _ in elements]
+    for pairs in found.values():
+        places, picked = zip(*pairs)
+        for place, row in zip(places, torch.stack(picked).cpu().tolist()):  # noqa: B905 - an engine's Python
+            rows[place] = row
+    return [value for row in rows for value in row]
 
 
 HANDLERS = {"init_device": (None, _device_ends)}

@@ -266,7 +266,7 @@ def _on_the_host(elements):
     rows = [[MISSING] * recorder.ELEMENTS for _ in elements]
     for pairs in found.values():
         places, picked = zip(*pairs)
-        for place, row in zip(places, torch.stack(picked).cpu().tolist()):  # noqa: B905 - an engine's Python
+        for place, row in zip(places, torch.stack(picked).cpu().tolist()):
             rows[place] = row
     return [value for row in rows for value in row]
 

@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from recorder_folder import Written, numbers
 from trainings_with_a_stand_in import Place, place, run
 
@@ -19,6 +20,16 @@ for prompt in range(first, first + count):
     llm.generate([[prompt, 1, 2]], SamplingParams(n=2, max_tokens=4, logprobs=0))
     if prompt % 50 == 0:
         llm.llm_engine.reset_prefix_cache()
+"""
+
+# A disk that takes so many seconds for each block of lines.
+SLOW_DISK = """
+import os, time, rlaudit_recorder
+_write_queued = rlaudit_recorder._write_queued
+def slow(*arguments):
+    time.sleep(float(os.environ["DISK"]))
+    _write_queued(*arguments)
+rlaudit_recorder._write_queued = slow
 """
 
 
@@ -52,9 +63,10 @@ def test_a_prompt_that_comes_again_is_decided_alike(tmp_path: Path) -> None:
     assert len(here.written().of_kind("prompt")) == 64
 
 
-def test_at_the_limit_tokens_end_and_calls_go_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seconds_a_write", [0, 0.5])
+def test_at_the_limit_tokens_end_and_calls_go_on(tmp_path: Path, seconds_a_write: float) -> None:
     here = place(tmp_path, limit=60_000, prompts=1)
-    assert run(0, 1000, recorded=here, program=MANY).code == 0
+    assert run(0, 1000, recorded=here, program=SLOW_DISK + MANY, DISK=str(seconds_a_write)).code == 0
     written = here.written()
     (dropped,) = written.of_kind("dropped")
     assert dropped["what"] == "tokens" and "60000 bytes" in dropped["why"]
@@ -63,7 +75,7 @@ def test_at_the_limit_tokens_end_and_calls_go_on(tmp_path: Path) -> None:
     assert max(record["at"] for record in sequences) < dropped["at"] + 1
     assert len(written.events("reset_prefix_cache")) == 20
     assert written.total("sequences") == 2000
-    # A block of lines may be on its way when the limit is reached; counts and calls are small.
+    # What waits for the disk counts; counts and calls go on, and are small.
     assert sum(file.stat().st_size for file in here.out.iterdir()) < 150_000
 
 

@@ -471,11 +471,13 @@ def _write_queued(process, seconds):
 
 
 def is_full(process):
-    """Return whether the folder holds as much as it may. Other processes write there as well."""
-    if not process.full and process.bytes - process.looked_at >= _settings["limit"] // 128:
-        process.looked_at = process.bytes
+    """Return whether the folder holds as much as it may, with what waits here. Other processes write there as well."""
+    waiting = process.queued - process.taken
+    here = process.bytes + waiting
+    if not process.full and here - process.looked_at >= _settings["limit"] // 128:
+        process.looked_at = here
         with os.scandir(os.path.dirname(process.file)) as entries:
-            process.full = sum(entry.stat().st_size for entry in entries) >= _settings["limit"]
+            process.full = waiting + sum(entry.stat().st_size for entry in entries) >= _settings["limit"]
         if process.full:
             drop("tokens", "the limit of %d bytes is reached" % _settings["limit"])
     return process.full

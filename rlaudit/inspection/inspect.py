@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -171,8 +172,13 @@ def exit_code(inspection: Inspection, fail_on: Severity | None, none_is_fine: bo
 
 def shown_path(path: str) -> str:
     """A path for a report: relative to the working directory where it lies below it, with forward slashes."""
+    return _shown_from(path, str(Path.cwd()))
+
+
+@lru_cache(maxsize=4096)  # each setting of a file asks for the file's path
+def _shown_from(path: str, here: str) -> str:
     try:
-        return Path(path).absolute().relative_to(Path.cwd()).as_posix()
+        return Path(here, path).relative_to(here).as_posix()
     except ValueError:
         return Path(path).as_posix()
 

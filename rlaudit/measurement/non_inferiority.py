@@ -35,6 +35,8 @@ from rlaudit.statistics.resample import FEWEST_CLUSTERS, LEVEL, REPLICATES, clus
 TIMES = 1.3
 # What an arm that equals its trainer bit by bit is taken to use, so that it has a logarithm.
 LEAST_USED = 1e-9
+# The largest logarithm of an end that is told: of a log with one absurd token the interval reaches beyond any float.
+LARGEST_LOG = 700.0
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,8 @@ def non_inferiority(
         times=times,
         floor=floor,
         used=None if missing else float(np.exp(log_used_of(both.sums_PJ.sum(axis=0)))),
-        low=None if found is None or found.low is None else math.exp(found.low),
-        high=None if found is None or found.high is None else math.exp(found.high),
+        low=None if found is None or found.low is None else math.exp(min(found.low, LARGEST_LOG)),
+        high=None if found is None or found.high is None else math.exp(min(found.high, LARGEST_LOG)),
         clusters=both.clusters,
         sequences=both.sequences,
         paired=both.paired,

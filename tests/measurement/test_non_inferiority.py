@@ -55,6 +55,20 @@ def test_a_reference_that_equals_its_trainer_allows_the_floor_and_no_more():
     json.dumps(plain([found, same]), allow_nan=False)
 
 
+def test_of_one_absurd_token_an_end_beyond_any_float_is_told_as_a_float():
+    candidate, reference = two_arms(1, 64, 1.0, BFLOAT16_LIKE)
+    rollout_logprobs_T, trainer_logprobs_T = (
+        arm.copy() for arm in (candidate.rollout_logprobs_T, candidate.trainer_logprobs_T)
+    )
+    rollout_logprobs_T[0], trainer_logprobs_T[0] = -600.0, 0.0
+    absurd = dataclasses.replace(
+        candidate, rollout_logprobs_T=rollout_logprobs_T, trainer_logprobs_T=trainer_logprobs_T
+    )
+    found = held(absurd, reference)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    json.dumps(plain(found), allow_nan=False)
+
+
 def test_arms_over_other_prompts_are_compared_by_clusters_of_their_own():
     candidate, reference = two_arms(3, 64, 2.0, BFLOAT16_LIKE, completions=4)
     apart = held(over_other_prompts(candidate, 64), reference)

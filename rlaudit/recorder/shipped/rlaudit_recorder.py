@@ -169,11 +169,17 @@ def register():
     """Hook what is imported already, and the rest when it is imported; nothing without RLAUDIT_RECORD.
 
     vLLM calls this in each of its processes, as a plug-in; `sitecustomize` in every process that has the folder.
+    For a process that has lost the variable, the configuration that vLLM gave it says the same.
     """
     global _secrets, _weights  # noqa: PLW0603 - the module's own state
-    if not os.environ.get("RLAUDIT_RECORD") or _secrets is not None:
+    if _secrets is not None:
         return
     try:
+        import rlaudit_carried
+
+        carried = {} if os.environ.get("RLAUDIT_RECORD") else rlaudit_carried.find()
+        if carried is None:
+            return
         import rlaudit_secrets
         import rlaudit_trainer
         import rlaudit_v0
@@ -181,6 +187,9 @@ def register():
 
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "settings.json"), encoding="utf-8") as file:
             _settings.update(json.load(file))
+        if carried:
+            _settings.update(carried["settings"])
+            os.environ["RLAUDIT_RECORD"] = carried["folder"]
         _secrets = rlaudit_secrets
         _HANDLERS.update({**rlaudit_v0.HANDLERS, **rlaudit_weights.HANDLERS})
         _weights = rlaudit_weights
@@ -581,6 +590,8 @@ def _config_ends(call, error):
     written = call.noted["written"]
     kind = {"number": _process.number("engine"), "class": type(call.args[0]).__name__}
     put("engine", **kind, written=written, effective=_plain(call.result), error=error_text(error))
+    if error is None and _process.file != os.devnull:
+        sys.modules["rlaudit_carried"].leave(call.result, os.path.dirname(_process.file), _settings)
 
 
 # Requests and tokens -------------------------------------------------------------------------------------------------

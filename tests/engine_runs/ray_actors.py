@@ -1,14 +1,16 @@
 """Replicas of an engine and a trainer, each a Ray actor. Runs in an engine's interpreter that has ray.
 
-    ray_actors.py MODEL FOLDER REPLICAS STEPS
+    ray_actors.py MODEL FOLDER REPLICAS STEPS [pass-on]
 
 In each step every replica samples prompts of its own, and the trainer makes its logprobs of all of them. Its new
 weights then go to one replica after the other, while each of them samples; the last ones reach the first replica alone.
-RAY_ADDRESS names a cluster that runs already; without it the program starts one.
+RAY_ADDRESS names a cluster that runs already; without it the program starts one. pass-on: its workers get the
+program's own variables, as far as the recorder needs them.
 """
 
 import asyncio
 import contextlib
+import os
 import sys
 from pathlib import Path
 
@@ -52,7 +54,7 @@ class Replica:
         """Return prompts with their completions."""
         prompts = [[*COMMON, 100 * self.number + place + 100] for place in range(PROMPTS)]
         outputs = await asyncio.gather(*[self._sample(prompt, length) for prompt in prompts])
-        return [(prompt, list(one.token_ids)) for prompt, output in zip(prompts, outputs) for one in output.outputs]
+        return [(prompt, list(one.token_ids)) for prompt, output in zip(prompts, outputs) for one in output.outputs]  # noqa: B905 - an engine's Python
 
     async def _sample(self, prompt, length):
         from vllm.sampling_params import RequestOutputKind, SamplingParams
@@ -118,7 +120,8 @@ def token_logprobs(model, ids_BT, keep):
 
 def main():
     model, folder, count, steps = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-    ray.init()
+    passed_on = ("PYTHONPATH", "RLAUDIT_RECORD") if sys.argv[5:] == ["pass-on"] else ()
+    ray.init(runtime_env={"env_vars": {name: os.environ[name] for name in passed_on}})
     trainer = Trainer.remote(model)
     replicas = [Replica.remote(model, number) for number in range(count)]
     for step in range(steps):
@@ -135,5 +138,4 @@ def main():
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
-        main()
+    main()

@@ -109,6 +109,18 @@ def test_export_writes_the_folder_and_prints_what_switches_it_on(tmp_path, monke
     assert not (tmp_path / "shared").exists()
 
 
+def test_export_prints_the_same_as_ray_takes_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(["record", "--export", "a folder", "--into", "shared"]) == 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "runtime_env=" in line]
+    assert json.loads(line.partition("runtime_env=")[2].removesuffix(")")) == {
+        "env_vars": {
+            "PYTHONPATH": f"{tmp_path / 'a folder'}:${{PYTHONPATH}}",
+            "RLAUDIT_RECORD": str(tmp_path / "shared"),
+        }
+    }
+
+
 def test_export_takes_its_own_folder_again_and_no_other(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert [run(["record", "--export", "own"]) for _ in range(2)] == [0, 0]

@@ -72,6 +72,11 @@ def _of_trainer(log: RecordedLog) -> Iterator[str]:
     if log.is_scored:
         if log.late:
             yield f"{log.late} sequences finished after the trainer's last recorded call: they are in no figure"
+        if log.elsewhere:
+            yield (
+                f"{log.elsewhere} sequences were scored on another host than they were sampled on: clocks of two hosts "
+                "are in no order, so that the trainer's version of the weights, and with it the lag, is unknown"
+            )
         if log.alike:
             yield (
                 f"{log.alike} sequences have the tokens of another prompt's, and which row of the trainer's function "

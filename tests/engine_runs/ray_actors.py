@@ -94,7 +94,7 @@ class Trainer:
         from transformers import AutoModelForCausalLM
 
         self.policy = AutoModelForCausalLM.from_pretrained(model, torch_dtype=torch.float32)
-        self.optimizer = torch.optim.SGD(self.policy.parameters(), lr=0.1)
+        self.optimizer = torch.optim.SGD(self.policy.parameters(), lr=0.03)
 
     def train(self, rows, path):
         """Take a step on what was sampled, and write the new weights."""

@@ -9,6 +9,7 @@ from written_recording import WrittenProcess
 from rlaudit.configs.dialects.vllm.recorded_facts import recorded_facts, recorded_sentences
 from rlaudit.recorder.recorded_engine import RecordedEngine, recorded_engines
 from rlaudit.recorder.recording import open_recording
+from rlaudit.tokens.open_table import open_tables
 
 
 def replica(folder: Path, pid: int, updates: int, resets: int, host: str = "node") -> None:
@@ -67,3 +68,13 @@ def test_replicas_of_two_hosts_are_told_apart_by_both(tmp_path: Path) -> None:
     replica(tmp_path, 100, updates=1, resets=0, host="one")
     replica(tmp_path, 200, updates=2, resets=0, host="two")
     assert "2 in process 200 of two (5 tokens since); 1 in process 100 of one" in the_engine(tmp_path)[1]
+
+
+@pytest.mark.parametrize(("updates", "named"), [((2, 3), 1), ((3, 3), 0)])
+def test_compare_says_that_versions_of_two_engines_are_not_the_same(
+    updates: tuple[int, int], named: int, tmp_path: Path
+) -> None:
+    for pid, number in zip((100, 200), updates, strict=True):
+        replica(tmp_path, pid, updates=number, resets=0)
+    (table,) = open_tables(tmp_path)
+    assert sum(one.startswith("2 engines had 2 to 3 updates") for one in table.part.not_seen) == named

@@ -38,6 +38,10 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
 Prompts are kept whole or not at all, so that the samples of one prompt stay together: the first 64, every prompt until
 64 MiB are written, and after that one in `prompts` by the hash of its ids, which keeps the same ones in two runs.
 
+Several hosts write into one folder that they share, or each into its own, which `rlaudit record --merge` puts together.
+Their clocks are in no order: a completion that a trainer has scored had been sampled, and that much is known. A process
+that has lost RLAUDIT_RECORD takes folder and settings from the configuration that vLLM hands it (`rlaudit_carried.py`).
+
 Rules of this file. Nothing it does may reach the training: every hook catches its own errors. No thread, lock or open
 file before the engine answers (vLLM forks), none that is inherited. It never asks for logprobs that the user did not
 ask for, unless settings say so; never unpickles; never reads a weight; touches no GPU but to copy a few KiB of logprobs

@@ -57,6 +57,12 @@ def _not_seen(log: RecordedLog) -> Iterator[str]:
         yield f"{log.inside} tokens were sampled while weights were updated: their version is the one before"
     if log.unknown:
         yield f"of {log.unknown} tokens it is unknown from which weights they were sampled"
+    numbers = {len(front.served.updates) for front in log.fronts}
+    if len(numbers) > 1:
+        yield (
+            f"{len(log.fronts)} engines had {min(numbers)} to {max(numbers)} updates of the weights: versions are "
+            "counted engine by engine, and an engine that missed one has less lag here than it had"
+        )
     if log.adapters:
         yield f"{log.adapters} sequences used an adapter, whose version is unknown"
     for front in log.fronts:

@@ -66,7 +66,7 @@ def merge(recordings: Sequence[Path], into: Path) -> Merged:
 def sentences(merged: Merged) -> Iterator[str]:
     """Yield what a reader has to know of a merge beside what was copied."""
     if merged.twice:
-        yield f"{merged.twice} files were in several recordings, and are here once"
+        yield f"files that were in several recordings and are here once: {merged.twice}"
     for file in merged.left_out:
         yield f"left out: {file} is no file of a recording"
     for file, schema in merged.other_schema:

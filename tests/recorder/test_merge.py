@@ -38,7 +38,7 @@ def test_one_file_in_two_recordings_is_there_once(tmp_path: Path, capsys: pytest
     node(other, 200)
     assert run(["record", "--merge", str(one), str(other), "--into", str(tmp_path / "c")]) == 0
     assert contents(tmp_path / "c") == contents(other)
-    assert "1 files were in several recordings" in capsys.readouterr().err
+    assert "are here once: 1" in capsys.readouterr().err
 
 
 def test_files_of_one_name_that_differ_are_refused_and_nothing_is_written(tmp_path: Path) -> None:

@@ -25,11 +25,15 @@ def find():
     frame = sys._getframe(1)
     while frame is not None:
         held = frame.f_locals
-        # Without a lookup that could run code of the caller's.
-        own = getattr(held.get("self"), "__dict__", None) or {}
-        for config in (held.get("vllm_config"), own.get("vllm_config")):
-            left = (getattr(config, "__dict__", None) or {}).get(ATTRIBUTE)
+        for config in (held.get("vllm_config"), _attributes(held.get("self")).get("vllm_config")):
+            left = _attributes(config).get(ATTRIBUTE)
             if isinstance(left, dict):
                 return left
         frame = frame.f_back
     return None
+
+
+def _attributes(value):
+    """Return what an object holds itself: to ask it for an attribute could run code of the caller's."""
+    held = getattr(value, "__dict__", None)
+    return held if isinstance(held, dict) else {}

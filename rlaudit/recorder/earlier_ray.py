@@ -54,5 +54,6 @@ class EarlierRay:
                 del self._workers[pid]
             title = _TITLE.match(line.decode(errors="replace")) if jobs else None
             environment = environment_of(pid) if title else None
-            if title and jobs and environment and environment.get("RAY_JOB_ID", _NO_JOB) in {*jobs, _NO_JOB}:
+            # The raylet's own agents have a title as well, and no job.
+            if title and jobs and environment and environment.get("RAY_JOB_ID") in {*jobs, _NO_JOB}:
                 yield pid, title[1], environment

@@ -52,17 +52,24 @@ def start() -> Iterator[Start]:
         ("ray::IDLE", "ffffffff", (), "session", []),
         ("ray::Replica", "02000000", (), "session", []),
         ("ray::Replica", JOB, (), "another session", []),
+        ("ray::DashboardAgent", None, (), "session", []),
     ],
 )
 def test_a_worker_is_named_if_it_may_work_for_the_command_and_lacks_a_variable(
-    title: str, job: str, variables: tuple[str, ...], session: str, named: list[str], start: Start, tmp_path: Path
+    title: str,
+    job: str | None,
+    variables: tuple[str, ...],
+    session: str,
+    named: list[str],
+    start: Start,
+    tmp_path: Path,
 ) -> None:
     logs = tmp_path / session / "logs"
     logs.mkdir(parents=True)
     recorder = {"PYTHONPATH": str(tmp_path / "recorder"), "RLAUDIT_RECORD": str(tmp_path)}
-    given = {name: recorder[name] for name in variables}
+    given = {name: recorder[name] for name in variables} | ({} if job is None else {"RAY_JOB_ID": job})
     program = STARTS.format(title=title, waits=WAITS, python=sys.executable)
-    start("raylet", "-c", program, f"--raylet_socket_name={tmp_path}/session/sockets/raylet", RAY_JOB_ID=job, **given)
+    start("raylet", "-c", program, f"--raylet_socket_name={tmp_path}/session/sockets/raylet", **given)
     command = start("python", "-c", DRIVES, str(logs / f"python-core-driver-{JOB}{'f' * 48}_17.log"), **recorder)
     onlooker = Onlooker(tmp_path / "recorder")
     for _ in range(2):

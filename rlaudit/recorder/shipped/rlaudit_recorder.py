@@ -121,6 +121,8 @@ MOST_FAILURES = 20  # lines about failures of our own
 MOST_FAILED_WRITES = 10
 SAME_RUN_SECONDS = 1.0  # RPCs with less than this between them, and nothing else, are one run of calls
 TOTALS_SECONDS = 10.0
+IDLE_TOTALS_SECONDS = 1.0  # when nothing is in flight: Ray ends its workers without an orderly exit
+FEW_SAMPLING = 100  # for which these lines are short
 WRITE_SECONDS = 0.25
 LAST_SECONDS = 2.0  # what the disk is given at the end
 
@@ -457,7 +459,7 @@ def _keep_writing(process):
         try:
             _write_queued(process, WRITE_SECONDS)
             now = time.monotonic()
-            if now - process.totals_at > TOTALS_SECONDS:
+            if now - process.totals_at > (IDLE_TOTALS_SECONDS if _is_idle(process.totals) else TOTALS_SECONDS):
                 _put_totals(process)
             ends = [run["end"] for run in (process.rpc_run, process.load_run) if run]
             if ends and not process.loading and now - max(ends) > SAME_RUN_SECONDS:
@@ -501,6 +503,11 @@ def drop(what, why):
     if (what, why) not in _process.dropped:
         _process.dropped.add((what, why))
         put("dropped", what=what, why=why)
+
+
+def _is_idle(totals):
+    done = totals["sequences"] + totals["aborted"]
+    return totals["requests"] == done and len(totals["by_sampling"]) <= FEW_SAMPLING
 
 
 def _put_totals(process):

@@ -3,7 +3,7 @@
 A program of the command works on such a node if it holds open the log that Ray's core keeps for each driver. Workers
 without a job, which Ray starts in advance, may be given to any: they are taken for the command's.
 Not covered: workers on other hosts, and drivers elsewhere that a Ray client talks to. Names of files, options and
-variables are those of Ray 2.60 (session_*/logs of `ray start`).
+variables are those of Ray 2.43 and 2.60, which were run.
 """
 
 import re

@@ -1,6 +1,7 @@
 """`rlaudit record -- COMMAND`: what a training really asks of vLLM, written down while it runs."""
 
 import itertools
+import json
 import os
 import re
 import shlex
@@ -73,6 +74,14 @@ def record(
             help="Run nothing: write the folder that records, for containers and clusters, and print its variables.",
         ),
     ] = None,
+    merge: Annotated[
+        bool,
+        typer.Option(
+            "--merge",
+            help="Run nothing: copy the recordings of nodes without a shared folder, named in the place of COMMAND, "
+            "into the folder --into.",
+        ),
+    ] = False,
 ) -> int:
     """Record what a training asks of vLLM and what it gets: run any command, unchanged.
 
@@ -86,6 +95,8 @@ def record(
         if command:
             raise UsageError("--export writes a folder and runs no command", "leave out one of the two")
         return _export(export, settings, into)
+    if merge:
+        return _merge(command or [], into)
     if not command:
         raise UsageError("no command to record", "rlaudit record -- python train.py, or --export DIR")
     check_command(command[0])
@@ -140,8 +151,35 @@ def _export(folder: Path, settings: Settings, into: Path | None) -> int:
     say(
         "set both for every process of the training, with the folder's path as that process sees it\n"
         "  OUT: a folder that each of them can write, and that holds no recording yet\n"
-        f"  {folder} can be read by its owner alone; for processes of other users: chmod -R a+rX {path}"
+        f"  {folder} can be read by its owner alone; for processes of other users: chmod -R a+rX {path}\n"
+        f"for the workers of a Ray cluster that runs already: ray.init(runtime_env={_runtime_env(folder, into)})"
     )
+    return 0
+
+
+def _runtime_env(folder: Path, into: Path | None) -> str:
+    """Return the variables as Ray takes them, in JSON, which `ray job submit --runtime-env-json` takes as well."""
+    # Ray puts the worker's own value in (2.60, runtime_env.rst): what else is on its path stays.
+    path = f"{folder}{os.pathsep}${{PYTHONPATH}}"
+    out = "OUT" if into is None else str(_absolute(into))
+    return json.dumps({"env_vars": {"PYTHONPATH": path, "RLAUDIT_RECORD": out}})
+
+
+def _merge(words: list[str], into: Path | None) -> int:
+    from rlaudit.recorder.closing import closing
+    from rlaudit.recorder.merge import merge, sentences
+    from rlaudit.recorder.recording import open_recording
+
+    # What stands behind the first recording is not parsed, as it could be a command's.
+    if into is None and len(words) > 2 and words[-2] == "--into":
+        *words, _, last = words
+        into = Path(last)
+    if into is None or len(words) < 2 or any(word.startswith("-") for word in words):
+        raise UsageError("--merge takes recordings and a folder", "rlaudit record --merge A B --into C")
+    out = _absolute(into)
+    merged = merge([Path(word) for word in words], out)
+    for sentence in (*sentences(merged), *closing(out, open_recording(out), (), ())):
+        say(sentence)
     return 0
 
 

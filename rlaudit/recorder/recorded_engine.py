@@ -1,6 +1,7 @@
 """The engines of a recording: each with the processes that are its own, and with how its requests were sampled."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -8,7 +9,7 @@ from typing import Any
 
 from rlaudit.recorder.recording import Engine, Process, Recording
 from rlaudit.recorder.weight_readings import WeightReadings, weight_readings
-from rlaudit.recorder.weight_updates import Update, served_weights
+from rlaudit.recorder.weight_updates import ServedWeights, Update, served_weights
 
 # Programs give each request the room that its prompt leaves: that makes no other kind of sampling.
 _OF_A_REQUEST = frozenset({"max_tokens", "min_tokens"})
@@ -31,14 +32,32 @@ class Sampled:
 @dataclass(frozen=True)
 class RecordedEngine:
     """An engine. process: what built it. processes: that one, and those that hold its weights. replicas: how many were
-    built alike, of which this is the first.
+    built alike, of which this is the first; others: those of them that other processes built.
+    tokens_since: how many were sampled after the last update; of all if there was none.
     """
 
     process: Process
     engine: Engine
     processes: tuple[Process, ...]
     updates: tuple[Update, ...]
+    tokens_since: int = 0
     replicas: int = 1
+    others: tuple["RecordedEngine", ...] = ()
+
+    @property
+    def everywhere(self) -> tuple["RecordedEngine", ...]:
+        """This one and the others that were built alike."""
+        return (self, *self.others)
+
+    @property
+    def all_processes(self) -> tuple[Process, ...]:
+        """The processes of all that were built alike, each once."""
+        return tuple({process.file: process for one in self.everywhere for process in one.processes}.values())
+
+    @property
+    def all_updates(self) -> tuple[Update, ...]:
+        """The updates of all that were built alike."""
+        return tuple(update for one in self.everywhere for update in one.updates)
 
     @property
     def started(self) -> bool:
@@ -57,11 +76,13 @@ class RecordedEngine:
 
     @cached_property
     def weight_readings(self) -> tuple[WeightReadings, ...]:
-        """What the weights of its processes were found to be, of those in which they were read."""
+        """What the weights were found to be, in the processes of all that were built alike, where they were read."""
         model = (self.engine.effective or {}).get("model_config")
         hf_config = model.get("hf_config") if isinstance(model, Mapping) else None
         is_tied = isinstance(hf_config, Mapping) and hf_config.get("tie_word_embeddings") is True
-        found = [weight_readings(process, self.processes, is_tied) for process in self.processes]
+        found = [
+            weight_readings(process, one.processes, is_tied) for one in self.everywhere for process in one.processes
+        ]
         read = tuple(one for one in found if one is not None)
         parallel = (self.engine.effective or {}).get("parallel_config")
         if isinstance(parallel, Mapping) and parallel.get("enable_eplb"):
@@ -95,13 +116,24 @@ def recorded_engines(recording: Recording) -> tuple[RecordedEngine, ...]:
         own = served.get(process.file)
         processes = (process,) if own is None else own.processes
         updates = () if own is None else own.updates
+        since = 0 if own is None else _tokens_since(own)
         for engine in process.engines:
+            built = RecordedEngine(process, engine, processes, updates, since)
             alike = next((place for place, one in enumerate(found) if _alike(one, process, engine)), None)
             if alike is None:
-                found.append(RecordedEngine(process, engine, processes, updates))
-            else:
-                found[alike] = replace(found[alike], replicas=found[alike].replicas + 1)
+                found.append(built)
+                continue
+            first = found[alike]
+            # Those of one process have one front end here: what is known of it is known of both.
+            is_new = process.file not in {one.process.file for one in first.everywhere}
+            others = (*first.others, built) if is_new else first.others
+            found[alike] = replace(first, replicas=first.replicas + 1, others=others)
     return tuple(found)
+
+
+def _tokens_since(own: ServedWeights) -> int:
+    end = own.updates[-1].end if own.updates else -math.inf
+    return 0 if end is None else own.steps.tokens_between(end, math.inf)
 
 
 def _alike(one: RecordedEngine, process: Process, engine: Engine) -> bool:

@@ -202,7 +202,13 @@ FIELDS: Mapping[str, Mapping[str, Field]] = {
         "visible": _may(_count),
         "resumed": _may(_flag),
     },
-    "steps": {"first": _must(_count), "stamps": _must(STAMPS), "tokens": _must(IDS), "cached": _must(IDS)},
+    "steps": {
+        "at": _may(_clock),
+        "first": _must(_count),
+        "stamps": _must(STAMPS),
+        "tokens": _must(IDS),
+        "cached": _must(IDS),
+    },
     "event": {
         "at": _must(_clock),
         "call": _must(_whole),

@@ -252,12 +252,17 @@ def open_recording(path: Path) -> Recording:
             "; ".join(damage.sentences()) or f"{path} holds no recording",
             "give the folder that `rlaudit record --into DIR` or RLAUDIT_RECORD=DIR named, or a file of it",
         )
-    # Processes of one host by its own clock; of several hosts by the time of day, as far as it is known.
+    # For a reader's eye alone: the times of day of several hosts prove no order.
     processes.sort(key=lambda one: (one.at if one.wall is None else one.wall, str(one.file)))
     hooked = {target for one in processes for target in one.hooked}
     absent = tuple(part for part, targets in PARTS.items() if hooked.isdisjoint(targets))
     missing = [*damage.sentences(), *(sentence for one in processes for sentence in one.missing)]
     missing += [f"not recorded here: {part} (no method that is known for it was loaded)" for part in absent]
+    clocks = len({one.clock for one in processes})
+    if clocks > 1:
+        missing.append(
+            f"the clocks of {clocks} hosts are in no order: what happened first, on one or another, is unknown"
+        )
     damaged = (*damage.counted(), *(one for process in processes for one in process.damaged))
     return Recording(path, tuple(processes), absent, tuple(missing), damaged)
 

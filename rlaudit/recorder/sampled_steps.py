@@ -61,8 +61,11 @@ class SampledSteps:
         return list(accumulate((row[2] for row in self._in_order), initial=0))
 
 
-def sampled_steps(records: Iterable[tuple[int, dict[str, Any]]], damage: Damage) -> SampledSteps:
-    """Put the `steps` records of one process together. A record that does not fit is left out and named."""
+def sampled_steps(records: Iterable[tuple[int, dict[str, Any]]], began: float, damage: Damage) -> SampledSteps:
+    """Put the `steps` records of one process together. A record that does not fit is left out and named.
+
+    began: when the process did. A step that ended before, or after its line was written, was stamped on another host.
+    """
     steps = SampledSteps(array("d"), array("i"), array("i"))
     for line, record in records:
         try:
@@ -70,6 +73,10 @@ def sampled_steps(records: Iterable[tuple[int, dict[str, Any]]], damage: Damage)
         except NotNumbers as error:
             damage.add(f"steps whose numbers are {error} are left out", line)
             continue
+        written = math.inf if record["at"] is None else record["at"]
+        if any(math.isfinite(stamp) and not began <= stamp <= written for stamp in part[0]):
+            damage.add("stamps of an engine core on another host: the weights that these steps had are unknown", line)
+            part = (array("d", [math.nan] * len(part[0])), *part[1:])
         lost = record["first"] - len(steps.stamps)
         if len({len(one) for one in part}) != 1 or not 0 <= lost <= MOST_LOST:
             damage.add("steps that do not follow those before them are left out", line)

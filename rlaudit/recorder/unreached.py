@@ -2,7 +2,8 @@
 
 A process is not reached if its Python leaves PYTHONPATH out (-I, -E) or runs no sitecustomize (-S), if its environment
 has lost one of the recorder's two variables, or if the processes that it starts run elsewhere (in a container, on
-another host). A process whose command line names vLLM, and which has written nothing, is named as well.
+another host). A process whose command line names vLLM, and which has written nothing, is named as well, and so is a
+worker of a Ray node that ran before the command (`earlier_ray.py`).
 Not seen: a process that lives for less than a second, and one whose parent ended before it was first seen.
 Linux: proc(5).
 """
@@ -13,6 +14,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rlaudit.recorder.earlier_ray import EarlierRay
+from rlaudit.recorder.proc import command_line, environment_of, words_of
 from rlaudit.recorder.run import parent_of
 
 _PYTHON = re.compile(r"python[\d.]*|pypy[\d.]*")
@@ -49,6 +52,7 @@ class Onlooker:
     _others: set[int] = field(default_factory=set)
     _unreached: dict[int, Unreached] = field(default_factory=dict)
     _names_vllm: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    _ray: EarlierRay = field(default_factory=EarlierRay)
 
     def look(self, root: int) -> None:
         """Look at the process `root` and all below it.
@@ -60,7 +64,7 @@ class Onlooker:
         self._own = {pid: seen for pid, seen in self._own.items() if pid in numbers}
         self._own.setdefault(root, (b"", 0))
         parents = {pid: parent_of(pid) for pid in numbers - self._others - self._own.keys()}
-        for pid in parents:
+        for pid, parent in parents.items():
             above: int | None = pid
             while above in parents:
                 above = parents[above]
@@ -68,8 +72,14 @@ class Onlooker:
                 self._own[pid] = (b"", 0)
             else:
                 self._others.add(pid)
+                self._ray.place(pid, parent)
         for pid in list(self._own):
             self._look_at(pid)
+        for pid, title, environment in self._ray.workers(self._own):
+            lacks = _lacks(environment, self.folder)
+            if lacks is not None:
+                why = f"its raylet ran before the command, and {lacks}: pass both variables on in ray.init(runtime_env)"
+                self._unreached.setdefault(pid, Unreached(pid, (title,), why))
 
     def unreached(self, recorded: Collection[int]) -> list[Unreached]:
         """Return the processes that are not recorded, in the order in which they were seen.
@@ -87,20 +97,20 @@ class Onlooker:
 
     def alive(self, pids: Collection[int]) -> list[int]:
         """Return those of the process ids that still belong to processes of the command."""
-        return [pid for pid in pids if pid in self._own and _command_line(pid)]
+        return [pid for pid in pids if pid in self._own and command_line(pid)]
 
     def _look_at(self, pid: int) -> None:
-        line = _command_line(pid)
+        line = command_line(pid)
         known, looks = self._own[pid]
         # Nothing is left of a process that has ended and whose parent has not noticed.
         if not line or (line == known and looks >= _LOOKS_TO_BE_SURE):
             return
         looks = looks + 1 if line == known else 1
         self._own[pid] = (line, looks)
-        words = tuple(line.decode(errors="replace").rstrip("\0").split("\0"))
+        words = words_of(line)
         if looks == 1:
-            environment = _environment(pid)
-            if not _command_line(pid):
+            environment = environment_of(pid)
+            if not command_line(pid):
                 return  # it has ended meanwhile, and with it its environment
             why = why_unreached(words, environment, self.folder)
             if why is not None:
@@ -119,17 +129,22 @@ def why_unreached(words: Sequence[str], environment: Mapping[str, str] | None, f
     if not _is_python(words):
         return _ELSEWHERE.get(_base(words[0])) if words else None
     options, program = _python_options(words)
-    environment = environment or {}
+    lacks = _lacks(environment or {}, folder)
     reasons = {
         "the job that it submits is not recorded": [_base(word) for word in program[:2]] == ["ray", "job"],
         "-I leaves PYTHONPATH out": "I" in options,
         "-E leaves PYTHONPATH out": "E" in options,
-        "its PYTHONPATH lacks the recorder's folder": str(folder)
-        not in environment.get("PYTHONPATH", "").split(os.pathsep),
-        "its environment lacks RLAUDIT_RECORD": not environment.get("RLAUDIT_RECORD"),
+        str(lacks): lacks is not None,
         "-S leaves sitecustomize out, and only vLLM's own door is left": "S" in options,
     }
     return next((why for why, holds in reasons.items() if holds), None)
+
+
+def _lacks(environment: Mapping[str, str], folder: Path) -> str | None:
+    """Return which of the recorder's two variables an environment has lost; None for none."""
+    if str(folder) not in environment.get("PYTHONPATH", "").split(os.pathsep):
+        return "its PYTHONPATH lacks the recorder's folder"
+    return None if environment.get("RLAUDIT_RECORD") else "its environment lacks RLAUDIT_RECORD"
 
 
 def names_vllm(words: Sequence[str]) -> bool:
@@ -172,20 +187,3 @@ def _python_options(words: Sequence[str]) -> tuple[str, Sequence[str]]:
 
 def _base(word: str) -> str:
     return word.rpartition("/")[2]
-
-
-def _command_line(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
-def _environment(pid: int) -> dict[str, str] | None:
-    """Return what a process was started with. It keeps its own changes to itself."""
-    try:
-        entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return None
-    pairs = (os.fsdecode(entry).partition("=") for entry in entries)
-    return {name: value for name, _, value in pairs}

@@ -123,7 +123,7 @@ def served_weights(recording: Recording) -> tuple[ServedWeights, ...]:
         rivals = [one for one in fronts if one.clock == front.clock]
         own = tuple(one for one in recording.processes if _serves(one, front, rivals, recording.processes))
         damage = Damage(front.file.name)
-        steps = sampled_steps(token_records(front, ("steps",)), damage)
+        steps = sampled_steps(token_records(front, ("steps",)), front.at, damage)
         counted = 0 if front.totals is None else front.totals.tokens or 0
         lost = counted - sum(steps.tokens)
         if lost > 0:
@@ -165,14 +165,19 @@ def _serves(one: Process, front: Process, rivals: Sequence[Process], everyone: S
         return True
     if one in rivals:
         return False
-    parents = {other.pid: other.parent for other in everyone if other.clock == front.clock}
+    # Containers of one host share its clock, and not its process ids.
+    parents = {other.pid: other.parent for other in everyone if _is_beside(other, one)}
     above, seen = one.parent, {one.pid}
-    pids = {other.pid for other in rivals}
+    pids = {other.pid for other in rivals if _is_beside(other, one)}
     while above is not None and above not in seen and above not in pids:
         seen.add(above)
         above = parents.get(above)
     # Workers that something else started (Ray) may be of each of them.
-    return above == front.pid or above not in pids
+    return above not in pids or (above == front.pid and _is_beside(front, one))
+
+
+def _is_beside(other: Process, one: Process) -> bool:
+    return other.clock == one.clock and other.host == one.host
 
 
 @dataclass(frozen=True)

@@ -48,9 +48,17 @@ print(json.dumps([logprobs.tolist(), again.tolist(), compiled.tolist(), gradient
 """
 
 
-def ran(folder: Path, sabotaged: str | None = None, recorded: bool = True) -> tuple[Any, Written]:
+# Another host's trainer: no front end has had a request, and no other file is there. All is kept at first.
+ELSEWHERE = PROGRAM.replace('recorder._process.totals["requests"] = 2', "recorder.KEPT_BYTES = 1").replace(
+    "recorder._process.beginnings[7, 8, 9, 10] = None", "pass"
+)
+
+
+def ran(
+    folder: Path, sabotaged: str | None = None, recorded: bool = True, program: str = PROGRAM
+) -> tuple[Any, Written]:
     """Return what the program printed, and what was recorded. sabotaged: a function of the recorder that raises."""
-    trainer, place = ensure(trainer_spec("cpu"), report=print), folder / f"{sabotaged}-{recorded}"
+    trainer, place = ensure(trainer_spec("cpu"), report=print), folder / f"{sabotaged}-{recorded}-{len(program)}"
     place.mkdir()
     (place / "loss.py").write_text(LOSS)
     recorder = write_recorder(place / "recorder", trainer_functions=("loss:token_logprobs",))
@@ -62,7 +70,7 @@ def ran(folder: Path, sabotaged: str | None = None, recorded: bool = True) -> tu
         )
     on = variables(recorder, place / "out") if recorded else {"PYTHONPATH": str(recorder)}
     done = subprocess.run(
-        [*trainer.command, "-c", PROGRAM],
+        [*trainer.command, "-c", program],
         env={**os.environ, **trainer.variables, **on, "PYTHONPATH": os.pathsep.join([on["PYTHONPATH"], str(place)])},
         cwd=place,
         capture_output=True,
@@ -102,3 +110,11 @@ def test_what_raises_there_does_not_reach_the_trainer(function: str, folder: Pat
     assert written.of_kind("trainer") == [] and all("OSError" in record["error"] for record in failed)
     # Without `watch` nothing is recorded at all, which is said on stderr.
     assert failed or function == "watch"
+
+
+def test_a_trainer_without_completions_beside_it_says_that_it_keeps_no_rows(folder: Path, alone: Any) -> None:
+    printed, written = ran(folder, program=ELSEWHERE)
+    assert printed == alone
+    assert len(written.of_kind("trainer")) == 1 and written.of_kind("failed") == []
+    (dropped,) = written.of_kind("dropped")
+    assert dropped["what"] == "trainer logprobs"

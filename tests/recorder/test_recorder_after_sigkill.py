@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from recorder_folder import Record, Written, parsed
-from trainings_with_a_stand_in import place, surroundings, words
+from trainings_with_a_stand_in import place, run, surroundings, words
 
 from rlaudit.recorder.recording import open_recording
 
@@ -123,3 +123,26 @@ def test_every_one_opens_and_says_what_is_missing(killed: Killed) -> None:
     for folder in killed.folders:
         if any(file.stat().st_size for file in folder.glob("*.jsonl")):
             assert open_recording(folder).missing
+
+
+# Counts are due every ten seconds; here that never comes.
+RESTS = """
+import json, os, signal, time
+import rlaudit_recorder, vllm
+from vllm.sampling_params import SamplingParams
+
+rlaudit_recorder.TOTALS_SECONDS = 1e9
+vllm.LLM(model="a-model").generate([[1, 2, 3], [4, 5, 6]], SamplingParams(n=4))
+while True:
+    time.sleep(0.1)
+    file = rlaudit_recorder._process.file
+    if any(json.loads(line)["kind"] == "totals" for line in open(file)):
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_process_that_is_killed_while_it_rests_has_its_counts(tmp_path: Path) -> None:
+    here = place(tmp_path)
+    assert run(recorded=here, program=RESTS).code == -signal.SIGKILL
+    written = here.written()
+    assert written.total("requests") == written.total("sequences") == 8

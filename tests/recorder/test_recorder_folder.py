@@ -14,7 +14,9 @@ from rlaudit.cli.app import run
 from rlaudit.errors import UsageError
 from rlaudit.recorder.folder import RECORDER, Settings, variables, write_folder
 
-OWN_MODULES = ["rlaudit_recorder", "rlaudit_secrets", "rlaudit_trainer", "rlaudit_v0", "rlaudit_weights"]
+OWN_MODULES = [
+    "rlaudit_carried", "rlaudit_recorder", "rlaudit_secrets", "rlaudit_trainer", "rlaudit_v0", "rlaudit_weights",
+]  # fmt: skip
 ENTRY_POINTS = """
 import sys; from importlib.metadata import entry_points
 found = entry_points(group="vllm.general_plugins")
@@ -105,6 +107,18 @@ def test_export_writes_the_folder_and_prints_what_switches_it_on(tmp_path, monke
         ended = subprocess.run(words, check=True, env=before, capture_output=True, text=True)
         assert ended.stdout == f"{tmp_path / 'a folder'}{behind}|{tmp_path / 'shared'}|"
     assert not (tmp_path / "shared").exists()
+
+
+def test_export_prints_the_same_as_ray_takes_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(["record", "--export", "a folder", "--into", "shared"]) == 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "runtime_env=" in line]
+    assert json.loads(line.partition("runtime_env=")[2].removesuffix(")")) == {
+        "env_vars": {
+            "PYTHONPATH": f"{tmp_path / 'a folder'}:${{PYTHONPATH}}",
+            "RLAUDIT_RECORD": str(tmp_path / "shared"),
+        }
+    }
 
 
 def test_export_takes_its_own_folder_again_and_no_other(tmp_path, monkeypatch, capsys):

@@ -38,6 +38,10 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
 Prompts are kept whole or not at all, so that the samples of one prompt stay together: the first 64, every prompt until
 64 MiB are written, and after that one in `prompts` by the hash of its ids, which keeps the same ones in two runs.
 
+Several hosts write into one folder that they share, or each into its own, which `rlaudit record --merge` puts together.
+Their clocks are in no order: a completion that a trainer has scored had been sampled, and that much is known. A process
+that has lost RLAUDIT_RECORD takes folder and settings from the configuration that vLLM hands it (`rlaudit_carried.py`).
+
 Rules of this file. Nothing it does may reach the training: every hook catches its own errors. No thread, lock or open
 file before the engine answers (vLLM forks), none that is inherited. It never asks for logprobs that the user did not
 ask for, unless settings say so; never unpickles; never reads a weight; touches no GPU but to copy a few KiB of logprobs
@@ -117,6 +121,8 @@ MOST_FAILURES = 20  # lines about failures of our own
 MOST_FAILED_WRITES = 10
 SAME_RUN_SECONDS = 1.0  # RPCs with less than this between them, and nothing else, are one run of calls
 TOTALS_SECONDS = 10.0
+IDLE_TOTALS_SECONDS = 1.0  # when nothing is in flight: Ray ends its workers without an orderly exit
+FEW_SAMPLING = 100  # for which these lines are short
 WRITE_SECONDS = 0.25
 LAST_SECONDS = 2.0  # what the disk is given at the end
 
@@ -169,11 +175,17 @@ def register():
     """Hook what is imported already, and the rest when it is imported; nothing without RLAUDIT_RECORD.
 
     vLLM calls this in each of its processes, as a plug-in; `sitecustomize` in every process that has the folder.
+    For a process that has lost the variable, the configuration that vLLM gave it says the same.
     """
     global _secrets, _weights  # noqa: PLW0603 - the module's own state
-    if not os.environ.get("RLAUDIT_RECORD") or _secrets is not None:
+    if _secrets is not None:
         return
     try:
+        import rlaudit_carried
+
+        carried = {} if os.environ.get("RLAUDIT_RECORD") else rlaudit_carried.find()
+        if carried is None:
+            return
         import rlaudit_secrets
         import rlaudit_trainer
         import rlaudit_v0
@@ -181,6 +193,9 @@ def register():
 
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "settings.json"), encoding="utf-8") as file:
             _settings.update(json.load(file))
+        if carried:
+            _settings.update(carried["settings"])
+            os.environ["RLAUDIT_RECORD"] = carried["folder"]
         _secrets = rlaudit_secrets
         _HANDLERS.update({**rlaudit_v0.HANDLERS, **rlaudit_weights.HANDLERS})
         _weights = rlaudit_weights
@@ -444,7 +459,7 @@ def _keep_writing(process):
         try:
             _write_queued(process, WRITE_SECONDS)
             now = time.monotonic()
-            if now - process.totals_at > TOTALS_SECONDS:
+            if now - process.totals_at > (IDLE_TOTALS_SECONDS if _is_idle(process.totals) else TOTALS_SECONDS):
                 _put_totals(process)
             ends = [run["end"] for run in (process.rpc_run, process.load_run) if run]
             if ends and not process.loading and now - max(ends) > SAME_RUN_SECONDS:
@@ -488,6 +503,11 @@ def drop(what, why):
     if (what, why) not in _process.dropped:
         _process.dropped.add((what, why))
         put("dropped", what=what, why=why)
+
+
+def _is_idle(totals):
+    done = totals["sequences"] + totals["aborted"]
+    return totals["requests"] == done and len(totals["by_sampling"]) <= FEW_SAMPLING
 
 
 def _put_totals(process):
@@ -581,6 +601,8 @@ def _config_ends(call, error):
     written = call.noted["written"]
     kind = {"number": _process.number("engine"), "class": type(call.args[0]).__name__}
     put("engine", **kind, written=written, effective=_plain(call.result), error=error_text(error))
+    if error is None and _process.file != os.devnull:
+        sys.modules["rlaudit_carried"].leave(call.result, os.path.dirname(_process.file), _settings)
 
 
 # Requests and tokens -------------------------------------------------------------------------------------------------

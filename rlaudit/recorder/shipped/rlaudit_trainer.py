@@ -81,6 +81,8 @@ def _scored(target, arguments, result):
     takes_all = _is_apart(process) and process.bytes < recorder.KEPT_BYTES
     if _is_apart(process) and not takes_all:
         _read_others(process)
+        if not process.beginnings:  # with nodes that share no folder
+            recorder.drop("trainer logprobs", "no completion of another process lies in the same folder")
     rows = [row for row, first in enumerate(ids_RT[:, :4].tolist()) if takes_all or _is_recorded(process, first)]
     if not rows:
         return

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
 from rlaudit.recorder.recorded_lines import Damage
-from rlaudit.recorder.recording import Process, Recording, open_recording, token_records
+from rlaudit.recorder.recording import Recording, open_recording, token_records
 from rlaudit.recorder.weight_updates import ServedWeights, served_weights
 from rlaudit.tokens.logged_sequence import LoggedSequence
 from rlaudit.tokens.recorded.beginnings import Beginnings
@@ -30,15 +30,11 @@ MOST_REQUESTS = 1 << 40
 
 @dataclass(frozen=True, eq=False)
 class RecordedFront:
-    """One front end. first: the number of its first sequence among those of all front ends.
-
-    shift: seconds from its clock to that of the recording's first process.
-    """
+    """One front end. first: the number of its first sequence among those of all front ends."""
 
     served: ServedWeights
     whole: WholeSequences
     first: int
-    shift: float
 
     @cached_property
     def _edges(self) -> tuple[Floats, Floats]:
@@ -61,6 +57,7 @@ class RecordedLog:
     left_out: sequences that are not whole, by reason. inside: tokens that were sampled while weights were updated.
     numbers: of the sequences that are judged, among all. late: how many are not, because they finished after the
     trainer's last recorded call. alike: how many are not, because the trainer's row may be another prompt's.
+    elsewhere: how many were scored by a process with another clock.
     damaged: lines and files that cannot be used, in sentences, with how many they are.
     """
 
@@ -73,6 +70,7 @@ class RecordedLog:
     unknown: int
     numbers: frozenset[int]
     late: int
+    elsewhere: int
     alike: int
     adapters: int
     damaged: tuple[tuple[str, int], ...]
@@ -122,6 +120,8 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     beginnings = Beginnings()
     prompts: list[str] = []
     finished: list[float] = []
+    clocks: list[str] = []
+    front_S: list[int] = []
     versions_S: list[int] = []
     group_S: list[SamplingGroup] = []
     orders: list[int | None] = []
@@ -129,13 +129,15 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     sequences: Counter[SamplingGroup] = Counter()
     inside = unknown = adapters = 0
     for served in served_weights(recording):
-        front = RecordedFront(served, WholeSequences(served), len(prompts), _shift(served.front, recording))
+        front = RecordedFront(served, WholeSequences(served), len(prompts))
         fronts.append(front)
         asked: list[int] = []
         for sequence in front.whole:
             beginnings.add(len(prompts), sequence.ids_T)
             prompts.append(sequence.prompt)
-            finished.append(sequence.finished + front.shift)
+            finished.append(sequence.finished)
+            clocks.append(served.front.clock)
+            front_S.append(len(fronts))
             version_T, inside_T = front.versions_at(sequence.stamps_T)
             versions_S.append(-1 if math.isnan(version_T[-1]) else int(version_T[-1]))
             inside += int(inside_T.sum())
@@ -147,16 +149,16 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
             sequences[sequence.sampling] += 1
         known = front.whole.order.orders()
         orders += [None if known is None else len(fronts) * MOST_REQUESTS + known[place] for place in asked]
-    rows = TrainerRows(beginnings, prompts, finished, versions_S, orders)
+    rows = TrainerRows(beginnings, prompts, finished, clocks, versions_S, orders)
     damage = [Damage(process.file.name) for process in recording.processes]
     for process, own in zip(recording.processes, damage, strict=True):
         if process.records.get("trainer") and prompts:
-            rows.read(token_records(process, ("trainer",)), _shift(process, recording), own)
+            rows.read(token_records(process, ("trainer",)), process.clock, own)
     groups = sorted(tokens, key=lambda one: (one.is_greedy, -tokens[one], str(one)))
     judged = frozenset(number for number, group in enumerate(group_S) if group == groups[0])
     # That the trainer had no time to score a sequence is no fault of the recording.
     alike = frozenset(rows.ambiguous - rows.scored.keys())
-    late = frozenset(number for number, at in enumerate(finished) if rows.scored and at > rows.last)
+    late = rows.late(front_S)
     damage += [front.whole.damage for front in fronts]
     return RecordedLog(
         recording=recording,
@@ -168,21 +170,13 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
         unknown=unknown,
         numbers=judged - late - alike,
         late=len(judged & late),
+        elsewhere=sum(
+            any(one.clock != clocks[number] for one in held.values()) for number, held in rows.scored.items()
+        ),
         alike=len(judged & (alike - late)),
         adapters=adapters,
         damaged=(*recording.damaged, *(sentence for one in damage for sentence in one.counted())),
     )
-
-
-def _shift(process: Process, recording: Recording) -> float:
-    """Return the seconds from a process's clock to that of the first process.
-
-    Clocks of several hosts are put together by the time of day when each process began.
-    """
-    first = recording.processes[0]
-    if process.clock == first.clock or process.wall is None or first.wall is None:
-        return 0.0
-    return (process.wall - process.at) - (first.wall - first.at)
 
 
 def _first(scored: Mapping[Caller, Scored], role: Role, roles: Mapping[Caller, Role]) -> Scored | None:
@@ -197,13 +191,15 @@ def _logged(
     version_T, _ = front.versions_at(sequence.stamps_T)
     # What the loss divides by: the old policy's logprobs, if they were made before the engine had other weights.
     old, current = by_role[Role.OLD], by_role[Role.CURRENT]
-    in_time = old is not None and old.at - front.shift < served.next_begin(sequence.finished)
+    clock = served.front.clock
+    # On another host that is unknown, and the old policy's are what the loss divides by.
+    in_time = old is not None and (old.clock != clock or old.at < served.next_begin(sequence.finished))
     scored = old if in_time or current is None else current
     columns = {"rollout_version": version_T}
     if sequence.cached is not None:
         columns["cached_tokens"] = np.full(len(version_T), float(sequence.cached))
-    if scored is not None:
-        columns["trainer_version"] = np.full(len(version_T), float(served.version_at(scored.at - front.shift)))
+    if scored is not None and scored.clock == clock:
+        columns["trainer_version"] = np.full(len(version_T), float(served.version_at(scored.at)))
     reference = by_role[Role.REFERENCE]
     # Rollouts that are behind their trainer lie between it and the reference, which is no sign of wrong weights.
     if reference is not None and np.array_equal(version_T, columns.get("trainer_version", version_T)):

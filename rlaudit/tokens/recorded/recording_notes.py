@@ -57,6 +57,12 @@ def _not_seen(log: RecordedLog) -> Iterator[str]:
         yield f"{log.inside} tokens were sampled while weights were updated: their version is the one before"
     if log.unknown:
         yield f"of {log.unknown} tokens it is unknown from which weights they were sampled"
+    numbers = {len(front.served.updates) for front in log.fronts}
+    if len(numbers) > 1:
+        yield (
+            f"{len(log.fronts)} engines had {min(numbers)} to {max(numbers)} updates of the weights: versions are "
+            "counted engine by engine, and an engine that missed one has less lag here than it had"
+        )
     if log.adapters:
         yield f"{log.adapters} sequences used an adapter, whose version is unknown"
     for front in log.fronts:
@@ -72,6 +78,11 @@ def _of_trainer(log: RecordedLog) -> Iterator[str]:
     if log.is_scored:
         if log.late:
             yield f"{log.late} sequences finished after the trainer's last recorded call: they are in no figure"
+        if log.elsewhere:
+            yield (
+                f"{log.elsewhere} sequences were scored on another host than they were sampled on: clocks of two hosts "
+                "are in no order, so that the trainer's version of the weights, and with it the lag, is unknown"
+            )
         if log.alike:
             yield (
                 f"{log.alike} sequences have the tokens of another prompt's, and which row of the trainer's function "

@@ -56,9 +56,10 @@ class Caller:
 
 @dataclass(frozen=True)
 class Scored:
-    """A sequence's logprobs in one call. at: on the clock of the engine."""
+    """A sequence's logprobs in one call. at: on the clock of the trainer's process, whose name `clock` is."""
 
     at: float
+    clock: str
     logprobs_T: Row
 
 
@@ -66,14 +67,16 @@ class Scored:
 class TrainerRows:
     """The first row of each sequence for each caller after it had finished.
 
-    prompts, finished, versions (of the weights), orders (of the requests): of each sequence, by its number.
+    prompts, finished, clocks, versions (of the weights), orders (of the requests): of each sequence, by its number.
     ambiguous: sequences that a row was of, or another of the same tokens.
-    scored: sequence -> caller -> row. last: when the last call was.
+    scored: sequence -> caller -> row. last: when the last call was, by clock.
+    Moments of two clocks are in no order; that a completion is scored proves that it had been sampled.
     """
 
     beginnings: Beginnings
     prompts: Sequence[str]
     finished: Sequence[float]
+    clocks: Sequence[str]
     versions: Sequence[int]
     orders: Sequence[int | None]
     ambiguous: set[int] = field(default_factory=set)
@@ -81,15 +84,15 @@ class TrainerRows:
     callers: Counter[Caller] = field(default_factory=Counter)
     unused: Counter[Unused] = field(default_factory=Counter)
     rows: int = 0
-    last: float = -np.inf
+    last: dict[str, float] = field(default_factory=dict)
 
-    def read(self, records: Iterable[tuple[int, dict[str, Any]]], shift: float, damage: Damage) -> None:
-        """Add the `trainer` records of one process. shift: seconds from its clock to that of `finished`."""
+    def read(self, records: Iterable[tuple[int, dict[str, Any]]], clock: str, damage: Damage) -> None:
+        """Add the `trainer` records of one process. clock: the name of its clock."""
         for line, record in records:
             rows = len(record["rows"])
             self.rows += rows
-            at = record["at"] + shift
-            self.last = max(self.last, at)
+            at = record["at"]
+            self.last[clock] = max(self.last.get(clock, -np.inf), at)
             if record["backward"]:
                 self.unused[Unused.RECOMPUTED] += rows
                 continue
@@ -104,14 +107,22 @@ class TrainerRows:
                 continue
             ids_RT = np.asarray(ids, dtype=np.int64).reshape(shape)
             places = record["rows"] if rows == shape[0] else range(shape[0])
-            self._join(ids_RT, np.asarray(values, dtype=np.float32).reshape(shape), places, _caller(record), at)
+            self._join(
+                ids_RT, np.asarray(values, dtype=np.float32).reshape(shape), places, _caller(record), (at, clock)
+            )
 
     def _join(
-        self, ids_RT: NDArray[np.int64], logprobs_RT: Row, places: Sequence[int], caller: Caller, at: float
+        self,
+        ids_RT: NDArray[np.int64],
+        logprobs_RT: Row,
+        places: Sequence[int],
+        caller: Caller,
+        when: tuple[float, str],
     ) -> None:
+        at, clock = when
         self.callers[caller] += 1
         met = [
-            (row, length, [number for number in numbers if self.finished[number] <= at])
+            (row, length, [one for one in numbers if self.clocks[one] != clock or self.finished[one] <= at])
             for row, length, numbers in self.beginnings.longest(ids_RT)
         ]
         own = {} if caller.gradients else self._in_order([(places[row], numbers) for row, _, numbers in met])
@@ -122,7 +133,7 @@ class TrainerRows:
                 self.unused[Unused.AMBIGUOUS] += 1
                 self.ambiguous.update(numbers)
             elif numbers:
-                self._keep(own.get(places[row], numbers), caller, Scored(at, logprobs_RT[row, :length].copy()))
+                self._keep(own.get(places[row], numbers), caller, Scored(at, clock, logprobs_RT[row, :length].copy()))
         self.unused[Unused.NO_SEQUENCE] += len(ids_RT) - joined
 
     def _in_order(self, met: Sequence[tuple[int, Sequence[int]]]) -> Mapping[int, Sequence[int]]:
@@ -146,6 +157,28 @@ class TrainerRows:
             if caller not in held:
                 held[caller] = scored
                 return
+
+    def late(self, fronts: Sequence[int]) -> frozenset[int]:
+        """Return the sequences that came too late for every call of a trainer, none of which scored them.
+
+        fronts: the number of each sequence's front end. A trainer with another clock had ended, as far as is proven,
+        when the last sequence finished that it scored.
+        """
+        ended: dict[tuple[int, str], float] = {}
+        for number, held in self.scored.items():
+            for one in held.values():
+                key = fronts[number], one.clock
+                ended[key] = max(ended.get(key, -np.inf), self.finished[number])
+        return frozenset(
+            number
+            for number, at in enumerate(self.finished)
+            if number not in self.scored
+            and self.scored
+            and all(
+                at > (last if clock == self.clocks[number] else ended.get((fronts[number], clock), -np.inf))
+                for clock, last in self.last.items()
+            )
+        )
 
     def roles(self) -> Mapping[Caller, Role]:
         """Return what the calls of each caller were for."""

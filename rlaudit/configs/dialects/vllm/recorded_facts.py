@@ -25,15 +25,15 @@ def recorded_facts(one: RecordedEngine, recording: Recording) -> Iterator[tuple[
     calls = sum(process.records.get("trainer", 0) for process in recording.processes)
     if calls:
         yield "scores_rollouts", True, f"the trainer's logprobs were recorded in {calls} calls"
-    if one.updates:
+    if one.all_updates:
         yield from _of_updates(one)
     readings = one.weight_readings
     if readings:
         updates = sum(reading.updates for reading in readings)
         faults = list(dict.fromkeys(fault for reading in readings for fault in reading.faults()))
         yield "weight_faults", faults, f"the engine's weights were read after {updates} updates"
-    requests = sum(process.records.get("request", 0) for process in one.processes)
-    salted = sum(process.salted for process in one.processes)
+    requests = sum(process.records.get("request", 0) for process in one.all_processes)
+    salted = sum(process.salted for process in one.all_processes)
     if requests:
         note = f"{salted} of {requests} recorded requests had a cache salt"
         why = "requests had a cache salt; whether it changes with the policy is not recorded"
@@ -43,24 +43,24 @@ def recorded_facts(one: RecordedEngine, recording: Recording) -> Iterator[tuple[
 
 
 def _of_updates(one: RecordedEngine) -> Iterator[tuple[str, Any, str]]:
-    note = f"{len(one.updates)} updates were recorded"
+    note = f"{len(one.all_updates)} updates were recorded"
     flying = most_in_flight(one)
     if flying is None:
         yield "weight_updates", Unknown("how many requests were in flight is not recorded"), note
     else:
         yield "weight_updates", "in flight" if flying else "between rollouts", f"{note}: {_met(flying)}"
     yield "update_calls", list(ways(one)), "the methods by which weights came, as they were recorded"
-    if any(name.endswith(f".{RESET}") for process in one.processes for name in process.hooked):
+    if any(name.endswith(f".{RESET}") for process in one.all_processes for name in process.hooked):
         done, of = followed_by_reset(one)
         value: Any = True if done == of else False if not done else Unknown(f"{done} of {of} updates emptied the cache")
         yield "resets_prefix_cache", value, f"{done} of {of} updates emptied the prefix cache"
-    modes = {update.pause for update in one.updates if update.pause is not None}
-    clears = {update.clear_cache for update in one.updates if update.clear_cache is not None}
+    modes = {update.pause for update in one.all_updates if update.pause is not None}
+    clears = {update.clear_cache for update in one.all_updates if update.clear_cache is not None}
     if modes - {""}:
         yield "pause_mode", modes.pop() if len(modes) == 1 else Unknown("pauses had several modes"), note
     if clears:
         yield "pause_clears_cache", clears.pop() if len(clears) == 1 else Unknown("some pauses cleared the cache"), note
-    pauses = [call for process in one.processes for call in process.calls if call.name in PAUSING]
+    pauses = [call for process in one.all_processes for call in process.calls if call.name in PAUSING]
     own = [call for call in pauses if call.name == "pause_generation"] or pauses
     if own:
         names = dict.fromkeys(name for call in own for name in call.arguments if not name.isdecimal())
@@ -69,20 +69,22 @@ def _of_updates(one: RecordedEngine) -> Iterator[tuple[str, Any, str]]:
 
 def most_in_flight(one: RecordedEngine) -> int | None:
     """Return the most requests that an update met; None if that is unknown of all."""
-    return max((update.in_flight for update in one.updates if update.in_flight is not None), default=None)
+    return max((update.in_flight for update in one.all_updates if update.in_flight is not None), default=None)
 
 
 def ways(one: RecordedEngine) -> tuple[str, ...]:
     """Return the methods by which weights came, in any update."""
-    return tuple(dict.fromkeys(name for update in one.updates for name in update.how))
+    return tuple(dict.fromkeys(name for update in one.all_updates for name in update.how))
 
 
 def followed_by_reset(one: RecordedEngine) -> tuple[int, int]:
-    """Return how many updates, of how many, emptied the prefix cache. The last one counts only if it did: the training
-    may have ended before.
+    """Return how many updates, of how many, emptied the prefix cache. The last one of each engine counts only if it
+    did: the training may have ended before.
     """
-    emptied = [update.reset or update.clear_cache is True for update in one.updates]
-    judged = emptied if emptied[-1] else emptied[:-1] or emptied
+    judged: list[bool] = []
+    for each in one.everywhere:
+        emptied = [update.reset or update.clear_cache is True for update in each.updates]
+        judged += emptied if any(emptied[-1:]) else emptied[:-1] or emptied
     return sum(judged), len(judged)
 
 
@@ -98,6 +100,8 @@ def recorded_sentences(one: RecordedEngine, recording: Recording) -> Iterator[st
     if len(one.sampled) > _SHOWN:
         yield f"{len(one.sampled) - _SHOWN} more kinds of sampling parameters, of fewer requests each"
     yield from update_sentences(one)
+    if one.others:
+        yield _updates_by_engine(one)
     yield from dict.fromkeys(sentence for reading in one.weight_readings for sentence in reading.sentences())
     yield from _of_trainer(recording)
 
@@ -111,13 +115,15 @@ def _of_start(one: RecordedEngine) -> Iterator[str]:
         return
     workers = Counter(
         f"{worker.class_name} on {worker.device}" if worker.device not in (None, "None") else str(worker.class_name)
-        for each in one.processes
+        for each in one.all_processes
         for worker in each.workers
     )
     held = ", ".join(f"{count} x {name}" if count > 1 else name for name, count in workers.items())
     started = f"process {process.pid} built the engine with {one.engine.class_name}{alike}"
     yield f"{started}; workers: {held}" if held else f"{started}; no worker was recorded"
-    models = dict.fromkeys((m.class_name, m.tensors, tuple(m.dtypes)) for each in one.processes for m in each.models)
+    models = dict.fromkeys(
+        (m.class_name, m.tensors, tuple(m.dtypes)) for each in one.all_processes for m in each.models
+    )
     for class_name, tensors, dtypes in models:
         yield f"model {class_name}: {tensors} tensors in {', '.join(dtypes)}"
 
@@ -144,29 +150,50 @@ def _tells(name: str, value: Any) -> bool:
 
 def update_sentences(one: RecordedEngine) -> Iterator[str]:
     """Yield how weights were updated, in sentences."""
-    if not one.updates:
+    if not one.all_updates:
         yield "no update of weights was recorded"
     else:
         flying = most_in_flight(one)
         met = "requests in flight unknown" if flying is None else _met(flying)
         done, of = followed_by_reset(one)
-        failed = sum(update.error is not None for update in one.updates)
-        sizes = sorted({update.tensors for update in one.updates})
+        failed = sum(update.error is not None for update in one.all_updates)
+        sizes = sorted({update.tensors for update in one.all_updates})
         tensors = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         yield (
-            f"{len(one.updates)} weight updates by {', '.join(ways(one))}, {tensors} tensors each; {met}; prefix cache "
-            f"emptied with {done} of {of}" + (f"; {failed} failed" if failed else "")
+            f"{len(one.all_updates)} weight updates by {', '.join(ways(one))}, {tensors} tensors each; {met}; prefix "
+            f"cache emptied with {done} of {of}" + (f"; {failed} failed" if failed else "")
         )
-        orders = Counter(update.order for update in one.updates)
+        orders = Counter(update.order for update in one.all_updates)
         for order, number in orders.most_common(_SHOWN):
             yield f"{number} x in this order: {', then '.join(order)}"
     called: Counter[str] = Counter()
-    for process in one.processes:
+    for process in one.all_processes:
         for call in process.calls:
             if call.method is not None and call.method not in _AT_START:
                 called[call.method] += call.count
     if called:
         yield "methods called on workers: " + ", ".join(f"{name} {number} x" for name, number in called.items())
+
+
+def _updates_by_engine(one: RecordedEngine) -> str:
+    """Return how many updates each of several engines had. Their versions of the weights are counted one by one."""
+    by_number: dict[int, list[RecordedEngine]] = {}
+    for each in one.everywhere:
+        by_number.setdefault(len(each.updates), []).append(each)
+    if len(by_number) == 1:
+        return f"each of these {len(one.everywhere)} engines had {len(one.updates)} weight updates"
+    parts = []
+    for number, engines in sorted(by_number.items(), reverse=True):
+        named = ", ".join(
+            f"process {each.process.pid}{_on_host(each, one)} ({each.tokens_since} tokens since)" for each in engines
+        )
+        parts.append(f"{number} in {named if len(engines) <= _SHOWN else f'{len(engines)} processes'}")
+    return f"these engines had different numbers of weight updates: {'; '.join(parts)}"
+
+
+def _on_host(each: RecordedEngine, one: RecordedEngine) -> str:
+    hosts = {other.process.host for other in one.everywhere}
+    return f" of {each.process.host}" if len(hosts) > 1 else ""
 
 
 def _of_trainer(recording: Recording) -> Iterator[str]:

@@ -17,10 +17,10 @@ class LogprobsLists(NamedTuple):
 
 
 class EngineCore:
-    def __init__(self, config):
+    def __init__(self, vllm_config):
         load_general_plugins()
         self.scheduler = SimpleNamespace(requests={})
-        self.wrapper = WorkerWrapperBase(config)
+        self.wrapper = WorkerWrapperBase(vllm_config)
         self.wrapper.init_device()
         self.wrapper.worker.load_model()
 

@@ -1,0 +1,114 @@
+"""Recordings of the nodes of one training, put together where the nodes had no folder in common.
+
+A file is of one process, and its name and first line say which: so they are copied as they are, and nothing is
+rewritten. Clocks stay those of their hosts (`weight_updates.py`).
+"""
+
+import filecmp
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlaudit.errors import NotFinished, UsageError
+from rlaudit.parse_json import parse_json
+from rlaudit.recorder.recorded_lines import SCHEMA_NAME, SCHEMA_VERSION, first_line, is_first_line, opened
+from rlaudit.recorder.recording import ENDING, is_recording
+
+
+@dataclass(frozen=True)
+class Merged:
+    """files: that were copied. twice: how many more were in several recordings. left_out: what is no recording's file.
+
+    other_schema: copied files that this release does not read, with their schema.
+    """
+
+    files: int
+    twice: int
+    left_out: tuple[Path, ...]
+    other_schema: tuple[tuple[Path, str], ...]
+
+
+def merge(recordings: Sequence[Path], into: Path) -> Merged:
+    """Copy the files of recordings into a new folder, readable by its owner alone.
+
+    Raises UsageError for what is no recording, for a folder that holds one, and for two files of one name that differ;
+    NotFinished, and leaves nothing behind, if a file cannot be read or written.
+    """
+    for path in recordings:
+        if not is_recording(path):
+            raise UsageError(f"{path} holds no recording", "name folders that `rlaudit record` has written")
+    if is_recording(into):
+        raise UsageError(f"{into} holds a recording", "name another folder, or move it away")
+    chosen: dict[str, Path] = {}
+    schemas: dict[Path, str] = {}
+    twice, left_out = 0, []
+    for file in _files(recordings):
+        schema = _schema(file)
+        if schema is None:
+            left_out.append(file)
+        elif file.name not in chosen:
+            chosen[file.name], schemas[file] = file, schema
+        elif _same(chosen[file.name], file):
+            twice += 1
+        else:
+            raise UsageError(
+                f"{chosen[file.name]} and {file} have one name and differ",
+                "keep the longer one, if one is an older copy of the other",
+            )
+    _copy(chosen, into)
+    read_here = f"{SCHEMA_NAME}/{SCHEMA_VERSION}"
+    others = tuple((file, schema) for file, schema in schemas.items() if schema != read_here)
+    return Merged(len(chosen), twice, tuple(left_out), others)
+
+
+def sentences(merged: Merged) -> Iterator[str]:
+    """Yield what a reader has to know of a merge beside what was copied."""
+    if merged.twice:
+        yield f"files that were in several recordings and are here once: {merged.twice}"
+    for file in merged.left_out:
+        yield f"left out: {file} is no file of a recording"
+    for file, schema in merged.other_schema:
+        yield f"{file} is of {schema}, and {SCHEMA_NAME}/{SCHEMA_VERSION} is read here"
+
+
+def _files(recordings: Sequence[Path]) -> Iterator[Path]:
+    for path in recordings:
+        yield from sorted(path.glob(ENDING)) if path.is_dir() else [path]
+
+
+def _schema(file: Path) -> str | None:
+    """Return the schema of a recording's file; None for another file."""
+    try:
+        line = first_line(file)
+    except (OSError, ValueError):
+        return None
+    return str(parse_json(line)["schema"]) if is_first_line(line) else None
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return filecmp.cmp(one, other, shallow=False)
+    except OSError as error:
+        raise NotFinished(f"{other} cannot be read: {error}", "may you read it?") from error
+
+
+def _copy(files: dict[str, Path], into: Path) -> None:
+    copied: list[Path] = []
+    try:
+        into.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name, file in files.items():
+            target = into / name
+            with (
+                opened(file) as held,
+                os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as copy,
+            ):
+                copied.append(target)
+                shutil.copyfileobj(held, copy)
+    except (OSError, ValueError) as error:
+        for target in copied:
+            target.unlink(missing_ok=True)
+        raise NotFinished(
+            f"the recordings are not merged: {error}", "is there room, and may you write there?"
+        ) from error

@@ -1,0 +1,38 @@
+"""What Linux says of a running process: proc(5). A process that has ended, or is another user's, says nothing."""
+
+import contextlib
+import os
+from pathlib import Path
+
+
+def command_line(pid: int) -> bytes:
+    """Return a process's words, each with a zero byte behind it."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def words_of(line: bytes) -> tuple[str, ...]:
+    """Return the words of a command line."""
+    return tuple(line.decode(errors="replace").rstrip("\0").split("\0"))
+
+
+def environment_of(pid: int) -> dict[str, str] | None:
+    """Return what a process was started with. It keeps its own changes to itself."""
+    try:
+        entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    pairs = (os.fsdecode(entry).partition("=") for entry in entries)
+    return {name: value for name, _, value in pairs}
+
+
+def open_files(pid: int) -> list[str]:
+    """Return the paths of the files that a process holds open."""
+    found = []
+    with contextlib.suppress(OSError):  # it is another user's, or ends
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):  # it was closed meanwhile
+                found.append(str(link.readlink()))
+    return found

@@ -1,0 +1,80 @@
+"""Engines that were built alike in several processes: what is said of them is said of all, and updates are counted."""
+
+from pathlib import Path
+
+import pytest
+from recorded_trainings import RESET, effective, engine, process_of
+from written_recording import WrittenProcess
+
+from rlaudit.configs.dialects.vllm.recorded_facts import recorded_facts, recorded_sentences
+from rlaudit.recorder.recorded_engine import RecordedEngine, recorded_engines
+from rlaudit.recorder.recording import open_recording
+from rlaudit.tokens.open_table import open_tables
+
+
+def replica(folder: Path, pid: int, updates: int, resets: int, host: str = "node") -> None:
+    """Write an engine and its worker: two tokens before each update, and 5 at the end."""
+    front, worker = process_of(folder), WrittenProcess(folder, pid=pid + 1, parent=pid)
+    front.pid = front.lines[0]["pid"] = pid
+    front.lines[0]["host"] = worker.lines[0]["host"] = host
+    front.lines[0]["boot"] = worker.lines[0]["boot"] = f"boot of {host}"
+    engine(front, effective())
+    for number in range(updates):
+        front.step(2)
+        worker.now = front.now
+        worker.load()
+        if number < resets:
+            worker.call(RESET, result=True)
+        front.now = worker.now
+    front.step(5)
+    front.write()
+    worker.write()
+
+
+def the_engine(folder: Path) -> tuple[RecordedEngine, str, dict[str, object]]:
+    recording = open_recording(folder)
+    (one,) = recorded_engines(recording)
+    facts = {name: value for name, value, _ in recorded_facts(one, recording)}
+    return one, "\n".join(recorded_sentences(one, recording)), facts
+
+
+def test_an_update_that_one_engine_did_not_get_is_visible(tmp_path: Path) -> None:
+    replica(tmp_path, 100, updates=2, resets=2)
+    replica(tmp_path, 200, updates=3, resets=3)
+    one, said, facts = the_engine(tmp_path)
+    assert [len(each.updates) for each in one.everywhere] == [2, 3]
+    assert facts["replicas"] == one.replicas == 2
+    assert "5 weight updates" in said
+    assert "numbers of weight updates: 3 in process 200 (5 tokens since); 2 in process 100 (5 tokens since)" in said
+
+
+@pytest.mark.parametrize(("resets", "expected"), [(3, True), (0, False)])
+def test_what_is_done_at_an_update_is_asked_of_every_engine(resets: int, expected: bool, tmp_path: Path) -> None:
+    replica(tmp_path, 100, updates=3, resets=resets)
+    replica(tmp_path, 200, updates=3, resets=resets)
+    _, said, facts = the_engine(tmp_path)
+    assert facts["resets_prefix_cache"] is expected
+    assert "each of these 2 engines had 3 weight updates" in said
+
+
+def test_an_engine_that_keeps_its_blocks_is_not_hidden_by_another_that_does_not(tmp_path: Path) -> None:
+    replica(tmp_path, 100, updates=3, resets=3)
+    replica(tmp_path, 200, updates=3, resets=0)
+    _, _, facts = the_engine(tmp_path)
+    assert facts["resets_prefix_cache"] not in (True, False)
+
+
+def test_replicas_of_two_hosts_are_told_apart_by_both(tmp_path: Path) -> None:
+    replica(tmp_path, 100, updates=1, resets=0, host="one")
+    replica(tmp_path, 200, updates=2, resets=0, host="two")
+    assert "2 in process 200 of two (5 tokens since); 1 in process 100 of one" in the_engine(tmp_path)[1]
+
+
+@pytest.mark.parametrize(("updates", "named"), [((2, 3), 1), ((3, 3), 0)])
+def test_compare_says_that_versions_of_two_engines_are_not_the_same(
+    updates: tuple[int, int], named: int, tmp_path: Path
+) -> None:
+    for pid, number in zip((100, 200), updates, strict=True):
+        replica(tmp_path, pid, updates=number, resets=0)
+    (table,) = open_tables(tmp_path)
+    assert sum(one.startswith("2 engines had 2 to 3 updates") for one in table.part.not_seen) == named

@@ -4,11 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from rlaudit.recorder.engine_processes import parent_server
 from rlaudit.recorder.recording import Engine, Process, Recording
 from rlaudit.recorder.weight_readings import WeightReadings, weight_readings
-from rlaudit.recorder.weight_updates import Update, served_weights
+from rlaudit.recorder.weight_updates import ServedWeights, Update, served_weights
 
 # Programs give each request the room that its prompt leaves: that makes no other kind of sampling.
 _OF_A_REQUEST = frozenset({"max_tokens", "min_tokens"})
@@ -18,24 +20,26 @@ _OF_A_REQUEST = frozenset({"max_tokens", "min_tokens"})
 class Sampled:
     """One kind of sampling, and how many requests used it; None if no count was written.
 
-    parameters: those of the most requests of the kind, which stand in `line`. most: the least and the greatest
+    parameters: those of the most requests of the kind, which stand in `line` of `process`. most: the least and the greatest
     max_tokens; None if a request had none.
     """
 
     parameters: Mapping[str, Any]
     requests: int | None
+    process: Process
     line: int
     most: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
 class RecordedEngine:
-    """An engine. process: what built it. processes: that one, and those that hold its weights. replicas: how many were
-    built alike, of which this is the first.
+    """An engine. process: what built it. fronts: the processes that gave it requests. processes: these, and those that
+    hold its weights. replicas: how many were built alike, of which this is the first.
     """
 
     process: Process
     engine: Engine
+    fronts: tuple[Process, ...]
     processes: tuple[Process, ...]
     updates: tuple[Update, ...]
     replicas: int = 1
@@ -48,11 +52,13 @@ class RecordedEngine:
     @property
     def sampled(self) -> tuple[Sampled, ...]:
         """How its requests were sampled, what most requests used first."""
-        counts = {} if self.process.totals is None else self.process.totals.by_sampling
-        kinds: dict[str, list[int]] = {}
-        for number, parameters in self.process.sampling.items():
-            kinds.setdefault(_kind(parameters), []).append(number)
-        found = [self._sampled(numbers, counts) for numbers in kinds.values()]
+        kinds: dict[str, list[_Counted]] = {}
+        for front in self.fronts:
+            counts = None if front.totals is None else front.totals.by_sampling
+            for number, parameters in front.sampling.items():
+                count = None if counts is None else counts.get(number, 0)
+                kinds.setdefault(_kind(parameters), []).append(_Counted(front, number, count))
+        found = [_sampled(alike) for alike in kinds.values()]
         return tuple(sorted(found, key=lambda one: -(one.requests or 0)))
 
     @cached_property
@@ -69,17 +75,6 @@ class RecordedEngine:
                 one.unannounced.clear()
         return read
 
-    def _sampled(self, numbers: Sequence[int], counts: Mapping[int, int]) -> Sampled:
-        most = max(numbers, key=lambda number: counts.get(number, 0))
-        room = [self.process.sampling[number].get("max_tokens") for number in numbers]
-        known = [one for one in room if isinstance(one, int)]
-        return Sampled(
-            self.process.sampling[most],
-            sum(counts.get(number, 0) for number in numbers) if counts else None,
-            self.process.sampling_lines[most],
-            (min(known), max(known)) if len(known) == len(room) else None,
-        )
-
     @property
     def worker_classes(self) -> tuple[str, ...]:
         """The classes of its workers."""
@@ -89,19 +84,48 @@ class RecordedEngine:
 
 def recorded_engines(recording: Recording) -> tuple[RecordedEngine, ...]:
     """Return the engines in the order in which they were built; those that were built alike are one."""
-    served = {one.front.file: one for one in served_weights(recording)}
+    served: dict[tuple[Path, int | None], ServedWeights] = {}
+    for one in served_weights(recording):
+        served.setdefault((one.engine.builder.file, one.engine.builder.only), one)
     found: list[RecordedEngine] = []
     for process in recording.processes:
-        own = served.get(process.file)
-        processes = (process,) if own is None else own.processes
-        updates = () if own is None else own.updates
+        if parent_server(process, recording.processes) is not None:
+            continue  # its configuration is its parent's
         for engine in process.engines:
+            own = served.get((process.file, engine.number)) or served.get((process.file, None))
+            built = RecordedEngine(process, engine, (process,), (process,), ())
+            if own is not None:
+                group = own.engine
+                built = RecordedEngine(group.builder, engine, group.fronts, group.processes, own.updates)
             alike = next((place for place, one in enumerate(found) if _alike(one, process, engine)), None)
             if alike is None:
-                found.append(RecordedEngine(process, engine, processes, updates))
+                found.append(built)
             else:
                 found[alike] = replace(found[alike], replicas=found[alike].replicas + 1)
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """Sampling parameters of one front end, and how many requests had them; None if no count was written."""
+
+    front: Process
+    number: int
+    requests: int | None
+
+
+def _sampled(alike: Sequence[_Counted]) -> Sampled:
+    most = max(alike, key=lambda one: one.requests or 0)
+    room = [one.front.sampling[one.number].get("max_tokens") for one in alike]
+    known = [one for one in room if isinstance(one, int)]
+    counts = [one.requests for one in alike if one.requests is not None]
+    return Sampled(
+        most.front.sampling[most.number],
+        sum(counts) if len(counts) == len(alike) else None,
+        most.front,
+        most.front.sampling_lines[most.number],
+        (min(known), max(known)) if len(known) == len(room) else None,
+    )
 
 
 def _alike(one: RecordedEngine, process: Process, engine: Engine) -> bool:

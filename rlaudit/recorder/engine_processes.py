@@ -135,6 +135,7 @@ def _unknown_requests(engine: EngineProcesses) -> list[str]:
 def _places(process: Process, engines: Sequence[EngineProcesses], everyone: Sequence[Process]) -> list[int]:
     """Return which engines a process, no front end itself, belongs to: one, none, or each that it may be of."""
     near = [place for place, engine in enumerate(engines) if engine.builder.clock == process.clock]
+    own = [(engine.builder, *engine.fronts) for engine in engines]
     instances = _instances(process, everyone)
     if instances:
         named = [place for place in near if not instances.isdisjoint(engines[place].instances)]
@@ -146,7 +147,7 @@ def _places(process: Process, engines: Sequence[EngineProcesses], everyone: Sequ
     parents = {one.pid: one.parent for one in everyone if one.clock == process.clock}
     above, seen = process.parent, {process.pid}
     while above is not None and above not in seen:
-        below = [place for place in near if above in {one.pid for one in (engines[place].builder, *engines[place].fronts)}]
+        below = [place for place in near if above in {one.pid for one in own[place]}]
         if below:
             return below
         seen.add(above)

@@ -20,8 +20,8 @@ _OF_A_REQUEST = frozenset({"max_tokens", "min_tokens"})
 class Sampled:
     """One kind of sampling, and how many requests used it; None if no count was written.
 
-    parameters: those of the most requests of the kind, which stand in `line` of `process`. most: the least and the greatest
-    max_tokens; None if a request had none.
+    parameters: those of the most requests of the kind, which stand in `line` of `process`. most: the least and the
+    greatest max_tokens; None if a request had none.
     """
 
     parameters: Mapping[str, Any]
@@ -33,15 +33,14 @@ class Sampled:
 
 @dataclass(frozen=True)
 class RecordedEngine:
-    """An engine. process: what built it. fronts: the processes that gave it requests. processes: these, and those that
+    """An engine. process: what built it. served: the front ends that gave it requests. processes: these, and those that
     hold its weights. replicas: how many were built alike, of which this is the first.
     """
 
     process: Process
     engine: Engine
-    fronts: tuple[Process, ...]
+    served: tuple[ServedWeights, ...]
     processes: tuple[Process, ...]
-    updates: tuple[Update, ...]
     replicas: int = 1
 
     @property
@@ -50,10 +49,15 @@ class RecordedEngine:
         return self.engine.error is None and self.engine.effective is not None
 
     @property
+    def updates(self) -> tuple[Update, ...]:
+        """The updates of its weights."""
+        return self.served[0].updates if self.served else ()
+
+    @property
     def sampled(self) -> tuple[Sampled, ...]:
         """How its requests were sampled, what most requests used first."""
         kinds: dict[str, list[_Counted]] = {}
-        for front in self.fronts:
+        for front in [one.front for one in self.served] or [self.process]:
             counts = None if front.totals is None else front.totals.by_sampling
             for number, parameters in front.sampling.items():
                 count = None if counts is None else counts.get(number, 0)
@@ -84,19 +88,18 @@ class RecordedEngine:
 
 def recorded_engines(recording: Recording) -> tuple[RecordedEngine, ...]:
     """Return the engines in the order in which they were built; those that were built alike are one."""
-    served: dict[tuple[Path, int | None], ServedWeights] = {}
+    served: dict[tuple[Path, int | None], list[ServedWeights]] = {}
     for one in served_weights(recording):
-        served.setdefault((one.engine.builder.file, one.engine.builder.only), one)
+        served.setdefault((one.engine.builder.file, one.engine.builder.only), []).append(one)
     found: list[RecordedEngine] = []
     for process in recording.processes:
         if parent_server(process, recording.processes) is not None:
             continue  # its configuration is its parent's
         for engine in process.engines:
             own = served.get((process.file, engine.number)) or served.get((process.file, None))
-            built = RecordedEngine(process, engine, (process,), (process,), ())
+            built = RecordedEngine(process, engine, (), (process,))
             if own is not None:
-                group = own.engine
-                built = RecordedEngine(group.builder, engine, group.fronts, group.processes, own.updates)
+                built = RecordedEngine(own[0].engine.builder, engine, tuple(own), own[0].processes)
             alike = next((place for place, one in enumerate(found) if _alike(one, process, engine)), None)
             if alike is None:
                 found.append(built)

@@ -32,12 +32,11 @@ async def engine(model, folder, clears):
         import vllm._custom_ops as operations
 
         operations._supports_onednn = False  # in this process; the plug-in of the engine core's stands in PYTHONPATH
-    llm = AsyncLLM.from_engine_args(
-        AsyncEngineArgs(
-            model=str(model), dtype="float32", enforce_eager=True, max_model_len=128, skip_tokenizer_init=True, seed=0,
-            enable_prefix_caching=True, block_size=BLOCK, logprobs_mode="processed_logprobs",
-        )  # fmt: skip
-    )
+    arguments = AsyncEngineArgs(
+        model=str(model), dtype="float32", enforce_eager=True, max_model_len=128, skip_tokenizer_init=True, seed=0,
+        enable_prefix_caching=True, block_size=BLOCK, logprobs_mode="processed_logprobs",
+    )  # fmt: skip
+    llm = AsyncLLM.from_engine_args(arguments)
     begun = asyncio.Event()
 
     async def one(number, prompt):
@@ -98,6 +97,8 @@ def trainer(model, folder):
     from transformers import AutoModelForCausalLM
 
     policy = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
+    for tensor in policy.parameters():
+        tensor.data = tensor.data.clone()  # not the memory of the file, which is written over
     torch.manual_seed(0)
     for step in range(ROUNDS):
         rows = arrived(folder / f"rollouts-{step}")

@@ -6,7 +6,7 @@ its processes and weights were, for the hashes of its sequences with the trainer
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rlaudit.arrays import Floats
 from rlaudit.recorder.recorded_lines import Damage
 from rlaudit.recorder.recording import Process, Recording, open_recording, token_records
+from rlaudit.recorder.reused_blocks import Reused, reused_blocks
 from rlaudit.recorder.weight_updates import ServedWeights, served_weights
 from rlaudit.tokens.logged_sequence import LoggedSequence
 from rlaudit.tokens.recorded.beginnings import Beginnings
@@ -32,13 +33,15 @@ MOST_REQUESTS = 1 << 40
 class RecordedFront:
     """One front end. first: the number of its first sequence among those of all front ends.
 
-    shift: seconds from its clock to that of the recording's first process.
+    shift: seconds from its clock to that of the recording's first process. reused: what the sequences of its engine
+    took from the prefix cache, by file and line.
     """
 
     served: ServedWeights
     whole: WholeSequences
     first: int
     shift: float
+    reused: Mapping[tuple[Path, int], Reused]
 
     @cached_property
     def _edges(self) -> tuple[Floats, Floats]:
@@ -128,8 +131,11 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     tokens: Counter[SamplingGroup] = Counter()
     sequences: Counter[SamplingGroup] = Counter()
     inside = unknown = adapters = 0
-    for served in served_weights(recording):
-        front = RecordedFront(served, WholeSequences(served), len(prompts), _shift(served.front, recording))
+    several = served_weights(recording)
+    reused = {number: reused_blocks([one for one in several if one.number == number]) for number in _numbers(several)}
+    for served in several:
+        shift = _shift(served.front, recording)
+        front = RecordedFront(served, WholeSequences(served), len(prompts), shift, reused[served.number])
         fronts.append(front)
         asked: list[int] = []
         for sequence in front.whole:
@@ -174,6 +180,11 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     )
 
 
+def _numbers(several: Sequence[ServedWeights]) -> dict[int, None]:
+    """Return the engines, each once."""
+    return dict.fromkeys(one.number for one in several)
+
+
 def _shift(process: Process, recording: Recording) -> float:
     """Return the seconds from a process's clock to that of the first process.
 
@@ -183,6 +194,10 @@ def _shift(process: Process, recording: Recording) -> float:
     if process.clock == first.clock or process.wall is None or first.wall is None:
         return 0.0
     return (process.wall - process.at) - (first.wall - first.at)
+
+
+def _name(front: Process) -> str:
+    return str(front.pid) if front.only is None else f"{front.pid}.{front.only}"
 
 
 def _first(scored: Mapping[Caller, Scored], role: Role, roles: Mapping[Caller, Role]) -> Scored | None:
@@ -202,6 +217,9 @@ def _logged(
     columns = {"rollout_version": version_T}
     if sequence.cached is not None:
         columns["cached_tokens"] = np.full(len(version_T), float(sequence.cached))
+    reused = front.reused.get((served.front.file, sequence.line))
+    if reused is not None and reused.stale is not None:
+        columns["stale_tokens"] = np.full(len(version_T), float(reused.stale))
     if scored is not None:
         columns["trainer_version"] = np.full(len(version_T), float(served.version_at(scored.at - front.shift)))
     reference = by_role[Role.REFERENCE]
@@ -211,7 +229,7 @@ def _logged(
     step = version_T[0]
     return LoggedSequence(
         prompt=sequence.prompt,
-        sample=f"{served.front.pid}/{sequence.request}" if several else sequence.request,
+        sample=f"{_name(served.front)}/{sequence.request}" if several else sequence.request,
         rollout_logprobs_T=sequence.logprobs_T,
         trainer_logprobs_T=None if scored is None else scored.logprobs_T.astype(np.float64),
         token_id_T=sequence.ids_T,

@@ -146,7 +146,8 @@ def _sampling(draft: Draft, one: RecordedEngine, release: Version) -> None:
     declared = Catalogue.at(release).sampling
     for name, value in most.parameters.items():
         if name in _SAMPLING or (name in declared and declared[name].default != value):
-            draft.sampling[name] = Setting(name, value, value, Origin.FILE, Place(str(most.process.file), most.line, 1, name))
+            place = Place(str(most.process.file), most.line, 1, name)
+            draft.sampling[name] = Setting(name, value, value, Origin.FILE, place)
 
 
 def _is_server(argv: tuple[str, ...]) -> bool:

@@ -89,7 +89,7 @@ def sampled_steps(
             damage.add(f"steps whose numbers are {error} are left out", line)
             continue
         lost = record["first"] - len(steps.stamps)
-        lengths = {len(one) for one in (*part, *([] if engines is None else [engines]))}
+        lengths = {len(one) for one in part} | ({len(engines)} if engines is not None else set())
         if len(lengths) != 1 or not 0 <= lost <= MOST_LOST:
             damage.add("steps that do not follow those before them are left out", line)
             continue
@@ -98,8 +98,8 @@ def sampled_steps(
             steps.stamps.extend([math.nan] * lost)
             steps.tokens.extend([0] * lost)
             steps.cached.extend([0] * lost)
-        for place in range(len(part[0])) if only is not None and engines is not None else ():
-            if engines[place] != only:
+        for place, engine in enumerate(engines if only is not None and engines is not None else ()):
+            if engine != only:
                 part[0][place], part[1][place], part[2][place] = math.nan, 0, 0
         steps.stamps.extend(part[0])
         steps.tokens.extend(part[1])

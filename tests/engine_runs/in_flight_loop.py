@@ -1,37 +1,33 @@
 """An AsyncLLM whose weights are replaced with requests in flight, and the trainer in a process of its own.
 
-in_flight_loop.py MODEL FOLDER kept|cleared            starts both; MODEL is overwritten by the trainer
-in_flight_loop.py MODEL FOLDER kept|cleared engine     samples, and reloads the weights in the middle of each round
-in_flight_loop.py MODEL FOLDER kept|cleared trainer    makes its logprobs of each round, and new weights
+in_flight_loop.py MODEL FOLDER CLEARED            starts both; MODEL is overwritten by the trainer
+in_flight_loop.py MODEL FOLDER CLEARED engine     samples, and reloads the weights in the middle of each round
+in_flight_loop.py MODEL FOLDER CLEARED trainer    makes its logprobs of each round, and new weights
 
-Prompts share two whole blocks, so that the prefix cache is used. kept: those that older weights made are served on.
+Prompts share two whole blocks, so that the prefix cache is used. Updates before number CLEARED keep what older weights
+made; from there on the cache is emptied with each of them.
 Runs in an interpreter that has vLLM and transformers. Files in FOLDER are the messages between the two.
 """
 
 import asyncio
-import contextlib
 import json
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-TEMPERATURE, LENGTH, ROUNDS, PROMPTS, BLOCK = 0.7, 24, 4, 8, 32
+TEMPERATURE, LENGTH, ROUNDS, PROMPTS, BLOCK = 0.7, 48, 5, 8, 32
 SHARED = list(range(5, 5 + 2 * BLOCK))
 UNTIL = 8  # tokens of the first request, before the weights are replaced
 
 
-async def engine(model, folder, clears):
+async def engine(model, folder, cleared):
     """Sample in rounds; the weights of the next one come while it goes on."""
     from vllm import SamplingParams
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.sampling_params import RequestOutputKind
     from vllm.v1.engine.async_llm import AsyncLLM
 
-    with contextlib.suppress(ImportError):
-        import vllm._custom_ops as operations
-
-        operations._supports_onednn = False  # in this process; the plug-in of the engine core's stands in PYTHONPATH
     arguments = AsyncEngineArgs(
         model=str(model), dtype="float32", enforce_eager=True, max_model_len=128, skip_tokenizer_init=True, seed=0,
         enable_prefix_caching=True, block_size=BLOCK, logprobs_mode="processed_logprobs",
@@ -54,13 +50,15 @@ async def engine(model, folder, clears):
     rows = []
     for step in range(ROUNDS):
         begun.clear()
+        if step:
+            arrived(folder / f"weights-{step}")
         flying = [
             asyncio.create_task(one(step * PROMPTS + place, [*SHARED, 100 + place, 200 + step]))
             for place in range(PROMPTS)
         ]
         await begun.wait()
         if step:
-            arrived(folder / f"weights-{step}")
+            clears = step >= cleared
             if hasattr(llm, "pause_generation"):
                 await llm.pause_generation(mode="keep", clear_cache=clears)
             await llm.collective_rpc("reload_weights")
@@ -126,12 +124,12 @@ def arrived(path):
 
 
 def main():
-    model, folder, variant = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    model, folder, cleared = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
     if len(sys.argv) == 4:
         parts = [subprocess.Popen([sys.executable, __file__, *sys.argv[1:], part]) for part in ("engine", "trainer")]
         sys.exit(max(part.wait() for part in parts))
     elif sys.argv[4] == "engine":
-        asyncio.run(engine(model, folder, variant == "cleared"))
+        asyncio.run(engine(model, folder, cleared))
     else:
         trainer(model, folder)
 

@@ -73,12 +73,17 @@ def parent_server(process: Process, everyone: Sequence[Process]) -> Process | No
     """
     if not process.engines:
         return None
-    parent = next((one for one in everyone if one.pid == process.parent and one.clock == process.clock), None)
+    parent = next((one for one in everyone if one.pid == process.parent and _is_beside(one, process)), None)
     if parent is None or _is_front(parent):
         return None
     held = {worker.instance for one in everyone for worker in one.workers} - {None}
     has_workers = [any(engine.instance in held for engine in one.engines) for one in (process, parent)]
     return parent if has_workers == [False, True] else None
+
+
+def _is_beside(one: Process, other: Process) -> bool:
+    """Return whether the ids of two processes are of one count. Containers of a host share its clock, not these."""
+    return one.clock == other.clock and one.host == other.host
 
 
 def _is_front(process: Process) -> bool:
@@ -114,6 +119,7 @@ def _views(process: Process) -> Iterator[Process]:
             workers=tuple(worker for worker in process.workers if worker.instance in instances),
             sampling={number: held for number, held in process.sampling.items() if number in counts},
             totals=totals if is_whole else None,
+            records={**process.records, "request": sum(counts.values())},
         )
 
 
@@ -144,10 +150,10 @@ def _places(process: Process, engines: Sequence[EngineProcesses], everyone: Sequ
             return named  # none: of an engine that had no request
     if len(near) == 1:
         return near
-    parents = {one.pid: one.parent for one in everyone if one.clock == process.clock}
+    parents = {one.pid: one.parent for one in everyone if _is_beside(one, process)}
     above, seen = process.parent, {process.pid}
     while above is not None and above not in seen:
-        below = [place for place in near if above in {one.pid for one in own[place]}]
+        below = [place for place in near if above in {one.pid for one in own[place] if _is_beside(one, process)}]
         if below:
             return below
         seen.add(above)
@@ -161,7 +167,7 @@ def _instances(process: Process, everyone: Sequence[Process]) -> set[str]:
     below, seen = [process], {process.pid}
     while below and not found:
         pids = {one.pid for one in below}
-        below = [one for one in everyone if one.parent in pids and one.pid not in seen and one.clock == process.clock]
+        below = [one for one in everyone if one.parent in pids and one.pid not in seen and _is_beside(one, process)]
         seen.update(one.pid for one in below)
         found.update(worker.instance for one in below for worker in one.workers if worker.instance is not None)
     return found

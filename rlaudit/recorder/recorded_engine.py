@@ -100,7 +100,7 @@ def recorded_engines(recording: Recording) -> tuple[RecordedEngine, ...]:
             built = RecordedEngine(process, engine, (), (process,))
             if own is not None:
                 built = RecordedEngine(own[0].engine.builder, engine, tuple(own), own[0].processes)
-            alike = next((place for place, one in enumerate(found) if _alike(one, process, engine)), None)
+            alike = next((place for place, one in enumerate(found) if _alike(one, built)), None)
             if alike is None:
                 found.append(built)
             else:
@@ -131,13 +131,13 @@ def _sampled(alike: Sequence[_Counted]) -> Sampled:
     )
 
 
-def _alike(one: RecordedEngine, process: Process, engine: Engine) -> bool:
+def _alike(one: RecordedEngine, other: RecordedEngine) -> bool:
     return (
-        one.engine.class_name == engine.class_name
-        and one.engine.written == engine.written
-        and one.engine.error == engine.error
-        and one.process.versions == process.versions
-        and one.process.environment.get("VLLM_USE_V1") == process.environment.get("VLLM_USE_V1")
+        one.engine.class_name == other.engine.class_name
+        and one.engine.written == other.engine.written
+        and one.engine.error == other.engine.error
+        and one.process.versions == other.process.versions
+        and one.process.environment.get("VLLM_USE_V1") == other.process.environment.get("VLLM_USE_V1")
     )
 
 

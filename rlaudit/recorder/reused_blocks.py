@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.recorder.arrays import NotNumbers, whole_numbers
-from rlaudit.recorder.recording import Call, token_records
-from rlaudit.recorder.weight_updates import CLEARING, PAUSING, RESUMING, ServedWeights
+from rlaudit.recorder.recording import token_records
+from rlaudit.recorder.weight_updates import CLEARING, PAUSING, RESUMING, ServedWeights, emptied
 
 # Blocks have 16 tokens or more (vLLM's default; 128 on a CPU): smaller ones are no blocks of a cache.
 LEAST_BLOCK = 8
@@ -188,15 +188,10 @@ def _resets(served: ServedWeights) -> list[_Reset]:
             is_paused = False
             found[waiting:] = [_Reset(one.at, call.begin) for one in found[waiting:]]
             waiting = len(found)
-        elif call.name == CLEARING and _emptied(call):
+        elif call.name == CLEARING and emptied(call):
             found.append(_Reset(call.begin, math.inf if is_paused else call.begin))
             waiting = waiting if is_paused else len(found)
     return found
-
-
-def _emptied(call: Call) -> bool:
-    """Return whether a reset emptied the cache. Before 0.11.0 the engine core does not say that it refused."""
-    return call.error is None and (call.result is True or (call.result is None and not call.in_flight))
 
 
 def _has_several_cores(served: ServedWeights) -> bool:

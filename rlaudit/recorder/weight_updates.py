@@ -9,7 +9,7 @@ Standard library only: `inspect` asks for the protocol, too.
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, zip_longest
@@ -38,7 +38,7 @@ class Update:
     names: tensors that were loaded, without repeats. how: what brought them, in order.
     pause: the mode that generation was paused with, "" if the call named none, None without a pause.
     clear_cache: as the pause asked for; None if it did not say. reset: whether the prefix cache was reset after the
-    update began and before the next token; False also if the engine refused.
+    update began and before the next token; False also if the engine refused, None if it may have (`emptied`).
     order: the calls from the pause, or the first load, to the next token. in_flight: requests that the engine held.
     tokens: sampled while it went on. error: of a load or a call that failed.
     """
@@ -50,7 +50,7 @@ class Update:
     how: tuple[str, ...]
     pause: str | None
     clear_cache: bool | None
-    reset: bool
+    reset: bool | None
     order: tuple[str, ...]
     in_flight: int | None
     tokens: int
@@ -366,12 +366,28 @@ def _update(number: int, parts: Sequence[_Moved], timeline: _Timeline, after: fl
         how=tuple(dict.fromkeys(how for part in parts for how in part.how)),
         pause=None if pause is None else "" if mode is None else str(mode),
         clear_cache=clear if isinstance(clear, bool) else None,
-        reset=any(call.result is not False and call.error is None for call in resets),
+        reset=_any(emptied(call) for call in resets),
         order=tuple(dict.fromkeys(shown for _, shown in sorted(order, key=lambda one: one[0]))),
         in_flight=max(flying) if flying else None,
         tokens=steps.tokens_between(begin, end),
         error=next((part.error for part in parts if part.error), None),
     )
+
+
+def emptied(reset: Call) -> bool | None:
+    """Return whether a reset emptied the prefix cache.
+
+    None: V1's engine core does not say so before 0.11.0 (vllm/v1/engine/core.py 0.10.2:381), and refuses while requests
+    hold blocks.
+    """
+    if reset.error is not None or reset.result is False:
+        return False
+    return None if reset.result is None and reset.in_flight else True
+
+
+def _any(outcomes: Iterable[bool | None]) -> bool | None:
+    found = set(outcomes)
+    return True if True in found else None if None in found else False
 
 
 def _shown(call: Call) -> str:

@@ -54,6 +54,9 @@ def _of_updates(one: RecordedEngine) -> Iterator[tuple[str, Any, str]]:
     if any(name.endswith(f".{RESET}") for process in one.processes for name in process.hooked):
         done, of = followed_by_reset(one)
         value: Any = True if done == of else False if not done else Unknown(f"{done} of {of} updates emptied the cache")
+        unsaid = sum(update.reset is None for update in one.updates)
+        if unsaid:
+            value = Unknown(f"{unsaid} resets met requests in flight, and this release does not say if it refused them")
         yield "resets_prefix_cache", value, f"{done} of {of} updates emptied the prefix cache"
     modes = {update.pause for update in one.updates if update.pause is not None}
     clears = {update.clear_cache for update in one.updates if update.clear_cache is not None}
@@ -82,7 +85,7 @@ def followed_by_reset(one: RecordedEngine) -> tuple[int, int]:
     """Return how many updates, of how many, emptied the prefix cache. The last one counts only if it did: the training
     may have ended before.
     """
-    emptied = [update.reset or update.clear_cache is True for update in one.updates]
+    emptied = [update.reset is True or update.clear_cache is True for update in one.updates]
     judged = emptied if emptied[-1] else emptied[:-1] or emptied
     return sum(judged), len(judged)
 

@@ -19,6 +19,7 @@ class LogprobsLists(NamedTuple):
 class EngineCore:
     def __init__(self, config):
         load_general_plugins()
+        self.vllm_config = config
         self.scheduler = SimpleNamespace(requests={})
         self.wrapper = WorkerWrapperBase(config)
         self.wrapper.init_device()

@@ -14,7 +14,7 @@ import hashlib
 import math
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,14 +58,17 @@ class _Asked:
 def reused_blocks(fronts: Sequence[ServedWeights]) -> Mapping[tuple[Path, int], Reused]:
     """Return what each kept sequence of one engine took from the cache, by its file and line.
 
-    fronts: all front ends of the engine. Sequences whose release does not say what was cached are left out.
+    fronts: all front ends of the engine. Nothing for an engine whose weights were never updated. Sequences whose
+    release does not say what was cached are left out.
     """
     prompts: dict[str, bytes] = {}
     asked: list[_Asked] = []
-    for served in fronts:
-        asked += _asked(served, prompts)
+    whole_until = math.inf
+    for served in fronts if fronts and fronts[0].updates else ():
+        kept = _KeptTokens(len(served.steps.tokens))
+        asked += _asked(served, prompts, kept)
+        whole_until = min(whole_until, kept.whole_until(served))
     block = math.gcd(*(one.cached for one in asked if one.is_known))
-    whole_until = min((_whole_until(served) for served in fronts), default=math.inf)
     if not block:
         return {one.key: Reused(one.cached, 0 if not one.cached else None) for one in asked}
     if block < LEAST_BLOCK or _has_several_cores(fronts[0]):
@@ -128,7 +131,8 @@ class _Blocks:
             yield int.from_bytes(running.digest(), "little")
 
 
-def _asked(served: ServedWeights, prompts: dict[str, bytes]) -> Iterator[_Asked]:
+def _asked(served: ServedWeights, prompts: dict[str, bytes], kept: "_KeptTokens") -> Iterator[_Asked]:
+    """Yield the sequences of a front end, and note their prompts and tokens."""
     requests: dict[str, dict[str, Any]] = {}
     stamps = served.steps.stamps
     for line, record in token_records(served.front, ("prompt", "request", "sequence")):
@@ -141,6 +145,7 @@ def _asked(served: ServedWeights, prompts: dict[str, bytes]) -> Iterator[_Asked]
             requests[record["request"]] = record
         else:
             request = requests.pop(record["request"], None)
+            kept.add(record["steps"])
             first = record["steps"][0][0] if record["steps"] else len(stamps)
             stamp = stamps[first] if first < len(stamps) else math.nan
             if record["cached"] is None or not math.isfinite(stamp):
@@ -151,21 +156,27 @@ def _asked(served: ServedWeights, prompts: dict[str, bytes]) -> Iterator[_Asked]
             yield _Asked((served.front.file, line), stamp, record["cached"], record["prompt"], lora, is_known)
 
 
-def _whole_until(served: ServedWeights) -> float:
-    """Return when the first step ended in which a request had a token that was not kept; infinity for none."""
-    steps = served.steps
-    more = array("q", bytes(8 * (len(steps.tokens) + 1)))
-    for _, record in token_records(served.front, ("sequence",)):
-        for first, count, each in record["steps"]:
-            if first + count <= len(steps.tokens):
-                more[first] += each
-                more[first + count] -= each
-    kept = 0
-    for place, tokens in enumerate(steps.tokens):
-        kept += more[place]
-        if tokens != kept and math.isfinite(steps.stamps[place]):
-            return steps.stamps[place]
-    return math.inf
+class _KeptTokens:
+    """How many tokens of kept sequences each step of a front end brought, as differences from one step to the next."""
+
+    def __init__(self, steps: int) -> None:
+        self.more = array("q", bytes(8 * (steps + 1)))
+
+    def add(self, steps: Sequence[Sequence[int]]) -> None:
+        """Add the tokens of a sequence: [first step, steps, tokens of each]."""
+        for first, count, each in steps:
+            if first + count < len(self.more):
+                self.more[first] += each
+                self.more[first + count] -= each
+
+    def whole_until(self, served: ServedWeights) -> float:
+        """Return when the first step ended that brought a token which was not kept; infinity for none."""
+        kept = 0
+        for tokens, more, stamp in zip(served.steps.tokens, self.more, served.steps.stamps, strict=False):
+            kept += more
+            if tokens != kept and math.isfinite(stamp):
+                return stamp
+        return math.inf
 
 
 @dataclass(frozen=True)
@@ -202,14 +213,9 @@ def _has_several_cores(served: ServedWeights) -> bool:
     return False
 
 
-def stale_sentences(fronts: Sequence[ServedWeights]) -> Iterator[str]:
-    """Yield what of the prefix cache outlived an update and was served, in sentences; nothing without updates."""
-    if not fronts or not fronts[0].updates:
-        return
-    found = list(reused_blocks(fronts).values())
+def stale_sentences(found: Collection[Reused]) -> Iterator[str]:
+    """Yield what of the prefix cache outlived an update and was served, in sentences; nothing if nothing was cached."""
     cached = sum(one.cached for one in found)
-    if not cached:
-        return
     stale = [one for one in found if one.stale]
     unknown = [one for one in found if one.stale is None]
     if stale:
@@ -218,7 +224,7 @@ def stale_sentences(fronts: Sequence[ServedWeights]) -> Iterator[str]:
             f"{len(stale)} of {len(found)} sequences went on from {sum(one.stale or 0 for one in stale)} cached prompt "
             f"tokens that older weights had computed, which had outlived up to {most} updates"
         )
-    elif not unknown:
+    elif cached and not unknown:
         yield f"of {cached} cached prompt tokens, older weights than those that went on from them had computed none"
     if unknown:
         yield (

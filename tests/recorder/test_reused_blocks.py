@@ -87,7 +87,7 @@ def test_what_a_request_that_is_not_kept_may_have_computed_is_unknown(engine):
     engine.sample([*SHARED, 101], cached=2 * BLOCK, others=1)
     engine.sample([*SHARED, 102], cached=2 * BLOCK)
     assert engine.reused() == [(0, 0, 0), (32, None, 0), (32, None, 0)]
-    (sentence,) = stale_sentences(served_weights(open_recording(engine.folder)))
+    (sentence,) = stale_sentences(reused_blocks(served_weights(open_recording(engine.folder))).values())
     assert "it is unknown which weights" in sentence
 
 

@@ -31,8 +31,8 @@ def _notes(log: RecordedLog) -> Iterator[str]:
     engine = " and ".join(f"vLLM {release}" for release in releases) or "an unknown vLLM"
     mode = f", logprobs_mode {' and '.join(modes)}" if modes else ""
     yield f"recorded inside the run: {engine}{mode}; {updates} updates of the weights"
-    for number in engines:
-        yield from stale_sentences([front.served for front in log.fronts if front.served.number == number])
+    for reused in {front.served.number: front.reused for front in log.fronts}.values():
+        yield from stale_sentences(reused.values())
     roles = log.rows.roles()
     found = dict.fromkeys(roles[caller] for held in log.rows.scored.values() for caller in held)
     if Role.OLD in found or Role.CURRENT in found:

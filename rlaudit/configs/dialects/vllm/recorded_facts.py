@@ -11,7 +11,7 @@ from typing import Any
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.recorder.recorded_engine import RecordedEngine, Sampled
 from rlaudit.recorder.recording import Recording
-from rlaudit.recorder.reused_blocks import stale_sentences
+from rlaudit.recorder.reused_blocks import reused_blocks, stale_sentences
 from rlaudit.recorder.weight_updates import PAUSING
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING, keeps_every_token
 
@@ -164,7 +164,7 @@ def update_sentences(one: RecordedEngine) -> Iterator[str]:
         orders = Counter(update.order for update in one.updates)
         for order, number in orders.most_common(_SHOWN):
             yield f"{number} x in this order: {', then '.join(order)}"
-    yield from stale_sentences(one.served)
+    yield from stale_sentences(reused_blocks(one.served).values())
     called: Counter[str] = Counter()
     for process in one.processes:
         for call in process.calls:

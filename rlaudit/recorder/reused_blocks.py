@@ -28,6 +28,8 @@ LEAST_BLOCK = 8
 # Of prompts: some 200 MB.
 MOST_BLOCKS = 1 << 20
 _TEXT = "text"
+# Tokens: a damaged line may hold any number.
+_MOST_OF_A_STEP = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ class _KeptTokens:
     def add(self, steps: Sequence[Sequence[int]]) -> None:
         """Add the tokens of a sequence: [first step, steps, tokens of each]."""
         for first, count, each in steps:
-            if first + count < len(self.more):
+            if first + count < len(self.more) and each < _MOST_OF_A_STEP:
                 self.more[first] += each
                 self.more[first + count] -= each
 

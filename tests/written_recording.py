@@ -60,8 +60,9 @@ class WrittenProcess:
         self.now += self.tick
         self.lines.append({"kind": kind, "at": self.now if at is None else at, **record})
 
-    def engine(self, number: int = 1, **effective: Any) -> None:
-        self.put("engine", number=number, **{"class": "EngineArgs"}, written={}, effective=effective, error=None)
+    def engine(self, number: int = 1, model: str | None = None, **effective: Any) -> None:
+        written = {} if model is None else {"model": model}
+        self.put("engine", number=number, **{"class": "EngineArgs"}, written=written, effective=effective, error=None)
 
     def worker(self, instance: str | None = None) -> None:
         kind = {"class": "Worker", "instance": instance}

@@ -7,6 +7,7 @@ from rlaudit.recorder.recorded_engine import recorded_engines
 from rlaudit.recorder.recording import open_recording
 from rlaudit.recorder.weight_updates import served_weights, versions_of
 from rlaudit.tokens.recorded.recorded_log import recorded_log
+from rlaudit.tokens.recorded.recording_notes import not_seen
 
 RPC = "vllm.v1.engine.core:EngineCore.collective_rpc"
 RESET = "vllm.v1.engine.core:EngineCore.reset_prefix_cache"
@@ -154,3 +155,21 @@ def test_a_process_that_nothing_places_is_of_each_engine_and_named(tmp_path):
     served = served_weights(written(*fronts, worker))
     assert [len(one.updates) for one in served] == [1, 1]
     assert all("may serve each of 2 engines" in one.missing[0] for one in served)
+
+
+def test_what_a_judge_sampled_is_apart_from_what_the_policy_did(tmp_path):
+    front = WrittenProcess(tmp_path, pid=100)
+    front.sampling()
+    for number, model in enumerate(("policy", "judge"), 1):
+        front.engine(number, model=model, instance_id=model)
+        for _ in range(number):
+            step = front.step(2, engine=number)
+            request = front.request(PROMPT, engine=number)
+            ids = [7 + number, 3]
+            front.sequence(request, PROMPT, ids, [-1.0, -1.0], [[step, 1, 2]], engine=number)
+    log = recorded_log(front.write())
+    assert log.judged.model == "judge" and len(list(log.sequences())) == 2
+    front.trainer([[8, 3]], [[-1.0, -1.0]], gradients=True)
+    log = recorded_log(front.write())
+    assert log.judged.model == "policy" and len(list(log.sequences())) == 1
+    assert any("2 sequences (4 tokens) were sampled with" in one and "judge" in one for one in not_seen(log))

@@ -133,9 +133,11 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     inside = unknown = adapters = 0
     several = served_weights(recording)
     reused = {number: reused_blocks([one for one in several if one.number == number]) for number in _numbers(several)}
-    for served in several:
-        shift = _shift(served.front, recording)
-        front = RecordedFront(served, WholeSequences(served), len(prompts), shift, reused[served.number])
+    models = [_model(served) for served in several]
+    apart = len(set(models)) > 1
+    for served, model in zip(several, models, strict=True):
+        shift, whole = _shift(served.front, recording), WholeSequences(served, model if apart else "")
+        front = RecordedFront(served, whole, len(prompts), shift, reused[served.number])
         fronts.append(front)
         asked: list[int] = []
         for sequence in front.whole:
@@ -158,7 +160,9 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     for process, own in zip(recording.processes, damage, strict=True):
         if process.records.get("trainer") and prompts:
             rows.read(token_records(process, ("trainer",)), _shift(process, recording), own)
-    groups = sorted(tokens, key=lambda one: (one.is_greedy, -tokens[one], str(one)))
+    # Of engines with several models, the one in training: a judge may have had more tokens.
+    scored = {group_S[number] for number in rows.scored}
+    groups = sorted(tokens, key=lambda one: (one.is_greedy, apart and one not in scored, -tokens[one], str(one)))
     judged = frozenset(number for number, group in enumerate(group_S) if group == groups[0])
     # That the trainer had no time to score a sequence is no fault of the recording.
     alike = frozenset(rows.ambiguous - rows.scored.keys())
@@ -183,6 +187,12 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
 def _numbers(several: Sequence[ServedWeights]) -> dict[int, None]:
     """Return the engines, each once."""
     return dict.fromkeys(one.number for one in several)
+
+
+def _model(served: ServedWeights) -> str:
+    """Return what the engine of a front end was started with."""
+    written = [engine.written for engine in served.engine.builder.engines]
+    return next((str(one["model"]) for one in written if "model" in one), "unknown")
 
 
 def _shift(process: Process, recording: Recording) -> float:

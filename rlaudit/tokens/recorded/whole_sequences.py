@@ -67,17 +67,19 @@ class WholeSequence:
 class WholeSequences:
     """The whole sequences of one front end, each time they are asked for. left_out: how many are not, and why.
 
+    model: what keeps them apart from those of engines with another one, "" where all have one.
     damage: the lines of those that do not fit together. order: of their requests.
     """
 
     served: ServedWeights
+    model: str = ""
     order: RequestOrder = field(default_factory=RequestOrder)
     left_out: Counter[LeftOut] = field(default_factory=Counter)
     damage: Damage = field(default_factory=lambda: Damage(""))
 
     @cached_property
     def _groups(self) -> Mapping[int, SamplingGroup]:
-        return {number: sampling_group(one) for number, one in self.served.front.sampling.items()}
+        return {number: sampling_group(one, self.model) for number, one in self.served.front.sampling.items()}
 
     def __iter__(self) -> Iterator[WholeSequence]:
         """Read the file again. The counts are those of the last time."""

@@ -60,8 +60,13 @@ class WrittenProcess:
         self.now += self.tick
         self.lines.append({"kind": kind, "at": self.now if at is None else at, **record})
 
-    def engine(self, **effective: Any) -> None:
-        self.put("engine", number=1, **{"class": "EngineArgs"}, written={}, effective=effective, error=None)
+    def engine(self, number: int = 1, model: str | None = None, **effective: Any) -> None:
+        written = {} if model is None else {"model": model}
+        self.put("engine", number=number, **{"class": "EngineArgs"}, written=written, effective=effective, error=None)
+
+    def worker(self, instance: str | None = None) -> None:
+        kind = {"class": "Worker", "instance": instance}
+        self.put("worker", **kind, rank=0, device="cpu", capability=None)
 
     def sampling(self, number: int = 0, **parameters: Any) -> None:
         self.put("sampling", sampling=number, parameters={"n": 1, "temperature": 1.0, "top_p": 1.0, "top_k": 0,
@@ -79,11 +84,11 @@ class WrittenProcess:
                  "parts": "text", "seed": None, "parent": None, "salted": False, "lora": None, **more})  # fmt: skip
         return request
 
-    def step(self, tokens: int, cached: int = 0) -> int:
+    def step(self, tokens: int, cached: int = 0, engine: int | None = None) -> int:
         """A step of the engine core; its number."""
         self.now += self.tick
         self.put("steps", first=self.steps, stamps=coded([self.now], "<f8"), tokens=coded([tokens], "<i4"),
-                 cached=coded([cached], "<i4"))  # fmt: skip
+                 cached=coded([cached], "<i4"), engines=None if engine is None else coded([engine], "<i4"))  # fmt: skip
         self.steps += 1
         self.tokens += tokens
         return self.steps - 1
@@ -98,14 +103,16 @@ class WrittenProcess:
                  **more})  # fmt: skip
 
     def call(self, what: str, result: Any = None, seconds: float = 0.01, **arguments: Any) -> int:
+        """A call. engine: of several that the process built."""
         number = self.begin(what, **arguments)
         self.now += seconds
         self.end(number, what, result)
         return number
 
-    def begin(self, what: str, in_flight: int | None = 0, **arguments: Any) -> int:
+    def begin(self, what: str, in_flight: int | None = 0, engine: int | None = None, **arguments: Any) -> int:
         self.calls += 1
-        self.put("event", call=self.calls, what=what, side="begin", arguments=arguments, in_flight=in_flight)
+        begun = {"call": self.calls, "what": what, "side": "begin", "engine": engine}
+        self.put("event", **begun, arguments=arguments, in_flight=in_flight)
         return self.calls
 
     def end(self, number: int, what: str, result: Any = None, error: str | None = None) -> None:

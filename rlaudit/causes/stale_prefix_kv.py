@@ -1,6 +1,7 @@
 """Key-value blocks computed with older weights were reused: excess where a prefix was cached, fading with distance.
 
-Covered: sequences with cached tokens against those without. Told from stale weights by sparing uncached sequences.
+Covered: sequences with cached tokens against those without; where a recording says which of them older weights had
+computed (stale_tokens), those against all others. Told from stale weights by sparing uncached sequences.
 Not covered: data in which everything or nothing was cached, or whose weights never changed. Where versions were not
 recorded, or are one and the same, noise that a cached prefix brings without any update (other kernels, other chunks)
 looks the same.
@@ -8,6 +9,7 @@ Source: NeMo-RL 4018, prime-rl 1650, AReaL 827; vLLM leaves the reset to the cal
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
 from rlaudit.attribution.cause import Cause, NotTested, Outcome
@@ -27,17 +29,27 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
     # One version throughout the log says nothing of the update before it, which the cache may have outlived.
     if version_T is not None and not np.any(version_T):
         return NotTested("the weights never changed (version 0): nothing in the cache can be stale")
-    cached_T = np.asarray(evidence.columns["cached_tokens"]) > 0
+    cached_T, which = _reused(evidence)
     if cached_T.all() or not cached_T.any():
-        return NotTested(f"{'every' if cached_T.all() else 'no'} sequence has cached tokens: nothing to compare with")
+        return NotTested(f"{'every' if cached_T.all() else 'no'} sequence has {which}: nothing to compare with")
     fading = [np.exp(-evidence.position_T / tokens) for tokens in FADES_OVER]
     return np.stack([cached_T, *(cached_T * fade for fade in fading)], axis=1).astype(np.float64)
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """Excess that only sequences with cached tokens show."""
-    share = float(np.mean(np.asarray(evidence.columns["cached_tokens"]) > 0))
-    return part_signature(evidence, NAME, f"only where a prefix was cached ({share:.0%} of the tokens)")
+    cached_T, which = _reused(evidence)
+    return part_signature(
+        evidence, NAME, f"only in sequences with {which} ({float(np.mean(cached_T)):.0%} of the tokens)"
+    )
+
+
+def _reused(evidence: TokenEvidence) -> tuple[NDArray[np.bool_], str]:
+    """Return (T,) whose prefix may be stale, and what that is called. Unknown in part: known ones are too few."""
+    stale_T = evidence.columns.get("stale_tokens")
+    if stale_T is None or np.isnan(stale_T).any():
+        return np.asarray(evidence.columns["cached_tokens"]) > 0, "cached tokens"
+    return np.asarray(stale_T) > 0, "cached tokens of older weights"
 
 
 CAUSE = Cause(

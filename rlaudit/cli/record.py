@@ -192,7 +192,11 @@ def _place(into: Path | None) -> Path:
     out = _absolute(into)
     check_python_path(out)
     if is_recording(out):
-        raise UsageError(f"{out} holds a recording", "name another folder, or move it away")
+        raise UsageError(
+            f"{out} holds a recording",
+            "name another folder, or move it away; for several commands in one recording (a server, and its trainer): "
+            f"rlaudit record --export FOLDER --into {shlex.quote(str(into))}, and the two variables it prints for each",
+        )
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=out):
         return out

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from rlaudit.recorder.engine_processes import parent_server
 from rlaudit.recorder.recording import ENDING, Process, Recording
 from rlaudit.recorder.unreached import Unreached
 
@@ -53,7 +54,7 @@ def _counts(recording: Recording) -> str:
     return ", ".join(
         (
             _number(len(processes), "process", "processes"),
-            _number(sum(len(process.engines) for process in processes), "engine"),
+            _number(sum(len(one.engines) for one in processes if parent_server(one, processes) is None), "engine"),
             _number(sum(one.requests or 0 for one in totals), "request"),
             _number(sum(one.sequences or 0 for one in totals), "sequence"),
             _number(sum(one.tokens or 0 for one in totals), "token"),

@@ -5,8 +5,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from rlaudit.recorder.engine_processes import parent_server
 from rlaudit.recorder.recording import Engine, Process, Recording
 from rlaudit.recorder.weight_readings import WeightReadings, weight_readings
 from rlaudit.recorder.weight_updates import ServedWeights, Update, served_weights
@@ -19,28 +21,28 @@ _OF_A_REQUEST = frozenset({"max_tokens", "min_tokens"})
 class Sampled:
     """One kind of sampling, and how many requests used it; None if no count was written.
 
-    parameters: those of the most requests of the kind, which stand in `line`. most: the least and the greatest
-    max_tokens; None if a request had none.
+    parameters: those of the most requests of the kind, which stand in `line` of `process`. most: the least and the
+    greatest max_tokens; None if a request had none.
     """
 
     parameters: Mapping[str, Any]
     requests: int | None
+    process: Process
     line: int
     most: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
 class RecordedEngine:
-    """An engine. process: what built it. processes: that one, and those that hold its weights. replicas: how many were
-    built alike, of which this is the first; others: those of them that other processes built.
-    tokens_since: how many were sampled after the last update; of all if there was none.
+    """An engine. process: what built it. served: the front ends that gave it requests. processes: these, and those that
+    hold its weights. replicas: how many were built alike, of which this is the first; others: those of them that other
+    processes built.
     """
 
     process: Process
     engine: Engine
+    served: tuple[ServedWeights, ...]
     processes: tuple[Process, ...]
-    updates: tuple[Update, ...]
-    tokens_since: int = 0
     replicas: int = 1
     others: tuple["RecordedEngine", ...] = ()
 
@@ -65,13 +67,26 @@ class RecordedEngine:
         return self.engine.error is None and self.engine.effective is not None
 
     @property
+    def updates(self) -> tuple[Update, ...]:
+        """The updates of its weights."""
+        return self.served[0].updates if self.served else ()
+
+    @property
+    def tokens_since(self) -> int:
+        """How many tokens were sampled after the last update; of all if there was none."""
+        end = self.updates[-1].end if self.updates else -math.inf
+        return 0 if end is None else sum(one.steps.tokens_between(end, math.inf) for one in self.served)
+
+    @property
     def sampled(self) -> tuple[Sampled, ...]:
         """How its requests were sampled, what most requests used first."""
-        counts = {} if self.process.totals is None else self.process.totals.by_sampling
-        kinds: dict[str, list[int]] = {}
-        for number, parameters in self.process.sampling.items():
-            kinds.setdefault(_kind(parameters), []).append(number)
-        found = [self._sampled(numbers, counts) for numbers in kinds.values()]
+        kinds: dict[str, list[_Counted]] = {}
+        for front in [one.front for one in self.served] or [self.process]:
+            counts = None if front.totals is None else front.totals.by_sampling
+            for number, parameters in front.sampling.items():
+                count = None if counts is None else counts.get(number, 0)
+                kinds.setdefault(_kind(parameters), []).append(_Counted(front, number, count))
+        found = [_sampled(alike) for alike in kinds.values()]
         return tuple(sorted(found, key=lambda one: -(one.requests or 0)))
 
     @cached_property
@@ -90,17 +105,6 @@ class RecordedEngine:
                 one.unannounced.clear()
         return read
 
-    def _sampled(self, numbers: Sequence[int], counts: Mapping[int, int]) -> Sampled:
-        most = max(numbers, key=lambda number: counts.get(number, 0))
-        room = [self.process.sampling[number].get("max_tokens") for number in numbers]
-        known = [one for one in room if isinstance(one, int)]
-        return Sampled(
-            self.process.sampling[most],
-            sum(counts.get(number, 0) for number in numbers) if counts else None,
-            self.process.sampling_lines[most],
-            (min(known), max(known)) if len(known) == len(room) else None,
-        )
-
     @property
     def worker_classes(self) -> tuple[str, ...]:
         """The classes of its workers."""
@@ -110,39 +114,61 @@ class RecordedEngine:
 
 def recorded_engines(recording: Recording) -> tuple[RecordedEngine, ...]:
     """Return the engines in the order in which they were built; those that were built alike are one."""
-    served = {one.front.file: one for one in served_weights(recording)}
+    served: dict[tuple[Path, int | None], list[ServedWeights]] = {}
+    for one in served_weights(recording):
+        served.setdefault((one.engine.builder.file, one.engine.builder.only), []).append(one)
     found: list[RecordedEngine] = []
     for process in recording.processes:
-        own = served.get(process.file)
-        processes = (process,) if own is None else own.processes
-        updates = () if own is None else own.updates
-        since = 0 if own is None else _tokens_since(own)
+        if parent_server(process, recording.processes) is not None:
+            continue  # its configuration is its parent's
         for engine in process.engines:
-            built = RecordedEngine(process, engine, processes, updates, since)
-            alike = next((place for place, one in enumerate(found) if _alike(one, process, engine)), None)
+            own = served.get((process.file, engine.number)) or served.get((process.file, None))
+            built = RecordedEngine(process, engine, (), (process,))
+            if own is not None:
+                built = RecordedEngine(own[0].engine.builder, engine, tuple(own), own[0].processes)
+            alike = next((place for place, one in enumerate(found) if _alike(one, built)), None)
             if alike is None:
                 found.append(built)
                 continue
             first = found[alike]
-            # Those of one process have one front end here: what is known of it is known of both.
-            is_new = process.file not in {one.process.file for one in first.everywhere}
+            # Of those of one process that cannot be told apart, what is known of one is known of all.
+            known = {(one.process.file, one.process.only) for one in first.everywhere}
+            is_new = (built.process.file, built.process.only) not in known
             others = (*first.others, built) if is_new else first.others
             found[alike] = replace(first, replicas=first.replicas + 1, others=others)
     return tuple(found)
 
 
-def _tokens_since(own: ServedWeights) -> int:
-    end = own.updates[-1].end if own.updates else -math.inf
-    return 0 if end is None else own.steps.tokens_between(end, math.inf)
+@dataclass(frozen=True)
+class _Counted:
+    """Sampling parameters of one front end, and how many requests had them; None if no count was written."""
+
+    front: Process
+    number: int
+    requests: int | None
 
 
-def _alike(one: RecordedEngine, process: Process, engine: Engine) -> bool:
+def _sampled(alike: Sequence[_Counted]) -> Sampled:
+    most = max(alike, key=lambda one: one.requests or 0)
+    room = [one.front.sampling[one.number].get("max_tokens") for one in alike]
+    known = [one for one in room if isinstance(one, int)]
+    counts = [one.requests for one in alike if one.requests is not None]
+    return Sampled(
+        most.front.sampling[most.number],
+        sum(counts) if len(counts) == len(alike) else None,
+        most.front,
+        most.front.sampling_lines[most.number],
+        (min(known), max(known)) if len(known) == len(room) else None,
+    )
+
+
+def _alike(one: RecordedEngine, other: RecordedEngine) -> bool:
     return (
-        one.engine.class_name == engine.class_name
-        and one.engine.written == engine.written
-        and one.engine.error == engine.error
-        and one.process.versions == process.versions
-        and one.process.environment.get("VLLM_USE_V1") == process.environment.get("VLLM_USE_V1")
+        one.engine.class_name == other.engine.class_name
+        and one.engine.written == other.engine.written
+        and one.engine.error == other.engine.error
+        and one.process.versions == other.process.versions
+        and one.process.environment.get("VLLM_USE_V1") == other.process.environment.get("VLLM_USE_V1")
     )
 
 

@@ -166,6 +166,7 @@ FIELDS: Mapping[str, Mapping[str, Field]] = {
         "rank": _may(_whole),
         "device": _may(_text),
         "capability": _may(_counts),
+        "instance": _may(_text),
     },
     "model": {
         "at": _must(_clock),
@@ -187,6 +188,7 @@ FIELDS: Mapping[str, Mapping[str, Field]] = {
         "salted": _may(_flag),
         "lora": _may(_text),
         "seed": _may(_whole),
+        "engine": _may(_count),
     },
     "sequence": {
         "at": _must(_clock),
@@ -201,6 +203,7 @@ FIELDS: Mapping[str, Mapping[str, Field]] = {
         "stop": _may(_anything),
         "visible": _may(_count),
         "resumed": _may(_flag),
+        "engine": _may(_count),
     },
     "steps": {
         "at": _may(_clock),
@@ -208,6 +211,7 @@ FIELDS: Mapping[str, Mapping[str, Field]] = {
         "stamps": _must(STAMPS),
         "tokens": _must(IDS),
         "cached": _must(IDS),
+        "engines": _may(IDS),
     },
     "event": {
         "at": _must(_clock),
@@ -216,6 +220,7 @@ FIELDS: Mapping[str, Mapping[str, Field]] = {
         "side": _must(_text),
         "arguments": _may(_mapping, {}),
         "in_flight": _may(_count),
+        "engine": _may(_count),
         "result": _may(_anything),
         "error": _may(_text),
     },

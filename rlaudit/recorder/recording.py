@@ -40,16 +40,23 @@ class Engine:
     effective: Mapping[str, Any] | None
     error: str | None
 
+    @property
+    def instance(self) -> str | None:
+        """What vLLM calls this configuration, in each process that gets it."""
+        instance = (self.effective or {}).get("instance_id")
+        return instance if isinstance(instance, str) else None
+
 
 @dataclass(frozen=True)
 class Worker:
-    """A process that holds weights."""
+    """A process that holds weights. instance: of the configuration that it was started with."""
 
     at: float
     class_name: str | None
     rank: int | None
     device: str | None
     capability: tuple[int, ...] | None
+    instance: str | None
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,7 @@ class Call:
     what: the method, as `vllm.v1.engine.core:EngineCore.reset_prefix_cache` or `worker.update_weights`.
     end: None for one that was not seen to end; of the last of several calls. result: of the first.
     in_flight: requests that the engine held when it began. count: how many calls. errors: how many of them failed.
+    engine: which of those that the process built; None if unknown, or built elsewhere.
     """
 
     number: int
@@ -82,6 +90,7 @@ class Call:
     in_flight: int | None
     count: int = 1
     errors: int = 0
+    engine: int | None = None
 
     @property
     def name(self) -> str:
@@ -162,9 +171,10 @@ class Process:
     """One process of a training. at: its host's monotonic clock when it was first recorded; wall: the epoch's then.
 
     sampling: the distinct sampling parameters by their numbers; sampling_lines: where they stand. records: how many of
-    each kind can be used. salted: how many kept requests had a cache salt.
+    each kind can be used. salted: how many kept requests had a cache salt. asked: how many kept requests each engine
+    (None: unknown) had with each sampling.
     missing: what is not there, in sentences. damaged: those of them that are of lines that cannot be used, with how
-    many lines these are.
+    many lines these are. only: the one engine, of several that the process built, whose requests and calls these are.
     """
 
     file: Path
@@ -195,8 +205,10 @@ class Process:
     dropped: tuple[Dropped, ...]
     records: Mapping[str, int]
     salted: int
+    asked: Mapping[tuple[int | None, int | None], int]
     missing: tuple[str, ...]
     damaged: tuple[tuple[str, int], ...]
+    only: int | None = None
 
     @property
     def clock(self) -> str:
@@ -272,10 +284,11 @@ def token_records(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield line number and record of the kinds that are asked for, arrays undecoded (`arrays.py`).
 
+    Of a process that stands for one of its engines, without requests and sequences of the others.
     damage: where lines are named that cannot be used; they stand in `process.missing` already.
     """
     for line, record in recorded_lines(process.file, damage or Damage(process.file.name)):
-        if record["kind"] in kinds:
+        if record["kind"] in kinds and (process.only is None or record.get("engine", process.only) == process.only):
             yield line, record
 
 
@@ -336,6 +349,7 @@ class _Reader:
     open_requests: Counter[str] = field(default_factory=Counter)
     in_flight: int = 0
     salted: int = 0
+    asked: Counter[tuple[int | None, int | None]] = field(default_factory=Counter)
     trainer_calls: int = 0
 
     def process(self, file: Path, lines: Iterator[tuple[int, dict[str, Any]]]) -> Process:
@@ -394,6 +408,7 @@ class _Reader:
             dropped=tuple(self.dropped),
             records=dict(self.records),
             salted=self.salted,
+            asked=dict(self.asked),
             missing=self._missing(),
             damaged=self.damage.counted(),
         )
@@ -426,6 +441,7 @@ class _Reader:
                 record["rank"],
                 record["device"],
                 None if capability is None else tuple(capability),
+                record["instance"],
             )
         )
 
@@ -442,6 +458,7 @@ class _Reader:
 
     def _request(self, line: int, record: dict[str, Any]) -> None:
         self.salted += record["salted"] is True
+        self.asked[record["engine"], record["sampling"]] += 1
         self.open_requests[record["request"]] += 1
 
     def _sequence(self, line: int, record: dict[str, Any]) -> None:
@@ -553,6 +570,7 @@ class _Reader:
                 one["in_flight"],
                 one["count"],
                 one["errors"],
+                one["engine"],
             )
 
     def _loads(self) -> Iterator[Load]:

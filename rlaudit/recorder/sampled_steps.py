@@ -3,7 +3,7 @@
 import math
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -61,15 +61,31 @@ class SampledSteps:
         return list(accumulate((row[2] for row in self._in_order), initial=0))
 
 
-def sampled_steps(records: Iterable[tuple[int, dict[str, Any]]], began: float, damage: Damage) -> SampledSteps:
+def together(several: Sequence[SampledSteps]) -> SampledSteps:
+    """Return the steps of several front ends of one engine as one: their numbers mean nothing any more."""
+    if len(several) == 1:
+        return several[0]
+    every = SampledSteps(array("d"), array("i"), array("i"))
+    for one in several:
+        every.stamps.extend(one.stamps)
+        every.tokens.extend(one.tokens)
+        every.cached.extend(one.cached)
+    return every
+
+
+def sampled_steps(
+    records: Iterable[tuple[int, dict[str, Any]]], began: float, damage: Damage, only: int | None = None
+) -> SampledSteps:
     """Put the `steps` records of one process together. A record that does not fit is left out and named.
 
     began: when the process did. A step that ended before, or after its line was written, was stamped on another host.
+    only: the engine whose steps these are, of several that the process built; the others' have no tokens and no stamp.
     """
     steps = SampledSteps(array("d"), array("i"), array("i"))
     for line, record in records:
         try:
             part = (stamps(record["stamps"]), whole_numbers(record["tokens"]), whole_numbers(record["cached"]))
+            engines = None if record["engines"] is None else whole_numbers(record["engines"])
         except NotNumbers as error:
             damage.add(f"steps whose numbers are {error} are left out", line)
             continue
@@ -78,7 +94,8 @@ def sampled_steps(records: Iterable[tuple[int, dict[str, Any]]], began: float, d
             damage.add("stamps of an engine core on another host: the weights that these steps had are unknown", line)
             part = (array("d", [math.nan] * len(part[0])), *part[1:])
         lost = record["first"] - len(steps.stamps)
-        if len({len(one) for one in part}) != 1 or not 0 <= lost <= MOST_LOST:
+        lengths = {len(one) for one in part} | ({len(engines)} if engines is not None else set())
+        if len(lengths) != 1 or not 0 <= lost <= MOST_LOST:
             damage.add("steps that do not follow those before them are left out", line)
             continue
         if lost:
@@ -86,6 +103,9 @@ def sampled_steps(records: Iterable[tuple[int, dict[str, Any]]], began: float, d
             steps.stamps.extend([math.nan] * lost)
             steps.tokens.extend([0] * lost)
             steps.cached.extend([0] * lost)
+        for place, engine in enumerate(engines if only is not None and engines is not None else ()):
+            if engine != only:
+                part[0][place], part[1][place], part[2][place] = math.nan, 0, 0
         steps.stamps.extend(part[0])
         steps.tokens.extend(part[1])
         steps.cached.extend(part[2])

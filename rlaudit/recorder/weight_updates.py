@@ -9,15 +9,16 @@ Standard library only: `inspect` asks for the protocol, too.
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, zip_longest
 from typing import TypeVar
 
+from rlaudit.recorder.engine_processes import EngineProcesses, engines_of
 from rlaudit.recorder.recorded_lines import Damage
 from rlaudit.recorder.recording import Call, Load, Process, Recording, token_records
-from rlaudit.recorder.sampled_steps import SampledSteps, sampled_steps
+from rlaudit.recorder.sampled_steps import SampledSteps, sampled_steps, together
 
 # Methods of workers that bring weights, also if no `load_weights` is seen below them (CUDA IPC, a transfer engine).
 MOVING = frozenset(("reload_weights", "start_weight_update", "update_weights", "finish_weight_update"))
@@ -37,7 +38,7 @@ class Update:
     names: tensors that were loaded, without repeats. how: what brought them, in order.
     pause: the mode that generation was paused with, "" if the call named none, None without a pause.
     clear_cache: as the pause asked for; None if it did not say. reset: whether the prefix cache was reset after the
-    update began and before the next token; False also if the engine refused.
+    update began and before the next token; False also if the engine refused, None if it may have (`emptied`).
     order: the calls from the pause, or the first load, to the next token. in_flight: requests that the engine held.
     tokens: sampled while it went on. error: of a load or a call that failed.
     """
@@ -49,7 +50,7 @@ class Update:
     how: tuple[str, ...]
     pause: str | None
     clear_cache: bool | None
-    reset: bool
+    reset: bool | None
     order: tuple[str, ...]
     in_flight: int | None
     tokens: int
@@ -78,10 +79,15 @@ class Version:
 
 @dataclass(frozen=True)
 class ServedWeights:
-    """One front end with the processes whose weights it samples from. missing: what is not known, in sentences."""
+    """One front end with the engine whose weights it samples from.
+
+    number: of the engine among those of the recording. steps: of this front end. updates: of the engine, with the
+    tokens that all its front ends were given meanwhile. missing: what is not known, in sentences.
+    """
 
     front: Process
-    processes: tuple[Process, ...]
+    number: int
+    engine: EngineProcesses
     steps: SampledSteps
     updates: tuple[Update, ...]
     missing: tuple[str, ...]
@@ -100,6 +106,11 @@ class ServedWeights:
         place = bisect_right(self._begins, clock)
         return self._begins[place] if place < len(self._begins) else math.inf
 
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """The processes of its engine."""
+        return self.engine.processes
+
     @cached_property
     def first_sampled(self) -> int:
         """The version of the first token: 0, or 1 for a trainer that loads its weights before it samples."""
@@ -117,26 +128,32 @@ class ServedWeights:
 
 def served_weights(recording: Recording) -> tuple[ServedWeights, ...]:
     """Return the front ends of a recording, each with the updates of its weights."""
-    fronts = [one for one in recording.processes if one.records.get("steps") or one.records.get("request")]
+    elsewhere = [one for one in recording.processes if one.loads]
     found = []
-    for front in fronts:
-        rivals = [one for one in fronts if one.clock == front.clock]
-        own = tuple(one for one in recording.processes if _serves(one, front, rivals, recording.processes))
-        damage = Damage(front.file.name)
-        steps = sampled_steps(token_records(front, ("steps",)), front.at, damage)
-        counted = 0 if front.totals is None else front.totals.tokens or 0
-        lost = counted - sum(steps.tokens)
-        if lost > 0:
-            damage.add(f"when {lost} of {counted} tokens were sampled is in no line that can be read")
-        elsewhere = [one for one in recording.processes if one.loads and one.clock != front.clock]
-        if elsewhere:
+    for number, engine in enumerate(engines_of(recording)):
+        named = [Damage(front.file.name) for front in engine.fronts]
+        steps = [_steps(front, damage) for front, damage in zip(engine.fronts, named, strict=True)]
+        others = sum(one.clock != engine.builder.clock for one in elsewhere)
+        for damage in named if others else ():
             damage.add(
-                f"{len(elsewhere)} processes of other hosts loaded weights: their clocks are others, and the versions "
-                "of the weights are those of this host alone"
+                f"{others} processes of other hosts loaded weights: their clocks are others, and the versions of the "
+                "weights are those of this host alone"
             )
-        updates = tuple(_updates(own, steps))
-        found.append(ServedWeights(front, own, steps, updates, damage.sentences()))
+        # A reset is in time if it comes before the next token, whichever front end that is for.
+        updates = tuple(_updates(engine.processes, together(steps)))
+        for front, own, damage in zip(engine.fronts, steps, named, strict=True):
+            missing = (*engine.missing, *damage.sentences())
+            found.append(ServedWeights(front, number, engine, own, updates, missing))
     return tuple(found)
+
+
+def _steps(front: Process, damage: Damage) -> SampledSteps:
+    steps = sampled_steps(token_records(front, ("steps",)), front.at, damage, front.only)
+    counted = 0 if front.totals is None or front.only is not None else front.totals.tokens or 0
+    lost = counted - sum(steps.tokens)
+    if lost > 0:
+        damage.add(f"when {lost} of {counted} tokens were sampled is in no line that can be read")
+    return steps
 
 
 def versions_of(served: ServedWeights) -> tuple[Version, ...]:
@@ -155,29 +172,6 @@ def versions_of(served: ServedWeights) -> tuple[Version, ...]:
         tokens, cached = served.steps.tokens_between(begin, upto), served.steps.cached_between(begin, upto)
         found.append(Version(number, tokens, cached, sequences[number], aborted[number]))
     return tuple(found)
-
-
-def _serves(one: Process, front: Process, rivals: Sequence[Process], everyone: Sequence[Process]) -> bool:
-    """Return whether a process may hold the weights of a front end: its own, and what it started."""
-    if one.clock != front.clock:
-        return False
-    if one is front or len(rivals) == 1:
-        return True
-    if one in rivals:
-        return False
-    # Containers of one host share its clock, and not its process ids.
-    parents = {other.pid: other.parent for other in everyone if _is_beside(other, one)}
-    above, seen = one.parent, {one.pid}
-    pids = {other.pid for other in rivals if _is_beside(other, one)}
-    while above is not None and above not in seen and above not in pids:
-        seen.add(above)
-        above = parents.get(above)
-    # Workers that something else started (Ray) may be of each of them.
-    return above not in pids or (above == front.pid and _is_beside(front, one))
-
-
-def _is_beside(other: Process, one: Process) -> bool:
-    return other.clock == one.clock and other.host == one.host
 
 
 @dataclass(frozen=True)
@@ -372,12 +366,28 @@ def _update(number: int, parts: Sequence[_Moved], timeline: _Timeline, after: fl
         how=tuple(dict.fromkeys(how for part in parts for how in part.how)),
         pause=None if pause is None else "" if mode is None else str(mode),
         clear_cache=clear if isinstance(clear, bool) else None,
-        reset=any(call.result is not False and call.error is None for call in resets),
+        reset=_any(emptied(call) for call in resets),
         order=tuple(dict.fromkeys(shown for _, shown in sorted(order, key=lambda one: one[0]))),
         in_flight=max(flying) if flying else None,
         tokens=steps.tokens_between(begin, end),
         error=next((part.error for part in parts if part.error), None),
     )
+
+
+def emptied(reset: Call) -> bool | None:
+    """Return whether a reset emptied the prefix cache.
+
+    None: V1's engine core does not say so before 0.11.0 (vllm/v1/engine/core.py 0.10.2:381), and refuses while requests
+    hold blocks.
+    """
+    if reset.error is not None or reset.result is False:
+        return False
+    return None if reset.result is None and reset.in_flight else True
+
+
+def _any(outcomes: Iterable[bool | None]) -> bool | None:
+    found = set(outcomes)
+    return True if True in found else None if None in found else False
 
 
 def _shown(call: Call) -> str:

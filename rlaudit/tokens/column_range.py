@@ -75,6 +75,7 @@ RANGES: Mapping[str, Range] = {
     "advantage": _REWARD,
     "reward": _REWARD,
     "cached_tokens": Range(0, EXACT, "a whole number from 0", whole=True),
+    "stale_tokens": Range(0, EXACT, "a whole number from 0", whole=True),
     "batch_id": Range(-EXACT, EXACT, f"a text or a whole number up to {EXACT:.0f} in size", whole=True),
     "step": Range(-EXACT, EXACT, f"a text or a whole number up to {EXACT:.0f} in size", whole=True),
     "rollout_top_ids": _TOKEN,

@@ -28,6 +28,7 @@ TOKEN_COLUMNS = (
     "advantage",
     "trainer_entropy",
     "cached_tokens",
+    "stale_tokens",
     "batch_id",
 )
 # The line of a text file on which a sequence begins; for messages.

@@ -314,3 +314,18 @@ def test_a_cache_may_hold_what_an_update_before_the_log_left_stale():
     batch = replace(batch, sequence_columns={"cached_tokens": np.tile([0, 32], batch.sequences // 2)})
     noisy = noisier(batch, np.where(batch.sequence_columns["cached_tokens"][batch.sequence_T] > 0, 0.2, 0.0))
     assert judged(with_columns(noisy, rollout_version=np.full(batch.tokens, 7))).names == {"stale-prefix-kv"}
+
+
+def test_where_it_is_known_which_cached_tokens_are_stale_the_others_are_no_sign_of_it():
+    calm = table(prompts=40)
+    cached = np.where(calm.sequence_T % 2, 32.0, 0.0)
+    noisy = noisier(calm, np.where(cached > 0, 0.2, 0.0))
+    assert judged(with_columns(noisy, cached_tokens=cached)).names == {"stale-prefix-kv"}
+    found = judged(with_columns(noisy, cached_tokens=cached, stale_tokens=0.0 * cached))
+    assert "stale-prefix-kv" not in found.names
+    assert "older weights" in {one.name: one.reason for one in found.not_tested}["stale-prefix-kv"]
+    # Every sequence had cached tokens; those of half of them were stale.
+    found = judged(with_columns(noisy, cached_tokens=np.full(calm.tokens, 32.0), stale_tokens=cached))
+    assert found.names == {"stale-prefix-kv"}
+    unknown = np.where(cached > 0, np.nan, 0.0)
+    assert judged(with_columns(noisy, cached_tokens=cached, stale_tokens=unknown)).names == {"stale-prefix-kv"}

@@ -86,7 +86,7 @@ def test_sampling_parameters_come_from_the_recording(tmp_path):
         ({"finish": "abort"}, "1 recorded sequences were aborted"),
         ({"finish": None}, "had not finished when the recording ended"),
         ({"resumed": True}, "were resumed with other tokens"),
-        ({"logprobs": None}, "have no logprobs, since none were asked for"),
+        ({"logprobs": None}, "have no logprob that is a number"),
         ({"visible": 0}, "have no token that the caller saw"),
         ({"request": "99"}, "have no request or prompt that can be read"),
     ],

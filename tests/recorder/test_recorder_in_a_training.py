@@ -9,7 +9,9 @@ import pytest
 from recorder_folder import Written, numbers
 from trainings_with_a_stand_in import ENGINES, Ended, place, run
 
+from rlaudit.recorder.recording import open_recording
 from rlaudit.recorder.shipped.rlaudit_recorder import PARTS
+from rlaudit.recorder.weight_updates import served_weights, versions_of
 
 SAMPLING = ("four of each", "stop", "no logprobs", "abort")
 STEPS, PROMPTS = 2, 6
@@ -82,7 +84,7 @@ def test_every_part_of_the_engine_that_is_there_is_hooked(recorded: tuple[str, E
     absent = {part for part, targets in PARTS.items() if not hooked.intersection(targets)}
     assert absent == set()
     # V1's class under V0's name is hooked where it is defined, and not twice.
-    assert any("LLMEngine." in target for target in hooked) == (engine == "V0")
+    assert any(target.startswith("vllm.engine.llm_engine:") for target in hooked) == (engine == "V0")
     assert written.of_kind("failed") == written.of_kind("dropped") == []
 
 
@@ -137,6 +139,44 @@ def test_files_are_their_owners_alone(tmp_path: Path) -> None:
     assert run(1, 2, recorded=here).code == 0
     assert {file.stat().st_mode & 0o777 for file in here.out.iterdir()} == {0o600}
     assert here.out.stat().st_mode & 0o777 == 0o700
+
+
+TWO_ENGINES = """
+import vllm
+from vllm.sampling_params import SamplingParams
+
+if __name__ == "__main__":
+    one, other = vllm.LLM(model="one"), vllm.LLM(model="another")
+    for llm in (one, other):
+        llm.generate([[1, 2, 3], [4, 5, 6]], SamplingParams(n=2, logprobs=0))
+    other.llm_engine.collective_rpc("reload_weights")
+    for llm in (one, other, other):
+        llm.generate([[1, 2, 3]], SamplingParams(n=2, logprobs=0))
+    for llm in (one, other):
+        llm.llm_engine.shutdown()
+"""
+
+
+@pytest.mark.parametrize("engine", ["V1", "V1, spawned core"])
+def test_two_engines_of_one_process_that_name_their_requests_alike_are_told_apart(engine: str, tmp_path: Path) -> None:
+    here = place(tmp_path)
+    assert run(recorded=here, program=written_to(tmp_path, TWO_ENGINES), engine=engine).code == 0
+    written = here.written()
+    for kind in ("request", "sequence"):
+        assert [one["engine"] for one in written.of_kind(kind)] == [1] * 4 + [2] * 4 + [1] * 2 + [2] * 4
+    names = [record["request"] for record in written.of_kind("request")]
+    assert len(set(names)) < len(names)
+    first, second = served_weights(open_recording(here.out))
+    assert [len(one.updates) for one in (first, second)] == [0, 1]
+    assert [[one.sequences for one in versions_of(served)] for served in (first, second)] == [[6], [4, 4]]
+    assert not first.missing and not second.missing
+
+
+def written_to(folder: Path, program: str) -> Path:
+    """Write a program: a process that is spawned imports it."""
+    path = folder / "program.py"
+    path.write_text(program)
+    return path
 
 
 FORKS_LATE = """

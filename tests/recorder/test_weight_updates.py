@@ -97,8 +97,17 @@ def test_a_refused_reset_is_no_reset(tmp_path):
     process.call(RESET, result=False)
     process.step(4)
     (update,) = served(process).updates
-    assert not update.reset
+    assert update.reset is False
     assert update.order[-1] == "reset_prefix_cache() -> False"
+
+
+def test_a_reset_with_requests_in_flight_of_which_the_release_does_not_say_if_it_refused_is_unknown(tmp_path):
+    process = WrittenProcess(tmp_path)
+    for in_flight in (0, 3):
+        process.load()
+        process.call(RESET, result=None, in_flight=in_flight)
+        process.step(4)
+    assert [update.reset for update in served(process).updates] == [True, None]
 
 
 def test_a_pause_that_was_resumed_belongs_to_no_later_update(tmp_path):

@@ -102,6 +102,7 @@ IMPOSSIBLE = {
     "rollout_version": (1.5, -2.0, np.inf, 1e300),
     "trainer_version": (0.25, -np.inf),
     "cached_tokens": (-1.0, 3.5, np.inf),
+    "stale_tokens": (-1.0, 0.5),
     "batch_id": (0.5, np.inf),
     "advantage": (np.inf, -1e200),
 }

@@ -12,15 +12,17 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
     hooks      hooked [target]: what this process records from here on; a part of PARTS without any is not recorded
     engine     number, class, written {argument: value} (what differs from that class's defaults), effective
                {section: {field: value}} (the resolved VllmConfig), error
-    worker     class, rank, device, capability: a process that holds weights
+    worker     class, rank, device, capability, instance (`instance_id` of its VllmConfig): a process that holds weights
     model      class, tensors, dtypes {dtype: tensors}, parameters: what `load_model` left in a worker
     sampling   sampling (number), parameters: one of the distinct SamplingParams
     prompt     prompt (name: a hash of the ids), ids
     request    request, prompt, sampling, parent, index, salted, lora, parts ("text" or what else the prompt holds)
+               engine (which of those that this process built; null: unknown; so in sequences and events)
     sequence   request, prompt, index, ids, logprobs (null: not asked for), steps [[first, count, tokens a step]],
                cached (prompt tokens from the prefix cache, null: not said by this release), finish (by the engine core:
                "length" for a stop string in the last token), stop, visible (how many tokens the caller saw), resumed
-    steps      first (number), stamps (of the engine core), tokens, cached: every step, kept sequences and others
+    steps      first (number), stamps (of the engine core), tokens, cached: every step, kept sequences and others;
+               engines (of each step, 0: unknown; null if this process built one at most)
     event      call, what (the hooked method), side ("begin" or "end"); begin: arguments, in_flight; end: result, error
     repeats    call, count, end: calls like the one before, with nothing in between; one that fails has its own line
     tensors    tensors (number), names, dtypes, shapes: one set that `load_weights` was given
@@ -92,6 +94,8 @@ PARTS = {
     "resumptions": (_ASYNC + "resume_generation", _CORE + "resume_scheduler"),
     "weights": ("vllm.v1." + _WORKER, "vllm." + _WORKER),
 }
+# What says which configuration a front end has: a process may build several engines, and their requests are told apart.
+FRONT_ENDS = (_ASYNC + "__init__", "vllm.v1.engine.llm_engine:LLMEngine.__init__")
 # Methods of a worker, of whatever class, that bring weights or take them away.
 WORKER_METHODS = (
     "reload_weights update_config init_weight_transfer_engine start_weight_update update_weights finish_weight_update "
@@ -141,8 +145,10 @@ class _Process:
         # whose logprobs only the recorder asked for.
         self.kept, self.unseen, self.hidden = {}, {}, set()
         self.held_tokens = self.groups = 0
+        # Numbers of engines by the instance_id of their configuration, and by the id of their OutputProcessor.
+        self.instances, self.engines = {}, {}
         self.sampling, self.prompts, self.last_prompt = {}, set(), (None, None)
-        # (stamp, tokens, cached) of steps that are not written yet.
+        # (stamp, tokens, cached, engine) of steps that are not written yet.
         self.steps, self.first_step = [], 0
         self.numbers = {"engine": 0, "call": 0, "load": 0, "trainer": 0}
         self.thread = threading.local()
@@ -200,7 +206,7 @@ def register():
         _HANDLERS.update({**rlaudit_v0.HANDLERS, **rlaudit_weights.HANDLERS})
         _weights = rlaudit_weights
         watched = {}
-        for target in [target for targets in PARTS.values() for target in targets]:
+        for target in [target for targets in (*PARTS.values(), FRONT_ENDS) for target in targets]:
             watched.setdefault(target.partition(":")[0], {})[target] = _hook_method
         rlaudit_trainer.watch(watched, _settings["trainer_functions"])
         os.register_at_fork(after_in_child=_after_fork)
@@ -603,6 +609,18 @@ def _config_ends(call, error):
     put("engine", **kind, written=written, effective=_plain(call.result), error=error_text(error))
     if error is None and _process.file != os.devnull:
         sys.modules["rlaudit_carried"].leave(call.result, os.path.dirname(_process.file), _settings)
+    _process.instances[getattr(call.result, "instance_id", None)] = kind["number"]
+
+
+def _front_end_ends(call, error):
+    processor = getattr(call.args[0], "output_processor", None)
+    if processor is not None:
+        _process.engines[id(processor)] = engine_of(call.args[0])
+
+
+def engine_of(owner):
+    """Return which of the engines that this process built an object belongs to; None if it was built elsewhere."""
+    return _process.instances.get(getattr(getattr(owner, "vllm_config", None), "instance_id", None))
 
 
 # Requests and tokens -------------------------------------------------------------------------------------------------
@@ -677,11 +695,11 @@ def requested(engine, request, prompt, parameters, index, parent, lora, **fields
     named = _secrets.mask({"request": request, "parent": parent, "lora": lora})
     if named["parent"] != parent:  # vLLM makes the names of samples of it
         named["request"] = request.replace(parent, named["parent"])
-    record = {"request": named["request"], "prompt": name, "index": index}
+    record = {"request": named["request"], "prompt": name, "index": index, "engine": process.engines.get(engine)}
     sequence = _Sequence(record, getattr(parameters, "logprobs", None) is not None)
     process.kept.setdefault(engine, {})[request] = sequence
     seed = getattr(parameters, "seed", None)
-    put("request", **named, prompt=name, sampling=sampling, seed=seed, index=index, **fields)
+    put("request", **{**named, **record}, sampling=sampling, seed=seed, **fields)
     return sequence
 
 
@@ -763,7 +781,7 @@ def _outputs_begin(call):
     process.held_tokens += held
     if tokens:
         close_runs(process)
-        process.steps.append((stamp, tokens, cached))
+        process.steps.append((stamp, tokens, cached, process.engines.get(engine) or 0))
         process.totals["tokens"] += tokens
         process.totals["cached"] += cached
     call.noted["ended"] = ended
@@ -863,8 +881,10 @@ def put_steps(process):
     if process.steps:
         steps, process.steps = process.steps, []
         first, process.first_step = process.first_step, process.first_step + len(steps)
-        stamps, tokens, cached = zip(*steps)
-        put("steps", first=first, stamps=Numbers(stamps, "d"), tokens=Numbers(tokens), cached=Numbers(cached))
+        stamps, *counts = zip(*steps)
+        tokens, cached, engines = map(Numbers, counts)
+        several = engines if process.numbers["engine"] > 1 else None
+        put("steps", first=first, stamps=Numbers(stamps, "d"), tokens=tokens, cached=cached, engines=several)
 
 
 # Calls that change weights, caches or the schedule -------------------------------------------------------------------
@@ -877,7 +897,8 @@ def call_begins(call):
         return
     named = list(inspect.signature(call.function).bind(*call.args, **call.kwargs).arguments.items())[1:]
     arguments = {argument: _plain(value) for argument, value in named}
-    key, run = (call.what, str(arguments.get("method"))), process.rpc_run
+    engine = engine_of(call.args[0])
+    key, run = (call.what, str(arguments.get("method")), engine), process.rpc_run
     repeated = run is not None and run["key"] == key and time.monotonic() - run["end"] < SAME_RUN_SECONDS
     if not repeated:
         close_runs(process)
@@ -885,7 +906,7 @@ def call_begins(call):
     call.noted["call"] = run["call"] if repeated else process.number("call")
     stack.append(call.noted)
     if not repeated:
-        begun = {"call": call.noted["call"], "what": call.what, "side": "begin"}
+        begun = {"call": call.noted["call"], "what": call.what, "side": "begin", "engine": engine}
         put("event", **begun, arguments=arguments, in_flight=_in_flight(call.args[0]))
 
 
@@ -930,6 +951,7 @@ def close_runs(process):
 
 _HANDLERS = {
     "create_engine_config": (_config_begins, _config_ends),
+    "__init__": (None, _front_end_ends),
     "add_request": (None, _request_ends),
     "process_outputs": (_outputs_begin, _outputs_end),
     "abort_requests": (_aborts_begin, _aborts_end),

@@ -87,7 +87,7 @@ def _step(process, tokens, cached):
         recorder.close_runs(process)
         if len(steps) >= 1000:
             recorder.put_steps(process)
-        process.steps.append([now, tokens, cached])
+        process.steps.append([now, tokens, cached, 0])
     return process.first_step + len(process.steps) - 1
 
 

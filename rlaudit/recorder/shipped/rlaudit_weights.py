@@ -54,7 +54,8 @@ def _device_ends(call, error):
         cuda = sys.modules["torch"].cuda
         device, capability = cuda.get_device_name(device), list(cuda.get_device_capability(device))
     kind = {"class": recorder.name_of(type(worker)), "rank": getattr(worker, "rank", None)}
-    recorder.put("worker", **kind, device=str(device), capability=capability)
+    instance = getattr(getattr(worker, "vllm_config", None), "instance_id", None)
+    recorder.put("worker", **kind, device=str(device), capability=capability, instance=instance)
     recorder.wrap(type(worker), "load_model", "worker.load_model", None, _model_ends)
     handlers = dict.fromkeys(recorder.WORKER_METHODS, (recorder.call_begins, recorder.call_ends))
     for name, (before, after) in {**handlers, "execute_model": (_step_begins, None)}.items():

@@ -1,11 +1,11 @@
 """rlaudit's own token table in Parquet: one row per token, or one row per sequence with lists.
 
 Columns: prompt_id, sample_id, step (of training, where prompts come again), position, token_id, rollout_logprob,
-trainer_logprob, and optionally loss_mask, rollout_version, trainer_version, cached_tokens, batch_id, old_logprob,
-base_logprob (by the reference model of a KL term, or by what training began with), advantage, reward, trainer_entropy,
-rollout_top_ids and rollout_top_logprobs, trainer_top_ids and trainer_top_logprobs (lists, best first). Rows are sorted
-by sequence and position. A run directory's tokens.parquet also has `block` and `arm`: one comparison per arm. A table
-that a trainer wrote alone need not have rollout_logprob.
+trainer_logprob, and optionally loss_mask, rollout_version, trainer_version, cached_tokens, stale_tokens (those of the
+cached that older weights had computed), batch_id, old_logprob, base_logprob (by the reference model of a KL term, or by
+what training began with), advantage, reward, trainer_entropy, rollout_top_ids and rollout_top_logprobs, trainer_top_ids
+and trainer_top_logprobs (lists, best first). Rows are sorted by sequence and position. A run directory's tokens.parquet
+also has `block` and `arm`: one comparison per arm. A table that a trainer wrote alone need not have rollout_logprob.
 """
 
 from collections.abc import Collection, Iterator

@@ -6,7 +6,7 @@ its processes and weights were, for the hashes of its sequences with the trainer
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
 from rlaudit.recorder.recorded_lines import Damage
-from rlaudit.recorder.recording import Recording, open_recording, token_records
+from rlaudit.recorder.recording import Process, Recording, open_recording, token_records
+from rlaudit.recorder.reused_blocks import Reused, reused_blocks
 from rlaudit.recorder.weight_updates import ServedWeights, served_weights
 from rlaudit.tokens.logged_sequence import LoggedSequence
 from rlaudit.tokens.recorded.beginnings import Beginnings
@@ -30,11 +31,15 @@ MOST_REQUESTS = 1 << 40
 
 @dataclass(frozen=True, eq=False)
 class RecordedFront:
-    """One front end. first: the number of its first sequence among those of all front ends."""
+    """One front end. first: the number of its first sequence among those of all front ends.
+
+    reused: what the sequences of its engine took from the prefix cache, by file and line.
+    """
 
     served: ServedWeights
     whole: WholeSequences
     first: int
+    reused: Mapping[tuple[Path, int], Reused]
 
     @cached_property
     def _edges(self) -> tuple[Floats, Floats]:
@@ -128,8 +133,13 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     tokens: Counter[SamplingGroup] = Counter()
     sequences: Counter[SamplingGroup] = Counter()
     inside = unknown = adapters = 0
-    for served in served_weights(recording):
-        front = RecordedFront(served, WholeSequences(served), len(prompts))
+    several = served_weights(recording)
+    reused = {number: reused_blocks([one for one in several if one.number == number]) for number in _numbers(several)}
+    models = [_model(served) for served in several]
+    apart = len(set(models)) > 1
+    for served, model in zip(several, models, strict=True):
+        whole = WholeSequences(served, model if apart else "")
+        front = RecordedFront(served, whole, len(prompts), reused[served.number])
         fronts.append(front)
         asked: list[int] = []
         for sequence in front.whole:
@@ -154,7 +164,9 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     for process, own in zip(recording.processes, damage, strict=True):
         if process.records.get("trainer") and prompts:
             rows.read(token_records(process, ("trainer",)), process.clock, own)
-    groups = sorted(tokens, key=lambda one: (one.is_greedy, -tokens[one], str(one)))
+    # Of engines with several models, the one in training: a judge may have had more tokens.
+    scored = {group_S[number] for number in rows.scored}
+    groups = sorted(tokens, key=lambda one: (one.is_greedy, apart and one not in scored, -tokens[one], str(one)))
     judged = frozenset(number for number, group in enumerate(group_S) if group == groups[0])
     # That the trainer had no time to score a sequence is no fault of the recording.
     alike = frozenset(rows.ambiguous - rows.scored.keys())
@@ -179,6 +191,21 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     )
 
 
+def _numbers(several: Sequence[ServedWeights]) -> dict[int, None]:
+    """Return the engines, each once."""
+    return dict.fromkeys(one.number for one in several)
+
+
+def _model(served: ServedWeights) -> str:
+    """Return what the engine of a front end was started with."""
+    written = [engine.written for engine in served.engine.builder.engines]
+    return next((str(one["model"]) for one in written if "model" in one), "unknown")
+
+
+def _name(front: Process) -> str:
+    return str(front.pid) if front.only is None else f"{front.pid}.{front.only}"
+
+
 def _first(scored: Mapping[Caller, Scored], role: Role, roles: Mapping[Caller, Role]) -> Scored | None:
     own = [held for caller, held in scored.items() if roles[caller] is role]
     return min(own, key=lambda one: one.at, default=None)
@@ -198,6 +225,9 @@ def _logged(
     columns = {"rollout_version": version_T}
     if sequence.cached is not None:
         columns["cached_tokens"] = np.full(len(version_T), float(sequence.cached))
+    reused = front.reused.get((served.front.file, sequence.line))
+    if reused is not None and reused.stale is not None:
+        columns["stale_tokens"] = np.full(len(version_T), float(reused.stale))
     if scored is not None and scored.clock == clock:
         columns["trainer_version"] = np.full(len(version_T), float(served.version_at(scored.at)))
     reference = by_role[Role.REFERENCE]
@@ -207,7 +237,7 @@ def _logged(
     step = version_T[0]
     return LoggedSequence(
         prompt=sequence.prompt,
-        sample=f"{served.front.pid}/{sequence.request}" if several else sequence.request,
+        sample=f"{_name(served.front)}/{sequence.request}" if several else sequence.request,
         rollout_logprobs_T=sequence.logprobs_T,
         trainer_logprobs_T=None if scored is None else scored.logprobs_T.astype(np.float64),
         token_id_T=sequence.ids_T,

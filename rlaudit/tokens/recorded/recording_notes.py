@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 
+from rlaudit.recorder.reused_blocks import stale_sentences
 from rlaudit.tokens.recorded.recorded_log import RecordedLog, unused_rows
 from rlaudit.tokens.recorded.trainer_rows import Role
 
@@ -15,7 +16,9 @@ def notes(log: RecordedLog) -> tuple[str, ...]:
 
 
 def _notes(log: RecordedLog) -> Iterator[str]:
-    releases = dict.fromkeys(one.versions["vllm"] for one in log.recording.processes if "vllm" in one.versions)
+    releases = dict.fromkeys(
+        one.versions["vllm"] for one in log.recording.processes if one.engines and "vllm" in one.versions
+    )
     modes = dict.fromkeys(
         str(section["logprobs_mode"])
         for process in log.recording.processes
@@ -23,10 +26,13 @@ def _notes(log: RecordedLog) -> Iterator[str]:
         for section in (engine.effective or {}).values()
         if isinstance(section, dict) and section.get("logprobs_mode") is not None
     )
-    updates = sum(len(front.served.updates) for front in log.fronts)
+    engines = {front.served.number: front.served for front in log.fronts}
+    updates = sum(len(one.updates) for one in engines.values())
     engine = " and ".join(f"vLLM {release}" for release in releases) or "an unknown vLLM"
     mode = f", logprobs_mode {' and '.join(modes)}" if modes else ""
     yield f"recorded inside the run: {engine}{mode}; {updates} updates of the weights"
+    for reused in {front.served.number: front.reused for front in log.fronts}.values():
+        yield from stale_sentences(reused.values())
     roles = log.rows.roles()
     found = dict.fromkeys(roles[caller] for held in log.rows.scored.values() for caller in held)
     if Role.OLD in found or Role.CURRENT in found:

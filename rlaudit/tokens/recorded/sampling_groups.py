@@ -36,10 +36,14 @@ OTHERS = (
 
 @dataclass(frozen=True)
 class SamplingGroup:
-    """Equal parameters. meanings: a JSON object of those of MEANINGS; others: of those of OTHERS that are in use."""
+    """Equal parameters. meanings: a JSON object of those of MEANINGS; others: of those of OTHERS that are in use.
+
+    model: what the engine was started with, in a recording of engines with several; "" in others.
+    """
 
     meanings: str
     others: str
+    model: str = ""
 
     def values(self) -> dict[str, Any]:
         """Return the parameters that `compare` takes."""
@@ -54,16 +58,17 @@ class SamplingGroup:
 
     def __str__(self) -> str:
         held = {**self.values(), **json.loads(self.others)}
-        return ", ".join(f"{name}={value}" for name, value in held.items() if not _is_off(name, value))
+        shown = ", ".join(f"{name}={value}" for name, value in held.items() if not _is_off(name, value))
+        return f"{shown} by the model {self.model}" if self.model else shown
 
 
-def sampling_group(parameters: Mapping[str, Any]) -> SamplingGroup:
+def sampling_group(parameters: Mapping[str, Any], model: str = "") -> SamplingGroup:
     """Return the group of recorded parameters. 0 and -1 both are no top-k."""
     meanings = {name: parameters[name] for name in MEANINGS if parameters.get(name) is not None}
     if isinstance(meanings.get("top_k"), int):
         meanings["top_k"] = max(0, meanings["top_k"])
     others = {name: parameters[name] for name in OTHERS if parameters.get(name)}
-    return SamplingGroup(_json(meanings), _json(others))
+    return SamplingGroup(_json(meanings), _json(others), model)
 
 
 def _is_off(name: str, value: Any) -> bool:

@@ -33,6 +33,7 @@ class LeftOut(StrEnum):
     RESUMED = "were resumed with other tokens"
     NOT_TEXT = "have a prompt that is more than text"
     NO_LOGPROBS = "have no logprobs, since none were asked for"
+    NAN_LOGPROBS = "have no logprob that is a number, though logprobs were asked for"
     EMPTY = "have no token that the caller saw"
     NO_REQUEST = "have no request or prompt that can be read"
     NO_SAMPLING = "have no sampling parameters that can be read"
@@ -66,17 +67,19 @@ class WholeSequence:
 class WholeSequences:
     """The whole sequences of one front end, each time they are asked for. left_out: how many are not, and why.
 
+    model: what keeps them apart from those of engines with another one, "" where all have one.
     damage: the lines of those that do not fit together. order: of their requests.
     """
 
     served: ServedWeights
+    model: str = ""
     order: RequestOrder = field(default_factory=RequestOrder)
     left_out: Counter[LeftOut] = field(default_factory=Counter)
     damage: Damage = field(default_factory=lambda: Damage(""))
 
     @cached_property
     def _groups(self) -> Mapping[int, SamplingGroup]:
-        return {number: sampling_group(one) for number, one in self.served.front.sampling.items()}
+        return {number: sampling_group(one, self.model) for number, one in self.served.front.sampling.items()}
 
     def __iter__(self) -> Iterator[WholeSequence]:
         """Read the file again. The counts are those of the last time."""
@@ -104,6 +107,9 @@ class WholeSequences:
                 self.left_out[LeftOut.DAMAGED] += record["kind"] == "sequence"
                 self.damage.add(f"a {record['kind']} whose numbers are wrong is left out: {error}", line)
 
+    def _asks_for_logprobs(self, request: Mapping[str, Any]) -> bool:
+        return self.served.front.sampling.get(request["sampling"], {}).get("logprobs") is not None
+
     def _whole(
         self,
         number: int,
@@ -114,6 +120,8 @@ class WholeSequences:
         stamps: Floats,
     ) -> WholeSequence | LeftOut:
         reason = _reason(record, request, prompts)
+        if reason is LeftOut.NO_LOGPROBS and request is not None and self._asks_for_logprobs(request):
+            return LeftOut.NAN_LOGPROBS
         if reason is not None or request is None:
             return reason or LeftOut.NO_REQUEST
         sampling = self._groups.get(request["sampling"])

@@ -52,7 +52,7 @@ def _config(source: RecordedSource, one: RecordedEngine, vllm: Version) -> Rollo
     if same and one.started:
         _effective(draft, one, vllm, place)
     _environment(draft, one, release, same, file)
-    _sampling(draft, one, release or vllm, file)
+    _sampling(draft, one, release or vllm)
     for name, value, note in recorded_facts(one, source.recording):
         draft.trainer[name] = Setting(name, value, None, Origin.FILE, None, note)
     for package, version in one.process.versions.items():
@@ -71,7 +71,7 @@ def _config(source: RecordedSource, one: RecordedEngine, vllm: Version) -> Rollo
 
 def _written(draft: Draft, one: RecordedEngine, file: str) -> None:
     for name, value in one.engine.written.items():
-        if name != "model":
+        if name != "model" and not name.startswith("_"):  # `vllm serve` counts its API servers in private ones
             place = Place(file, one.engine.line, 1, name)
             draft.engine[name] = Setting(name, value, value, Origin.FILE, place)
 
@@ -137,7 +137,7 @@ def generation(one: RecordedEngine) -> str | None:
     return None
 
 
-def _sampling(draft: Draft, one: RecordedEngine, release: Version, file: str) -> None:
+def _sampling(draft: Draft, one: RecordedEngine, release: Version) -> None:
     """The parameters of most requests; the others stand in a sentence."""
     sampled = one.sampled
     if not sampled:
@@ -146,7 +146,8 @@ def _sampling(draft: Draft, one: RecordedEngine, release: Version, file: str) ->
     declared = Catalogue.at(release).sampling
     for name, value in most.parameters.items():
         if name in _SAMPLING or (name in declared and declared[name].default != value):
-            draft.sampling[name] = Setting(name, value, value, Origin.FILE, Place(file, most.line, 1, name))
+            place = Place(str(most.process.file), most.line, 1, name)
+            draft.sampling[name] = Setting(name, value, value, Origin.FILE, place)
 
 
 def _is_server(argv: tuple[str, ...]) -> bool:

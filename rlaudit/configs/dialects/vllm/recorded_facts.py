@@ -11,6 +11,7 @@ from typing import Any
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.recorder.recorded_engine import RecordedEngine, Sampled
 from rlaudit.recorder.recording import Recording
+from rlaudit.recorder.reused_blocks import reused_blocks, stale_sentences
 from rlaudit.recorder.weight_updates import PAUSING
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING, keeps_every_token
 
@@ -53,6 +54,9 @@ def _of_updates(one: RecordedEngine) -> Iterator[tuple[str, Any, str]]:
     if any(name.endswith(f".{RESET}") for process in one.all_processes for name in process.hooked):
         done, of = followed_by_reset(one)
         value: Any = True if done == of else False if not done else Unknown(f"{done} of {of} updates emptied the cache")
+        unsaid = sum(update.reset is None for update in one.updates)
+        if unsaid:
+            value = Unknown(f"{unsaid} resets met requests in flight, and this release does not say if it refused them")
         yield "resets_prefix_cache", value, f"{done} of {of} updates emptied the prefix cache"
     modes = {update.pause for update in one.all_updates if update.pause is not None}
     clears = {update.clear_cache for update in one.all_updates if update.clear_cache is not None}
@@ -83,7 +87,7 @@ def followed_by_reset(one: RecordedEngine) -> tuple[int, int]:
     """
     judged: list[bool] = []
     for each in one.everywhere:
-        emptied = [update.reset or update.clear_cache is True for update in each.updates]
+        emptied = [update.reset is True or update.clear_cache is True for update in each.updates]
         judged += emptied if any(emptied[-1:]) else emptied[:-1] or emptied
     return sum(judged), len(judged)
 
@@ -166,6 +170,7 @@ def update_sentences(one: RecordedEngine) -> Iterator[str]:
         orders = Counter(update.order for update in one.all_updates)
         for order, number in orders.most_common(_SHOWN):
             yield f"{number} x in this order: {', then '.join(order)}"
+    yield from stale_sentences(reused_blocks(one.served).values())
     called: Counter[str] = Counter()
     for process in one.all_processes:
         for call in process.calls:

@@ -1,6 +1,7 @@
 """A resolved configuration."""
 
 import dataclasses
+import time
 
 
 @dataclasses.dataclass
@@ -24,3 +25,7 @@ class VllmConfig:
     cache_config: CacheConfig
     kv_transfer_config: "dict | None"
     api_key: "str | None"
+    instance_id: str = ""
+
+    def __post_init__(self):
+        self.instance_id = f"{time.time_ns()}"  # as since 0.12.0

@@ -34,8 +34,8 @@ class Model:
 class Worker:
     rank = 0
 
-    def __init__(self):
-        self.device = SimpleNamespace(type="cpu")
+    def __init__(self, config=None):
+        self.vllm_config, self.device = config, SimpleNamespace(type="cpu")
 
     def load_model(self):
         model = Model()

@@ -19,6 +19,7 @@ class LogprobsLists(NamedTuple):
 class EngineCore:
     def __init__(self, vllm_config):
         load_general_plugins()
+        self.vllm_config = vllm_config
         self.scheduler = SimpleNamespace(requests={})
         self.wrapper = WorkerWrapperBase(vllm_config)
         self.wrapper.init_device()

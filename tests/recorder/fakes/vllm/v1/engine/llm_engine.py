@@ -38,6 +38,7 @@ class Remote:
 
 class LLMEngine:
     def __init__(self, config):
+        self.vllm_config = config
         method = os.environ.get("FAKE_VLLM_CORE")
         self.core = Remote(config, method) if method else EngineCore(config)
         self.output_processor = OutputProcessor()

@@ -7,7 +7,7 @@ from vllm.worker_classes import Worker
 class WorkerWrapperBase:
     def __init__(self, config):
         load_general_plugins()
-        self.worker = Worker()
+        self.worker = Worker(config)
 
     def init_device(self):
         return None

@@ -1,0 +1,173 @@
+"""The processes of each engine: the front ends that give it requests, its core, its workers, and what started them.
+
+Several front ends may share an engine (`vllm serve --api-server-count 2`), and one process may have several engines.
+vLLM names a configuration when it is made (`instance_id`), and each worker knows the name of its own; what is left is
+told by which process started which. Processes of a host that are told by neither may be of each of its engines.
+Not covered: processes of other hosts, whose clocks are others. Standard library only.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rlaudit.recorder.recording import Process, Recording
+
+
+@dataclass(frozen=True)
+class EngineProcesses:
+    """One engine that had requests. builder: the process whose configuration it has, a front end or their parent.
+
+    A process that built several engines stands in it with the requests and calls of this one alone (`Process.only`).
+    processes: all of them, fronts too. missing: what cannot be told apart, in sentences.
+    """
+
+    builder: Process
+    fronts: tuple[Process, ...]
+    processes: tuple[Process, ...]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def instances(self) -> frozenset[str]:
+        """What vLLM calls its configuration."""
+        return frozenset(engine.instance for engine in self.builder.engines if engine.instance is not None)
+
+
+def engines_of(recording: Recording) -> tuple[EngineProcesses, ...]:
+    """Return the engines that had requests, in the order in which their front ends began."""
+    everyone = recording.processes
+    fronts = [view for process in everyone if _is_front(process) for view in _views(process)]
+    grouped: dict[tuple[object, int | None], EngineProcesses] = {}
+    for front in fronts:
+        builder = parent_server(front, everyone) or front
+        key = (builder.file, builder.only)
+        known = grouped.get(key, EngineProcesses(builder, (), ()))
+        grouped[key] = replace(known, fronts=(*known.fronts, front))
+    engines = list(grouped.values())
+    served = {engine.builder.file for engine in engines} | {front.file for front in fronts}
+    own: list[list[Process]] = [[*_builder(engine), *engine.fronts] for engine in engines]
+    missing: list[list[str]] = [_unknown_requests(engine) for engine in engines]
+    for process in everyone:
+        if process.file in served:
+            continue
+        places = _places(process, engines, everyone)
+        for place in places:
+            own[place].append(process)
+            if len(places) > 1 and (process.calls or process.loads):
+                missing[place].append(
+                    f"process {process.pid} may serve each of {len(places)} engines: its updates are counted for each"
+                )
+    order = {process.file: place for place, process in enumerate(everyone)}
+    return tuple(
+        replace(
+            engine,
+            processes=tuple(sorted(processes, key=lambda one: order[one.file])),
+            missing=tuple(sentences),
+        )
+        for engine, processes, sentences in zip(engines, own, missing, strict=True)
+    )
+
+
+def parent_server(process: Process, everyone: Sequence[Process]) -> Process | None:
+    """Return what started a front end and built the engine behind it; None if the front end built its own.
+
+    An API server builds a configuration, as its parent did, and no worker ever gets it.
+    """
+    if not process.engines:
+        return None
+    parent = next((one for one in everyone if one.pid == process.parent and _is_beside(one, process)), None)
+    if parent is None or _is_front(parent):
+        return None
+    held = {worker.instance for one in everyone for worker in one.workers} - {None}
+    has_workers = [any(engine.instance in held for engine in one.engines) for one in (process, parent)]
+    return parent if has_workers == [False, True] else None
+
+
+def _is_beside(one: Process, other: Process) -> bool:
+    """Return whether the ids of two processes are of one count. Containers of a host share its clock, not these."""
+    return one.clock == other.clock and one.host == other.host
+
+
+def _is_front(process: Process) -> bool:
+    return bool(process.records.get("steps") or process.records.get("request"))
+
+
+def _builder(engine: EngineProcesses) -> tuple[Process, ...]:
+    return () if engine.builder in engine.fronts else (engine.builder,)
+
+
+def _views(process: Process) -> Iterator[Process]:
+    """Yield a front end once for each engine that it gave requests to."""
+    asked = sorted({number for number, _ in process.asked if number is not None})
+    if len(process.engines) < 2 or not asked:
+        yield process
+        return
+    for only in asked:
+        calls = tuple(call for call in process.calls if call.engine in (None, only))
+        others = {call.number for call in process.calls} - {call.number for call in calls}
+        engines = tuple(engine for engine in process.engines if engine.number == only)
+        instances = {None, *(engine.instance for engine in engines)}
+        counts = {sampling: count for (number, sampling), count in process.asked.items() if number == only}
+        totals, is_whole = process.totals, False
+        if totals is not None:
+            is_whole = totals.requests == sum(process.asked.values())
+            totals = replace(totals, by_sampling={one: count for one, count in counts.items() if one is not None})
+        yield replace(
+            process,
+            only=only,
+            engines=engines,
+            calls=calls,
+            loads=tuple(load for load in process.loads if load.inside not in others),
+            workers=tuple(worker for worker in process.workers if worker.instance in instances),
+            sampling={number: held for number, held in process.sampling.items() if number in counts},
+            totals=totals if is_whole else None,
+            records={**process.records, "request": sum(counts.values())},
+        )
+
+
+def _unknown_requests(engine: EngineProcesses) -> list[str]:
+    sentences = []
+    for front in engine.fronts:
+        unknown = sum(count for (number, _), count in front.asked.items() if number is None)
+        if front.only is not None and unknown:
+            sentences.append(f"{unknown} requests of process {front.pid} may be of any of its engines: left out")
+        unplaced = sum(load.inside is None for load in front.loads)
+        if front.only is not None and unplaced:
+            sentences.append(
+                f"process {front.pid} loaded weights {unplaced} times without a call that names the engine: they are "
+                "counted for each of its engines"
+            )
+    return sentences
+
+
+def _places(process: Process, engines: Sequence[EngineProcesses], everyone: Sequence[Process]) -> list[int]:
+    """Return which engines a process, no front end itself, belongs to: one, none, or each that it may be of."""
+    near = [place for place, engine in enumerate(engines) if engine.builder.clock == process.clock]
+    own = [(engine.builder, *engine.fronts) for engine in engines]
+    instances = _instances(process, everyone)
+    if instances:
+        named = [place for place in near if not instances.isdisjoint(engines[place].instances)]
+        known = {engine.instance for one in everyone for engine in one.engines}
+        if named or not instances.isdisjoint(known):
+            return named  # none: of an engine that had no request
+    if len(near) == 1:
+        return near
+    parents = {one.pid: one.parent for one in everyone if _is_beside(one, process)}
+    above, seen = process.parent, {process.pid}
+    while above is not None and above not in seen:
+        below = [place for place in near if above in {one.pid for one in own[place] if _is_beside(one, process)}]
+        if below:
+            return below
+        seen.add(above)
+        above = parents.get(above)
+    return near
+
+
+def _instances(process: Process, everyone: Sequence[Process]) -> set[str]:
+    """Return the names of the configurations of its workers, its own or those of processes that it started."""
+    found = {worker.instance for worker in process.workers if worker.instance is not None}
+    below, seen = [process], {process.pid}
+    while below and not found:
+        pids = {one.pid for one in below}
+        below = [one for one in everyone if one.parent in pids and one.pid not in seen and _is_beside(one, process)]
+        seen.update(one.pid for one in below)
+        found.update(worker.instance for one in below for worker in one.workers if worker.instance is not None)
+    return found

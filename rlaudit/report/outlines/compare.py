@@ -12,6 +12,9 @@ from rlaudit.report.report import Report
 HEADLINE = ("mean_ratio_minus_one", "k3", "median_abs_log_ratio", "ppo_clip_fraction", "gspo_clip_fraction")
 NEUTRAL = {"top_k": 0, "top_p": 1, "min_p": 0, "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0}
 METRICS = ("metric", "value [95 % interval]", "unit", "tokens", "formula")
+VERSIONS = (
+    "version", "tokens", "mean |d| (nats)", "k2 (nats^2)", "changes rounded away", "held from sent (relative)",
+)  # fmt: skip
 SETTINGS = ("setting", "rollouts were sampled at", "the trainer assumes")
 
 
@@ -50,8 +53,26 @@ def _table(one: Compared) -> list[Block]:
         Lines(_about(one), one["name"], mark=""),
         Table(METRICS[:2], [[TITLES[name], interval(found[name])] for name in HEADLINE if name in found], headed=False),
         Folded(f"Metrics ({len(rows)})", Table(METRICS, rows)),
+        *versions_of(one),
     ]
     return [*blocks, Lines(_faults(one), "Faults", mark="")] if one["faults"]["count"] else blocks
+
+
+def versions_of(one: Compared) -> list[Table]:
+    """The versions of the weights of a recorded engine, by the number of updates before; none if none was read."""
+    rows = [
+        [
+            str(version["version"]),
+            str(version["tokens"]),
+            *("-" if version[name] is None else number(version[name]) for name in ("mean_abs_log_ratio", "k2")),
+            f"{version['rounded_away'] / version['changed']:.1%} of {version['changed']}"
+            if version["changed"]
+            else "-",
+            "-" if version["apart"] is None else number(version["apart"]),
+        ]
+        for version in one.get("versions", ())
+    ]
+    return [Table(VERSIONS, rows, "Versions of the weights")] if rows else []
 
 
 def _about(one: Compared) -> list[str]:

@@ -67,6 +67,8 @@ class WeightReadings:
     compared: set[str] = field(default_factory=set)
     known: set[str] = field(default_factory=set)
     incomparable: set[str] = field(default_factory=set)
+    # Tensors that updates brought and that were not noted: of very many experts.
+    unread: int = 0
     # How often each tensor stayed as it was although another value was sent, and how often it took a third value, as
     # loaders that transform a tensor make it.
     stayed: Counter[str] = field(default_factory=Counter)
@@ -128,6 +130,8 @@ class WeightReadings:
             parts.append(f"{len(unknown)} never held anything near it, which is no proof: a loader may transform them")
         if self.incomparable:
             parts.append(f"{len(self.incomparable)} have no counterpart of their shape")
+        if self.unread:
+            parts.append(f"{self.unread} of very many experts were not read")
         if self.changed:
             share = self.rounded_away / self.changed
             parts.append(f"{share:.1%} of {self.changed} elements that changed were rounded to the value they had")
@@ -166,6 +170,9 @@ def weight_readings(process: Process, processes: Sequence[Process], is_tied: boo
         found.untied += is_tied and _is_untied(held)
         model, last = held, record
     compared.close()
+    sets = {load.tensors for load in process.loads if load.tensors is not None}
+    brought = {name for number in sets & process.tensors.keys() for name in process.tensors[number].names}
+    found.unread = len(brought - found.compared - found.incomparable) if found.updates else 0
     return found
 
 

@@ -17,6 +17,7 @@ import hashlib
 import sys
 import time
 import weakref
+import zlib
 from array import array
 
 import rlaudit_recorder as recorder
@@ -25,6 +26,8 @@ IDLE_SECONDS = 60.0  # between two readings of weights of which no update is kno
 DTYPES = ("torch.float32", "torch.bfloat16", "torch.float16")
 MISSING = float("nan")
 MOST_ELEMENTS, LEAST_ELEMENTS = 1 << 14, 4  # of all tensors together, 87 KiB as they are written; of each one
+PADDING = 64  # vLLM makes vocabularies multiples of it (vocab_parallel_embedding.py)
+MOST_EXPERT_TENSORS = 1 << 11  # that are noted of an update: more would cost a second of it
 # The parts of an expert in checkpoints, with the tensor of all experts that holds them and their place in it.
 EXPERT_PARTS = {"gate_proj": ("w13", 0), "up_proj": ("w13", 1), "down_proj": ("w2", 0)}
 EXPERT_PARTS.update({"w1": ("w13", 0), "w3": ("w13", 1), "w2": ("w2", 0)})
@@ -37,17 +40,25 @@ class _Served:
 
     rank: of those that share the model's tensors. due: whether an update came since the model was read. sent: elements
     of each tensor of an update that were not read back yet, by name. sent_shapes, shapes: of what was sent, and of what
-    is held. parts: what is held of each tensor, by its name and shape. packed: the name of each part of a packed layer,
-    with the layer's, all parts and its place among them.
+    is held. one_expert_in: of how many tensors of experts one is noted. parts: what is held of each tensor, by its name
+    and shape. packed: the name of each part of a packed layer, with the layer's, all parts and its place among them.
     """
 
     def __init__(self, model, rank, ranks):
         self.model, self.rank, self.ranks = weakref.ref(model), rank, ranks
         self.due, self.asleep, self.read_at, self.values = True, False, 0.0, None
+        self.one_expert_in = 1
         self.sent, self.sent_shapes, self.shapes, self.parts, self.packed = {}, {}, None, {}, {}
         for layer, parts in (getattr(model, "packed_modules_mapping", None) or {}).items():
             self.packed.update({part: (layer, parts, place) for place, part in enumerate(parts) if len(parts) > 1})
         self.mapper = getattr(model, "hf_to_vllm_mapper", None)
+
+    def holds(self, shapes):
+        """Note the shapes of what the model holds."""
+        self.shapes = shapes
+        self.parts.clear()
+        experts = sum(shape[0] for name, shape in shapes.items() if name.endswith("w13_weight"))
+        self.one_expert_in = 1 + 3 * experts // MOST_EXPERT_TENSORS
 
     def named(self):
         """Return the model's parameters with their names, those that share memory under each."""
@@ -206,7 +217,9 @@ def _note_sent(served, name, tensor):
         served.sent_shapes[name] = shape
         served.parts.clear()
     if served.shapes is None:
-        served.shapes = {held: tuple(one.shape) for held, one in served.named()}
+        served.holds({held: tuple(one.shape) for held, one in served.named()})
+    if served.one_expert_in > 1 and ".experts." in name and zlib.crc32(name.encode()) % served.one_expert_in:
+        return
     share, starts = _share(served, name, shape) or (shape, (0,) * len(shape))
     served.sent[name] = (str(tensor.dtype), shape, _elements(tensor, share, starts))
 
@@ -232,8 +245,7 @@ def _read_weights(process, served):
     held = dict(served.named())
     shapes = {name: tuple(tensor.shape) for name, tensor in held.items()}
     if shapes != served.shapes:
-        served.shapes = shapes
-        served.parts.clear()
+        served.holds(shapes)
     tensors = {name: (str(tensor.dtype), served.shapes[name]) for name, tensor in held.items()}
     sent, served.sent = served.sent, {}
     counterparts = [_counterpart(served, held, name, shape) for name, (_, shape, _) in sent.items()]
@@ -299,19 +311,22 @@ def _share(served, name, shape):
     held = held and held[len(place[1]) :]
     if held is None or len(held) != len(shape) or 0 in shape:
         return None
-    starts, ranks = [0] * len(shape), served.ranks
-    if held == shape or (ranks == 1 and held[1:] == shape[1:] and held[0] >= shape[0]):
-        return shape, tuple(starts)
+    ranks, is_packed = served.ranks, bool(place[2])
+    if ranks == 1:
+        fits = held == shape or (held[1:] == shape[1:] and held[0] >= shape[0])
+        return (shape, (0,) * len(shape)) if fits else None
     axes = [axis for axis in range(len(shape)) if held[axis] != shape[axis]]
-    if ranks == 1 or len(axes) != 1:
-        return None
-    axis = axes[0]
+    if not axes and not is_packed:
+        return shape, (0,) * len(shape)
     # Ranks share the rows of each part of a packed layer alike.
-    size = shape[0] // ranks if place[2] else held[axis]
-    if (place[2] and axis) or not shape[axis] <= size * ranks < shape[axis] + size:
+    axis = 0 if is_packed else axes[0]
+    size = shape[0] // ranks if is_packed else held[axis]
+    padded = size * ranks - shape[axis]
+    if axes not in ([], [axis]) or padded < 0 or (padded and size * ranks % PADDING):
         return None
-    starts[axis] = served.rank * size
-    return (*shape[:axis], min(size, shape[axis] - served.rank * size), *shape[axis + 1 :]), tuple(starts)
+    start = served.rank * size
+    share = (*shape[:axis], max(0, min(size, shape[axis] - start)), *shape[axis + 1 :])
+    return share, (*[0] * axis, start, *[0] * (len(shape) - axis - 1))
 
 
 def _part(served, name, shape):

@@ -49,11 +49,6 @@ class ReadUpdate:
     compared: int
     apart: float | None
 
-    @property
-    def told(self) -> str:
-        """The share that was rounded away."""
-        return f"{self.rounded_away / self.changed:.1%}" if self.changed else "-"
-
 
 @dataclass
 class WeightReadings:
@@ -122,7 +117,7 @@ class WeightReadings:
         held = len(self.known - set(self.stayed) - set(self.otherwise))
         parts = [
             f"weights were read back after {len(self.updates)} updates: {held} of {len(self.compared)} tensors that "
-            "compare always held what was sent"
+            "compare always held what was sent, as their dtype has it"
         ]
         if self.otherwise:
             parts.append(f"{len(self.otherwise)} held neither that nor what they had held")
@@ -136,7 +131,10 @@ class WeightReadings:
             share = self.rounded_away / self.changed
             parts.append(f"{share:.1%} of {self.changed} elements that changed were rounded to the value they had")
         if self.rounded_away:
-            parts.append("by update " + ", ".join(one.told for one in self.updates if one.changed))
+            shares = [f"{one.rounded_away / one.changed:.1%}" for one in self.updates if one.changed]
+            left_out = ["..."] if len(shares) > 2 * _SHOWN else []
+            shares = [*shares[:_SHOWN], *left_out, *shares[-_SHOWN:]] if left_out else shares
+            parts.append(f"by update {', '.join(shares)}")
         yield "; ".join(parts)
 
 

@@ -151,7 +151,9 @@ def _load_ends(call, error):
     process, run = recorder._process, recorder._process.load_run
     if "loading" in call.noted:
         process.loading -= 1
-        _served[call.args[0]].due = True
+        served = _served[call.args[0]]
+        # What takes weights is awake, whoever woke it.
+        served.due, served.asleep = True, served.asleep and error is not None
         if run is not None:
             error = run["error"] or recorder.error_text(error)
             run.update(calls=run["calls"] + 1, end=time.monotonic(), error=error)

@@ -125,6 +125,8 @@ class WeightReadings:
             parts.append(f"{len(unknown)} never held anything near it, which is no proof: a loader may transform them")
         if self.incomparable:
             parts.append(f"{len(self.incomparable)} have no counterpart of their shape")
+        if same := sum(one.compared > 0 and not one.changed for one in self.updates):
+            parts.append(f"{same} sent what the update before them had sent")
         if self.unread:
             parts.append(f"{self.unread} of very many experts were not read")
         if self.changed:
@@ -218,7 +220,8 @@ class _Compared:
         changed = rounded_away = elements = 0
         distances: list[float] = []
         for name, now in held.items():
-            if now == _NAN * (len(now) // _FLOAT):
+            nothing = _NAN * (len(now) // _FLOAT)
+            if nothing in (now, sent[name]):
                 found.incomparable.add(name)
                 continue
             found.compared.add(name)
@@ -232,8 +235,8 @@ class _Compared:
                 changes = _changes((sent[name], rounded[name]), self.past[name][:2])
                 changed, rounded_away = changed + changes[0], rounded_away + changes[1]
                 elements += len(now) // _FLOAT
-            elif name in of_one_shape:
-                before = model.get(name)
+            elif name in of_one_shape and len(model.get(name, b"")) == len(now):
+                before = model[name]
             if before is not None and rounded[name] != before:
                 arrived |= now != before
                 if now == before:

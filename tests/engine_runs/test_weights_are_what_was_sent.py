@@ -94,6 +94,12 @@ def test_what_is_said_of_an_update(case: str, version: str, folder: Path) -> Non
 
 
 @pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize("case", ["sent_twice", "learning_rate_zero"])
+def test_an_update_that_changes_nothing_is_a_fact(case: str, version: str, folder: Path) -> None:
+    assert "1 sent what the update before them had sent" in next(readings(version, case, folder).sentences())
+
+
+@pytest.mark.parametrize("version", RELEASES)
 def test_every_tensor_of_a_plain_model_compares(version: str, folder: Path) -> None:
     found = readings(version, "trl", folder)
     assert len(found.updates) == 2 and len(found.compared) > 15

@@ -81,6 +81,7 @@ def test_the_same_weights_sent_twice_are_no_fault(engine: Engine) -> None:
     engine.update(changes=False)
     found = engine.readings()
     assert list(found.faults()) == [] and found.changed == 0
+    assert "1 sent what the update before them had sent" in next(found.sentences())
 
 
 def test_an_update_that_moves_nothing_is_one(engine: Engine) -> None:
@@ -221,3 +222,11 @@ def test_how_far_what_is_held_is_from_what_was_sent_is_known_by_update(engine: E
     assert first.apart == 0.0
     assert [one.apart for one in others] == pytest.approx([1e-3 / 2, 2e-3 / 2], rel=2e-3)
     assert [one.rounded_away for one in others] == [3 * ELEMENTS] * 2
+
+
+def test_what_was_sent_in_a_form_that_is_not_read_convicts_nothing(engine: Engine) -> None:
+    for _ in range(2):
+        engine.process.load(NAMES)
+        engine.read({}, held=engine.held)
+    found = engine.readings()
+    assert found.incomparable == set(NAMES) and list(found.faults()) == []

@@ -142,7 +142,8 @@ class WrittenProcess:
         self.trainer_calls += 1
         ids_RT = np.asarray(ids_RT)
         if isinstance(model, int):
-            model = {"number": model, "class": "Llama", "dtype": "torch.float32", "trainable": True, "adapters": None}
+            model = {"number": model, "class": "Llama", "dtype": "torch.float32", "trainable": True, "adapters": None,
+                     "casts": False}  # fmt: skip
         self.put("trainer", **{"call": self.trainer_calls, "function": "trl.trainer.utils:selective_log_softmax",
                  "gradients": gradients, "backward": False, "model": model, "shape": list(ids_RT.shape),
                  "rows": list(range(len(ids_RT))), "ids": coded(ids_RT.ravel(), "<i4"),

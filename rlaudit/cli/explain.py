@@ -49,6 +49,7 @@ def explain(
 def _documentation() -> Mapping[str, Callable[[], str]]:
     from rlaudit.attribution.attribute import all_causes
     from rlaudit.cli.metric_translation import QUANTITIES, about_quantity, logged_only
+    from rlaudit.diagnosis import rounded_updates
     from rlaudit.inspection.read_configs import known_dialects
     from rlaudit.inspection.selection import rule_names
     from rlaudit.laboratory.studies.arms.plan import known_factors
@@ -64,7 +65,10 @@ def _documentation() -> Mapping[str, Callable[[], str]]:
     tests = {name: partial(_about_test, name) for name in ALL_TESTS}
     metrics = {name: partial(_about_metric, name) for name in all_metrics()}
     logged = {name: partial(about_quantity, name) for name in logged_only(QUANTITIES.get(one, one) for one in metrics)}
-    formats = {"recording": _about_recording}
+    formats: dict[str, Callable[[], str]] = {
+        "recording": _about_recording,
+        rounded_updates.NAME: partial(str, inspect.getdoc(rounded_updates)),
+    }
     return {**rules, **frameworks, **causes, **tests, **factors, **logged, **metrics, **formats}
 
 

@@ -22,6 +22,7 @@ from rlaudit.diagnosis.log_part import read_part
 from rlaudit.diagnosis.objective import judge_objective
 from rlaudit.diagnosis.objective_split import ObjectiveSplit, objective_split
 from rlaudit.diagnosis.semantic import judge_meaning, judge_rollouts
+from rlaudit.diagnosis.weights_and_tokens import version_gaps, with_weights
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_logs import meaning_of_logs
@@ -32,6 +33,7 @@ from rlaudit.meaning.meaning import RolloutFigures
 from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.meaning.token_evidence import token_evidence
 from rlaudit.measurement.measure import Measurement, measure_tally
+from rlaudit.recorder.recorded_weights import RecordedWeights
 from rlaudit.tokens.alignment import AlignmentReport, alignment_report
 from rlaudit.tokens.complete import complete
 from rlaudit.tokens.data_share import DataShare
@@ -86,8 +88,9 @@ def judge(
     scored: tuple[TokenBatch, ScoredTokens, float] | None = None,
     notes: tuple[str, ...] = (),
     before: Comparison | None = None,
+    weights: RecordedWeights | None = None,
 ) -> Comparison:
-    """What was read, in the three layers; the arguments are those of `compare`."""
+    """What was read, in the three layers; the arguments are those of `compare`. weights: what was read of them."""
     if isinstance(streamed, Unscored):
         alone = compare_alone(streamed, sampling, trainer, name, notes)
         if alone is None:
@@ -116,7 +119,8 @@ def judge(
         meaning = meaning_of_logs(evidence, ratio, attribution.leaning_of(Layer.SEMANTIC), siblings)
     shares = (streamed.share, looked_at)
     semantic = supported(judge_meaning(meaning, attribution, ratio), *shares)
-    inference = supported(judge_path(distance, attribution, semantic, corrected), *shares)
+    path = with_weights(judge_path(distance, attribution, semantic, corrected), weights, evidence, settings.seed)
+    inference = supported(path, *shares)
     split = _split(batch, alignment, (semantic.verdict, inference.verdict), settings)
     objective = supported(judge_objective(measurements, split, (semantic, inference), distance), *shares)
     return Comparison(
@@ -134,6 +138,7 @@ def judge(
         evidence_tokens=evidence.tokens,
         layers=(semantic, inference, objective),
         share=streamed.share,
+        versions=version_gaps(evidence, weights),
         notes=notes,
         not_seen=(*_left_out(streamed), *_without_today(before), *gaps, *meaning.said.not_told),
     )

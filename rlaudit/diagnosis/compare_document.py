@@ -95,6 +95,8 @@ def _comparison(one: Compared) -> ReportedTable:
         },
         "notes": list(comparison.notes),
     }
+    if comparison.versions:
+        reported["versions"] = plain(comparison.versions)
     if comparison.distance is not None:
         reported["distance"] = plain(comparison.distance)
     return reported

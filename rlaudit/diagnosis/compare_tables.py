@@ -178,6 +178,7 @@ class Comparer:
             faults=faults,
             scored=scored,
             before=before,
+            weights=table.part.weights,
         )
         said = [table.export.note, *table.part.notes, *notes, numbers.note()]
         not_seen = (*table.part.not_seen, *comparison.not_seen)

@@ -10,6 +10,7 @@ from rlaudit.attribution.attribute import Attribution
 from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.objective_split import ObjectiveSplit
+from rlaudit.diagnosis.weights_and_tokens import VersionGap
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.meaning import Meaning
 from rlaudit.measurement.measure import Measurement, Tally
@@ -77,8 +78,8 @@ class Comparison:
 
     meaning: from the trainer's scores under other meanings where they are there, from logs alone otherwise.
     attribution, split: of the evidence, `evidence_tokens` tokens of the table. tally: what `measurements` are made of.
-    share: of the table's sequences and tokens that are in the figures. Rollouts that no trainer has scored have no
-    measurements, no tally and no distance.
+    versions: of the weights, as far as they were read. share: of the table's sequences and tokens that are in the
+    figures. Rollouts that no trainer has scored have no measurements, no tally and no distance.
     """
 
     name: str
@@ -95,5 +96,6 @@ class Comparison:
     evidence_tokens: int
     layers: tuple[Judgement, Judgement, Judgement]
     share: DataShare
+    versions: tuple[VersionGap, ...] = ()
     notes: tuple[str, ...] = ()
     not_seen: tuple[str, ...] = ()

@@ -7,25 +7,47 @@ Not covered: tensors without a counterpart of the same shape (quantised, sharded
 elements that were not read. Standard library only: `inspect` asks for faults, too.
 """
 
+import math
+from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from rlaudit.recorder.arrays import NotNumbers, float32s
 from rlaudit.recorder.recording import Process, TensorSet, token_records
-from rlaudit.recorder.shipped.rlaudit_recorder import ELEMENTS
 from rlaudit.recorder.weight_updates import MOVING
 
-# What may bring weights, or bring them back, past `load_weights`.
-_ANNOUNCING = MOVING | {"collective_rpc", "wake_up", "add_lora", "update_config"}
+# What may bring weights past `load_weights`. Waking up is none: sleep keeps them, or discards them until an update.
+_ANNOUNCING = MOVING | {"collective_rpc", "add_lora", "update_config"}
+_WAKING = frozenset({"wake_up"})
 _SHOWN = 3
 _FLOAT = 4  # bytes
-# What stands for a tensor that does not compare, and for elements of one.
+# What stands for an element that does not compare.
 _NAN = b"\x00\x00\xc0\x7f"
+# Distance between what is sent and what is held, relative to what is sent, up to which a tensor is held as it is sent.
+# The trade: what a training moves before it is read for the first time, against what a loader makes of other elements.
+_NEAR = 0.1
 
 # The elements of each tensor, as bytes: equal means equal to the bit.
 Elements = dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class ReadUpdate:
+    """What was read after an update whose tensors were seen. at: on the process's clock.
+
+    changed: elements that were sent with another value than the time before. rounded_away: those of them that the
+    engine's dtype rounds to the value it had. compared: all elements that were sent before as well.
+    apart: root mean square, over tensors, of the distance between what was sent and what is held, relative to the
+    tensor's own; None if no tensor compares.
+    """
+
+    at: float
+    changed: int
+    rounded_away: int
+    compared: int
+    apart: float | None
 
 
 @dataclass
@@ -34,35 +56,52 @@ class WeightReadings:
 
     readings: int = 0
     # Readings after an update whose tensors were seen.
-    updates: int = 0
-    # Tensors of updates that have a counterpart in the engine, and those that have none.
+    updates: list[ReadUpdate] = field(default_factory=list)
+    # Tensors of updates that have a counterpart in the engine, those of them that were held about as they were sent at
+    # some time, so that they may be held against each other, and those that have no counterpart.
     compared: set[str] = field(default_factory=set)
+    known: set[str] = field(default_factory=set)
     incomparable: set[str] = field(default_factory=set)
+    # Tensors that updates brought and that were not noted: of very many experts.
+    unread: int = 0
     # How often each tensor stayed as it was although another value was sent, and how often it took a third value, as
     # loaders that transform a tensor make it.
     stayed: Counter[str] = field(default_factory=Counter)
     otherwise: Counter[str] = field(default_factory=Counter)
     # Updates after which every tensor that had got another value had stayed.
     unmoved: int = 0
+    # Readings after waking up in which weights were others than before, though no update had brought any.
+    lost_asleep: int = 0
     # Readings in which a head that is tied to the embedding was not equal to it.
     untied: int = 0
     # The first changed tensor of each reading that changed without an announcement.
     unannounced: list[str] = field(default_factory=list)
-    # Elements that were sent with another value than the time before, and those of them that the engine's dtype
-    # rounds to the value it had.
-    changed: int = 0
-    rounded_away: int = 0
+
+    @property
+    def changed(self) -> int:
+        """How many elements changed in all updates together."""
+        return sum(one.changed for one in self.updates)
+
+    @property
+    def rounded_away(self) -> int:
+        """How many of them the engine's dtype rounds to the value it had."""
+        return sum(one.rounded_away for one in self.updates)
 
     def faults(self) -> Iterator[str]:
         """Yield what no update explains, each as what follows "the engine's weights"."""
         if self.unmoved:
-            yield f"stayed as they were in {self.unmoved} of {self.updates} updates that sent other values"
+            yield f"stayed as they were in {self.unmoved} of {len(self.updates)} updates that sent other values"
         elif self.stayed:
             names = ", ".join(name for name, _ in self.stayed.most_common(_SHOWN))
             more = f" and {len(self.stayed) - _SHOWN} more" if len(self.stayed) > _SHOWN else ""
             yield (
                 f"stayed in part as they were when other values were sent: {names}{more}, of {len(self.compared)} "
-                f"tensors that compare, in up to {max(self.stayed.values())} of {self.updates} updates"
+                f"tensors that compare, in up to {max(self.stayed.values())} of {len(self.updates)} updates"
+            )
+        if self.lost_asleep:
+            yield (
+                f"were others after sleep than before, and no update had brought them, in {self.lost_asleep} of "
+                f"{self.readings} readings: level 2 discards them"
             )
         if self.untied:
             yield f"had another head than the embedding it is tied to, in {self.untied} of {self.readings} readings"
@@ -75,18 +114,29 @@ class WeightReadings:
         if not self.updates:
             yield f"weights were read {self.readings} times, none of them after an update whose tensors were seen"
             return
-        held = len(self.compared - set(self.stayed) - set(self.otherwise))
+        held = len(self.known - set(self.stayed) - set(self.otherwise))
         parts = [
-            f"weights were read back after {self.updates} updates: {held} of {len(self.compared)} tensors that compare "
-            "always held what was sent"
+            f"weights were read back after {len(self.updates)} updates: {held} of {len(self.compared)} tensors that "
+            "compare always held what was sent, as their dtype has it"
         ]
         if self.otherwise:
             parts.append(f"{len(self.otherwise)} held neither that nor what they had held")
+        if unknown := self.compared - self.known - set(self.stayed) - set(self.otherwise):
+            parts.append(f"{len(unknown)} never held anything near it, which is no proof: a loader may transform them")
         if self.incomparable:
             parts.append(f"{len(self.incomparable)} have no counterpart of their shape")
+        if same := sum(one.compared > 0 and not one.changed for one in self.updates):
+            parts.append(f"{same} sent what the update before them had sent")
+        if self.unread:
+            parts.append(f"{self.unread} of very many experts were not read")
         if self.changed:
             share = self.rounded_away / self.changed
             parts.append(f"{share:.1%} of {self.changed} elements that changed were rounded to the value they had")
+        if self.rounded_away:
+            shares = [f"{one.rounded_away / one.changed:.1%}" for one in self.updates if one.changed]
+            left_out = ["..."] if len(shares) > 2 * _SHOWN else []
+            shares = [*shares[:_SHOWN], *left_out, *shares[-_SHOWN:]] if left_out else shares
+            parts.append(f"by update {', '.join(shares)}")
         yield "; ".join(parts)
 
 
@@ -97,26 +147,32 @@ def weight_readings(process: Process, processes: Sequence[Process], is_tied: boo
     """
     if not process.records.get("weights"):
         return None
-    announced = _announcements(process, processes)
-    found, last = WeightReadings(), None
+    own = [one for one in processes if one.clock == process.clock]
+    announced, woken = _ends_of(own, _ANNOUNCING), _ends_of(own, _WAKING)
+    compared, last = _Compared(), None
+    found = compared.found
     model: Elements = {}  # as it was read last
-    # What each tensor was sent as last, what that is in the engine's dtype, and what the engine then held in its place.
-    past: dict[str, tuple[bytes, bytes, bytes]] = {}
     for _, record in token_records(process, ("weights",)):
         held = _elements(process.tensors, record["tensors"], record["values"])
         if held is None:
             continue
         found.readings += 1
         if record["sent"] is not None:
-            _compare(found, process.tensors, record, model, past)
+            compared.add(process.tensors, record, model)
         elif last is not None and record["load"] == last["load"]:
-            moved = next(
-                (name for name in held if _may_not_move(name) and model.get(name) not in (None, held[name])), None
-            )
-            if moved is not None and not any(last["at"] <= clock <= record["at"] for clock in announced):
-                found.unannounced.append(moved)
+            begin, end = last["at"], record["at"]
+            moved = [name for name in held if _may_not_move(name) and model.get(name) not in (None, held[name])]
+            if moved and not _any_between(announced, begin, end):
+                if _any_between(woken, begin, end):
+                    found.lost_asleep += 1
+                else:
+                    found.unannounced.append(moved[0])
         found.untied += is_tied and _is_untied(held)
         model, last = held, record
+    compared.close()
+    sets = {load.tensors for load in process.loads if load.tensors is not None}
+    brought = {name for number in sets & process.tensors.keys() for name in process.tensors[number].names}
+    found.unread = len(brought - found.compared - found.incomparable) if found.updates else 0
     return found
 
 
@@ -125,57 +181,99 @@ def _may_not_move(name: str) -> bool:
     return "scale" not in name
 
 
-def _announcements(process: Process, processes: Sequence[Process]) -> list[float]:
-    """Return when calls ended that may have changed weights."""
-    own = [one for one in processes if one.clock == process.clock]
-    calls = [call for one in own for call in one.calls if call.name in _ANNOUNCING]
+def _ends_of(processes: Sequence[Process], names: Set[str]) -> list[float]:
+    """Return when the calls of some methods ended."""
+    # `collective_rpc` calls methods of workers by name; those of a user's own may bring weights.
+    named = {"sleep", *_WAKING}
+    all_calls = [(call, call.method if call.method in named else call.name) for one in processes for call in one.calls]
+    calls = [call for call, name in all_calls if name in names]
     return [call.begin if call.end is None else call.end for call in calls]
 
 
-def _compare(
-    found: WeightReadings,
-    sets: Mapping[int, TensorSet],
-    record: dict[str, Any],
-    model: Elements,
-    past: dict[str, tuple[bytes, bytes, bytes]],
-) -> None:
-    """Hold what an update sent against what the engine then held, and against what it held before."""
-    sent, rounded, held = (
-        _elements(sets, record["sent"], record[name]) for name in ("values_sent", "values_rounded", "values_held")
-    )
-    if sent is None or rounded is None or held is None:
-        return
-    found.updates += 1
-    same = _shapes(sets, record["sent"]).items() & _shapes(sets, record["tensors"]).items()
-    of_one_shape = {name for name, _ in same}
-    stayed, moved = [], 0
-    for name, now in held.items():
-        if now == _NAN * ELEMENTS:
-            found.incomparable.add(name)
-            continue
-        found.compared.add(name)
-        if name in past:
-            _count_rounding(found, (sent[name], rounded[name]), past[name][:2])
-            before: bytes | None = past[name][2]
-        else:
-            before = model.get(name) if name in of_one_shape else None
-        if before is not None and rounded[name] != before:
-            moved += now != before
-            if now == before:
-                stayed.append(name)
-        if rounded[name] != now and now != before:
-            found.otherwise[name] += 1
-        past[name] = sent[name], rounded[name], now
-    found.stayed.update(stayed)
-    found.unmoved += bool(stayed) and not moved
+def _any_between(clocks: Sequence[float], begin: float, end: float) -> bool:
+    return any(begin <= clock <= end for clock in clocks)
 
 
-def _count_rounding(found: WeightReadings, now: tuple[bytes, bytes], before: tuple[bytes, bytes]) -> None:
-    for place in range(0, len(now[0]), _FLOAT):
-        element = slice(place, place + _FLOAT)
-        if now[0][element] != before[0][element]:
-            found.changed += 1
-            found.rounded_away += now[1][element] == before[1][element]
+@dataclass
+class _Compared:
+    """What updates sent against what the engine then held, and against what it held before.
+
+    past: what each tensor was sent as last, what that is in the engine's dtype, and what the engine then held.
+    stayed: of each update, the tensors that did not move, and whether any other tensor did or held what was sent.
+    """
+
+    found: WeightReadings = field(default_factory=WeightReadings)
+    past: dict[str, tuple[bytes, bytes, bytes]] = field(default_factory=dict)
+    stayed: list[tuple[list[str], bool]] = field(default_factory=list)
+
+    def add(self, sets: Mapping[int, TensorSet], record: dict[str, Any], model: Elements) -> None:
+        """Add what was read after an update. model: what was read before it."""
+        # What is not written is as the one before it.
+        rounded_text = record["values_rounded"] or record["values_sent"]
+        texts = (record["values_sent"], rounded_text, record["values_held"] or rounded_text)
+        sent, rounded, held = (_elements(sets, record["sent"], text) for text in texts)
+        if sent is None or rounded is None or held is None:
+            return
+        found, stayed, arrived = self.found, [], False
+        same = _shapes(sets, record["sent"]).items() & _shapes(sets, record["tensors"]).items()
+        of_one_shape = {name for name, _ in same}
+        changed = rounded_away = elements = 0
+        distances: list[float] = []
+        for name, now in held.items():
+            nothing = _NAN * (len(now) // _FLOAT)
+            if nothing in (now, sent[name]):
+                found.incomparable.add(name)
+                continue
+            found.compared.add(name)
+            distance = _distance(sent[name], now)
+            if distance <= _NEAR:
+                found.known.add(name)
+                distances.append(distance)
+            before: bytes | None = None
+            if name in self.past:
+                before = self.past[name][2]
+                changes = _changes((sent[name], rounded[name]), self.past[name][:2])
+                changed, rounded_away = changed + changes[0], rounded_away + changes[1]
+                elements += len(now) // _FLOAT
+            elif name in of_one_shape and len(model.get(name, b"")) == len(now):
+                before = model[name]
+            if before is not None and rounded[name] != before:
+                arrived |= now != before
+                if now == before:
+                    stayed.append(name)
+            if rounded[name] != now and now != before:
+                found.otherwise[name] += 1
+            self.past[name] = sent[name], rounded[name], now
+        self.stayed.append((stayed, arrived))
+        apart = math.sqrt(sum(one * one for one in distances) / len(distances)) if distances else None
+        found.updates.append(ReadUpdate(record["at"], changed, rounded_away, elements, apart))
+
+    def close(self) -> None:
+        """Count the tensors that stayed, if they are known to be held as they are sent, or if no tensor is."""
+        for stayed, arrived in self.stayed:
+            known = [name for name in stayed if name in self.found.known] if self.found.known else stayed
+            self.found.stayed.update(known)
+            self.found.unmoved += bool(known) and not arrived
+
+
+def _distance(sent: bytes, held: bytes) -> float:
+    """Return the root mean square distance, relative to what was sent; 0 for equal ones."""
+    if sent == held:
+        return 0.0
+    one, other = array("f", sent), array("f", held)
+    size = sum(value * value for value in one)
+    apart = sum((value - own) ** 2 for value, own in zip(one, other, strict=True))
+    return math.sqrt(apart / size) if size > 0 and math.isfinite(apart) else math.inf
+
+
+def _changes(now: tuple[bytes, bytes], before: tuple[bytes, bytes]) -> tuple[int, int]:
+    """Return how many elements were sent with another value, and how many of them rounding gives the old one."""
+    if now[0] == before[0]:
+        return 0, 0
+    sent, old = array("I", now[0]), array("I", before[0])
+    rounded, kept = array("I", now[1]), array("I", before[1])
+    moved = [place for place, value in enumerate(sent) if value != old[place]]
+    return len(moved), sum(rounded[place] == kept[place] for place in moved)
 
 
 def _shapes(sets: Mapping[int, TensorSet], number: int) -> dict[str, tuple[int, ...]]:
@@ -184,14 +282,14 @@ def _shapes(sets: Mapping[int, TensorSet], number: int) -> dict[str, tuple[int, 
 
 
 def _elements(sets: Mapping[int, TensorSet], number: int, values: str | None) -> Elements | None:
-    """Return the elements of each tensor of a set; None if they cannot be read."""
+    """Return the elements of each tensor of a set, as many of each; None if they cannot be read."""
     names = sets[number].names if number in sets else ()
     try:
         found = float32s(values or "").tobytes()
     except NotNumbers:
         return None
-    size = _FLOAT * ELEMENTS
-    if not names or len(found) != size * len(names):
+    size = len(found) // max(1, len(names))
+    if not size or size % _FLOAT or size * len(names) != len(found):
         return None
     return {name: found[size * place : size * (place + 1)] for place, name in enumerate(names)}
 

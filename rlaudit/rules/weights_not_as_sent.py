@@ -6,7 +6,8 @@ What changed
 
 Why it matters
     Rollouts come from an older policy, or from a mixture of two, while the trainer counts them as its own. Nothing
-    raises an error: ratios drift a little further with every step.
+    raises an error: ratios drift a little further with every step. After sleep at level 2 without an update they come
+    from whatever the memory holds (trl#5312).
 
 Example
     Reported:

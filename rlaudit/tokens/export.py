@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from rlaudit.recorder.recorded_weights import RecordedWeights
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.renamed_columns import AS_OURS, RenamedColumns
@@ -18,7 +19,8 @@ class Part:
 
     groups: the column that says which sequences share a prompt; "" where the format's own says it. renamed: columns
     that have other names in the file. sampling: how its tokens were sampled, by our names, if the format says it.
-    notes, not_seen: what a reader of its figures must know, and what is in none of them.
+    notes, not_seen: what a reader of its figures must know, and what is in none of them. weights: what the engine's
+    were found to be, if the format says it.
     """
 
     name: str = ""
@@ -28,6 +30,7 @@ class Part:
     sampling: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[str, ...] = ()
     not_seen: tuple[str, ...] = ()
+    weights: RecordedWeights | None = None
 
 
 WHOLE = Part()

@@ -2,10 +2,13 @@
 
     planted_weights.py MODEL OUT
 
-Each case below gets a recording of its own, OUT/CASE, of one process. The engine runs in this process.
+Each case below gets a recording of its own, OUT/CASE, of one process. The engine runs in this process; its head is its
+embedding. CPU builds refuse sleep mode: that is a stand-in of this file, which discards weights as vLLM's does.
 """
 
 import contextlib
+import copy
+import json
 import os
 import sys
 from pathlib import Path
@@ -22,12 +25,17 @@ def case(function):
 class Trained:
     """The weights of a trainer that moves a little with every step, and the model that it sends them to."""
 
-    def __init__(self, model, folder):
+    def __init__(self, llm, model, folder):
         from safetensors.torch import load_file
 
-        self.model, self.weights = model, load_file(Path(folder) / "model.safetensors")
+        self.llm, self.model, self.folder = llm, model, Path(folder)
+        self.weights = load_file(self.folder / "model.safetensors")
 
-    def train(self, rate=1e-2):
+    def call(self, method, *arguments):
+        """Call a method of the workers, as programs do that reach no model."""
+        self.llm.collective_rpc(method, args=arguments)
+
+    def train(self, rate=1e-3):
         import torch
 
         self.weights = {name: tensor + rate * torch.randn_like(tensor) for name, tensor in self.weights.items()}
@@ -53,12 +61,100 @@ class Trained:
             one.__dict__.pop(name) if loader is None else one.__dict__.update({name: loader})
 
 
+class Extension:
+    """What trainers put into workers to take their weights. It is a base of the worker's class."""
+
+    def update_weight(self, name):
+        """OpenRLHF: one tensor a call, which comes by broadcast."""
+        self.model_runner.model.load_weights(weights=[(name, sys.modules["__main__"].TRAINED.weights[name])])
+
+    def receive_weight_update(self, names):
+        """PipelineRL: all names in one call, one load a name."""
+        for name in names:
+            self.model_runner.model.load_weights([(name, sys.modules["__main__"].TRAINED.weights[name])])
+
+    def update_weights_from_disk(self, path):
+        """AReaL: a checkpoint that lies on the disk."""
+        from safetensors.torch import load_file
+
+        self.model_runner.model.load_weights(iter(load_file(path).items()))
+
+
+# Honest ones, as frameworks make them --------------------------------------------------------------------------------
+
+
 @case
-def honest(trained, generate):
-    for at_once in (False, True):
+def trl(trained, generate):
+    # Past every RPC, parameter by parameter; then the cache is reset.
+    for _ in range(2):
         trained.train()
-        trained.send(at_once)
+        trained.send()
+        trained.llm.reset_prefix_cache()
         generate()
+
+
+@case
+def trl_asleep(trained, generate):
+    for _ in range(2):
+        trained.call("sleep", 1)
+        trained.call("wake_up", ["weights"])
+        trained.train()
+        trained.send()
+        trained.call("wake_up", ["kv_cache"])
+        generate()
+
+
+@case
+def verl(trained, generate):
+    # Level 2, then buckets, each a generator.
+    for _ in range(2):
+        trained.call("sleep", 2)
+        trained.train()
+        trained.call("wake_up", ["weights"])
+        pairs = list(trained.weights.items())
+        for begin in range(0, len(pairs), 5):
+            trained.model.load_weights(pair for pair in pairs[begin : begin + 5])
+        trained.call("wake_up", ["kv_cache"])
+        generate()
+
+
+@case
+def openrlhf(trained, generate):
+    for _ in range(2):
+        trained.train()
+        for name in trained.weights:
+            trained.call("update_weight", name)
+        generate()
+
+
+@case
+def pipelinerl(trained, generate):
+    # In the middle of requests.
+    for _ in range(2):
+        trained.train()
+        generate(lambda: trained.call("receive_weight_update", list(trained.weights)))
+
+
+@case
+def areal(trained, generate):
+    from safetensors.torch import save_file
+
+    for step in range(2):
+        trained.train()
+        path = str(trained.folder / f"step-{step}.safetensors")
+        save_file(trained.weights, path)
+        trained.call("update_weights_from_disk", path)
+        generate()
+
+
+@case
+def sleep_without_an_update(trained, generate):
+    trained.call("sleep", 1)
+    trained.call("wake_up")
+    generate()
+
+
+# Planted -------------------------------------------------------------------------------------------------------------
 
 
 @case
@@ -109,6 +205,24 @@ def part_of_a_packed_layer_skipped(trained, generate):
 
 
 @case
+def tied_head_left_old(trained, generate):
+    # As reloads leave it that make the embedding's parameter anew.
+    head = trained.model.lm_head
+    trained.model.lm_head = copy.deepcopy(head)
+    trained.train()
+    trained.send()
+    generate()
+    trained.model.lm_head = head
+
+
+@case
+def asleep_at_level_2_and_not_sent_again(trained, generate):
+    trained.call("sleep", 2)
+    trained.call("wake_up")
+    generate()
+
+
+@case
 def changed_behind_its_back(trained, generate):
     import torch
 
@@ -117,7 +231,41 @@ def changed_behind_its_back(trained, generate):
     generate()
 
 
+def tied(model, folder):
+    """Write the checkpoint with the head as its embedding."""
+    from safetensors.torch import load_file, save_file
+
+    folder.mkdir(parents=True)
+    weights = load_file(Path(model) / "model.safetensors")
+    del weights["lm_head.weight"]
+    save_file(weights, str(folder / "model.safetensors"), metadata={"format": "pt"})
+    configuration = json.loads((Path(model) / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**configuration, "tie_word_embeddings": True}))
+    return str(folder)
+
+
+def give_sleep():
+    """Have CPU workers discard their weights as CuMemAllocator does at level 2, and keep them at level 1."""
+
+    def sleep(self, level=1):
+        parameters = list(self.model_runner.model.parameters())
+        self.backup = [one.data.clone() for one in parameters] if level == 1 else None
+        for one in parameters:
+            one.data.zero_()
+
+    def wake_up(self, tags=None):
+        if self.backup is not None and (tags is None or "weights" in tags):
+            for one, kept in zip(self.model_runner.model.parameters(), self.backup):  # noqa: B905
+                one.data.copy_(kept)
+
+    for module in ("vllm.worker.cpu_worker", "vllm.v1.worker.cpu_worker"):
+        with contextlib.suppress(ImportError):
+            worker = __import__(module, fromlist=["CPUWorker"]).CPUWorker
+            worker.sleep, worker.wake_up = sleep, wake_up
+
+
 def main():
+    global TRAINED  # noqa: PLW0603 - the extension finds it here
     with contextlib.suppress(Exception):
         # Packed weights take no load_weights.
         import vllm._custom_ops as operations
@@ -127,25 +275,44 @@ def main():
     import rlaudit_weights
     from vllm import LLM, SamplingParams
 
-    model, out = sys.argv[1:]
-    os.environ["RLAUDIT_RECORD"] = str(Path(out) / "start")
-    llm = LLM(model=model, dtype="float32", enforce_eager=True, max_model_len=64, skip_tokenizer_init=True, seed=0)
-    parameters = SamplingParams(max_tokens=2, logprobs=0, detokenize=False)
+    out = Path(sys.argv[2])
+    model = tied(sys.argv[1], out / "tied")
+    os.environ["RLAUDIT_RECORD"] = str(out / "start")
+    give_sleep()
+    llm = LLM(
+        model=model,
+        dtype="float32",
+        enforce_eager=True,
+        max_model_len=64,
+        skip_tokenizer_init=True,
+        seed=0,
+        worker_extension_cls="planted_weights.Extension",
+    )
+    parameters = SamplingParams(max_tokens=6, logprobs=0, detokenize=False, ignore_eos=True)
 
-    def generate():
+    def generate(between=None):
+        """Sample. between: what is done after two steps."""
         rlaudit_weights.IDLE_SECONDS = 0.0  # as if a minute had passed
-        llm.generate([{"prompt_token_ids": [1, 5, 6, 7]}], parameters, use_tqdm=False)
+        engine = llm.llm_engine
+        generate.number = getattr(generate, "number", 0) + 1
+        engine.add_request(str(generate.number), {"prompt_token_ids": [1, 5, 6, 7]}, parameters)
+        for step in range(100):
+            if step == 2 and between is not None:
+                between()
+            if not engine.has_unfinished_requests():
+                break
+            engine.step()
 
     def begin(name):
         """Begin a recording of its own."""
         rlaudit_recorder._end(rlaudit_recorder._process)
-        os.environ["RLAUDIT_RECORD"] = str(Path(out) / name)
+        os.environ["RLAUDIT_RECORD"] = str(out / name)
         served.values = None
         rlaudit_recorder._after_fork()
 
     generate()
     ((served_model, served),) = rlaudit_weights._served.items()
-    trained = Trained(served_model, model)
+    TRAINED = trained = Trained(llm, served_model, model)
     for name, run in CASES.items():
         begin(f"before {name}")
         trained.send()  # whatever the last case left

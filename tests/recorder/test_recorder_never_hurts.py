@@ -19,6 +19,7 @@ CALLS = ["call_begins", "call_ends", "_in_flight"]
 # What reads weights needs torch: tests/engine_runs/test_weights_are_what_was_sent.py.
 OF_WEIGHTS = [
     "_device_ends", "_model_ends", "_load_begins", "_load_ends", "_note_tensor", "_note_sent", "put_load", "_set_of",
+    "_sleep_begins", "_wake_ends", "_served_of", "_share", "_place",
 ]  # fmt: skip
 INNER = [
     "put", "is_full", "_line", "_write", "start_writer", "_write_queued", "_begin_file", "put_steps", "close_runs",

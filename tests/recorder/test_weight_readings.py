@@ -68,7 +68,12 @@ def test_updates_that_arrive_are_no_fault(engine: Engine) -> None:
         engine.update()
     found = engine.readings(is_tied=True)
     assert list(found.faults()) == []
-    assert (found.updates, found.compared, found.changed, found.rounded_away) == (3, set(NAMES), 2 * 3 * ELEMENTS, 0)
+    assert (len(found.updates), found.compared, found.changed, found.rounded_away) == (
+        3,
+        set(NAMES),
+        2 * 3 * ELEMENTS,
+        0,
+    )
 
 
 def test_the_same_weights_sent_twice_are_no_fault(engine: Engine) -> None:
@@ -76,6 +81,7 @@ def test_the_same_weights_sent_twice_are_no_fault(engine: Engine) -> None:
     engine.update(changes=False)
     found = engine.readings()
     assert list(found.faults()) == [] and found.changed == 0
+    assert "1 sent what the update before them had sent" in next(found.sentences())
 
 
 def test_an_update_that_moves_nothing_is_one(engine: Engine) -> None:
@@ -118,9 +124,7 @@ def test_a_scale_that_the_engine_finds_by_itself_is_none(tmp_path: Path) -> None
     assert faults(engine) == []
 
 
-@pytest.mark.parametrize(
-    "what", ["vllm.v1.engine.core:EngineCore.collective_rpc", "worker.wake_up", "worker.update_weights"]
-)
+@pytest.mark.parametrize("what", ["vllm.v1.engine.core:EngineCore.collective_rpc", "worker.update_weights"])
 def test_a_change_around_a_call_is_announced(engine: Engine, what: str) -> None:
     engine.update()
     engine.process.call(what, method="receive_weights")
@@ -163,3 +167,66 @@ def test_a_reading_that_is_damaged_says_nothing(engine: Engine) -> None:
     engine.update(arrives=False)
     engine.process.lines[-1]["values_held"] = coded([1.0], "<f4")
     assert faults(engine) == []
+
+
+@pytest.mark.parametrize("rpc", [False, True])
+def test_weights_that_sleep_discards_and_no_update_brings_back_are_one(engine: Engine, rpc: bool) -> None:
+    engine.update()
+    for name in ("sleep", "wake_up"):
+        arguments = {"method": name} if rpc else {}
+        engine.process.call("vllm.v1.engine.core:EngineCore.collective_rpc" if rpc else f"worker.{name}", **arguments)
+    engine.held = dict.fromkeys(NAMES, 0.0)
+    engine.read()
+    (fault,) = faults(engine)
+    assert "after sleep" in fault and "in 1 of 3 readings" in fault
+
+
+def test_an_update_after_sleep_brings_them_back(engine: Engine) -> None:
+    engine.update()
+    engine.process.call("worker.sleep", level=2)
+    engine.process.call("worker.wake_up")
+    engine.update()
+    assert faults(engine) == []
+
+
+def test_one_that_was_never_held_as_it_was_sent_convicts_nothing(engine: Engine) -> None:
+    engine.held["norm.weight"] = -5.0
+    engine.process.call("vllm.v1.engine.core:EngineCore.collective_rpc", method="transform")
+    engine.read()
+    for number in range(3):
+        engine.process.load(NAMES)
+        engine.held |= {name: 3.0 + number for name in NAMES if name != "norm.weight"}
+        engine.read(dict.fromkeys(NAMES, 3.0 + number), held=engine.held)
+    found = engine.readings()
+    assert list(found.faults()) == [] and found.known == {"embed_tokens.weight", "lm_head.weight"}
+    assert "1 never held anything near it" in next(found.sentences())
+
+
+def test_what_is_not_written_is_as_what_stands_before_it(engine: Engine) -> None:
+    engine.update()
+    engine.update(stays=("norm.weight",))
+    for line in engine.process.lines:
+        for name, before in (("values_held", "values_rounded"), ("values_rounded", "values_sent")):
+            if line.get(name) is not None and line[name] == line[before]:
+                line[name] = None
+    assert "norm.weight" in faults(engine)[0]
+    assert [one.changed for one in engine.readings().updates] == [0, 3 * ELEMENTS]
+
+
+def test_how_far_what_is_held_is_from_what_was_sent_is_known_by_update(engine: Engine) -> None:
+    engine.update()
+    for number in (1, 2):
+        engine.process.load(NAMES)
+        engine.read({name: engine.held[name] + 1e-3 * number for name in NAMES}, rounded=dict(engine.held))
+    first, *others = engine.readings().updates
+    assert first.apart == 0.0
+    assert [one.apart for one in others] == pytest.approx([1e-3 / 2, 2e-3 / 2], rel=2e-3)
+    assert [one.rounded_away for one in others] == [3 * ELEMENTS] * 2
+
+
+def test_what_was_sent_in_a_form_that_is_not_read_convicts_nothing(engine: Engine) -> None:
+    for _ in range(2):
+        engine.process.load(NAMES)
+        engine.read({}, held=engine.held)
+    found = engine.readings()
+    assert found.incomparable == set(NAMES) and list(found.faults()) == []

@@ -30,9 +30,11 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
                end, error
     weights    load (the last one before), tensors, values: a few elements of each tensor that a model holds, before a
                step; sent (a number of tensors; null: none since the last record), values_sent, values_rounded (in the
-               dtype of what is held), values_held: of the tensors that updates brought. NaN: not comparable
-    trainer    call, function, gradients, backward, model {number, class, dtype, trainable, adapters}, shape, rows, ids,
-               logprobs: what the trainer's own function made of recorded completions
+               dtype of what is held), values_held: of the tensors that updates brought, each null if it is as the
+               one before it. NaN: not comparable
+    trainer    call, function, gradients, backward, model {number, class, dtype, trainable, adapters, casts (whether it
+               computes in another dtype than that of its parameters; null: unknown)}, shape, rows, ids, logprobs: what
+               the trainer's own function made of recorded completions
     totals     counts since the process began; the last line of this kind holds. `ended` is true at an orderly exit
     failed     hook, error: something of the recorder's own went wrong, and the training did not notice
     dropped    what, why: from here on something is not kept
@@ -355,7 +357,8 @@ def put(kind, **fields):
     if process.queue is None:
         _write(process, _line(record))
         return
-    size = 200 + 12 * len(fields["ids"].values if "ids" in fields else ())  # about what its lists take
+    # About what its lists take.
+    size = 200 + sum(12 * len(fields[name].values) for name in ("ids", "values") if name in fields)
     if process.queued + size - process.taken > MOST_QUEUED_BYTES and kind not in ("dropped", "totals"):
         drop(kind, "the disk does not keep up")
         return

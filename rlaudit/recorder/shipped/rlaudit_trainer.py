@@ -149,12 +149,24 @@ def _called_model(process, arguments):
         return None
     if id(model) not in process.trainer_models:
         layers = (layer for layer in model.modules() if isinstance(getattr(layer, "disable_adapters", None), bool))
-        process.trainer_models[id(model)] = (len(process.trainer_models) + 1, next(layers, None))
-    number, layer = process.trainer_models[id(model)]
+        process.trainer_models[id(model)] = (len(process.trainer_models) + 1, next(layers, None), _casts(model))
+    number, layer, casts = process.trainer_models[id(model)]
     return {
         "number": number,
         "class": recorder.name_of(model),
         "dtype": str(next(model.parameters()).dtype),
         "trainable": any(parameter.requires_grad for parameter in model.parameters()),
         "adapters": None if layer is None else not layer.disable_adapters,
+        "casts": True if sys.modules["torch"].is_autocast_enabled() else casts,
     }
+
+
+def _casts(model):
+    """Return whether a model computes in another dtype than its parameters'; None if that cannot be seen."""
+    # accelerate puts autocast around the forward pass, and keeps the one that it hides.
+    if any("_original_forward" in vars(layer) for layer in model.modules()):
+        return True
+    bases = {base for layer in model.modules() for base in type(layer).__mro__}
+    is_sharded = any("FSDP" in base.__name__ or "FullySharded" in base.__name__ for base in bases)
+    packages = {base.__module__.partition(".")[0] for base in bases}
+    return None if is_sharded or packages & {"deepspeed", "megatron", "transformer_engine"} else False

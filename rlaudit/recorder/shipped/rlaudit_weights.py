@@ -7,8 +7,9 @@ update. Before a step is the one moment for it: an engine that sleeps, its memor
 captured, and the thread and stream are the engine's own. The whole model is read then as well, and once a minute: what
 has changed by then without an update was not announced.
 
-Not covered: tensors that are quantised, sharded over ranks or spread by DTensor: what is sent has no counterpart of the
-same shape. Standard library and Python 3.9, beside the torch that vLLM has imported.
+Sharded, packed and experts' tensors are held against their part of what was sent. Not covered: tensors that are
+quantised, spread by DTensor, or of a layout that a kernel made: what is sent has no counterpart. Standard library and
+Python 3.9, beside the torch that vLLM has imported.
 """
 
 import functools
@@ -16,12 +17,20 @@ import hashlib
 import sys
 import time
 import weakref
+import zlib
+from array import array
 
 import rlaudit_recorder as recorder
 
 IDLE_SECONDS = 60.0  # between two readings of weights of which no update is known
 DTYPES = ("torch.float32", "torch.bfloat16", "torch.float16")
-MISSING = float("nan")  # one object: it equals itself in a list
+MISSING = float("nan")
+MOST_ELEMENTS, LEAST_ELEMENTS = 1 << 14, 4  # of all tensors together, 87 KiB as they are written; of each one
+PADDING = 64  # vLLM makes vocabularies multiples of it (vocab_parallel_embedding.py)
+MOST_EXPERT_TENSORS = 1 << 11  # that are noted of an update: more would cost a second of it
+# The parts of an expert in checkpoints, with the tensor of all experts that holds them and their place in it.
+EXPERT_PARTS = {"gate_proj": ("w13", 0), "up_proj": ("w13", 1), "down_proj": ("w2", 0)}
+EXPERT_PARTS.update({"w1": ("w13", 0), "w3": ("w13", 1), "w2": ("w2", 0)})
 
 _served = weakref.WeakKeyDictionary()  # models that workers serve: none is kept in memory for the recorder
 
@@ -29,15 +38,36 @@ _served = weakref.WeakKeyDictionary()  # models that workers serve: none is kept
 class _Served:
     """What is known of a model that a worker serves.
 
-    sent: elements of each tensor of an update that were not read back yet, by name. due: whether an update came since
-    the model was read. packed: the name of each part of a packed layer, with the layer's and the parts before it.
+    rank: of those that share the model's tensors. due: whether an update came since the model was read. sent: elements
+    of each tensor of an update that were not read back yet, by name. sent_shapes, shapes: of what was sent, and of what
+    is held. one_expert_in: of how many tensors of experts one is noted. parts: what is held of each tensor, by its name
+    and shape. packed: the name of each part of a packed layer, with the layer's, all parts and its place among them.
     """
 
-    def __init__(self, model, ranks):
-        self.ranks, self.due, self.read_at, self.values = ranks, True, 0.0, None
-        self.sent, self.shapes, self.packed = {}, {}, {}
+    def __init__(self, model, rank, ranks):
+        self.model, self.rank, self.ranks = weakref.ref(model), rank, ranks
+        self.due, self.asleep, self.read_at, self.values = True, False, 0.0, None
+        self.one_expert_in = 1
+        self.sent, self.sent_shapes, self.shapes, self.parts, self.packed = {}, {}, None, {}, {}
         for layer, parts in (getattr(model, "packed_modules_mapping", None) or {}).items():
-            self.packed.update({part: (layer, parts[:place]) for place, part in enumerate(parts) if len(parts) > 1})
+            self.packed.update({part: (layer, parts, place) for place, part in enumerate(parts) if len(parts) > 1})
+        self.mapper = getattr(model, "hf_to_vllm_mapper", None)
+
+    def holds(self, shapes):
+        """Note the shapes of what the model holds."""
+        self.shapes = shapes
+        self.parts.clear()
+        experts = sum(shape[0] for name, shape in shapes.items() if name.endswith("w13_weight"))
+        self.one_expert_in = 1 + 3 * experts // MOST_EXPERT_TENSORS
+
+    def named(self):
+        """Return the model's parameters with their names, those that share memory under each."""
+        return self.model().named_parameters(remove_duplicate=False)
+
+    def renamed(self, name):
+        """Return the name that the model gives to a tensor that is sent."""
+        rename = getattr(self.mapper, "_map_name", None)
+        return (rename(name) or name) if rename is not None else name
 
 
 # Workers and loads ---------------------------------------------------------------------------------------------------
@@ -58,7 +88,10 @@ def _device_ends(call, error):
     recorder.put("worker", **kind, device=str(device), capability=capability, instance=instance)
     recorder.wrap(type(worker), "load_model", "worker.load_model", None, _model_ends)
     handlers = dict.fromkeys(recorder.WORKER_METHODS, (recorder.call_begins, recorder.call_ends))
-    for name, (before, after) in {**handlers, "execute_model": (_step_begins, None)}.items():
+    handlers["sleep"] = (_sleep_begins, recorder.call_ends)
+    handlers["wake_up"] = (recorder.call_begins, _wake_ends)
+    handlers["execute_model"] = (_step_begins, None)
+    for name, (before, after) in handlers.items():
         if callable(getattr(type(worker), name, None)):
             recorder.wrap(type(worker), name, "worker." + name, before, after)
 
@@ -76,7 +109,8 @@ def _model_ends(call, error):
     recorder.put("model", **kind, dtypes=dtypes, parameters=parameters)
     # From here on a call of load_weights is an update. Frameworks make it past every RPC (TRL, verl, ms-swift).
     parallel = getattr(getattr(worker, "vllm_config", None), "parallel_config", None)
-    _served[model] = _Served(model, getattr(parallel, "tensor_parallel_size", 1))
+    ranks = getattr(parallel, "tensor_parallel_size", 1)
+    _served[model] = _Served(model, (getattr(worker, "rank", None) or 0) % ranks, ranks)
     recorder.wrap(type(model), "load_weights", "model.load_weights", _load_begins, _load_ends)
 
 
@@ -85,6 +119,12 @@ def _model_of(worker):
     while not hasattr(type(model), "load_weights") and hasattr(model, "runnable"):  # a wrapper of CUDA graphs
         model = model.runnable
     return model
+
+
+def _served_of(worker):
+    """Return what is known of a worker's model; None before it is loaded."""
+    runner = getattr(worker, "model_runner", None)
+    return None if runner is None or getattr(runner, "model", None) is None else _served.get(_model_of(worker))
 
 
 def _load_begins(call):
@@ -112,7 +152,9 @@ def _load_ends(call, error):
     process, run = recorder._process, recorder._process.load_run
     if "loading" in call.noted:
         process.loading -= 1
-        _served[call.args[0]].due = True
+        served = _served[call.args[0]]
+        # What takes weights is awake, whoever woke it.
+        served.due, served.asleep = True, served.asleep and error is not None
         if run is not None:
             error = run["error"] or recorder.error_text(error)
             run.update(calls=run["calls"] + 1, end=time.monotonic(), error=error)
@@ -157,17 +199,40 @@ def _set_of(process, tensors):
 # Fingerprints --------------------------------------------------------------------------------------------------------
 
 
+def _sleep_begins(call):
+    served = _served_of(call.args[0])
+    if served is not None:
+        served.asleep = True
+    recorder.call_begins(call)
+
+
+def _wake_ends(call, error):
+    served, tags = _served_of(call.args[0]), call.argument(1, "tags")
+    if served is not None and error is None and (tags is None or "weights" in tags):
+        served.asleep = False
+    recorder.call_ends(call, error)
+
+
 def _note_sent(served, name, tensor):
     """Keep a few elements of a tensor that is sent: afterwards its memory may be used again."""
-    elements = _elements(tensor, 0)
-    served.sent[name] = (str(tensor.dtype), tuple(tensor.shape), elements)
-    served.shapes[name] = tuple(tensor.shape)
+    shape = tuple(tensor.shape)
+    if served.sent_shapes.get(name) != shape:
+        served.sent_shapes[name] = shape
+        served.parts.clear()
+    if served.shapes is None:
+        served.holds({held: tuple(one.shape) for held, one in served.named()})
+    if served.one_expert_in > 1 and ".experts." in name and zlib.crc32(name.encode()) % served.one_expert_in:
+        return
+    share, starts = _share(served, name, shape) or (shape, (0,) * len(shape))
+    served.sent[name] = (str(tensor.dtype), shape, _elements(tensor, share, starts))
 
 
 def _step_begins(call):
-    model = _model_of(call.args[0])
-    served = _served.get(model)
-    if served is None or recorder._process.loading:
+    served = _served_of(call.args[0])
+    if served is None or served.asleep or recorder._process.loading:
+        return
+    # A step without tokens runs nothing: an engine that is paused takes it asleep, too.
+    if getattr(call.argument(1, "scheduler_output"), "total_num_scheduled_tokens", None) == 0:
         return
     now = time.monotonic()
     if served.due or now - served.read_at > IDLE_SECONDS:
@@ -175,101 +240,183 @@ def _step_begins(call):
         if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
             return
         served.due, served.read_at = False, now
-        _read_weights(recorder._process, model, served)
+        _read_weights(recorder._process, served)
 
 
-def _read_weights(process, model, served):
+def _read_weights(process, served):
     """Write what the model holds, and of what was sent since it was read last."""
-    held = dict(model.named_parameters(remove_duplicate=False))
-    tensors = {name: (str(tensor.dtype), tuple(tensor.shape)) for name, tensor in held.items()}
+    held = dict(served.named())
+    shapes = {name: tuple(tensor.shape) for name, tensor in held.items()}
+    if shapes != served.shapes:
+        served.holds(shapes)
+    tensors = {name: (str(tensor.dtype), served.shapes[name]) for name, tensor in held.items()}
     sent, served.sent = served.sent, {}
-    values = _on_the_host([_elements(tensor, 0) for tensor in held.values()])
+    counterparts = [_counterpart(served, held, name, shape) for name, (_, shape, _) in sent.items()]
+    elements = [_elements(tensor, served.shapes[name]) for name, tensor in held.items()]
+    elements += [one for _, _, one in sent.values()] + [one for one, _ in counterparts]
+    rows, ends = _on_the_host(elements), (len(held), len(held) + len(sent))
+    values, values_sent, values_held = rows[: ends[0]], rows[ends[0] : ends[1]], rows[ends[1] :]
     fields = {"load": process.numbers["load"] or None, "sent": None}
     if sent:
-        counterparts = [_counterpart(served, held, name, shape) for name, (_, shape, _) in sent.items()]
-        elements = [elements for _, _, elements in sent.values()]
+        rounded = _rounded(values_sent, [dtype for _, dtype in counterparts])
+        packed = [_packed(some) for some in (values_sent, rounded, values_held)]
         fields["sent"] = _set_of(process, {name: (dtype, shape) for name, (dtype, shape, _) in sent.items()})
-        fields["values_sent"] = recorder.Numbers(_on_the_host(elements), "f")
-        fields["values_rounded"] = recorder.Numbers(_on_the_host(list(map(_rounded, elements, counterparts))), "f")
-        fields["values_held"] = recorder.Numbers(_on_the_host([elements for elements, _ in counterparts]), "f")
-    if values == served.values and not sent:
-        return
-    served.values = values
-    recorder.put("weights", tensors=_set_of(process, tensors), values=recorder.Numbers(values, "f"), **fields)
+        fields["values_sent"] = packed[0]
+        fields["values_rounded"] = None if _same(packed[1], packed[0]) else packed[1]
+        fields["values_held"] = None if _same(packed[2], packed[1]) else packed[2]
+    values = _packed(values)
+    if sent or served.values is None or not _same(values, served.values):
+        served.values = values
+        recorder.put("weights", tensors=_set_of(process, tensors), values=values, **fields)
+
+
+def _packed(rows):
+    """Return the rows as they are written: less elements of each of very many."""
+    kept = max(LEAST_ELEMENTS, min(recorder.ELEMENTS, MOST_ELEMENTS // max(1, len(rows))))
+    step = recorder.ELEMENTS // kept
+    return recorder.Numbers(array("f", [value for row in rows for value in row[:: max(1, step)]]), "f")
+
+
+def _same(one, other):
+    return one.values.tobytes() == other.values.tobytes()  # NaN equals itself
+
+
+# What lies where -----------------------------------------------------------------------------------------------------
+
+
+def _place(served, name):
+    """Return where a model holds a tensor that was sent: its name there, the expert, all parts, its place; else None.
+
+    The parts of a packed layer (q, k and v in qkv) lie in it one after another, by rows; experts' lie in one tensor.
+    """
+    name = served.renamed(name)
+    if name in served.shapes:
+        return name, (), (), 0
+    owner, _, kind = name.rpartition(".")
+    path, _, part = owner.rpartition(".")
+    if part in served.packed:
+        layer, parts, place = served.packed[part]
+        return "%s.%s.%s" % (path, layer, kind), (), ["%s.%s.%s" % (path, one, kind) for one in parts], place
+    experts, _, number = path.rpartition(".")
+    if part in EXPERT_PARTS and number.isdigit() and served.ranks == 1:
+        layer, place = EXPERT_PARTS[part]
+        return "%s.%s_%s" % (experts, layer, kind), (int(number),), [name] * 2, place
+    return None
+
+
+def _share(served, name, shape):
+    """Return the shape and the first place of what this rank holds of a tensor that is sent; None if that is unknown.
+
+    One dimension of it is shared among ranks, or none. A vocabulary may be padded.
+    """
+    place = _place(served, name)
+    held = None if place is None else served.shapes.get(place[0])
+    held = held and held[len(place[1]) :]
+    if held is None or len(held) != len(shape) or 0 in shape:
+        return None
+    ranks, is_packed = served.ranks, bool(place[2])
+    if ranks == 1:
+        fits = held == shape or (held[1:] == shape[1:] and held[0] >= shape[0])
+        return (shape, (0,) * len(shape)) if fits else None
+    axes = [axis for axis in range(len(shape)) if held[axis] != shape[axis]]
+    if not axes and not is_packed:
+        return shape, (0,) * len(shape)
+    # Ranks share the rows of each part of a packed layer alike.
+    axis = 0 if is_packed else axes[0]
+    size = shape[0] // ranks if is_packed else held[axis]
+    padded = size * ranks - shape[axis]
+    if axes not in ([], [axis]) or padded < 0 or (padded and size * ranks % PADDING):
+        return None
+    start = served.rank * size
+    share = (*shape[:axis], max(0, min(size, shape[axis] - start)), *shape[axis + 1 :])
+    return share, (*[0] * axis, start, *[0] * (len(shape) - axis - 1))
+
+
+def _part(served, name, shape):
+    """Return what a model holds of a tensor that was sent: the name there, the part's shape and its first place."""
+    share = _share(served, name, shape)
+    if share is None:
+        return None
+    held, expert, parts, place = _place(served, name)
+    rows = []
+    for part in parts:
+        own = _share(served, part, served.sent_shapes[part]) if part in served.sent_shapes else None
+        rows.append(None if own is None else own[0][0])
+    # Heads of keys that are fewer than the ranks are held several times.
+    if None in rows[:place] or (served.ranks > 1 and parts and (None in rows or sum(rows) != served.shapes[held][0])):
+        return None
+    own = (*[1] * len(expert), *share[0])
+    starts = (*expert, sum(rows[:place]), *[0] * len(shape))[: len(own)]
+    fits = all(start + size <= most for start, size, most in zip(starts, own, served.shapes[held]))
+    return (held, own, starts) if fits else None
 
 
 def _counterpart(served, held, name, shape):
-    """Return the elements that a model holds of a tensor that was sent, and their dtype; (None, None) for none.
-
-    The parts of a packed layer (q, k and v in qkv) lie in it one after another, by rows. A vocabulary may be padded.
-    """
-    offset, tensor = 0, held.get(name)
-    owner, _, kind = name.rpartition(".")
-    path, _, part = owner.rpartition(".")
-    if tensor is None and part in served.packed and served.ranks == 1:
-        layer, before = served.packed[part]
-        shapes = [served.shapes.get("%s.%s.%s" % (path, other, kind)) for other in before]
-        if all(shapes):
-            offset, tensor = sum(rows for rows, *_ in shapes), held.get("%s.%s.%s" % (path, layer, kind))
-    if tensor is None or tuple(tensor.shape[1:]) != shape[1:] or len(tensor.shape) != len(shape):
-        return None, None
-    rows = shape[0] if shape else 1
-    # More rows than were sent are a layer's other parts or its padding, if no rank holds a share.
-    if tensor.shape and (tensor.shape[0] < offset + rows or (tensor.shape[0] > rows and served.ranks > 1)):
-        return None, None
-    return _elements(tensor, offset, shape), tensor.dtype
+    """Return the elements that a model holds of a tensor that was sent, and their dtype; (None, None) for none."""
+    if (name, shape) not in served.parts:
+        served.parts[name, shape] = _part(served, name, shape)
+    part = served.parts[name, shape]
+    return (None, None) if part is None else (_elements(held[part[0]], *part[1:]), held[part[0]].dtype)
 
 
-def _rounded(elements, counterpart):
-    """Return sent elements in the precision in which the model holds them."""
-    held, dtype = counterpart
-    return None if elements is None or held is None else elements.to(dtype).float()
+def _elements(tensor, share, starts=None):
+    """Return fixed elements of a tensor, or of a part of it, where they are; None if it has none that compare.
 
-
-def _elements(tensor, offset, shape=None):
-    """Return fixed elements of a tensor as float32 where they are; None if it has none that compare.
-
-    offset: the first row that counts. shape: of the part that counts; the whole tensor's if not given.
+    share: the part's shape. starts: its first place.
     """
     data = getattr(tensor, "data", None)
     if str(getattr(data, "dtype", None)) not in DTYPES or type(data).__name__ == "DTensor":
         return None
-    shape = tuple(data.shape) if shape is None else shape
-    if 0 in shape or data.device.type not in ("cpu", "cuda"):
+    if 0 in share or data.device.type not in ("cpu", "cuda"):
         return None
-    return data[_places(shape, offset, data.device)].float().reshape(-1)
+    index = _flat_places(tuple(data.shape), share, starts or (0,) * len(share), data.device)
+    return sys.modules["torch"].take(data, index)
 
 
-@functools.lru_cache(maxsize=4096)
-def _places(shape, offset, device):
-    """Return an index of ELEMENTS places, spread over a tensor of this shape that begins with a row of another."""
-    torch, count = sys.modules["torch"], 1
-    for size in shape:
+@functools.lru_cache(maxsize=1 << 17)
+def _flat_places(shape, share, starts, device):
+    """Return `flat_places` as an index on a device."""
+    return sys.modules["torch"].tensor(flat_places(shape, share, starts), device=device)
+
+
+def flat_places(shape, share, starts):
+    """Return ELEMENTS places that are spread over a part of a tensor, as indices of the flat tensor."""
+    count, flat = 1, []
+    for size in share:
         count *= size
-    flat = [(2 * place + 1) * count // (2 * recorder.ELEMENTS) for place in range(recorder.ELEMENTS)]
-    index = []
-    for size in reversed(shape):
-        index.insert(0, [place % size for place in flat])
-        flat = [place // size for place in flat]
-    if index:
-        index[0] = [place + offset for place in index[0]]
-    return tuple(torch.tensor(places, device=device) for places in index)
+    for place in range(recorder.ELEMENTS):
+        left, stride, found = (2 * place + 1) * count // (2 * recorder.ELEMENTS), 1, 0
+        for size, own, start in zip(reversed(shape), reversed(share), reversed(starts)):
+            found += (left % own + start) * stride
+            left, stride = left // own, stride * size
+        flat.append(found)
+    return flat
 
 
 def _on_the_host(elements):
-    """Return elements of tensors as one list of ELEMENTS each, MISSING for those that have none: one copy a device."""
+    """Return ELEMENTS floats of each tensor, MISSING for those that have none: one copy a device and dtype."""
     torch, found = sys.modules["torch"], {}
     for place, one in enumerate(elements):
         if one is not None:
-            # A tensor without dimensions has one element.
-            whole = one if len(one) == recorder.ELEMENTS else one.repeat(recorder.ELEMENTS)
-            found.setdefault(one.device, []).append((place, whole))
+            found.setdefault((one.device, one.dtype), []).append((place, one))
     rows = [[MISSING] * recorder.ELEMENTS for _ in elements]
     for pairs in found.values():
         places, picked = zip(*pairs)
-        for place, row in zip(places, torch.stack(picked).cpu().tolist()):
+        for place, row in zip(places, torch.stack(picked).cpu().float().tolist()):
             rows[place] = row
-    return [value for row in rows for value in row]
+    return rows
+
+
+def _rounded(rows, dtypes):
+    """Return rows of what was sent in the precision in which the model holds them."""
+    torch, found, rounded = sys.modules["torch"], {}, list(rows)
+    for place, dtype in enumerate(dtypes):
+        if dtype not in (None, torch.float32):
+            found.setdefault(dtype, []).append(place)
+    for dtype, places in found.items():
+        for place, row in zip(places, torch.tensor([rows[one] for one in places]).to(dtype).float().tolist()):
+            rounded[place] = row
+    return rounded
 
 
 HANDLERS = {"init_device": (None, _device_ends)}

@@ -1,17 +1,21 @@
 """The report of a comparison: verdicts, then each table of tokens with its figures and faults."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlaudit.report.figures import TITLES, interval, number
 from rlaudit.report.outline import Block, Folded, Lines, Outline, Section, Table, not_seen, verdicts
-from rlaudit.report.parts.comparison import Compared, Fault
+from rlaudit.report.parts.comparison import Compared, Fault, VersionOfWeights
 from rlaudit.report.report import Report
 
 # What everybody looks at first; the page has all metrics.
 HEADLINE = ("mean_ratio_minus_one", "k3", "median_abs_log_ratio", "ppo_clip_fraction", "gspo_clip_fraction")
 NEUTRAL = {"top_k": 0, "top_p": 1, "min_p": 0, "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0}
 METRICS = ("metric", "value [95 % interval]", "unit", "tokens", "formula")
+SHOWN_VERSIONS = 12  # the report's JSON has all
+VERSIONS = (
+    "version", "tokens", "mean |d| (nats)", "k2 (nats^2)", "changes rounded away", "held from sent (relative)",
+)  # fmt: skip
 SETTINGS = ("setting", "rollouts were sampled at", "the trainer assumes")
 
 
@@ -50,8 +54,32 @@ def _table(one: Compared) -> list[Block]:
         Lines(_about(one), one["name"], mark=""),
         Table(METRICS[:2], [[TITLES[name], interval(found[name])] for name in HEADLINE if name in found], headed=False),
         Folded(f"Metrics ({len(rows)})", Table(METRICS, rows)),
+        *versions_of(one),
     ]
     return [*blocks, Lines(_faults(one), "Faults", mark="")] if one["faults"]["count"] else blocks
+
+
+def versions_of(one: Compared) -> list[Table]:
+    """The versions of the weights of a recorded engine, by the number of updates before; none if none was read."""
+    rows = [
+        [
+            str(version["version"]),
+            str(version["tokens"]),
+            *("-" if version[name] is None else number(version[name]) for name in ("mean_abs_log_ratio", "k2")),
+            f"{version['rounded_away'] / version['changed']:.1%} of {version['changed']}"
+            if version["changed"]
+            else "-",
+            "-" if version["apart"] is None else number(version["apart"]),
+        ]
+        for version in _spread(one.get("versions", ()))
+    ]
+    return [Table(VERSIONS, rows, "Versions of the weights")] if rows else []
+
+
+def _spread(versions: Sequence[VersionOfWeights]) -> Sequence[VersionOfWeights]:
+    """At most twice SHOWN_VERSIONS of them, first and last among them."""
+    step = max(1, len(versions) // SHOWN_VERSIONS)
+    return [one for place, one in enumerate(versions) if place % step == 0 or place + 1 == len(versions)]
 
 
 def _about(one: Compared) -> list[str]:

@@ -1,12 +1,15 @@
 """A diagnosis: verdicts, what differs between two recorded trainings, and the reports that it was read from."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from rlaudit.layers import Layer
 from rlaudit.report.figures import interval
 from rlaudit.report.outline import Block, Lines, Outline, Section, Table, listed, not_seen, verdicts
+from rlaudit.report.outlines.compare import versions_of
 from rlaudit.report.outlines.inspect import shown
+from rlaudit.report.parts.comparison import Compared
 from rlaudit.report.parts.diagnosis import Difference, Kind, Trainings
 from rlaudit.report.report import Report
 
@@ -45,15 +48,22 @@ def _title(report: Report, reports: int) -> str:
 
 
 def _trainings(report: Report, trainings: Trainings) -> list[Section]:
-    recordings = trainings["recordings"]
+    recordings, compared = trainings["recordings"], report.get("comparisons", ())
     seen: list[Block] = [Lines(one["seen"], one["path"]) for one in recordings if one["seen"]]
     return [
         Section("alone", "Each recording by itself", [_alone(report, trainings)]),
+        Section(
+            "versions", "Weights by version", [block for one in compared for block in _versions(one)], gathers=True
+        ),
         Section("differences", "What differs", _differences(trainings), gathers=True)
         if len(recordings) == 2
         else Section("differences", "What differs", []),
         Section("recorded", "Recorded", seen, gathers=True),
     ]
+
+
+def _versions(compared: Compared) -> list[Block]:
+    return [replace(block, title=compared["name"]) for block in versions_of(compared)]
 
 
 def _alone(report: Report, trainings: Trainings) -> Table:

@@ -93,6 +93,22 @@ class Faults(TypedDict):
     shown: Sequence[Fault]
 
 
+class VersionOfWeights(TypedDict):
+    """One version of the weights of a recorded engine: how far its tokens' logprobs lie apart, and what its dtype hid.
+
+    changed: elements of the weights that were sent with another value than the time before. rounded_away: those of them
+    that the engine's dtype rounds to the value it had. apart: what is held from what was sent, relative to that.
+    """
+
+    version: int
+    tokens: int
+    mean_abs_log_ratio: float | None
+    k2: float | None
+    changed: int
+    rounded_away: int
+    apart: float | None
+
+
 class Compared(TypedDict):
     """One token table, or one arm of a run: figures of every comparable token, causes from a sample of them."""
 
@@ -121,5 +137,6 @@ class Compared(TypedDict):
     data: NotRequired[DataShare]
     faults: Faults
     notes: Sequence[str]
+    versions: NotRequired[Sequence[VersionOfWeights]]
     distance: NotRequired[Distance]
     is_before: NotRequired[bool]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from rlaudit.recorder.recorded_engine import recorded_engines
+from rlaudit.recorder.recorded_weights import recorded_weights
 from rlaudit.recorder.recording import is_recording
 from rlaudit.tokens.export import Export, Part
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
@@ -24,7 +26,8 @@ def parts(path: Path) -> tuple[Part, ...]:
     """Return the one part that is judged: what was sampled with the parameters of most tokens."""
     log = recorded_log(path)
     sampling = {} if log.judged is None else log.judged.values()
-    return (Part(sampling=sampling, notes=notes(log), not_seen=not_seen(log)),)
+    weights = recorded_weights(recorded_engines(log.recording), log.rows.policy_dtypes())
+    return (Part(sampling=sampling, notes=notes(log), not_seen=not_seen(log), weights=weights),)
 
 
 def read(

@@ -70,6 +70,7 @@ class TrainerRows:
     prompts, finished, clocks, versions (of the weights), orders (of the requests): of each sequence, by its number.
     ambiguous: sequences that a row was of, or another of the same tokens.
     scored: sequence -> caller -> row. last: when the last call was, by clock.
+    computed: in which dtypes the model of each caller computed, None for a call of which that is not known.
     Moments of two clocks are in no order; that a completion is scored proves that it had been sampled.
     """
 
@@ -85,6 +86,7 @@ class TrainerRows:
     unused: Counter[Unused] = field(default_factory=Counter)
     rows: int = 0
     last: dict[str, float] = field(default_factory=dict)
+    computed: dict[Caller, set[str | None]] = field(default_factory=dict)
 
     def read(self, records: Iterable[tuple[int, dict[str, Any]]], clock: str, damage: Damage) -> None:
         """Add the `trainer` records of one process. clock: the name of its clock."""
@@ -107,9 +109,10 @@ class TrainerRows:
                 continue
             ids_RT = np.asarray(ids, dtype=np.int64).reshape(shape)
             places = record["rows"] if rows == shape[0] else range(shape[0])
-            self._join(
-                ids_RT, np.asarray(values, dtype=np.float32).reshape(shape), places, _caller(record), (at, clock)
-            )
+            caller = _caller(record)
+            self.computed.setdefault(caller, set()).add(_computed_in(record["model"] or {}))
+            logprobs_RT = np.asarray(values, dtype=np.float32).reshape(shape)
+            self._join(ids_RT, logprobs_RT, places, caller, (at, clock))
 
     def _join(
         self,
@@ -180,10 +183,21 @@ class TrainerRows:
             )
         )
 
+    def policy_dtypes(self) -> frozenset[str | None]:
+        """Return in which dtypes the policy's logprobs were computed, old or current; None among them: not known."""
+        roles = self.roles()
+        own = [found for caller, found in self.computed.items() if roles[caller] in (Role.OLD, Role.CURRENT)]
+        return frozenset().union(*own)
+
     def roles(self) -> Mapping[Caller, Role]:
         """Return what the calls of each caller were for."""
         trained = [caller for caller in self.callers if caller.gradients]
         return {caller: _role(caller, trained) for caller in self.callers}
+
+
+def _computed_in(model: Mapping[str, Any]) -> str | None:
+    dtype = model.get("dtype")
+    return dtype if isinstance(dtype, str) and model.get("casts") is False else None
 
 
 def _caller(record: Mapping[str, Any]) -> Caller:

@@ -30,7 +30,7 @@ def recorded_facts(one: RecordedEngine, recording: Recording) -> Iterator[tuple[
         yield from _of_updates(one)
     readings = one.weight_readings
     if readings:
-        updates = sum(reading.updates for reading in readings)
+        updates = max(len(reading.updates) for reading in readings)
         faults = list(dict.fromkeys(fault for reading in readings for fault in reading.faults()))
         yield "weight_faults", faults, f"the engine's weights were read after {updates} updates"
     requests = sum(process.records.get("request", 0) for process in one.all_processes)

@@ -21,6 +21,9 @@ class Model:
     def parameters(self):
         return iter(self.tensors.values())
 
+    def named_parameters(self, remove_duplicate=True):
+        return iter(self.tensors.items())
+
     def load_weights(self, weights):
         loaded = set()
         for name, tensor in weights:

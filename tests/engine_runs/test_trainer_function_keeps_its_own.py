@@ -37,7 +37,7 @@ model = torch.nn.Sequential(torch.nn.Embedding(20, 8), torch.nn.Linear(8, 20))
 ids = torch.tensor([[1, 2, 3, 4, 5, 6], [1, 2, 7, 8, 9, 10]])
 if "RLAUDIT_RECORD" in __import__("os").environ:
     recorder._process.totals["requests"] = 2
-    recorder._process.beginnings[7, 8, 9, 10] = None
+    recorder._completions.remember(recorder._process, (1, 2), (7, 8, 9, 10))
 logprobs = loss.token_logprobs(model, ids, 4)
 (-logprobs.mean()).backward()
 with torch.no_grad():

@@ -149,6 +149,16 @@ class WrittenProcess:
                  "rows": list(range(len(ids_RT))), "ids": coded(ids_RT.ravel(), "<i4"),
                  "logprobs": coded(np.asarray(logprobs_RT).ravel(), "<f4"), **more})  # fmt: skip
 
+    def stretches(self, stretches: Any, gradients: bool = True, model: Any = None, **more: Any) -> None:
+        """One call of a trainer's function. stretches: row, begin, ids and logprobs of each."""
+        rows, begins, ids, logprobs = zip(*stretches, strict=True)
+        self.trainer_calls += 1
+        self.put("trainer", **{"call": self.trainer_calls, "function": "areal.utils.functional:gather_logprobs",
+                 "gradients": gradients, "backward": False, "asked_for": None, "model": model, "rows": list(rows),
+                 "begins": list(begins), "lengths": [len(one) for one in ids],
+                 "ids": coded(np.concatenate(ids), "<i4"), "logprobs": coded(np.concatenate(logprobs), "<f4"),
+                 **more})  # fmt: skip
+
     def write(self, ended: bool = True) -> Path:
         """The file as it lies there."""
         self.put("totals", requests=self.requests, sequences=self.sequences, tokens=self.tokens, cached=0, aborted=0,

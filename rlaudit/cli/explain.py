@@ -133,10 +133,11 @@ def _about_test(name: str) -> str:
 def _about_recording() -> str:
     from rlaudit.recorder.folder import RECORDER
     from rlaudit.recorder.hook_points import where_recorded
+    from rlaudit.recorder.trainer_functions import known_functions
 
     # It runs inside a training, not here: its text is read.
     documented = ast.get_docstring(ast.parse(RECORDER.read_text(encoding="utf-8"))) or ""
-    return f"{documented}\n\n{where_recorded()}"
+    return f"{documented}\n\n{where_recorded()}\n\n{known_functions()}"
 
 
 def _about_metric(name: str) -> str:

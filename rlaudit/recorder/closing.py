@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rlaudit.recorder.engine_processes import parent_server
 from rlaudit.recorder.recording import ENDING, Process, Recording
+from rlaudit.recorder.trainer_functions import unread_trainers
 from rlaudit.recorder.unreached import Unreached
 
 # More processes of one kind than this are counted, not named.
@@ -70,6 +71,7 @@ def _missing(recording: Recording) -> Iterator[str]:
     dropped = dict.fromkeys((one.what, one.why) for process in processes for one in process.dropped)
     for what, why in dropped:
         yield f"not recorded from some moment on: {what} ({why})"
+    yield from unread_trainers(recording)
     failed = Counter((one.hook, one.error) for process in processes for one in process.failed)
     for (hook, error), times in failed.most_common(_NAMED):
         yield f"the recorder failed in {hook}{f' ({times} times)' if times > 1 else ''}: {error}"

@@ -19,6 +19,7 @@ from rlaudit.recorder.shipped import rlaudit_recorder
 pytestmark = pytest.mark.engine
 
 TRAINER = Path(rlaudit_recorder.__file__).with_name("rlaudit_trainer.py")
+COMPLETIONS = TRAINER.with_name("rlaudit_completions.py")
 LOSS = """
 import torch
 
@@ -37,7 +38,7 @@ model = torch.nn.Sequential(torch.nn.Embedding(20, 8), torch.nn.Linear(8, 20))
 ids = torch.tensor([[1, 2, 3, 4, 5, 6], [1, 2, 7, 8, 9, 10]])
 if "RLAUDIT_RECORD" in __import__("os").environ:
     recorder._process.totals["requests"] = 2
-    recorder._process.beginnings[7, 8, 9, 10] = None
+    recorder._completions.remember(recorder._process, (1, 2), (7, 8, 9, 10))
 logprobs = loss.token_logprobs(model, ids, 4)
 (-logprobs.mean()).backward()
 with torch.no_grad():
@@ -63,10 +64,10 @@ def ran(
     (place / "loss.py").write_text(LOSS)
     recorder = write_recorder(place / "recorder", trainer_functions=("loss:token_logprobs",))
     if sabotaged is not None:
-        text, head = TRAINER.read_text(), f"def {sabotaged}("
-        assert head in text
-        (recorder / TRAINER.name).write_text(
-            text.replace(head, f"def {sabotaged}(*_, **__): raise OSError\n\n\ndef __(")
+        head = f"def {sabotaged}("
+        (file,) = [file for file in (TRAINER, COMPLETIONS) if head in file.read_text()]
+        (recorder / file.name).write_text(
+            file.read_text().replace(head, f"def {sabotaged}(*_, **__): raise OSError\n\n\ndef __(")
         )
     on = variables(recorder, place / "out") if recorded else {"PYTHONPATH": str(recorder)}
     done = subprocess.run(
@@ -102,7 +103,7 @@ def test_the_rows_of_recorded_completions_are_written_with_their_gradient_mode(f
     assert written.of_kind("failed") == []
 
 
-@pytest.mark.parametrize("function", ["_scored", "_scored_ids", "_is_recorded", "_called_model", "_hook", "watch"])
+@pytest.mark.parametrize("function", ["_scored", "_scored_ids", "stretches", "_called_model", "_hook", "watch"])
 def test_what_raises_there_does_not_reach_the_trainer(function: str, folder: Path, alone: Any) -> None:
     printed, written = ran(folder, sabotaged=function)
     assert printed == alone

@@ -5,12 +5,13 @@ import ast
 from rlaudit.cli.app import run
 from rlaudit.recorder.folder import RECORDER
 from rlaudit.recorder.hook_points import where_recorded
+from rlaudit.recorder.trainer_functions import known_functions
 
 
 def test_explain_prints_what_the_recorder_says_of_its_files_and_since_when_it_records_what(capsys):
     assert run(["explain", "recording"]) == 0
     documented = ast.get_docstring(ast.parse(RECORDER.read_text()))
-    assert capsys.readouterr().out == f"{documented}\n\n{where_recorded()}\n"
+    assert capsys.readouterr().out == f"{documented}\n\n{where_recorded()}\n\n{known_functions()}\n"
 
 
 def test_every_kind_that_the_recorder_writes_is_explained(capsys):

@@ -9,7 +9,8 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
 
     process    first line of a file: schema, host, boot, pid, parent, name, wall (the epoch's seconds at `at`), argv,
                executable, python, versions {package: release}, environment {variable: value}, settings
-    hooks      hooked [target]: what this process records from here on; a part of PARTS without any is not recorded
+    hooks      hooked [target]: what this process records from here on; a part of PARTS without any is not recorded.
+               A module alone: a framework of trainers that it has imported
     engine     number, class, written {argument: value} (what differs from that class's defaults), effective
                {section: {field: value}} (the resolved VllmConfig), error
     worker     class, rank, device, capability, instance (`instance_id` of its VllmConfig): a process that holds weights
@@ -32,9 +33,10 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
                step; sent (a number of tensors; null: none since the last record), values_sent, values_rounded (in the
                dtype of what is held), values_held: of the tensors that updates brought, each null if it is as the
                one before it. NaN: not comparable
-    trainer    call, function, gradients, backward, model {number, class, dtype, trainable, adapters, casts (whether it
-               computes in another dtype than that of its parameters; null: unknown)}, shape, rows, ids, logprobs: what
-               the trainer's own function made of recorded completions
+    trainer    call, function, gradients, backward, asked_for ("old" or "reference", by a method of the framework's),
+               model {number, class, dtype, trainable, adapters, casts (whether it computes in another dtype than its
+               parameters have; null: unknown)}, rows, begins, lengths (of stretches of the function's rows), ids,
+               logprobs: what the trainer's own function made of recorded completions, and around them
     totals     counts since the process began; the last line of this kind holds. `ended` is true at an orderly exit
     failed     hook, error: something of the recorder's own went wrong, and the training did not notice
     dropped    what, why: from here on something is not kept
@@ -157,9 +159,11 @@ class _Process:
         self.rpc_run = self.load_run = None
         self.loading = 0
         self.tensor_sets = {}
-        # First token ids of kept sequences, by which a trainer's rows are known.
-        self.beginnings, self.trainer_models = {}, {}
-        self.read_of_others = {}  # how far the files of other processes are read
+        # First token ids of kept sequences, by which a trainer's rows are known: alone, and behind those of a prompt.
+        self.beginnings, self.inside, self.remembered, self.tables = {}, {}, 0, {}
+        self.trainer_models = {}
+        # How far the files of other processes are read, and the ends of their prompts.
+        self.read_of_others, self.prompts_of_others = {}, {}
         counts = dict.fromkeys("requests sequences tokens cached aborted kept_sequences kept_tokens".split(), 0)
         self.totals = {**counts, "by_sampling": {}, "ended": False}
         self.totals_written, self.totals_at = None, 0.0
@@ -173,7 +177,7 @@ class _Process:
 _process = _Process()
 _hooked = []
 _settings = {"prompts": 16, "limit": 2 << 30, "logprobs": False, "trainer_functions": []}
-_secrets = _weights = None
+_secrets = _weights = _completions = None
 
 
 # Doors ---------------------------------------------------------------------------------------------------------------
@@ -185,7 +189,7 @@ def register():
     vLLM calls this in each of its processes, as a plug-in; `sitecustomize` in every process that has the folder.
     For a process that has lost the variable, the configuration that vLLM gave it says the same.
     """
-    global _secrets, _weights  # noqa: PLW0603 - the module's own state
+    global _secrets, _weights, _completions  # noqa: PLW0603 - the module's own state
     if _secrets is not None:
         return
     try:
@@ -194,6 +198,7 @@ def register():
         carried = {} if os.environ.get("RLAUDIT_RECORD") else rlaudit_carried.find()
         if carried is None:
             return
+        import rlaudit_completions
         import rlaudit_secrets
         import rlaudit_trainer
         import rlaudit_v0
@@ -206,7 +211,7 @@ def register():
             os.environ["RLAUDIT_RECORD"] = carried["folder"]
         _secrets = rlaudit_secrets
         _HANDLERS.update({**rlaudit_v0.HANDLERS, **rlaudit_weights.HANDLERS})
-        _weights = rlaudit_weights
+        _weights, _completions = rlaudit_weights, rlaudit_completions
         watched = {}
         for target in [target for targets in (*PARTS.values(), FRONT_ENDS) for target in targets]:
             watched.setdefault(target.partition(":")[0], {})[target] = _hook_method
@@ -634,12 +639,13 @@ class _Sequence:
 
     run: [first step, the step after the last, tokens in each] of its latest steps. asked: for logprobs. held: what the
     engine's front end knows of the request. take: what takes the tokens from there, if they are not noted here.
+    prompt: its last ids.
     """
 
-    __slots__ = ("asked", "cached", "held", "ids", "logprobs", "record", "resumed", "run", "runs", "take")
+    __slots__ = ("asked", "cached", "held", "ids", "logprobs", "prompt", "record", "resumed", "run", "runs", "take")
 
-    def __init__(self, record, asked):
-        self.record, self.asked = record, asked
+    def __init__(self, record, asked, prompt):
+        self.record, self.asked, self.prompt = record, asked, prompt
         self.ids, self.logprobs = array("i"), array("f")
         self.run = [0, 0, 0]
         self.runs = [self.run]
@@ -699,7 +705,8 @@ def requested(engine, request, prompt, parameters, index, parent, lora, **fields
     if named["parent"] != parent:  # vLLM makes the names of samples of it
         named["request"] = request.replace(parent, named["parent"])
     record = {"request": named["request"], "prompt": name, "index": index, "engine": process.engines.get(engine)}
-    sequence = _Sequence(record, getattr(parameters, "logprobs", None) is not None)
+    asked = getattr(parameters, "logprobs", None) is not None
+    sequence = _Sequence(record, asked, tuple(prompt[-_completions.BEHIND :]))
     process.kept.setdefault(engine, {})[request] = sequence
     seed = getattr(parameters, "seed", None)
     put("request", **{**named, **record}, sampling=sampling, seed=seed, **fields)
@@ -870,14 +877,7 @@ def finish(process, engine, request, reason, stop=None):
     put("sequence", **sequence.record, **tokens, **seen, **ended, steps=steps)
     process.totals["kept_sequences"] += 1
     process.totals["kept_tokens"] += len(sequence.ids)
-    remember(process, sequence.ids)
-
-
-def remember(process, ids):
-    """Note how a sequence begins, by which a trainer's row of it is known."""
-    process.beginnings[tuple(ids[:4])] = None
-    if len(process.beginnings) > MOST_REMEMBERED:
-        del process.beginnings[next(iter(process.beginnings))]
+    _completions.remember(process, sequence.prompt, sequence.ids)
 
 
 def put_steps(process):

@@ -1,52 +1,74 @@
 """The trainer's logprobs of recorded completions, read off what the trainer computes anyway.
 
 Every framework has one function that makes its loss's logprobs of logits and token ids. It is wrapped by name: no
-forward pass is added, no gradient touched. Old, current and reference logprobs come from that one function; gradients
-and the model that was called tell them apart, which is for the reader of a recording to do.
+forward pass is added, no gradient touched, no other rank waited for. Which ids the logprobs are of is all that is known
+of a layout: recorded completions are looked for in these ids, wherever they lie. That serves rows with a prompt before
+and padding behind them as well as one long row of all sequences.
+
+Old, current and reference logprobs come from that one function. Gradients, the model that was called and the method of
+the framework that asked for them tell them apart, which is for the reader of a recording to do. A model is known if it
+is an argument. The locals of callers are not looked at: before Python 3.13 that keeps alive what they hold (the logits
+of one step through the next), and changes the dict that `locals()` has given to a program.
 
 A trainer may share a process with the engine's front end, or have one of its own: then what the others have sampled is
 read from their files, as far as these lie in the same folder.
-Not covered: a function inside what torch.compile traces, and logprobs that are spread over ranks. Standard library and
-Python 3.9, beside the torch that the trainer has imported.
+Not covered: a function inside what torch.compile traces, logprobs that are DTensors, and completions of which a rank
+holds only a part. Standard library and Python 3.9, beside the torch that the trainer has imported.
 """
 
 import base64
 import functools
+import inspect
 import json
 import os
 import sys
 from array import array
 
+import rlaudit_completions as completions
 import rlaudit_recorder as recorder
-
-# One line a trainer, `module:function` or `module:Class.method`. It takes token ids and returns logprobs of the last
-# ones, alone or before other values. TRL: the same names in 0.23.1 to 1.16.0; its `selective_log_softmax` is not called
-# any more from 1.15.0 on.
-FUNCTIONS = (
-    "trl.trainer.grpo_trainer:GRPOTrainer._get_per_token_logps_and_entropies",
-    "trl.trainer.rloo_trainer:RLOOTrainer._get_per_token_logps_and_entropies",
-)
+from rlaudit_frameworks import ASKED_FOR, FUNCTIONS, LOGPROBS, MODULES
 
 
 def watch(watched, more):
     """Have these functions, and more of a user's own, hooked when their modules are imported."""
     for target in (*FUNCTIONS, *more):
         watched.setdefault(target.partition(":")[0], {})[target] = _hook
+    for module in MODULES:
+        watched.setdefault(module, {})[module] = _note_framework
+
+
+def _note_framework(module, target):
+    """Note that a framework's module was imported."""
+    recorder.note_hook(target)
 
 
 def _hook(module, target):
     """Put a recorder around a trainer's function, under every name by which it was imported."""
     *way, name = target.partition(":")[2].split(".")
-    owner = functools.reduce(getattr, way, module)
-    function = getattr(owner, name)
+    owner = functools.reduce(lambda held, part: getattr(held, part, None), way, module)
+    function = getattr(owner, name, None)
+    if function is None and target in FUNCTIONS:  # another release
+        return
+    if getattr(function, "_rlaudit", False):  # another name of one that is hooked
+        return
+    ids = _place(function, FUNCTIONS[target][0]) if target in FUNCTIONS else None
 
     @functools.wraps(function)
     def recorded(*args, **kwargs):
-        result = function(*args, **kwargs)
-        if not _is_compiling():
-            recorder.quietly(target, _scored, target, (*args, *kwargs.values()), result)
+        if _is_compiling():
+            return function(*args, **kwargs)
+        # One of these functions may call another: the logprobs are those of the outer one.
+        thread = recorder._process.thread
+        inside, thread.scoring = getattr(thread, "scoring", False), True
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            thread.scoring = inside
+        if not inside:
+            recorder.quietly(target, _scored, target, ids, args, kwargs, result)
         return result
 
+    recorded._rlaudit = True
     setattr(owner, name, recorded)
     for other in list(sys.modules.values()):
         names = getattr(other, "__dict__", None)
@@ -55,60 +77,97 @@ def _hook(module, target):
     recorder.note_hook(target)
 
 
+def _place(function, ids):
+    """Return place and name of the argument with the ids. ids: its name, or its place where there is no signature."""
+    return (ids, None) if isinstance(ids, int) else (list(inspect.signature(function).parameters).index(ids), ids)
+
+
 def _is_compiling():
     # Not before the first call: a module may be imported before the torch that it uses.
     compiler = getattr(sys.modules.get("torch"), "compiler", None)
     return hasattr(compiler, "is_compiling") and compiler.is_compiling()
 
 
-def _scored(target, arguments, result):
-    """Write the rows of a trainer's logprobs that begin like a recorded completion."""
+def _scored(target, ids, args, kwargs, result):
+    """Write the stretches of a trainer's logprobs in which recorded completions may lie."""
     process, torch = recorder._process, sys.modules["torch"]
-    result = result[0] if isinstance(result, tuple) else result
-    if not result.numel() or not (process.beginnings or _is_apart(process)):
+    if not (process.beginnings or _is_apart(process)):
         return
-    if type(result).__name__ == "DTensor":  # to gather it would be a collective of our own
+    result, arguments = _logprobs(result), (*args, *kwargs.values())
+    held = arguments if ids is None else (kwargs[ids[1]] if ids[1] in kwargs else args[ids[0]],)
+    if result is None or not result.numel():
+        return
+    if any("DTensor" == type(tensor).__name__ for tensor in (result, *held)):  # to gather it would be a collective
         recorder.drop("trainer logprobs", "they are spread over ranks (DTensor)")
         return
     if result.is_cuda and torch.cuda.is_current_stream_capturing():
         recorder.drop("trainer logprobs", "they are computed in a CUDA graph")
         return
-    ids, tokens = _scored_ids(arguments, result), result.shape[-1]
-    if ids is None or recorder.is_full(process):
+    scored_ids = _scored_ids(held, result)
+    if scored_ids is None and ids is not None:
+        recorder.drop("trainer logprobs", "the ids that %s was given have another shape" % target)
+    if scored_ids is None or recorder.is_full(process):
         return
-    ids_RT, logprobs_RT = ids.detach().reshape(-1, tokens), result.detach().reshape(-1, tokens)
+    tokens = result.shape[-1]
+    ids_RT, logprobs_RT = scored_ids.detach().reshape(-1, tokens), result.detach().reshape(-1, tokens)
     # Of a front end elsewhere the last sequences may not be written yet: at first everything is kept, as it is there.
     takes_all = _is_apart(process) and process.bytes < recorder.KEPT_BYTES
     if _is_apart(process) and not takes_all:
         _read_others(process)
         if not process.beginnings:  # with nodes that share no folder
             recorder.drop("trainer logprobs", "no completion of another process lies in the same folder")
-    rows = [row for row, first in enumerate(ids_RT[:, :4].tolist()) if takes_all or _is_recorded(process, first)]
-    if not rows:
+    if takes_all:
+        stretches = [[row, 0, tokens] for row in range(len(ids_RT))]
+    else:
+        stretches = completions.stretches(process, ids_RT)
+    if not stretches:
         return
-    picked = torch.tensor(rows, device=ids_RT.device)
+    rows, begins, ends = zip(*stretches)
+    lengths = [end - begin for begin, end in zip(begins, ends)]
+    picked = _picked([row * tokens + begin for row, begin in zip(rows, begins)], lengths).to(result.device)
     recorder.put(
         "trainer",
         call=process.number("trainer"),
         function=target,
         gradients=bool(result.requires_grad),
         backward=torch._C._current_graph_task_id() != -1,
+        asked_for=_asked_for(sys._getframe(3)),
         model=_called_model(process, arguments),
-        shape=[len(rows), tokens],
         rows=rows,
-        ids=recorder.Numbers(ids_RT[picked].flatten().tolist()),
-        logprobs=recorder.Numbers(logprobs_RT[picked].float().flatten().tolist(), "f"),
+        begins=begins,
+        lengths=lengths,
+        ids=recorder.Numbers(ids_RT.reshape(-1)[picked].tolist()),
+        logprobs=recorder.Numbers(logprobs_RT.reshape(-1)[picked].float().tolist(), "f"),
     )
 
 
+def _logprobs(result):
+    """Return the tensor of logprobs in a result; None if there is none."""
+    if isinstance(result, dict):
+        result = next((result[name] for name in LOGPROBS if result.get(name) is not None), None)
+    result = result[0] if isinstance(result, (tuple, list)) and result else result
+    is_tensor = sys.modules["torch"].is_tensor(result)
+    return result if is_tensor and result.dim() and result.is_floating_point() and not result.is_nested else None
+
+
 def _scored_ids(arguments, result):
-    """Return the ids whose logprobs these are: the last ones of the first whole numbers in as many rows."""
+    """Return the ids whose logprobs these are: of the first whole numbers that fit, the last ones of each row."""
     is_tensor = sys.modules["torch"].is_tensor
     for value in arguments:
         if is_tensor(value) and value.dim() and not (value.is_floating_point() or value.dtype.is_complex):
             if value.shape[:-1] == result.shape[:-1] and value.shape[-1] >= result.shape[-1]:
                 return value[..., -result.shape[-1] :]
+            if value.numel() == result.numel() and len(arguments) == 1:  # one row of all, with its dimension or not
+                return value
     return None
+
+
+def _picked(starts, lengths):
+    """Return the places of all ids of all stretches."""
+    torch = sys.modules["torch"]
+    starts, lengths = torch.tensor(starts, device="cpu"), torch.tensor(lengths, device="cpu")
+    before = lengths.cumsum(0) - lengths
+    return torch.arange(int(lengths.sum()), device="cpu") + (starts - before).repeat_interleave(lengths)
 
 
 def _is_apart(process):
@@ -127,24 +186,38 @@ def _read_others(process):
             data = file.read(recorder.KEPT_BYTES)
         process.read_of_others[entry.name] = begin + data.rfind(b"\n") + 1
         for line in data[: data.rfind(b"\n") + 1].splitlines():
-            if line.startswith(b'{"kind":"sequence"'):
-                ids = array("i")
-                ids.frombytes(base64.b64decode(json.loads(line)["ids"])[:16])
-                recorder.remember(process, ids)
+            if line.startswith(b'{"kind":"prompt"'):
+                record = json.loads(line)
+                process.prompts_of_others[record["prompt"]] = _ids_of(record)[-completions.BEHIND :]
+                if len(process.prompts_of_others) > recorder.MOST_REMEMBERED:
+                    del process.prompts_of_others[next(iter(process.prompts_of_others))]
+            elif line.startswith(b'{"kind":"sequence"'):
+                record = json.loads(line)
+                completions.remember(process, process.prompts_of_others.get(record["prompt"], ()), _ids_of(record))
 
 
-def _is_recorded(process, first):
-    """Return whether a kept sequence begins with these ids. One of less than four goes on with padding."""
-    return any(tuple(first[:length]) in process.beginnings for length in (4, 3, 2, 1))
+def _ids_of(record):
+    ids = array("i")
+    ids.frombytes(base64.b64decode(record["ids"]))
+    return ids
+
+
+def _asked_for(frame):
+    """Return what a call was for, "old" or "reference"; None if no method on the stack says it."""
+    found = None
+    while frame is not None and found != "reference":
+        package, code = str(frame.f_globals.get("__name__")).partition(".")[0], frame.f_code
+        for name in (code.co_name, getattr(code, "co_qualname", None)):
+            use = ASKED_FOR.get((package, name))
+            found = use if use == "reference" else found or use
+        frame = frame.f_back
+    return found
 
 
 def _called_model(process, arguments):
-    """Return what is known of the model that was called; None if no argument and no caller's `model` is one."""
-    model = next((value for value in arguments if hasattr(value, "named_parameters")), None)
-    frame = sys._getframe(1)
-    while model is None and frame is not None:
-        held = frame.f_locals.get("model")
-        model, frame = (held if hasattr(held, "named_parameters") else None), frame.f_back
+    """Return what is known of the model that was called; None if no argument is one with parameters."""
+    models = (value for value in arguments if hasattr(value, "named_parameters"))
+    model = next((model for model in models if next(model.parameters(), None) is not None), None)
     if model is None:
         return None
     if id(model) not in process.trainer_models:

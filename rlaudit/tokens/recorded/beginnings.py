@@ -1,12 +1,14 @@
-"""Which recorded sequence a row of token ids begins with, among any number of sequences.
+"""Where recorded sequences begin in rows of token ids, among any number of sequences.
 
-A trainer pads its rows, so where a completion ends is not known. Every beginning of a row has a hash, made from the
-one before by one addition, and a completion is met if the hash of all its tokens is among them: hundreds of rows of
-thousands of tokens are looked up in one step. With hashes of 64 bits a million sequences and a thousand million
-beginnings meet by chance in one of twenty thousand recordings.
+A trainer pads its rows or lays all sequences behind one another, so neither where a completion begins nor where it ends
+is known. It begins with a row; behind ids that are no tokens (a masked prompt); or behind the last ids of its own
+prompt, as many as are there. It is met if the hash of all its tokens is that of as many ids of the row. The hash of any
+part of a row comes from two sums over the row, so thousands of tokens and of lengths are looked up in one step. With
+hashes of 64 bits a million sequences and a thousand million parts meet by chance in one of twenty thousand recordings.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,20 +17,44 @@ from rlaudit.arrays import Integers
 
 Hashes = NDArray[np.uint64]
 
+# Ids of a prompt that are compared with what lies before a completion: those that the recorder writes of it.
+CONTEXT = 64
+# Of a prompt, before a completion's first id: without them no id is looked at.
+_BEHIND = 2
+# What a place in a row counts, to the power of the place, and the number that takes one power away (modulo 2**64).
+_BASE = 0x9E3779B97F4A7C15
+_INVERSE = pow(_BASE, -1, 1 << 64)
+# Parts of a row that are looked up at once: some 100 MB.
+_MOST_PARTS = 1 << 21
 
-def hashes_of_beginnings(ids_RT: Integers) -> Hashes:
-    """Return (R, T): for each row the hashes of its first 1, 2, ..., T ids."""
-    places_T = np.arange(ids_RT.shape[-1], dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        mixed_RT = _mixed(ids_RT.astype(np.int64).view(np.uint64)) * (
-            _mixed(places_T ^ np.uint64(0x5EED)) | np.uint64(1)
-        )
-        return np.cumsum(mixed_RT, axis=-1, dtype=np.uint64)
+
+@dataclass(frozen=True)
+class Found:
+    """A sequence that lies in a stretch of a row. first, length: of its tokens among all ids. numbers: which it is."""
+
+    stretch: int
+    first: int
+    length: int
+    numbers: Sequence[int]
 
 
 def hash_of(ids_T: Integers) -> int:
     """Return the hash of all ids."""
-    return int(hashes_of_beginnings(ids_T[None, :])[0, -1])
+    return int(_sums(ids_T)[-1])
+
+
+def _sums(ids_N: Integers) -> Hashes:
+    """Return (N + 1,): sums of what the ids before each place count."""
+    with np.errstate(over="ignore"):
+        mixed_N = _mixed(ids_N.astype(np.int64).view(np.uint64)) * _powers(_BASE, len(ids_N))
+        return np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mixed_N, dtype=np.uint64)])
+
+
+def _powers(base: int, count: int) -> Hashes:
+    """Return base to the power of 0, 1, ..., count - 1."""
+    powers = np.full(count, base, dtype=np.uint64)
+    powers[:1] = 1
+    return np.cumprod(powers, dtype=np.uint64)
 
 
 def _mixed(values: Hashes) -> Hashes:
@@ -43,33 +69,85 @@ class Beginnings:
 
     def __init__(self) -> None:
         self.by_hash: dict[tuple[int, int], list[int]] = {}
+        self._prompts: dict[int, Integers] = {}
+        self._behind: set[tuple[int, ...]] = set()
         self._hashes: Hashes | None = None
         self._lengths: Integers | None = None
+        self._anchors: Integers | None = None
 
-    def add(self, number: int, ids_T: Integers) -> None:
-        """Add a sequence."""
+    def add(self, number: int, ids_T: Integers, prompt_T: Integers) -> None:
+        """Add a sequence. prompt_T: at least the last ids of its prompt."""
         self.by_hash.setdefault((hash_of(ids_T), len(ids_T)), []).append(number)
+        self._prompts[number] = np.array(prompt_T[-CONTEXT:], dtype=np.int32)
+        if len(prompt_T) >= _BEHIND:
+            self._behind.add((*prompt_T[-_BEHIND:].tolist(), int(ids_T[0])))
         self._hashes = None
 
-    def longest(self, ids_RT: Integers) -> Iterator[tuple[int, int, list[int]]]:
-        """Yield row, length and the numbers of the longest sequences that begin a row, for rows that have any.
+    def found(self, ids_N: Integers, begins: Integers, lengths: Integers) -> Iterator[Found]:
+        """Yield the longest sequence at each place where one begins, in the order of the ids.
 
+        ids_N: stretches of rows, one behind the other. begins: the place of each in its row. lengths: how long each is.
         The longest: a shorter one that begins the same was cut off there, and what follows would be padding.
         """
-        if not self.by_hash:
+        if not self.by_hash or not len(ids_N):
             return
-        if self._hashes is None or self._lengths is None:
+        if self._hashes is None or self._lengths is None or self._anchors is None:
             self._hashes = np.unique(np.array([key[0] for key in self.by_hash], dtype=np.uint64))
             self._lengths = np.unique(np.array([key[1] for key in self.by_hash], dtype=np.int64))
-        lengths = self._lengths[self._lengths <= ids_RT.shape[1]]
-        hashes_RL = hashes_of_beginnings(ids_RT)[:, lengths - 1]
-        nearest_RL = np.minimum(np.searchsorted(self._hashes, hashes_RL), len(self._hashes) - 1)
-        rows, places = np.nonzero(self._hashes[nearest_RL] == hashes_RL)
-        met: dict[int, tuple[int, list[int]]] = {}
-        for row, place in zip(rows.tolist(), places.tolist(), strict=True):
-            length = int(lengths[place])
-            numbers = self.by_hash.get((int(hashes_RL[row, place]), length))
-            if numbers is not None:
-                met[row] = (length, numbers)
-        for row, (length, numbers) in met.items():
-            yield row, length, numbers
+            behind = np.array(sorted(self._behind), dtype=np.int64).reshape(-1, _BEHIND + 1)
+            self._anchors = np.unique(_windows(behind.T))
+        firsts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+        stretch_N = np.repeat(np.arange(len(lengths)), lengths)
+        begins_N, anchored_N = self._places(ids_N, firsts, stretch_N, begins)
+        sums = _sums(ids_N)
+        back = _powers(_INVERSE, len(ids_N))
+        places = np.flatnonzero(begins_N | anchored_N)
+        block = max(_MOST_PARTS // len(self._lengths), 1)
+        for some in (places[at : at + block] for at in range(0, len(places), block)):
+            ends = firsts[stretch_N[some] + 1]
+            until_PL = some[:, None] + self._lengths
+            hashes_PL = (sums[np.minimum(until_PL, ends[:, None])] - sums[some][:, None]) * back[some][:, None]
+            nearest_PL = np.minimum(np.searchsorted(self._hashes, hashes_PL), len(self._hashes) - 1)
+            met_PL = (self._hashes[nearest_PL] == hashes_PL) & (until_PL <= ends[:, None])
+            last = -1
+            # Of each place the longest first.
+            for at, column in zip(*np.nonzero(met_PL[:, ::-1]), strict=True):
+                if at == last:
+                    continue
+                place, length = int(some[at]), int(self._lengths[-1 - column])
+                numbers = self.by_hash.get((int(hashes_PL[at, -1 - column]), length), [])
+                if not begins_N[place]:
+                    before = ids_N[max(int(firsts[stretch_N[place]]), place - CONTEXT) : place]
+                    numbers = [one for one in numbers if _ends_alike(self._prompts[one], before)]
+                if numbers:
+                    last = at
+                    yield Found(int(stretch_N[place]), place, length, numbers)
+
+    def _places(
+        self, ids_N: Integers, firsts: Integers, stretch_N: Integers, begins: Integers
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return (N,) where a sequence may begin whatever lies before it, and (N,) where one may behind its prompt."""
+        begins_N = np.zeros(len(ids_N), dtype=np.bool_)
+        begins_N[1:] = (ids_N[1:] >= 0) & (ids_N[:-1] < 0)
+        starts = firsts[:-1][firsts[1:] > firsts[:-1]]
+        begins_N[starts] = begins[stretch_N[starts]] == 0
+        anchored_N = np.zeros(len(ids_N), dtype=np.bool_)
+        if len(ids_N) > _BEHIND:
+            windows = np.stack([ids_N[at : len(ids_N) - _BEHIND + at] for at in range(_BEHIND + 1)])
+            anchored_N[_BEHIND:] = np.isin(_windows(windows), self._anchors)
+            anchored_N &= np.arange(len(ids_N)) - firsts[stretch_N] >= _BEHIND
+        return begins_N, anchored_N
+
+
+def _windows(ids_WN: Integers) -> Hashes:
+    """Return (N,) hashes of the W ids in each column."""
+    hashes = np.zeros(ids_WN.shape[1], dtype=np.uint64)
+    for ids_N in ids_WN:
+        hashes = _mixed(hashes + ids_N.astype(np.int64).view(np.uint64))
+    return hashes
+
+
+def _ends_alike(prompt_T: Integers, before_T: Integers) -> bool:
+    """Return whether what lies before a completion is the end of its prompt, as far as both are known."""
+    count = min(len(prompt_T), len(before_T))
+    return np.array_equal(prompt_T[len(prompt_T) - count :], before_T[len(before_T) - count :])

@@ -143,7 +143,7 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
         fronts.append(front)
         asked: list[int] = []
         for sequence in front.whole:
-            beginnings.add(len(prompts), sequence.ids_T)
+            beginnings.add(len(prompts), sequence.ids_T, sequence.prompt_ids)
             prompts.append(sequence.prompt)
             finished.append(sequence.finished)
             clocks.append(served.front.clock)
@@ -161,11 +161,11 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
         orders += [None if known is None else len(fronts) * MOST_REQUESTS + known[place] for place in asked]
     rows = TrainerRows(beginnings, prompts, finished, clocks, versions_S, orders)
     damage = [Damage(process.file.name) for process in recording.processes]
-    for process, own in zip(recording.processes, damage, strict=True):
+    for number, (process, own) in enumerate(zip(recording.processes, damage, strict=True)):
         if process.records.get("trainer") and prompts:
-            rows.read(token_records(process, ("trainer",)), process.clock, own)
+            rows.read(number, token_records(process, ("trainer",)), process.clock, own)
     # Of engines with several models, the one in training: a judge may have had more tokens.
-    scored = {group_S[number] for number in rows.scored}
+    scored = {group_S[one] for one in rows.scored}
     groups = sorted(tokens, key=lambda one: (one.is_greedy, apart and one not in scored, -tokens[one], str(one)))
     judged = frozenset(number for number, group in enumerate(group_S) if group == groups[0])
     # That the trainer had no time to score a sequence is no fault of the recording.

@@ -1,12 +1,15 @@
 """The trainer's logprobs of recorded sequences: rows of its function, joined by the ids of the completion.
 
 One function makes the logprobs of the policy that is trained, of the old one and of the reference. Covered: which of
-them a call was for, by gradient mode, by the model that was called and by its adapters. A call that none of these
-decide is counted as undecided. Recomputation inside the backward pass repeats a call, and rows that match no recorded
-sequence are of other data (evaluation, supervised fine-tuning): both are counted. Completions of several prompts with
-the same tokens (an end of sequence at once) are known by the order of the rows, if a call without gradients has them in
-the order of their requests; training calls are shuffled.
-Not covered: rows that hold several completions.
+them a call was for, by gradient mode, by the framework's method that asked for it, by the model that was called and by
+its adapters. Models are known within one process: a process that trains nothing may hold a reference or a copy. A call
+that none of these decide is counted as undecided, and so is a method that has scored one sequence twice with different
+results: a reference may be the policy with other weights put in. Recomputation inside the backward pass repeats a call,
+and rows that match no recorded sequence are of other data (evaluation, supervised fine-tuning): both are counted.
+
+A row may hold any number of completions, with their prompts or without. Completions of several prompts with the same
+tokens (an end of sequence at once) are known by what lies before them; without that, by the order of the rows, if a
+call without gradients has them in the order of their requests; training calls are shuffled.
 """
 
 from collections import Counter
@@ -23,6 +26,9 @@ from rlaudit.recorder.recorded_lines import Damage
 from rlaudit.tokens.recorded.beginnings import Beginnings
 
 Row = NDArray[np.float32]
+
+# A method that scores for two purposes scores every sequence twice; a batch filled up with copies repeats a few.
+MOST_REPEATED = 0.25
 
 
 class Role(StrEnum):
@@ -45,9 +51,14 @@ class Unused(StrEnum):
 
 @dataclass(frozen=True)
 class Caller:
-    """What is known of a call. number: of the model; None if no caller named one. adapters: whether they were on."""
+    """What is known of a call. process: its number. asked_for: by a method of the framework. number: of the model.
 
+    None if nothing says it. adapters: whether they were on.
+    """
+
+    process: int
     gradients: bool
+    asked_for: str | None
     number: int | None
     class_name: str | None
     trainable: bool | None
@@ -68,7 +79,8 @@ class TrainerRows:
     """The first row of each sequence for each caller after it had finished.
 
     prompts, finished, clocks, versions (of the weights), orders (of the requests): of each sequence, by its number.
-    ambiguous: sequences that a row was of, or another of the same tokens.
+    ambiguous: sequences that a row was of, or another of the same tokens. once, again: how many sequences a caller has
+    scored, and how often it scored one again with another result.
     scored: sequence -> caller -> row. last: when the last call was, by clock.
     computed: in which dtypes the model of each caller computed, None for a call of which that is not known.
     Moments of two clocks are in no order; that a completion is scored proves that it had been sampled.
@@ -81,6 +93,8 @@ class TrainerRows:
     versions: Sequence[int]
     orders: Sequence[int | None]
     ambiguous: set[int] = field(default_factory=set)
+    once: Counter[Caller] = field(default_factory=Counter)
+    again: Counter[Caller] = field(default_factory=Counter)
     scored: dict[int, dict[Caller, Scored]] = field(default_factory=dict)
     callers: Counter[Caller] = field(default_factory=Counter)
     unused: Counter[Unused] = field(default_factory=Counter)
@@ -88,56 +102,64 @@ class TrainerRows:
     last: dict[str, float] = field(default_factory=dict)
     computed: dict[Caller, set[str | None]] = field(default_factory=dict)
 
-    def read(self, records: Iterable[tuple[int, dict[str, Any]]], clock: str, damage: Damage) -> None:
+    def read(self, process: int, records: Iterable[tuple[int, dict[str, Any]]], clock: str, damage: Damage) -> None:
         """Add the `trainer` records of one process. clock: the name of its clock."""
         for line, record in records:
-            rows = len(record["rows"])
-            self.rows += rows
             at = record["at"]
             self.last[clock] = max(self.last.get(clock, -np.inf), at)
             if record["backward"]:
-                self.unused[Unused.RECOMPUTED] += rows
+                self.unused[Unused.RECOMPUTED] += len(record["rows"])
+                self.rows += len(record["rows"])
                 continue
             try:
                 ids, values = whole_numbers(record["ids"]), float32s(record["logprobs"])
             except NotNumbers as error:
                 damage.add(f"a call of the trainer's function whose numbers are wrong is left out: {error}", line)
                 continue
-            shape = record["shape"]
-            if len(shape) != 2 or not shape[1] or shape[0] * shape[1] != len(ids) or len(ids) != len(values):
+            stretches = _stretches(record, len(ids))
+            if stretches is None or len(ids) != len(values):
                 damage.add("a call of the trainer's function that does not fit its shape is left out", line)
                 continue
-            ids_RT = np.asarray(ids, dtype=np.int64).reshape(shape)
-            places = record["rows"] if rows == shape[0] else range(shape[0])
-            caller = _caller(record)
+            caller = _caller(process, record)
             self.computed.setdefault(caller, set()).add(_computed_in(record["model"] or {}))
-            logprobs_RT = np.asarray(values, dtype=np.float32).reshape(shape)
-            self._join(ids_RT, logprobs_RT, places, caller, (at, clock))
+            ids_N, logprobs_N = np.asarray(ids, dtype=np.int64), np.asarray(values, dtype=np.float32)
+            self._join(ids_N, logprobs_N, stretches, caller, (at, clock))
 
     def _join(
         self,
-        ids_RT: NDArray[np.int64],
-        logprobs_RT: Row,
-        places: Sequence[int],
+        ids_N: NDArray[np.int64],
+        logprobs_N: Row,
+        stretches: "_Stretches",
         caller: Caller,
         when: tuple[float, str],
     ) -> None:
         at, clock = when
         self.callers[caller] += 1
+        found = list(self.beginnings.found(ids_N, stretches.begins, stretches.lengths))
         met = [
-            (row, length, [one for one in numbers if self.clocks[one] != clock or self.finished[one] <= at])
-            for row, length, numbers in self.beginnings.longest(ids_RT)
+            (one, [number for number in one.numbers if self.clocks[number] != clock or self.finished[number] <= at])
+            for one in found
         ]
-        own = {} if caller.gradients else self._in_order([(places[row], numbers) for row, _, numbers in met])
-        joined = 0
-        for row, length, numbers in met:
-            joined += bool(numbers)
-            if places[row] not in own and len({self.prompts[one] for one in numbers}) > 1:
+        # A row of all sequences has them in its own order, a row each has them in that of the rows.
+        rows = [stretches.rows[one.stretch] for one in found]
+        places = rows if len(set(rows)) == len(rows) else list(range(len(rows)))
+        own = {}
+        if not caller.gradients:
+            own = self._in_order([(place, numbers) for place, (_, numbers) in zip(places, met, strict=True)])
+        joined = set()
+        for place, (one, numbers) in zip(places, met, strict=True):
+            if not numbers:
+                continue
+            joined.add(one.stretch)
+            self.rows += 1
+            if place not in own and len({self.prompts[number] for number in numbers}) > 1:
                 self.unused[Unused.AMBIGUOUS] += 1
                 self.ambiguous.update(numbers)
-            elif numbers:
-                self._keep(own.get(places[row], numbers), caller, Scored(at, clock, logprobs_RT[row, :length].copy()))
-        self.unused[Unused.NO_SEQUENCE] += len(ids_RT) - joined
+            else:
+                logprobs_T = logprobs_N[one.first : one.first + one.length].copy()
+                self._keep(own.get(place, numbers), caller, Scored(at, clock, logprobs_T))
+        self.rows += len(stretches.rows) - len(joined)
+        self.unused[Unused.NO_SEQUENCE] += len(stretches.rows) - len(joined)
 
     def _in_order(self, met: Sequence[tuple[int, Sequence[int]]]) -> Mapping[int, Sequence[int]]:
         """Return the sequence of each row, if all rows can be those of successive requests; {} if not.
@@ -159,7 +181,10 @@ class TrainerRows:
             held = self.scored.setdefault(number, {})
             if caller not in held:
                 held[caller] = scored
+                self.once[caller] += 1
                 return
+        first = self.scored[numbers[-1]][caller].logprobs_T
+        self.again[caller] += not np.array_equal(first, scored.logprobs_T)
 
     def late(self, fronts: Sequence[int]) -> frozenset[int]:
         """Return the sequences that came too late for every call of a trainer, none of which scored them.
@@ -191,8 +216,18 @@ class TrainerRows:
 
     def roles(self) -> Mapping[Caller, Role]:
         """Return what the calls of each caller were for."""
-        trained = [caller for caller in self.callers if caller.gradients]
-        return {caller: _role(caller, trained) for caller in self.callers}
+        return {caller: self._role(caller) for caller in self.callers}
+
+    def _role(self, caller: Caller) -> Role:
+        if caller.gradients:
+            return Role.CURRENT
+        if caller.asked_for == Role.REFERENCE:
+            return Role.REFERENCE
+        trained = [one for one in self.callers if one.gradients and one.process == caller.process]
+        of_model = _role_of_model(caller, trained)
+        has_one_use = self.again[caller] <= MOST_REPEATED * self.once[caller]
+        is_old = of_model is Role.UNDECIDED and caller.asked_for == Role.OLD and has_one_use
+        return Role.OLD if is_old else of_model
 
 
 def _computed_in(model: Mapping[str, Any]) -> str | None:
@@ -200,12 +235,37 @@ def _computed_in(model: Mapping[str, Any]) -> str | None:
     return dtype if isinstance(dtype, str) and model.get("casts") is False else None
 
 
-def _caller(record: Mapping[str, Any]) -> Caller:
+@dataclass(frozen=True)
+class _Stretches:
+    """Which parts of a function's rows are recorded. lengths: of each, as they lie behind one another."""
+
+    rows: Sequence[int]
+    begins: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+
+def _stretches(record: Mapping[str, Any], count: int) -> _Stretches | None:
+    """Return what a record's ids are of; None if its fields do not fit together."""
+    rows, begins, lengths = record["rows"], record["begins"], record["lengths"]
+    if lengths is None:
+        shape = record["shape"] or []
+        if len(shape) != 2 or not shape[1]:
+            return None
+        lengths, begins = [shape[1]] * min(shape[0], count), [0] * min(shape[0], count)
+        rows = rows if len(rows) == len(lengths) else list(range(len(lengths)))
+    if begins is None or not len(rows) == len(begins) == len(lengths) or sum(lengths) != count:
+        return None
+    return _Stretches(rows, np.array(begins, dtype=np.int64), np.array(lengths, dtype=np.int64))
+
+
+def _caller(process: int, record: Mapping[str, Any]) -> Caller:
     model = record["model"] or {}
     number, class_name = model.get("number"), model.get("class")
     trainable, adapters = model.get("trainable"), model.get("adapters")
     return Caller(
+        process,
         record["gradients"],
+        record["asked_for"],
         number if isinstance(number, int) else None,
         class_name if isinstance(class_name, str) else None,
         trainable if isinstance(trainable, bool) else None,
@@ -213,9 +273,7 @@ def _caller(record: Mapping[str, Any]) -> Caller:
     )
 
 
-def _role(caller: Caller, trained: Sequence[Caller]) -> Role:
-    if caller.gradients:
-        return Role.CURRENT
+def _role_of_model(caller: Caller, trained: Sequence[Caller]) -> Role:
     if caller.number is None or not trained:
         return Role.UNDECIDED
     same = [one for one in trained if one.number == caller.number]

@@ -25,6 +25,10 @@ from rlaudit.recorder.shipped.rlaudit_recorder import PARTS
 from rlaudit.remote_log import is_remote
 
 ENDING = "*.jsonl"
+REDACTED = (
+    "recorded with --redact: token ids are hashes of beginnings, and text, names and paths are hashes or left out, so "
+    "that nothing can be scored, replayed, or joined with a table of the trainer's"
+)
 TOKEN_KINDS = ("prompt", "request", "sequence", "steps", "trainer")
 
 
@@ -163,6 +167,7 @@ class Process:
 
     sampling: the distinct sampling parameters by their numbers; sampling_lines: where they stand. records: how many of
     each kind can be used. salted: how many kept requests had a cache salt.
+    key: names the key under which a redacted recording is hashed; None for one that is not.
     missing: what is not there, in sentences. damaged: those of them that are of lines that cannot be used, with how
     many lines these are.
     """
@@ -181,6 +186,7 @@ class Process:
     versions: Mapping[str, str]
     environment: Mapping[str, str]
     settings: Mapping[str, Any]
+    key: str | None
     hooked: tuple[str, ...]
     engines: tuple[Engine, ...]
     workers: tuple[Worker, ...]
@@ -197,6 +203,11 @@ class Process:
     salted: int
     missing: tuple[str, ...]
     damaged: tuple[tuple[str, int], ...]
+
+    @property
+    def redacted(self) -> bool:
+        """Whether token ids, texts and names were hashed as they were written."""
+        return self.key is not None
 
     @property
     def clock(self) -> str:
@@ -258,6 +269,8 @@ def open_recording(path: Path) -> Recording:
     absent = tuple(part for part, targets in PARTS.items() if hooked.isdisjoint(targets))
     missing = [*damage.sentences(), *(sentence for one in processes for sentence in one.missing)]
     missing += [f"not recorded here: {part} (no method that is known for it was loaded)" for part in absent]
+    if any(one.redacted for one in processes):
+        missing.append(REDACTED)
     damaged = (*damage.counted(), *(one for process in processes for one in process.damaged))
     return Recording(path, tuple(processes), absent, tuple(missing), damaged)
 
@@ -375,6 +388,7 @@ class _Reader:
             versions=first["versions"],
             environment=first["environment"],
             settings=first["settings"],
+            key=first["key"],
             hooked=tuple(self.hooked),
             engines=tuple(self.engines),
             workers=tuple(self.workers),

@@ -14,7 +14,14 @@ from rlaudit.cli.app import run
 from rlaudit.errors import UsageError
 from rlaudit.recorder.folder import RECORDER, Settings, variables, write_folder
 
-OWN_MODULES = ["rlaudit_recorder", "rlaudit_secrets", "rlaudit_trainer", "rlaudit_v0", "rlaudit_weights"]
+OWN_MODULES = [
+    "rlaudit_recorder",
+    "rlaudit_redaction",
+    "rlaudit_secrets",
+    "rlaudit_trainer",
+    "rlaudit_v0",
+    "rlaudit_weights",
+]
 ENTRY_POINTS = """
 import sys; from importlib.metadata import entry_points
 found = entry_points(group="vllm.general_plugins")

@@ -158,8 +158,8 @@ class _Process:
 
 _process = _Process()
 _hooked = []
-_settings = {"prompts": 16, "limit": 2 << 30, "logprobs": False, "trainer_functions": []}
-_secrets = _weights = None
+_settings = {"prompts": 16, "limit": 2 << 30, "logprobs": False, "trainer_functions": [], "redact": False}
+_secrets = _weights = _redaction = None
 
 
 # Doors ---------------------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def register():
 
     vLLM calls this in each of its processes, as a plug-in; `sitecustomize` in every process that has the folder.
     """
-    global _secrets, _weights  # noqa: PLW0603 - the module's own state
+    global _secrets, _weights, _redaction  # noqa: PLW0603 - the module's own state
     if not os.environ.get("RLAUDIT_RECORD") or _secrets is not None:
         return
     try:
@@ -179,8 +179,13 @@ def register():
         import rlaudit_v0
         import rlaudit_weights
 
-        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "settings.json"), encoding="utf-8") as file:
+        folder = os.path.dirname(os.path.abspath(__file__))
+        with open(os.path.join(folder, "settings.json"), encoding="utf-8") as file:
             _settings.update(json.load(file))
+        if _settings["redact"]:  # without its key nothing is recorded
+            import rlaudit_redaction
+
+            _redaction = rlaudit_redaction.of_this_process(folder)
         _secrets = rlaudit_secrets
         _HANDLERS.update({**rlaudit_v0.HANDLERS, **rlaudit_weights.HANDLERS})
         _weights = rlaudit_weights
@@ -329,7 +334,7 @@ def put(kind, **fields):
     record = {"kind": kind, "at": time.monotonic(), **fields}
     if kind not in WITHOUT_TEXT:
         _secrets.learn(record)  # an error names what an argument brought
-        _secrets.learn_text(_line(record).decode())
+        _secrets.learn_text(_JSON.encode(record))
         record = _secrets.mask(record)
     if process.queue is None:
         _write(process, _line(record))
@@ -344,6 +349,7 @@ def put(kind, **fields):
 
 def _begin_file(process):
     folder, host = os.path.abspath(os.environ["RLAUDIT_RECORD"]), os.uname().nodename
+    host = host if _redaction is None else _redaction.hidden(host)  # it names the file
     plain_host = "".join(sign if sign.isalnum() else "_" for sign in host)[:60]
     process.file = os.path.join(folder, "%s-%d-%s.jsonl" % (plain_host, os.getpid(), os.urandom(4).hex()))
     try:
@@ -391,7 +397,8 @@ class Numbers:
 
 
 def _line(record):
-    return (_JSON.encode(record) + "\n").encode()
+    """Return a record as it is written. Whatever a file holds comes from here."""
+    return (_JSON.encode(record if _redaction is None else _redaction.redacted(record)) + "\n").encode()
 
 
 def _encoded(value):

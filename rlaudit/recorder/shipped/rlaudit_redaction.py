@@ -42,6 +42,8 @@ _NUMBER = re.compile(r"-?\d{1,6}(?:\.\d{1,6})?")
 _RELEASE = re.compile(r"(\d[\w.]{0,30}?)(?:\+(?:(cpu|cu\d+|rocm[\d.]+)\b)?.*)?")
 # Names that vLLM gives a request: a number, with what releases put before and behind it.
 _NUMBERED = re.compile(r"\d{1,9}(?:_\d{1,9})?(?:_parallel_sample_\d{1,6})?(?:-[0-9a-f]{8})?")
+# A name of a layer; a worker's method may be given anything as one.
+_TENSOR = re.compile(r"[A-Za-z_]\w{0,80}(?:\.\w{1,80}){0,30}")
 _ERROR = re.compile(r"([A-Za-z_]\w{0,80}):?(?: |$)")
 # Lists of numbers that are no token ids.
 _SIZES = frozenset("cudagraph_capture_sizes cuda_graph_sizes compile_sizes compile_ranges_split_points".split())
@@ -110,6 +112,9 @@ class Redaction:
 
     def _texts(self, value):
         return [self._text(one) for one in value]
+
+    def _tensors(self, value):
+        return [one if _TENSOR.fullmatch(one) else self.hidden(one) for one in value]
 
     def _kept(self, value):
         return value
@@ -238,8 +243,10 @@ _RULES = {
         error=Redaction._error,
     ),
     "repeats": _rules("call count end errors"),
-    "tensors": _rules("tensors names dtypes shapes"),
-    "load": _rules("load inside side names in_flight tensors calls begin end", error=Redaction._error),
+    "tensors": _rules("tensors dtypes shapes", names=Redaction._tensors),
+    "load": _rules(
+        "load inside side in_flight tensors calls begin end", names=Redaction._tensors, error=Redaction._error
+    ),
     "weights": _rules("load tensors values sent values_sent values_rounded values_held"),
     "trainer": _rules(
         "call gradients backward shape rows",

@@ -15,6 +15,7 @@ import typer
 from rlaudit.cli.examples import epilog, unwrapped
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.recorder.folder import Settings, check_python_path, is_folder, variables, write_folder
+from rlaudit.recorder.redaction_key import key_variables
 from rlaudit.recorder.run import check_command, run
 from rlaudit.recorder.unreached import Onlooker
 from rlaudit.say import answer, say
@@ -67,6 +68,14 @@ def record(
             help="A function of your own that makes the trainer's logprobs of logits and token ids; repeatable.",
         ),
     ] = None,
+    redact: Annotated[
+        bool,
+        typer.Option(
+            "--redact",
+            help="Write no token ids, text, names, paths or command lines, but hashes under a key that stays with you: "
+            "`rlaudit compare` still works, `--score` does not.",
+        ),
+    ] = False,
     export: Annotated[
         Path | None,
         typer.Option(
@@ -89,7 +98,7 @@ def record(
     `rlaudit explain recording` prints what a recording holds.
     """
     settings = Settings(
-        _every(prompts), _bytes(limit), logprobs, tuple(_function(name) for name in trainer_function or ())
+        _every(prompts), _bytes(limit), logprobs, tuple(_function(name) for name in trainer_function or ()), redact
     )
     if export is not None:
         if command:
@@ -104,11 +113,14 @@ def record(
 
 
 def _record(command: list[str], out: Path, settings: Settings) -> int:
-    folder = out / _FOLDER
+    # Beside a redacted recording, and not in it: settings name functions of the user's.
+    folder = out.with_name(f"{out.name}.{_FOLDER}") if settings.redact else out / _FOLDER
+    key = key_variables() if settings.redact else {}
     write_folder(folder, settings)
-    say(f"recording into {out}")
+    redacted = ", redacted: what stays, logprobs among it, is said by `rlaudit explain recording`"
+    say(f"recording into {out}{redacted if settings.redact else ''}")
     onlooker = Onlooker(folder)
-    environment = {**os.environ, **variables(folder, out, os.environ)}
+    environment = {**os.environ, **variables(folder, out, os.environ), **key}
     code = run(command, environment, onlooker.look)
     return _close(out, code, onlooker)
 
@@ -144,12 +156,15 @@ def _export(folder: Path, settings: Settings, into: Path | None) -> int:
     folder = _absolute(folder)
     if folder.is_dir() and any(folder.iterdir()) and not is_folder(folder):
         raise UsageError(f"{folder} holds something else, which could then be imported", "name a new folder")
+    key = key_variables() if settings.redact else {}
     write_folder(folder, settings)
     # Written for a shell, so that it can be pasted or evaluated.
     path, out = shlex.quote(str(folder)), "OUT" if into is None else shlex.quote(str(_absolute(into)))
     answer(f"export PYTHONPATH={path}${{PYTHONPATH:+:$PYTHONPATH}}\nexport RLAUDIT_RECORD={out}")
+    for name, value in key.items():
+        answer(f"export {name}={shlex.quote(value)}")
     say(
-        "set both for every process of the training, with the folder's path as that process sees it\n"
+        "set these for every process of the training, with the folder's path as that process sees it\n"
         "  OUT: a folder that each of them can write, and that holds no recording yet\n"
         f"  {folder} can be read by its owner alone; for processes of other users: chmod -R a+rX {path}\n"
         f"for the workers of a Ray cluster that runs already: ray.init(runtime_env={_runtime_env(folder, into)})"

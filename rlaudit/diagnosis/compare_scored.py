@@ -112,6 +112,8 @@ def _sampled_throughout(batch: TokenBatch) -> TokenBatch:
 
 def _missing(batch: TokenBatch) -> tuple[str, str] | None:
     """What a table lacks that scoring cannot do without, and how to add it."""
+    if batch.has_hashed_ids:
+        return "token ids", "it was recorded with --redact, which keeps hashes of them: record without it to score"
     if np.any(batch.token_id_T == NO_TOKEN):
         return (
             "the token ids of completions",

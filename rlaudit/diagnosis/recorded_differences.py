@@ -4,6 +4,7 @@ Each value is what ran, beside what was written for it. Covered: what was record
 argument is said to. Not covered: what is in neither recording, and names that are made anew in every run.
 """
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Side, as_json
 from rlaudit.inspection.setting_rows import NOBODYS
 from rlaudit.layers import Layer
+from rlaudit.recorder.shipped.rlaudit_redaction import HASHED
 from rlaudit.report.parts.diagnosis import Difference, Kind
 from rlaudit.vllm.moved import WHY
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
@@ -43,7 +45,14 @@ def differences(old: RecordedSource, new: RecordedSource, audit: Audit) -> list[
         *_sampling(audit),
         *_updates(audit),
     ]
+    keys = {process.key for source in (old, new) for process in source.recording.processes}
+    if len(keys) > 1:  # hashes under two keys differ for one text
+        found = [one for one in found if not any(_is_hashed(one[side]) for side in ("old", "new"))]
     return sorted(found, key=lambda one: (KINDS.index(one["kind"]), _ORDER.index(one["layer"])))
+
+
+def _is_hashed(value: Any) -> bool:
+    return HASHED in json.dumps(value)
 
 
 def _difference(

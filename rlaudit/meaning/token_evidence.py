@@ -159,7 +159,7 @@ def token_evidence(
         log_ratio_T=explained_T[usable_T] - rollout_T,
         rollout_logprobs_T=rollout_T,
         trainer_logprobs_T=batch.trainer_logprobs_T[usable_T],
-        token_id_T=batch.token_id_T[usable_T],
+        token_id_T=_token_ids(batch)[usable_T],
         position_T=batch.position_T[usable_T],
         sequence_T=sequence_T.astype(np.int64),
         cluster_S=clusters_of(batch.prompt_S[kept_S]),
@@ -206,9 +206,14 @@ def _columns(batch: TokenBatch, extra: Mapping[str, NDArray[Any]]) -> dict[str, 
         columns["prompt_tokens"] = np.array([len(ids) for ids in batch.prompt_token_ids_S])[batch.sequence_T]
     if "prompt_tokens" in columns:
         columns["absolute_position"] = columns["prompt_tokens"] + batch.position_T
-    if "seen_before" not in columns and np.any(batch.token_id_T != NO_TOKEN):
+    if "seen_before" not in columns and np.any(_token_ids(batch) != NO_TOKEN):
         columns["seen_before"] = _seen_before(batch)
     return columns
+
+
+def _token_ids(batch: TokenBatch) -> Integers:
+    """Return the ids that say which token it is: none of a redacted recording."""
+    return np.full(batch.tokens, NO_TOKEN) if batch.has_hashed_ids else batch.token_id_T
 
 
 def _seen_before(batch: TokenBatch) -> NDArray[np.bool_]:

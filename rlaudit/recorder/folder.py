@@ -15,6 +15,7 @@ from pathlib import Path
 import rlaudit
 from rlaudit import secrets
 from rlaudit.errors import UsageError
+from rlaudit.recorder.public_words import public_words
 
 RECORDER = Path(__file__).parent / "shipped" / "rlaudit_recorder.py"
 _ENTRY_POINTS = "[vllm.general_plugins]\nrlaudit_recorder = rlaudit_recorder:register\n"
@@ -33,6 +34,8 @@ class Settings:
     logprobs: bool = False
     # MODULE:NAME of functions in which a trainer makes its logprobs, beside those that the recorder knows.
     trainer_functions: tuple[str, ...] = ()
+    # Whether token ids, text and names are hashed under the user's key as they are written.
+    redact: bool = False
 
 
 def write_folder(folder: Path, settings: Settings) -> None:
@@ -81,6 +84,7 @@ def _contents(settings: Settings) -> dict[str, str]:
         # What is a secret is said once.
         "rlaudit_secrets.py": Path(secrets.__file__).read_text(encoding="utf-8"),
         "settings.json": json.dumps(asdict(settings)) + "\n",
+        **({"public.json": json.dumps(public_words()) + "\n"} if settings.redact else {}),
         f"{about}/METADATA": f"Metadata-Version: 2.1\nName: rlaudit-recorder\nVersion: {release}\n",
         f"{about}/entry_points.txt": _ENTRY_POINTS,
     }

@@ -150,6 +150,7 @@ FIELDS: Mapping[str, Mapping[str, Field]] = {
         "versions": _may(_by_text(_text), {}),
         "environment": _may(_by_text(_text), {}),
         "settings": _may(_mapping, {}),
+        "key": _may(_text),
     },
     "hooks": {"hooked": _may(_texts, [])},
     "engine": {

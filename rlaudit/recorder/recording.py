@@ -25,6 +25,10 @@ from rlaudit.recorder.shipped.rlaudit_recorder import PARTS
 from rlaudit.remote_log import is_remote
 
 ENDING = "*.jsonl"
+REDACTED = (
+    "recorded with --redact: token ids are hashes of beginnings, and text, names and paths are hashes or left out, so "
+    "that nothing can be scored, replayed, or joined with a table of the trainer's"
+)
 TOKEN_KINDS = ("prompt", "request", "sequence", "steps", "trainer")
 
 
@@ -173,6 +177,7 @@ class Process:
     sampling: the distinct sampling parameters by their numbers; sampling_lines: where they stand. records: how many of
     each kind can be used. salted: how many kept requests had a cache salt. asked: how many kept requests each engine
     (None: unknown) had with each sampling.
+    key: names the key under which a redacted recording is hashed; None for one that is not.
     missing: what is not there, in sentences. damaged: those of them that are of lines that cannot be used, with how
     many lines these are. only: the one engine, of several that the process built, whose requests and calls these are.
     """
@@ -191,6 +196,7 @@ class Process:
     versions: Mapping[str, str]
     environment: Mapping[str, str]
     settings: Mapping[str, Any]
+    key: str | None
     hooked: tuple[str, ...]
     engines: tuple[Engine, ...]
     workers: tuple[Worker, ...]
@@ -209,6 +215,11 @@ class Process:
     missing: tuple[str, ...]
     damaged: tuple[tuple[str, int], ...]
     only: int | None = None
+
+    @property
+    def redacted(self) -> bool:
+        """Whether token ids, texts and names were hashed as they were written."""
+        return self.key is not None
 
     @property
     def clock(self) -> str:
@@ -275,6 +286,8 @@ def open_recording(path: Path) -> Recording:
         missing.append(
             f"the clocks of {clocks} hosts are in no order: what happened first, on one or another, is unknown"
         )
+    if any(one.redacted for one in processes):
+        missing.append(REDACTED)
     damaged = (*damage.counted(), *(one for process in processes for one in process.damaged))
     return Recording(path, tuple(processes), absent, tuple(missing), damaged)
 
@@ -394,6 +407,7 @@ class _Reader:
             versions=first["versions"],
             environment=first["environment"],
             settings=first["settings"],
+            key=first["key"],
             hooked=tuple(self.hooked),
             engines=tuple(self.engines),
             workers=tuple(self.workers),

@@ -87,7 +87,8 @@ def _broken(batch: TokenBatch, excludes: bool) -> Iterator[_Broken]:
     yield from _outside("rollout_logprob", batch.rollout_logprobs_T, batch)
     yield from _partly_scored(batch)
     yield from _outside("trainer_logprob", batch.trainer_logprobs_T, batch, excludes=excludes)
-    yield from _outside("token_id", batch.token_id_T, batch, counted=False)
+    if not batch.has_hashed_ids:
+        yield from _outside("token_id", batch.token_id_T, batch, counted=False)
     for name, values_T in batch.token_columns.items():
         if name in RANGES and name != "loss_mask":
             yield from _outside(name, values_T, batch)

@@ -14,10 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
+from rlaudit.recorder.shipped.rlaudit_redaction import BEGINNING
 from rlaudit.tokens.pairs import LogprobPairs
 
 Column = NDArray[Any]
 NO_TOKEN = -1
+# Ids from here on are hashes of beginnings (rlaudit/recorder/shipped/rlaudit_redaction.py).
+FIRST_HASHED = BEGINNING
 # What a table may hold besides the tokens and their logprobs. A value per sequence is repeated over its tokens.
 TOKEN_COLUMNS = (
     "loss_mask",
@@ -96,6 +99,11 @@ class TokenBatch:
         for name, values in {**by_sequence, **self.sequence_columns}.items():
             if len(values) != self.sequences:
                 raise ValueError(f"{name} has {len(values)} entries, prompt_S has {self.sequences}")
+
+    @property
+    def has_hashed_ids(self) -> bool:
+        """Whether its ids are those of a redacted recording: equal where all ids up to there are, and no tokens."""
+        return self.tokens > 0 and int(self.token_id_T.min()) >= FIRST_HASHED
 
     @property
     def tokens(self) -> int:

@@ -105,7 +105,7 @@ def _scored(target, ids, args, kwargs, result):
         return
     scored_ids = _scored_ids(held, result)
     if scored_ids is None and ids is not None:
-        recorder.drop("trainer logprobs", "the ids that %s was given have another shape" % target)
+        recorder.drop("trainer logprobs", "the ids that the function was given have another shape")
     if scored_ids is None or recorder.is_full(process):
         return
     tokens = result.shape[-1]
@@ -118,6 +118,8 @@ def _scored(target, ids, args, kwargs, result):
             recorder.drop("trainer logprobs", "no completion of another process lies in the same folder")
     if takes_all:
         stretches = [[row, 0, tokens] for row in range(len(ids_RT))]
+    elif recorder._redaction is not None:
+        stretches = completions.at_row_starts(process, ids_RT, recorder._redaction.beginnings)
     else:
         stretches = completions.stretches(process, ids_RT)
     if not stretches:

@@ -51,6 +51,12 @@ class NamedAlike:
     def trainer(self, batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
         """Yield the sequences of the table that were recorded. Raises NotFinished for a table without token ids."""
         log = recorded_log(self.path)
+        if any(process.redacted for process in log.recording.processes):
+            raise NotFinished(
+                f"{self.path} was recorded with --redact: it holds no token id that {self.trainer_path} could be "
+                "joined by",
+                "compare it alone, with the trainer's logprobs that it recorded itself, or record without --redact",
+            )
         prompts_of = _prompts_by_completion(log)
         for batch in batches:
             if (batch.token_id_T == NO_TOKEN).any():

@@ -1,0 +1,263 @@
+"""What of a recording others may read: a rule for each field of each kind of record. What has no rule is left out.
+
+Kept: numbers, settings whose names and words stand in vLLM's own code, releases, classes of public packages, names and
+shapes of tensors. Left out, or replaced by a hash under a key: token ids, prompts, stop strings, command lines, paths,
+hosts, names and values that a user chose, and the text of errors, of which the class remains.
+
+Token ids become hashes of beginnings: the number at a place stands for all ids up to there, so that equal numbers are
+equal beginnings and nothing else is known of them. A hash without a key would be guessed, as vocabularies are public;
+the key is a file of the user's that no recording holds.
+
+Not covered: logprobs remain. A reader who has the very weights and guesses a prompt can confirm the guess, and read the
+completion off its logprobs token by token. Standard library and Python 3.9.
+"""
+
+import hashlib
+import json
+import os
+import re
+import time
+from array import array
+from collections.abc import Iterable
+from typing import Any
+
+# Where the path of the key stands. No variable of this beginning is recorded.
+VARIABLE = "RLAUDIT_REDACT"
+# The least number of a beginning: no vocabulary has so many ids, so that the two are never taken for each other. Of 30
+# bits: two beginnings that part at a token meet there in one of 10^9 cases, and by the next token in one of 10^18.
+BEGINNING = 1 << 30
+HASHED = "redacted-"
+# So many ids are hashed without a pause (0.5 ms): the engine waits for the thread that writes no longer.
+IDS_AT_ONCE = 512
+PAUSE_SECONDS = 1e-4
+
+# Of classes, functions and hooks: what begins with a public package is the package's own name.
+_PACKAGES = (
+    "vllm torch transformers trl verl openrlhf skyrl skyrl_train nemo_rl prime_rl swift unsloth unsloth_zoo axolotl "
+    "areal open_instruct roll pipelinerl accelerate peft deepspeed worker model"
+)
+_OF_A_PACKAGE = re.compile(r"(?:%s)(?:[.:][A-Za-z_]\w*)+" % "|".join(_PACKAGES.split()))
+_PROCESS = re.compile(r"(?:Main|Spawn|Fork)?Process(?:-\d{1,4})*|(?:EngineCore|VllmWorker|APIServer)[-_DTP\d]{0,12}")
+_NUMBER = re.compile(r"-?\d{1,6}(?:\.\d{1,6})?")
+_RELEASE = re.compile(r"(\d[\w.]{0,30}?)(?:\+(?:(cpu|cu\d+|rocm[\d.]+)\b)?.*)?")
+# Names that vLLM gives a request: a number, with what releases put before and behind it.
+_NUMBERED = re.compile(r"\d{1,9}(?:_\d{1,9})?(?:_parallel_sample_\d{1,6})?(?:-[0-9a-f]{8})?")
+# A name of a layer; a worker's method may be given anything as one.
+_TENSOR = re.compile(r"[A-Za-z_]\w{0,80}(?:\.\w{1,80}){0,30}")
+_ERROR = re.compile(r"([A-Za-z_]\w{0,80}):?(?: |$)")
+# Lists of numbers that are no token ids.
+_SIZES = frozenset("cudagraph_capture_sizes cuda_graph_sizes compile_sizes compile_ranges_split_points".split())
+_ARGUMENTS = frozenset(
+    "method mode level tags clear_cache timeout non_block reset_running_requests reset_connector "
+    "wait_for_inflight_requests is_checkpoint_format".split()
+)
+
+
+def of_this_process(folder):
+    """Return the rules with the user's key. folder: the recorder's. Raises what tells that the key is not here."""
+    with open(os.environ[VARIABLE], encoding="ascii") as file:
+        key = bytes.fromhex(file.read().strip())
+    if len(key) != 32:
+        raise ValueError("the key of this recording is damaged")
+    with open(os.path.join(folder, "public.json"), encoding="utf-8") as file:
+        public = json.load(file)
+    return Redaction(key, public["words"], public["names"])
+
+
+class Redaction:
+    """The rules. key: 32 bytes. words, names: values and keys that vLLM's own code knows."""
+
+    def __init__(self, key: bytes, words: Iterable[str], names: Iterable[str]) -> None:
+        self.key, self.words, self.names = key, frozenset(words), frozenset(names)
+
+    def redacted(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return what others may read of a record; of one without rules that it was dropped."""
+        rules = _RULES.get(record["kind"])
+        if rules is None:
+            kind = self._text(record["kind"])
+            return {"kind": "dropped", "at": record.get("at"), "what": kind, "why": "no rule says what of it is public"}
+        kept = {"kind": record["kind"]}
+        for name, value in record.items():
+            if name in rules:
+                kept[name] = None if value is None else rules[name](self, value)
+        if record["kind"] == "trainer":
+            kept["ids"] = self._rows(record)
+        return kept
+
+    def hidden(self, value: Any) -> str:
+        """Return what stands for a text: equal for equal texts under one key."""
+        text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+        return HASHED + hashlib.blake2b(text.encode(), key=self.key, digest_size=8, person=b"text").hexdigest()
+
+    def beginnings(self, ids):
+        """Return a number for each beginning of these ids."""
+        state, found = hashlib.blake2b(key=self.key, digest_size=4, person=b"ids"), array("i")
+        data = memoryview(array("i", ids)).cast("B")
+        for end in range(4, len(data) + 4, 4):
+            state.update(data[end - 4 : end])
+            number = int.from_bytes(state.copy().digest(), "little")
+            found.append(BEGINNING | (number & (BEGINNING - 1)))
+            if end % (4 * IDS_AT_ONCE) == 0:
+                time.sleep(PAUSE_SECONDS)
+        return found
+
+    def is_public(self, text):
+        """Return whether a text is a word of public code, or a small number."""
+        return text in self.words or any(one.fullmatch(text) for one in (_OF_A_PACKAGE, _PROCESS, _NUMBER))
+
+    # Rules, of one value each -----------------------------------------------------------------------------------------
+
+    def _text(self, value):
+        return value if isinstance(value, str) and self.is_public(value) else self.hidden(value)
+
+    def _texts(self, value):
+        return [self._text(one) for one in value]
+
+    def _tensors(self, value):
+        return [one if _TENSOR.fullmatch(one) else self.hidden(one) for one in value]
+
+    def _kept(self, value):
+        return value
+
+    def _ids(self, value):
+        # Of a recording that is read, numbers are base64: no reader of a public copy needs them.
+        return "" if isinstance(value, str) else type(value)(self.beginnings(value.values))
+
+    def _rows(self, record):
+        ids, begin = record["ids"], 0
+        if isinstance(ids, str):
+            return ""
+        found = array("i")
+        # Of a recording that is read, one of an older release has rows of one length.
+        for length in record.get("lengths") or [record["shape"][-1]] * record["shape"][0]:
+            found.extend(self.beginnings(ids.values[begin : begin + length]))
+            begin += length
+        return type(ids)(found)
+
+    def _logprobs(self, value):
+        return "" if isinstance(value, str) else value
+
+    def _request(self, value):
+        return value if _NUMBERED.fullmatch(value) else self.hidden(value)
+
+    def _stop(self, value):
+        return value if value == "a stop string" else self.hidden(value)
+
+    def _error(self, value):
+        known = _ERROR.match(value)
+        return known.group(1) if known else self.hidden(value)
+
+    def _answer(self, value):
+        return value if isinstance(value, bool) else None
+
+    def _release(self, value):
+        known = _RELEASE.fullmatch(value)
+        return None if known is None else known.group(1) + ("+" + known.group(2) if known.group(2) else "")
+
+    def _versions(self, value):
+        kept = {name: self._release(held) for name, held in value.items() if isinstance(held, str)}
+        return {name: held for name, held in kept.items() if held is not None and name in self.words}
+
+    def _variables(self, value):
+        return {name: self._text(held) for name, held in value.items() if name in self.names}
+
+    def _arguments(self, value):
+        return {name: self._plain(held, name) for name, held in value.items() if name in _ARGUMENTS}
+
+    def _table(self, value):
+        # These are names of fields, of which a fork of vLLM may have others.
+        return {name: self._plain(held, name) for name, held in value.items() if name in self.names}
+
+    def _model(self, value):
+        kept = {name: value.get(name) for name in ("number", "trainable", "adapters", "casts")}
+        return {**kept, "class": self._text(value.get("class")), "dtype": self._text(value.get("dtype"))}
+
+    def _plain(self, value, name):
+        """Return plain data with public names, words and numbers; in each table, what stands for the rest of it."""
+        if isinstance(value, dict):
+            kept = {one: self._plain(held, one) for one, held in value.items() if one in self.names}
+            rest = {one: held for one, held in value.items() if one not in self.names}
+            return {**kept, "left_out": self.hidden(rest)} if rest else kept
+        if isinstance(value, (list, tuple)):
+            if name not in _SIZES and any(isinstance(one, (int, float)) for one in value):
+                return [self.hidden(value)]
+            return [self._plain(one, name) for one in value]
+        if isinstance(value, str):
+            return self._text(value) if value else value
+        return self.hidden(value) if "token_id" in name and type(value) is int else value
+
+
+_AT = {"at": Redaction._kept}
+
+
+def _rules(kept="", **others):
+    return {**_AT, **dict.fromkeys(kept.split(), Redaction._kept), **others}
+
+
+# A kind without rules is dropped, a field without one is left out. `kept` are numbers, flags and words of the
+# recorder's own, and of tensors their names and shapes, which are the architecture's.
+_RULES = {
+    "process": _rules(
+        "schema pid parent wall",
+        host=Redaction.hidden,
+        boot=Redaction.hidden,
+        name=Redaction._text,
+        python=Redaction._release,
+        versions=Redaction._versions,
+        environment=Redaction._variables,
+        settings=Redaction._table,
+        key=Redaction.hidden,
+    ),
+    "hooks": _rules(hooked=Redaction._texts),
+    "engine": _rules(
+        "number",
+        **{"class": Redaction._text},
+        written=Redaction._table,
+        effective=Redaction._table,
+        error=Redaction._error,
+    ),
+    # As in the configuration, so that the two are joined.
+    "worker": _rules("rank device capability", **{"class": Redaction._text}, instance=Redaction._text),
+    "model": _rules("tensors dtypes parameters", **{"class": Redaction._text}),
+    "sampling": _rules("sampling", parameters=Redaction._table),
+    "prompt": _rules(prompt=Redaction.hidden, ids=Redaction._ids),
+    "request": _rules(
+        "sampling index parts salted seed engine",
+        request=Redaction._request,
+        parent=Redaction._request,
+        prompt=Redaction.hidden,
+        lora=Redaction.hidden,
+    ),
+    "sequence": _rules(
+        "index steps cached visible resumed engine",
+        request=Redaction._request,
+        prompt=Redaction.hidden,
+        ids=Redaction._ids,
+        logprobs=Redaction._logprobs,
+        finish=Redaction._text,
+        stop=Redaction._stop,
+    ),
+    "steps": _rules("first stamps tokens cached engines"),
+    "event": _rules(
+        "call side in_flight",
+        what=Redaction._text,
+        arguments=Redaction._arguments,
+        result=Redaction._answer,
+        error=Redaction._error,
+    ),
+    "repeats": _rules("call count end errors"),
+    "tensors": _rules("tensors dtypes shapes", names=Redaction._tensors),
+    "load": _rules(
+        "load inside side in_flight tensors calls begin end", names=Redaction._tensors, error=Redaction._error
+    ),
+    "weights": _rules("load tensors values sent values_sent values_rounded values_held"),
+    "trainer": _rules(
+        "call gradients backward asked_for shape rows begins lengths",
+        function=Redaction._text,
+        model=Redaction._model,
+        logprobs=Redaction._logprobs,
+    ),
+    "totals": _rules("requests sequences tokens cached aborted kept_sequences kept_tokens by_sampling ended"),
+    "failed": _rules(hook=Redaction._text, error=Redaction._error),
+    "dropped": _rules("what why"),
+}

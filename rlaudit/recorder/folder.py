@@ -33,6 +33,8 @@ class Settings:
     logprobs: bool = False
     # MODULE:NAME of functions in which a trainer makes its logprobs, beside those that the recorder knows.
     trainer_functions: tuple[str, ...] = ()
+    # Bytes of the ring with the last steps of all requests, of a process that takes some; 0: none.
+    ring: int = 16 * 10**6
 
 
 def write_folder(folder: Path, settings: Settings) -> None:

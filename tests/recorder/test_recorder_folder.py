@@ -14,7 +14,7 @@ from rlaudit.cli.app import run
 from rlaudit.errors import UsageError
 from rlaudit.recorder.folder import RECORDER, Settings, variables, write_folder
 
-OWN_MODULES = ["rlaudit_recorder", "rlaudit_secrets", "rlaudit_trainer", "rlaudit_v0", "rlaudit_weights"]
+OWN_MODULES = [f"rlaudit_{name}" for name in ("recorder", "ring", "secrets", "trainer", "v0", "weights")]
 ENTRY_POINTS = """
 import sys; from importlib.metadata import entry_points
 found = entry_points(group="vllm.general_plugins")
@@ -65,7 +65,7 @@ def test_it_is_its_owners_alone(folder):
 
 
 def test_settings_are_what_the_recorder_reads(folder):
-    settings = {"prompts": 16, "limit": 2_000_000_000, "logprobs": False, "trainer_functions": []}
+    settings = {"prompts": 16, "limit": 2_000_000_000, "logprobs": False, "trainer_functions": [], "ring": 16_000_000}
     assert json.loads((folder / "settings.json").read_text()) == settings
 
 

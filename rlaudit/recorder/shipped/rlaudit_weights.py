@@ -18,6 +18,7 @@ import time
 import weakref
 
 import rlaudit_recorder as recorder
+import rlaudit_ring
 
 IDLE_SECONDS = 60.0  # between two readings of weights of which no update is known
 DTYPES = ("torch.float32", "torch.bfloat16", "torch.float16")
@@ -57,7 +58,7 @@ def _device_ends(call, error):
     recorder.put("worker", **kind, device=str(device), capability=capability)
     recorder.wrap(type(worker), "load_model", "worker.load_model", None, _model_ends)
     handlers = dict.fromkeys(recorder.WORKER_METHODS, (recorder.call_begins, recorder.call_ends))
-    for name, (before, after) in {**handlers, "execute_model": (_step_begins, None)}.items():
+    for name, (before, after) in {**handlers, "execute_model": rlaudit_ring.around_steps(_step_begins)}.items():
         if callable(getattr(type(worker), name, None)):
             recorder.wrap(type(worker), name, "worker." + name, before, after)
 

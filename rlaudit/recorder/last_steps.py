@@ -48,7 +48,8 @@ class RingRequest:
 
 @dataclass(frozen=True)
 class LastStep:
-    """A step as its front end saw it. requests: by number; 0 is one that the ring does not know.
+    """A step as its front end saw it. requests: by number; 0 is one that the ring does not know. step: its number; what
+    came within a millisecond has one in V0, which stamps none.
 
     counts: tokens of each request. ids and logprobs: of all its tokens in that order; logprobs in nats, NaN for one
     that was not returned, None if none was. cached: prompt tokens from the prefix cache; None if that is not known.
@@ -126,7 +127,7 @@ def last_steps(process: Process) -> LastSteps | None:
 class _Reader:
     def __init__(self, damage: Damage) -> None:
         self.damage = damage
-        self.steps: dict[tuple[int | None, int], LastStep] = {}
+        self.steps: list[LastStep] = []
         self.batches: dict[int, Batch] = {}
         self.prompts: dict[int, tuple[int, array[int] | None]] = {}
         self.requests: dict[int, dict[str, Any]] = {}
@@ -145,7 +146,7 @@ class _Reader:
         return LastSteps(
             process,
             file,
-            tuple(self.steps.values()),
+            tuple(self.steps),
             tuple(self.batches.values()),
             requests,
             tuple(unfinished),
@@ -192,9 +193,8 @@ class _Reader:
             return
         ended = dict(record["ended"])
         self.over.update(ended)
-        which = (record["engine"], record["step"])
         held = (requests, counts, ids, logprobs, record["cached"], ended)
-        self.steps[which] = LastStep(record["step"], record["at"], record["engine"], *held)
+        self.steps.append(LastStep(record["step"], record["at"], record["engine"], *held))
 
     def _request(self, record: dict[str, Any]) -> RingRequest:
         length, ids = self.prompts.get(record["prompt"], (None, None))

@@ -54,6 +54,7 @@ MOST_SLOW_SECONDS = 5.0
 WORKER = "worker"  # in place of an engine, for what a worker is given
 MOST_WAITING = 100  # requests
 MOST_OF_A_REQUEST = 400  # bytes, about
+DYING_SECONDS = 0.5
 ENDED_BY_ITS_PARENT = -15  # a process that vLLM terminates at its own end
 
 
@@ -81,7 +82,11 @@ def ring_of(process):
 
 def close(process):
     """Note which processes of this one have died, and end its ring."""
-    died = list(_died())
+    died, limit = list(_died()), time.monotonic() + DYING_SECONDS
+    # A process that dies closes its pipes first: who is told by that may be at its own end before the other one is.
+    while not died and process.ring and process.ring.in_flight() and time.monotonic() < limit:
+        time.sleep(0.01)
+        died = list(_died())
     for pid, name, code in died:
         recorder.put("child", pid=pid, name=name, code=code)
     note(process, "ends", bool(died))
@@ -112,7 +117,8 @@ def _begun(process):
     if system not in LOCAL:
         recorder.drop(WHAT, "the recording lies on %s, which may hold up a step" % system)
         return False
-    return _Ring(process, size if process.totals["requests"] else size // OF_A_WORKER)
+    ring = _Ring(process, size if process.totals["requests"] else size // OF_A_WORKER)
+    return ring if ring.path else False
 
 
 def _file_system(folder):
@@ -152,7 +158,11 @@ class _Ring:
             os.write(file, struct.pack("<16sQ", SCHEMA.encode(), self.half_size))
         finally:
             os.close(file)
-        self.write(self.new_half())
+        try:
+            self.write(self.new_half())
+        except OSError:
+            os.unlink(self.path)
+            raise
 
     # What is written ---------------------------------------------------------------------------------------------
 
@@ -351,6 +361,10 @@ class _Ring:
             if self.slow > MOST_SLOW_SECONDS:
                 self.give_up("the disk held up steps for %.1f s" % self.slow)
 
+    def in_flight(self):
+        """Return how many requests of a front end have not ended."""
+        return sum(len(names) for engine, names in self.numbers.items() if engine != WORKER)
+
     def give_up(self, why):
         """Remove a ring that cannot go on: what is in it would soon not be the last steps."""
         path, self.path = self.path, None
@@ -363,7 +377,7 @@ class _Ring:
         """Remove the ring at an orderly end, unless something was in flight or a process of this one has died."""
         if self.path is None:
             return
-        requests = sum(len(names) for engine, names in self.numbers.items() if engine != WORKER)
+        requests = self.in_flight()
         if requests or self.computing or died:
             self.put({"kind": "left", "at": time.monotonic(), "requests": requests, "computing": self.computing})
         else:

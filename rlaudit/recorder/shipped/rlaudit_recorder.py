@@ -516,7 +516,7 @@ def _end(process):
                 finish(process, engine, request, None)
         close_runs(process)
         put_steps(process)
-        _ring.close(process)
+        quietly("ring", _ring.close, process)
         process.totals["ended"] = True
         _put_totals(process)
         limit = time.monotonic() + LAST_SECONDS

@@ -71,12 +71,12 @@ def note(process, what, *args, **kwargs):
 
 def ring_of(process):
     """Return the ring of a process, begun now if it has none; False if it is to have none."""
-    if process.ring is None:
-        process.ring = False
-        try:
+    try:
+        if process.ring is None:
+            process.ring = False
             process.ring = _begun(process)
-        except Exception as error:
-            recorder.drop(WHAT, recorder.error_text(error))
+    except Exception as error:
+        recorder.drop(WHAT, recorder.error_text(error))
     return process.ring
 
 

@@ -25,6 +25,8 @@ from rlaudit.secrets import learn_text
 _FOLDER = "recorder"
 _RECORDINGS = "recordings"
 _NO_ENGINE = 3
+# A step of 256 sequences takes 3 kB, one of 10,000 takes 120 kB; a worker's ring is an eighth of it, in two halves.
+_LEAST_RING = 10**6
 _UNITS = {
     **{"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12},
     **{"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40},
@@ -76,6 +78,14 @@ def record(
             "`rlaudit compare` still works, `--score` does not.",
         ),
     ] = False,
+    ring: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE",
+            help="Hold the last steps of all requests, for a process that dies, in a file of this size beside --limit; "
+            "it is removed at an orderly end. 0: none.",
+        ),
+    ] = "16MB",
     export: Annotated[
         Path | None,
         typer.Option(
@@ -98,7 +108,13 @@ def record(
     `rlaudit explain recording` prints what a recording holds.
     """
     settings = Settings(
-        _every(prompts), _bytes(limit), logprobs, tuple(_function(name) for name in trainer_function or ()), redact
+        _every(prompts),
+        _bytes(limit),
+        logprobs,
+        tuple(_function(name) for name in trainer_function or ()),
+        redact,
+        # Its token ids would be those of the vocabulary.
+        ring=0 if redact else _ring(ring),
     )
     if export is not None:
         if command:
@@ -140,7 +156,7 @@ def _close(out: Path, code: int, onlooker: Onlooker) -> int:
     unreached = onlooker.unreached(recorded)
     for process in unreached:
         learn_text(" ".join(process.words))
-    for sentence in closing(out, recording, unreached, onlooker.alive(recorded)):
+    for sentence in closing(out, recording, unreached, onlooker.alive(recorded), code):
         say(sentence)
     if code == 0 and not has_engine(recording):
         say(
@@ -244,12 +260,19 @@ def _every(share: str) -> int:
     return 1 if found is None else int(found[1])
 
 
-def _bytes(size: str) -> int:
+def _bytes(size: str, option: str = "--limit") -> int:
     found = _SIZE.fullmatch(size.strip())
     count = int(float(found[1]) * _UNITS[(found[2] or "").lower()]) if found else 0
     if count < 1:
-        raise UsageError(f"--limit {size!r} is no size", "write 2GB, 500MB or 1GiB")
+        raise UsageError(f"{option} {size!r} is no size", "write 2GB, 500MB or 1GiB")
     return count
+
+
+def _ring(size: str) -> int:
+    ring = 0 if size.strip() == "0" else _bytes(size, "--ring")
+    if 0 < ring < _LEAST_RING:
+        raise UsageError(f"--ring {size} holds hardly a step", "write 1MB or more, or 0 for none")
+    return ring
 
 
 def _function(name: str) -> str:

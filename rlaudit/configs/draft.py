@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from rlaudit.configs.rollout_config import (
     TRAINER,
@@ -23,6 +23,9 @@ from rlaudit.configs.rollout_config import (
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
+
+if TYPE_CHECKING:
+    from rlaudit.recorder.deaths import ShownStep
 
 MANDATORY = "???"
 # A null that is not written itself: OmegaConf's reference to another key, an option of a Python program.
@@ -73,6 +76,7 @@ class Draft:
     lost: list[Lost] = field(default_factory=list)
     not_seen: list[str] = field(default_factory=list)
     recorded: tuple[str, ...] = ()
+    last_steps: tuple["ShownStep", ...] = ()
     parts: tuple[str, ...] = ()
     decided: dict[str, str] = field(default_factory=dict)
     releases: FrameworkReleases | None = None
@@ -155,6 +159,7 @@ class Draft:
             place=place,
             not_seen=tuple(dict.fromkeys(self.not_seen)),
             recorded=self.recorded,
+            last_steps=self.last_steps,
             parts=self.parts,
             decided=self.decided,
             releases=self.releases,

@@ -8,13 +8,16 @@ setting carries what was written, what arrives, and who said so.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.place import Place
+
+if TYPE_CHECKING:
+    from rlaudit.recorder.deaths import ShownStep
 
 
 class Origin(StrEnum):
@@ -152,7 +155,7 @@ class RolloutConfig:
     it is neither, and a program makes AsyncLLM or LLMEngine itself. placed_by_ray:
     whether it is built in an actor of a Ray placement group. device: the image that the engine is started in, or the
     framework's option for the device. not_seen: what a reader could not tell, in sentences. recorded: what was seen of
-    its run, in sentences.
+    its run, in sentences. last_steps: of recorded processes that did not end in order.
     parts: the other files this one was read with. decided: by setting, the line of the framework's own source that
     decides it, where that source was read.
     releases: the framework's, None where nothing is known of them. refused_pin: the pin that is none of them.
@@ -176,6 +179,7 @@ class RolloutConfig:
     place: Place | None = None
     not_seen: tuple[str, ...] = ()
     recorded: tuple[str, ...] = ()
+    last_steps: tuple["ShownStep", ...] = ()
     parts: tuple[str, ...] = ()
     decided: Mapping[str, str] = field(default_factory=dict)
     releases: FrameworkReleases | None = None

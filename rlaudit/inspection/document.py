@@ -113,6 +113,19 @@ def _config(file: InspectedFile, config: InspectedConfig, settings: int) -> "Con
         ],
         "not_seen": list(audit.config.not_seen),
         "recorded": list(audit.config.recorded),
+        "last_steps": [
+            {
+                "process": step.process,
+                "what": step.what,
+                "number": step.number,
+                "time": step.time,
+                "requests": step.requests,
+                "tokens": step.tokens,
+                "cached": step.cached,
+                "state": step.state,
+            }
+            for step in audit.config.last_steps
+        ],
     }
 
 

@@ -32,6 +32,15 @@ def stamps(text: str) -> "array[float]":
     return numbers
 
 
+def numbers_of(data: bytes, code: str) -> "array[Any]":
+    """Return numbers of whole bytes, little-endian. code: as in `array`. Raises ValueError for half a number."""
+    numbers = array(code)
+    numbers.frombytes(data)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
+
+
 def _decode(text: str, numbers: "array[Any]") -> None:
     try:
         numbers.frombytes(base64.b64decode(text, validate=True))

@@ -283,18 +283,57 @@ FIELDS: Mapping[str, Mapping[str, Field]] = {
         "by_sampling": _may(_by_text(_count), {}),
         "ended": _may(_flag, False),
     },
+    "child": {"at": _must(_clock), "pid": _must(_whole), "name": _may(_text), "code": _must(_whole)},
     "failed": {"hook": _may(_text, "?"), "error": _may(_text, "?")},
     "dropped": {"what": _may(_text, "?"), "why": _may(_text, "?")},
 }
 
 
-def checked(record: dict[str, Any], line: int, damage: Damage) -> dict[str, Any] | None:
+def _ended(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(one, list) and len(one) == 2 and _count(one[0]) and _text(one[1]) for one in value
+    )
+
+
+# The blocks of a ring (`shipped/rlaudit_ring.py`) are checked alike; so are the calls in it, which are lines as well.
+RING_FIELDS: Mapping[str, Mapping[str, Field]] = {
+    "ring": {"at": _must(_clock), "missed": _may(_count, 0), "left_out": _may(_count, 0)},
+    "prompt": {"prompt": _must(_count), "length": _must(_count)},
+    "request": {
+        "at": _must(_clock),
+        "number": _must(_count),
+        "engine": _may(_count),
+        "request": _must(_text),
+        "parent": _may(_text),
+        "lora": _may(_text),
+        "prompt": _may(_count),
+        "sampling": _may(_count),
+        "index": _may(_count),
+    },
+    "step": {
+        "at": _must(_clock),
+        "step": _must(_count),
+        "engine": _may(_count),
+        "cached": _may(_count),
+        "ended": _may(_ended, []),
+    },
+    "gone": {"at": _must(_clock), "numbers": _must(_counts), "finish": _may(_text)},
+    "batch": {"at": _must(_clock), "batch": _must(_count)},
+    "computed": {"at": _must(_clock), "batch": _must(_count), "error": _may(_text)},
+    "left": {"at": _must(_clock), "requests": _must(_count), "computing": _may(_flag, False)},
+    **{kind: FIELDS[kind] for kind in ("event", "repeats", "load", "failed", "dropped", "sampling")},
+}
+
+
+def checked(
+    record: dict[str, Any], line: int, damage: Damage, fields: Mapping[str, Mapping[str, Field]] = FIELDS
+) -> dict[str, Any] | None:
     """Return the record with every field of its kind as it has to be; None if it cannot be used.
 
     A field that is not as it has to be is replaced and named. An unknown kind is named.
     """
     kind = record.get("kind")
-    shape = FIELDS.get(kind) if isinstance(kind, str) else None
+    shape = fields.get(kind) if isinstance(kind, str) else None
     if shape is None:
         damage.add(f"a record of the unknown kind {str(kind)[:40]!r} is left out", line)
         return None

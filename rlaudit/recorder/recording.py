@@ -154,6 +154,15 @@ class Totals:
 
 
 @dataclass(frozen=True)
+class Child:
+    """A process that this one had started, when it failed. code: of its exit; negative: the signal that ended it."""
+
+    pid: int
+    name: str | None
+    code: int
+
+
+@dataclass(frozen=True)
 class Failed:
     """Something of the recorder's own that went wrong."""
 
@@ -207,6 +216,7 @@ class Process:
     loads: tuple[Load, ...]
     tensors: Mapping[int, TensorSet]
     totals: Totals | None
+    children: tuple[Child, ...]
     failed: tuple[Failed, ...]
     dropped: tuple[Dropped, ...]
     records: Mapping[str, int]
@@ -356,6 +366,7 @@ class _Reader:
     loads: dict[int, dict[str, Any]] = field(default_factory=dict)
     tensors: dict[int, TensorSet] = field(default_factory=dict)
     totals: Totals | None = None
+    children: list[Child] = field(default_factory=list)
     failed: list[Failed] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     records: Counter[str] = field(default_factory=Counter)
@@ -382,6 +393,7 @@ class _Reader:
             "tensors": self._tensors,
             "load": self._load,
             "totals": self._totals,
+            "child": self._child,
             "failed": self._failed,
             "dropped": self._dropped,
         }
@@ -418,6 +430,7 @@ class _Reader:
             loads=tuple(self._loads()),
             tensors=self.tensors,
             totals=self.totals,
+            children=tuple(self.children),
             failed=tuple(self.failed),
             dropped=tuple(self.dropped),
             records=dict(self.records),
@@ -560,6 +573,9 @@ class _Reader:
             by_sampling,
             record["ended"],
         )
+
+    def _child(self, line: int, record: dict[str, Any]) -> None:
+        self.children.append(Child(record["pid"], record["name"], record["code"]))
 
     def _failed(self, line: int, record: dict[str, Any]) -> None:
         self.failed.append(Failed(record["hook"], record["error"]))

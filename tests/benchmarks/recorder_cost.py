@@ -3,10 +3,10 @@
     python tests/benchmarks/recorder_cost.py [--rounds 5] [--engine COMMAND --model FOLDER]
 
 Without an engine: 256 sequences (32 prompts of 512 tokens, 8 samples each) of 256 tokens go through a stand-in of
-OutputProcessor, with the recorder's hooks and without them, in turn, in one process. A step is a call of
-process_outputs with 256 outputs of one token and its logprob. `hooks` is the time inside the call, `all` the time of
-the processor that the whole round took more, the thread that writes included; both a step. `share` is `all` of a decode
-step of 8 ms, which is a fast one for 256 sequences.
+OutputProcessor, without the recorder's hooks, with them, and with the ring as well, in turn, in one process. A step is
+a call of process_outputs with 256 outputs of one token and its logprob. `hooks` is the time inside the call, `all` the
+time of the processor that the whole round took more, requests and the thread that writes included; both a step. `share`
+is `all` of a decode step of 8 ms, which is a fast one for 256 sequences. A worker's ring notes a batch and its return.
 With an engine: COMMAND starts an interpreter that holds a vLLM; 256 sequences of 32 tokens are sampled without hooks,
 at 1/16 and at all prompts, in turn.
 """
@@ -93,35 +93,56 @@ def in_the_stand_in(out: Path, prompts: int, rounds: int) -> None:
     rlaudit_recorder.KEPT_GROUPS = rlaudit_recorder.KEPT_BYTES = 0
     hooked = OutputProcessor.add_request, OutputProcessor.process_outputs
     plain = [method.__wrapped__ for method in hooked]
-    inside: dict[bool, list[float]] = {True: [], False: []}
-    whole: dict[bool, list[float]] = {True: [], False: []}
+    inside: dict[str, list[float]] = {"plain": [], "hooks": [], "ring": []}
+    whole: dict[str, list[float]] = {"plain": [], "hooks": [], "ring": []}
+    process = rlaudit_recorder._process
     rollout(*plain, 0)
     rollout(*hooked, 1)
+    ring = process.ring
+    assert ring, "this folder gets no ring: it is on no local file system"
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for number in range(2 * rounds):
-        recorded = number % 2 == 1
+    for number, way in enumerate(list(whole) * rounds):
+        process.ring = ring if way == "ring" else False
         began = time.process_time()
-        steps = rollout(*(hooked if recorded else plain), number + 2)
-        while rlaudit_recorder._process.queued > rlaudit_recorder._process.taken:
+        steps = rollout(*(plain if way == "plain" else hooked), number + 2)
+        while process.queued > process.taken:
             time.sleep(0.01)
-        whole[recorded].append((time.process_time() - began) / TOKENS)
-        inside[recorded].append(statistics.median(steps))
-    hooks = min(inside[True]) - min(inside[False])
-    more = min(whole[True]) - min(whole[False])
+        whole[way].append((time.process_time() - began) / TOKENS)
+        inside[way].append(statistics.median(steps))
+    hooks = {way: min(inside[way]) - min(inside["plain"]) for way in whole}
+    more = {way: min(whole[way]) - min(whole["plain"]) for way in whole}
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
     sys.path.insert(0, str(Path(__file__).parents[1]))
     import recorder_folder
 
     written = recorder_folder.read(out / "out")
-    size = sum(file.stat().st_size for file in (out / "out").iterdir())
+    size = sum(file.stat().st_size for file in (out / "out").glob("*.jsonl"))
     kept = sum(len(sequence.ids) for sequence in written.sequences())
+    for way, words in (("hooks", "without a ring"), ("ring", "with a ring")):
+        print(
+            f"prompts 1/{prompts} {words}: hooks {hooks[way] * 1e6:.0f} us, all {more[way] * 1e6:.0f} us a step of 256 "
+            f"sequences, share {more[way] / STEP_SECONDS:.2%}, "
+            f"runs {[round((one - two) * 1e6) for one, two in zip(whole[way], whole['plain'], strict=True)]}"
+        )
     print(
-        f"prompts 1/{prompts}: hooks {hooks * 1e6:.0f} us, all {more * 1e6:.0f} us a step of 256 sequences, "
-        f"share {more / STEP_SECONDS:.2%}; {size / max(kept, 1):.1f} bytes a kept token, "
-        f"{size / ((rounds + 1) * PROMPTS * SAMPLES * TOKENS):.2f} bytes a token; "
-        f"memory +{memory / 1024:.1f} MiB in {rounds} rounds, "
-        f"runs {[round((one - two) * 1e6) for one, two in zip(whole[True], whole[False], strict=True)]}"
+        f"  {size / max(kept, 1):.1f} bytes a kept token, {size / ((2 * rounds + 1) * PROMPTS * SAMPLES * TOKENS):.2f} "
+        f"bytes a token; memory +{memory / 1024:.1f} MiB in {rounds} rounds of each; ring "
+        f"{ring.block / (rounds + 1) / TOKENS:.2f} blocks a step; a worker's {of_a_worker(ring) * 1e6:.0f} us a step"
     )
+
+
+def of_a_worker(ring: Any) -> float:
+    """Return the seconds that a worker's ring takes a step: the requests of a step are those of the step before."""
+    tokens = {f"a-request-of-the-length-of-a-uuid-{number}": 1 for number in range(PROMPTS * SAMPLES)}
+    taken = []
+    for _ in range(TOKENS):
+        # Of another process or step: the same names in other objects.
+        given = {name[:3] + name[3:]: count for name, count in tokens.items()}
+        began = time.thread_time()
+        ring.batch(given, ())
+        ring.computed(None)
+        taken.append(time.thread_time() - began)
+    return statistics.median(taken)
 
 
 def in_v0(prompts: int, rounds: int) -> None:
@@ -148,10 +169,11 @@ def in_v0(prompts: int, rounds: int) -> None:
             for prompt in range(PROMPTS)
             for sample in range(SAMPLES)
         ]
-        taken = []
+        taken, sampled = [], {7: SimpleNamespace(logprob=-0.25), 9: SimpleNamespace(logprob=-1.5)}
         for _ in range(TOKENS):
             for group in groups:
                 group.seqs[0].ids.append(7)
+                group.seqs[0].output_logprobs.append(sampled)
             began = time.thread_time()
             for group in groups:
                 Output.from_seq_group(group)
@@ -162,8 +184,16 @@ def in_v0(prompts: int, rounds: int) -> None:
     rlaudit_recorder.KEPT_GROUPS = rlaudit_recorder.KEPT_BYTES = 0
     plain = min(steps(number) for number in range(rounds))
     rlaudit_recorder._HANDLERS["from_seq_group"](Output, "from_seq_group", "from_seq_group")
-    hooked = min(steps(number) for number in range(rounds, 2 * rounds))
-    print(f"V0, prompts 1/{prompts}: hooks {(hooked - plain) * 1e6:.0f} us a step of 256 sequences")
+    steps(rounds)
+    process = rlaudit_recorder._process
+    ring, taken = process.ring, {"without": [], "with": []}
+    for number, way in enumerate(list(taken) * rounds):
+        process.ring = ring if way == "with" else False
+        taken[way].append(steps(rounds + 1 + number))
+    assert process.ring, "the ring was given up"
+    for way, seconds in taken.items():
+        more = (min(seconds) - plain) * 1e6
+        print(f"V0, prompts 1/{prompts} {way} a ring: hooks {more:.0f} us a step of 256 sequences")
 
 
 def rollout(add_request: Any, process_outputs: Any, number: int) -> list[float]:

@@ -7,29 +7,32 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from recorder_folder import Record, Written, parsed
+from recorder_folder import Record, Written, numbers, parsed
 from trainings_with_a_stand_in import place, run, surroundings, words
 
-from rlaudit.recorder.recording import open_recording
+from rlaudit.recorder.last_steps import last_steps
+from rlaudit.recorder.recording import open_recording, token_records
 
 MOMENTS = 50
 # Which process is killed, of an engine that starts how, and about how many calls of the recorder's functions it makes.
 KILLED_ONES = {
-    "its only process": ("V1", 3500),
-    "front end": ("V1, forked core", 2500),
+    "its only process": ("V1", 5000),
+    "front end": ("V1, forked core", 3700),
     "engine core": ("V1, forked core", 400),
 }
 # Starts once, forks a training for each moment, and kills one of its processes in the middle of what the recorder does:
 # after so many calls of its functions, in whatever thread.
 PROGRAM = """
 import os, random, signal, sys, threading
-import rlaudit_recorder
+import rlaudit_recorder, rlaudit_ring
 import numpy, training, vllm.llm, vllm.v1.engine.async_llm  # imported once
+
+files = {rlaudit_recorder.__file__, rlaudit_ring.__file__}
 
 def kill_after(calls):
     left, this = [calls], os.getpid()  # a child has the same profiler
     def count(frame, event, argument):
-        if event == "call" and frame.f_code.co_filename == rlaudit_recorder.__file__ and os.getpid() == this:
+        if event == "call" and frame.f_code.co_filename in files and os.getpid() == this:
             left[0] -= 1
             if left[0] <= 0:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -146,3 +149,24 @@ def test_a_process_that_is_killed_while_it_rests_has_its_counts(tmp_path: Path) 
     assert run(recorded=here, program=RESTS).code == -signal.SIGKILL
     written = here.written()
     assert written.total("requests") == written.total("sequences") == 8
+
+
+def test_a_ring_has_all_the_steps_that_the_file_has(killed: Killed) -> None:
+    """Of whom the file has steps, the ring has them too, and those that were not written yet."""
+    steps = []
+    for folder in killed.folders:
+        if not any(file.stat().st_size for file in folder.glob("*.jsonl")):
+            continue
+        for process in open_recording(folder).processes:
+            kept = last_steps(process)
+            ended = process.totals is not None and process.totals.ended
+            if kept is None:
+                assert ended or not process.records.get("request")
+                continue
+            assert kept.lost == () and kept.missed == 0
+            written = sum(len(numbers(one["tokens"], "<i4")) for _, one in token_records(process, ("steps",)))
+            # The ring has steps without tokens as well.
+            assert sum(len(step.ids) > 0 for step in kept.steps) >= written
+            steps.append(len(kept.steps))
+    # Of a front end that lives on when the engine core is killed, requests are in flight.
+    assert len(set(steps)) > 1

@@ -15,15 +15,11 @@ from rlaudit.errors import UsageError
 from rlaudit.recorder.folder import RECORDER, Settings, variables, write_folder
 
 OWN_MODULES = [
-    "rlaudit_carried",
-    "rlaudit_completions",
-    "rlaudit_frameworks",
-    "rlaudit_recorder",
-    "rlaudit_redaction",
-    "rlaudit_secrets",
-    "rlaudit_trainer",
-    "rlaudit_v0",
-    "rlaudit_weights",
+    f"rlaudit_{name}"
+    for name in (
+        *("carried", "completions", "frameworks", "recorder", "redaction", "ring", "secrets", "trainer", "v0"),
+        "weights",
+    )
 ]
 ENTRY_POINTS = """
 import sys; from importlib.metadata import entry_points
@@ -75,7 +71,10 @@ def test_it_is_its_owners_alone(folder):
 
 
 def test_settings_are_what_the_recorder_reads(folder):
-    settings = {"prompts": 16, "limit": 2_000_000_000, "logprobs": False, "trainer_functions": [], "redact": False}
+    settings = {
+        **{"prompts": 16, "limit": 2_000_000_000, "logprobs": False, "trainer_functions": []},
+        **{"redact": False, "ring": 16_000_000},
+    }
     assert json.loads((folder / "settings.json").read_text()) == settings
 
 

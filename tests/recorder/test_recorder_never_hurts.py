@@ -12,7 +12,7 @@ from rlaudit.recorder.shipped import rlaudit_recorder
 
 RECORDER = Path(rlaudit_recorder.__file__)
 SOURCE = RECORDER.read_text()
-V0, WEIGHTS = RECORDER.with_name("rlaudit_v0.py"), RECORDER.with_name("rlaudit_weights.py")
+V0, WEIGHTS, RING = (RECORDER.with_name(f"rlaudit_{name}.py") for name in ("v0", "weights", "ring"))
 # Those in front of a hooked method and behind it.
 HANDLERS = sorted({one.__name__ for pair in rlaudit_recorder._HANDLERS.values() for one in pair if one is not None})
 CALLS = ["call_begins", "call_ends", "_in_flight"]
@@ -26,6 +26,10 @@ INNER = [
     "_put_totals", "finish", "requested", "_sampling", "_prompt_if_kept", "_plain", "_versions", "_boot", "_cached",
     "_sampled", "_hook_module", "_hook_method", "note_hook", "failed", "error_text", "_after_fork", "drop",
     "_encoded", "find_spec",
+]  # fmt: skip
+OF_A_RING = [
+    "ring_of", "_begun", "_file_system", "__init__", "request", "of_prompt", "step", "coded", "gone", "put",
+    "as_blocks", "new_half", "write", "_whole", "_floats", "_logprobs", "close", "_died", "ends", "in_flight",
 ]  # fmt: skip
 ARGUMENTS = (1, 3)
 
@@ -86,6 +90,30 @@ def test_a_hook_of_weights_that_raises_is_named_in_the_recording_and_nowhere_els
     assert run(*ARGUMENTS, recorded=here) == without("V1")
     first = here.written().of_kind("failed")[0]
     assert f"RuntimeError: sabotage of {function}" in first["error"]
+
+
+@pytest.mark.parametrize("function", OF_A_RING)
+def test_a_ring_that_fails_is_given_up_and_nothing_else_is(
+    function: str, without: Callable[[str], Ended], tmp_path: Path
+) -> None:
+    here = raising(function, tmp_path, RING)
+    assert run(*ARGUMENTS, recorded=here) == without("V1")
+    written = here.written()
+    said = [record["error"] for record in written.of_kind("failed")]
+    said += [record["why"] for record in written.of_kind("dropped")]
+    assert any(f"sabotage of {function}" in one for one in said)
+    assert len(written.of_kind("sequence")) == len(written.of_kind("request")) == 24
+
+
+@pytest.mark.parametrize("function", ["begin_part", "taken_part", "ends_in_part"])
+def test_a_ring_of_v0_that_fails_is_given_up_and_nothing_else_is(
+    function: str, without: Callable[[str], Ended], tmp_path: Path
+) -> None:
+    here = raising(function, tmp_path, RING)
+    assert run(*ARGUMENTS, recorded=here, engine="V0") == without("V0")
+    written = here.written()
+    assert f"sabotage of {function}" in written.of_kind("failed")[0]["error"]
+    assert len(written.of_kind("sequence")) == len(written.of_kind("request")) == 24
 
 
 @pytest.mark.parametrize("function", ["_note_group", "_requested", "_aborts_end", "_step", "_take_tokens"])

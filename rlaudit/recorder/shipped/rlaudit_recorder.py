@@ -39,8 +39,11 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
                parameters have; null: unknown)}, rows, begins, lengths (of stretches of the function's rows), ids,
                logprobs: what the trainer's own function made of recorded completions, and around them
     totals     counts since the process began; the last line of this kind holds. `ended` is true at an orderly exit
+    child      pid, name, code: a process that this one had started, if it did not end with 0 (negative: by a signal)
     failed     hook, error: something of the recorder's own went wrong, and the training did not notice
     dropped    what, why: from here on something is not kept
+
+The last steps of all requests, kept or not, lie beside it if the process did not end in order: `rlaudit_ring.py`.
 
 Prompts are kept whole or not at all, so that the samples of one prompt stay together: the first 64, every prompt until
 64 MiB are written, and after that one in `prompts` by the hash of its ids, which keeps the same ones in two runs.
@@ -151,8 +154,9 @@ class _Process:
     """What is known of this process; made anew after a fork, as the parent's file, queue and thread are not ours."""
 
     def __init__(self):
-        # The file, once something is recorded, and the queue before it, once the thread runs that empties it.
-        self.file = self.queue = None
+        # The file, once something is recorded, the queue before it, once the thread runs that empties it, and the ring,
+        # once there is a step; False: it is to have none.
+        self.file = self.queue = self.ring = None
         self.bytes = self.queued = self.taken = self.looked_at = self.failed_writes = self.failures = self.lost = 0
         self.torn = self.full = False
         self.few = True
@@ -188,8 +192,8 @@ class _Process:
 
 _process = _Process()
 _hooked = []
-_settings = {"prompts": 16, "limit": 2 << 30, "logprobs": False, "trainer_functions": [], "redact": False}
-_secrets = _weights = _completions = _redaction = None
+_settings = {"prompts": 16, "limit": 2 << 30, "logprobs": False, "trainer_functions": [], "redact": False, "ring": 0}
+_secrets = _weights = _completions = _redaction = _ring = None
 
 
 # Doors ---------------------------------------------------------------------------------------------------------------
@@ -201,7 +205,7 @@ def register():
     vLLM calls this in each of its processes, as a plug-in; `sitecustomize` in every process that has the folder.
     For a process that has lost the variable, the configuration that vLLM gave it says the same.
     """
-    global _secrets, _weights, _completions, _redaction  # noqa: PLW0603 - the module's own state
+    global _secrets, _weights, _completions, _redaction, _ring  # noqa: PLW0603 - the module's own state
     if _secrets is not None:
         return
     try:
@@ -211,6 +215,7 @@ def register():
         if carried is None:
             return
         import rlaudit_completions
+        import rlaudit_ring
         import rlaudit_secrets
         import rlaudit_trainer
         import rlaudit_v0
@@ -228,7 +233,7 @@ def register():
             _redaction = rlaudit_redaction.of_this_process(folder)
         _secrets = rlaudit_secrets
         _HANDLERS.update({**rlaudit_v0.HANDLERS, **rlaudit_weights.HANDLERS})
-        _weights, _completions = rlaudit_weights, rlaudit_completions
+        _weights, _completions, _ring = rlaudit_weights, rlaudit_completions, rlaudit_ring
         watched = {}
         for target in [target for targets in (*PARTS.values(), FRONT_ENDS) for target in targets]:
             watched.setdefault(target.partition(":")[0], {})[target] = _hook_method
@@ -376,6 +381,8 @@ def put(kind, **fields):
         _secrets.learn(record)  # an error names what an argument brought
         _secrets.learn_text(_JSON.encode(record))
         record = _secrets.mask(record)
+    if process.ring and kind in _ring.CALLS:
+        _ring.note(process, "put", record)
     if process.queue is None:
         _write(process, _line(record))
         return
@@ -525,8 +532,9 @@ def is_full(process):
     here = process.bytes + waiting
     if not process.full and here - process.looked_at >= _settings["limit"] // 128:
         process.looked_at = here
-        with os.scandir(os.path.dirname(process.file)) as entries:
-            process.full = waiting + sum(entry.stat().st_size for entry in entries) >= _settings["limit"]
+        with os.scandir(os.path.dirname(process.file)) as entries:  # rings have a bound of their own
+            sizes = [entry.stat().st_size for entry in entries if entry.name.endswith(".jsonl")]
+        process.full = waiting + sum(sizes) >= _settings["limit"]
         if process.full:
             drop("tokens", "the limit of %d bytes is reached" % _settings["limit"])
     return process.full
@@ -562,6 +570,7 @@ def _end(process):
                 finish(process, engine, request, None)
         close_runs(process)
         put_steps(process)
+        quietly("ring", _ring.close, process)
         process.totals["ended"] = True
         _put_totals(process)
         limit = time.monotonic() + LAST_SECONDS
@@ -717,13 +726,16 @@ def requested(engine, request, prompt, parameters, index, parent, lora, **fields
     by_sampling = process.totals["by_sampling"]
     by_sampling[str(sampling)] = by_sampling.get(str(sampling), 0) + 1
     process.unseen.setdefault(engine, set()).add(request)
-    name = _prompt_if_kept(process, prompt)
-    if name is None:
+    name, ring = _prompt_if_kept(process, prompt), _ring.ring_of(process)
+    if name is None and not ring:
         return None
     # A caller's own names; a server's callers may put a key into them.
     named = _secrets.mask({"request": request, "parent": parent, "lora": lora})
     if named["parent"] != parent:  # vLLM makes the names of samples of it
         named["request"] = request.replace(parent, named["parent"])
+    _ring.note(process, "request", engine, request, named, prompt, sampling=sampling, index=index)
+    if name is None:
+        return None
     record = {"request": named["request"], "prompt": name, "index": index, "engine": process.engines.get(engine)}
     asked = getattr(parameters, "logprobs", None) is not None
     sequence = _Sequence(record, asked, tuple(prompt[-_completions.BEHIND :]))
@@ -773,22 +785,20 @@ def _outputs_begin(call):
     engine, step = id(processor), process.first_step + len(process.steps)
     # First, and not to fail: vLLM refuses logprobs that it did not ask for.
     taken = _take_hidden(process.hidden, engine, outputs) if process.hidden else {}
-    # Most of what the recorder costs is in this loop: it runs once a sequence and step.
-    kept, unseen, ended = process.kept.get(engine, {}), process.unseen.get(engine, ()), []
-    tokens = held = cached = 0
-    for output in outputs:
-        request, ids = output.request_id, output.new_token_ids
-        count = len(ids)
-        tokens += count
-        if output.finish_reason is not None:
-            ended.append((request, output))
-        sequence = kept.get(request)
+    # Most of what the recorder costs is from here on: it runs once a sequence and step.
+    kept, unseen = process.kept.get(engine, {}), process.unseen.get(engine, ())
+    names, each = [output.request_id for output in outputs], [output.new_token_ids for output in outputs]
+    counts, ended = list(map(len, each)), [(one.request_id, one) for one in outputs if one.finish_reason is not None]
+    tokens, held, cached = sum(counts), 0, 0
+    for request, output in zip(names, outputs) if unseen else ():
         if request in unseen:
             unseen.discard(request)
             first = _cached(output)
             cached += first or 0
-            if sequence is not None:
-                sequence.cached = first
+            if request in kept:
+                kept[request].cached = first
+    for request, output, ids, count in zip(names, outputs, each, counts) if kept else ():
+        sequence = kept.get(request)
         if sequence is None:
             continue
         run = sequence.run
@@ -815,6 +825,8 @@ def _outputs_begin(call):
         process.totals["tokens"] += tokens
         process.totals["cached"] += cached
     call.noted["ended"] = ended
+    if outputs:
+        _ring.note(process, "step", engine, outputs, names, each, counts, taken, step, stamp, cached, ended)
 
 
 def _take_hidden(hidden, engine, outputs):
@@ -833,6 +845,8 @@ def _outputs_end(call, error):
     for request, output in call.noted["ended"]:
         if request not in alive:
             finish(process, engine, request, str(output.finish_reason), output.stop_reason)
+    _ring.note(process, "gone", engine, [request for request, _ in call.noted["ended"] if request not in alive], None)
+    _ring.note(process, "gone", engine, stopped, "stop")
     for request in stopped:  # a stop string is found by the front end: the engine core's output does not know of it
         finish(process, engine, request, "stop", "a stop string")
     if process.held_tokens > MOST_HELD_TOKENS:
@@ -867,7 +881,9 @@ def _aborts_end(call, error):
         return
     process, engine = _process, id(call.args[0])
     process.thread.aborting = False
-    for request in call.noted["before"].difference(call.args[0].request_states):
+    gone = call.noted["before"].difference(call.args[0].request_states)
+    _ring.note(process, "gone", engine, gone, "abort")
+    for request in gone:
         process.totals["aborted"] += 1
         process.unseen.get(engine, set()).discard(request)
         finish(process, engine, request, "abort")

@@ -239,7 +239,7 @@ _RULES = {
     ),
     "steps": _rules("first stamps tokens cached engines"),
     "event": _rules(
-        "call side in_flight",
+        "call side in_flight engine",
         what=Redaction._text,
         arguments=Redaction._arguments,
         result=Redaction._answer,
@@ -258,6 +258,7 @@ _RULES = {
         logprobs=Redaction._logprobs,
     ),
     "totals": _rules("requests sequences tokens cached aborted kept_sequences kept_tokens by_sampling ended"),
+    "child": _rules("pid code", name=Redaction._text),
     "failed": _rules(hook=Redaction._text, error=Redaction._error),
     "dropped": _rules("what why"),
 }

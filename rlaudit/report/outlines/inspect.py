@@ -22,7 +22,7 @@ from rlaudit.report.outline import (
 from rlaudit.report.statements import location
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.inspection import Config, Finding, Fixes, Inspected, Setting
+    from rlaudit.report.parts.inspection import Config, Finding, Fixes, Inspected, LastStep, Setting
     from rlaudit.report.report import Report
 
 SEVERITIES = tuple(reversed(Severity))
@@ -30,6 +30,7 @@ SEVERITIES = tuple(reversed(Severity))
 LAYERS = (*Layer, None)
 MOVES = "Settings that move or do not arrive as written"
 RAN = "As written, and as vLLM ran it"
+LAST_STEPS = ["step or batch", "process", "time", "requests", "tokens", "cached", ""]
 # Of the reasons in a column: two of these and the settings' names still fit a wide terminal.
 LONGEST_REASON = 80
 OUTCOMES = {
@@ -105,10 +106,18 @@ def _config(config: "Config", settings: "Sequence[Setting]", several: bool) -> l
     ]
     seen = config.get("recorded", ())
     blocks: list[Block] = [Lines(seen, f"Recorded{where}")] if seen else []
+    last = [_last_step(one) for one in config.get("last_steps", ())]
+    blocks += [Table(LAST_STEPS, last, f"The last steps{where}")] if last else []
     blocks += [Table(header, rows, f"{RAN if seen else MOVES}{where}", values=True)] if rows else []
     blocks += [Lines(reasons, "Why a value is not known")] if reasons else []
     blocks += [Lines(lost, "Written, and without effect")] if lost else []
     return [*blocks, *([Lines(config["not_seen"], "Not seen in this file")] if config["not_seen"] else [])]
+
+
+def _last_step(one: "LastStep") -> list[str]:
+    cached = "-" if one["cached"] is None else str(one["cached"])
+    counts = (str(one["requests"]), str(one["tokens"]), cached)
+    return [f"{one['what']} {one['number']}", str(one["process"]), one["time"], *counts, one["state"]]
 
 
 def _config_title(config: "Config", several: bool) -> str:

@@ -98,6 +98,23 @@ class LostSetting(TypedDict):
     location: Location
 
 
+class LastStep(TypedDict):
+    """One of the last steps of a recorded process that did not end in order.
+
+    what: "step", as its front end saw it, or "batch", as a worker began it. state: whether the batch had returned, or
+    how many requests ended with the step.
+    """
+
+    process: int
+    what: str
+    number: int
+    time: str
+    requests: int
+    tokens: int
+    cached: int | None
+    state: str
+
+
 class Config(TypedDict):
     """One rollout engine that a file sets up.
 
@@ -119,6 +136,7 @@ class Config(TypedDict):
     lost: Sequence[LostSetting]
     not_seen: Sequence[str]
     recorded: NotRequired[Sequence[str]]
+    last_steps: NotRequired[Sequence[LastStep]]
 
 
 class UnreadFile(TypedDict):

@@ -17,6 +17,7 @@ from rlaudit.configs.recorded_source import RecordedSource, release_of
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.place import Place
+from rlaudit.recorder.deaths import shown_steps
 from rlaudit.recorder.recorded_engine import RecordedEngine, recorded_engines
 from rlaudit.vllm.catalogue import Catalogue, Declared
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
@@ -58,6 +59,7 @@ def _config(source: RecordedSource, one: RecordedEngine, vllm: Version) -> Rollo
     for package, version in one.process.versions.items():
         draft.options[package] = Setting(package, version, version, Origin.FILE, Place(file, 1, 1, package))
     draft.recorded = tuple(recorded_sentences(one, source.recording))
+    draft.last_steps = tuple(shown_steps(one.processes))
     draft.not_seen = list(_not_seen(one, source, release))
     draft.bare = one.engine.class_name == "AsyncEngineArgs" and not _is_server(one.process.argv)
     return draft.done(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.recorder.deaths import death_sentences
 from rlaudit.recorder.recorded_engine import RecordedEngine, Sampled
 from rlaudit.recorder.recording import Recording
 from rlaudit.recorder.reused_blocks import reused_blocks, stale_sentences
@@ -108,6 +109,7 @@ def recorded_sentences(one: RecordedEngine, recording: Recording) -> Iterator[st
         yield _updates_by_engine(one)
     yield from dict.fromkeys(sentence for reading in one.weight_readings for sentence in reading.sentences())
     yield from _of_trainer(recording)
+    yield from death_sentences(recording, one.processes)
 
 
 def _of_start(one: RecordedEngine) -> Iterator[str]:

@@ -83,14 +83,15 @@ def recorded(folder: Path, into: str, *words: str | Path) -> subprocess.Popen[st
     """Start a command under `rlaudit record`."""
     record = [sys.executable, "-m", "rlaudit", "record", "--into", into]
     options = ["--trainer-function", "in_flight_loop:token_logprobs", "--"]
-    return subprocess.Popen(
-        [*record, *options, *map(str, words)],
-        env={**environment(folder), "VLLM_SERVER_DEV_MODE": "1"},
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=(folder / f"{into}.err").open("w"),
-        text=True,
-    )
+    with (folder / f"{into}.err").open("w") as said:
+        return subprocess.Popen(
+            [*record, *options, *map(str, words)],
+            env={**environment(folder), "VLLM_SERVER_DEV_MODE": "1"},
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            text=True,
+        )
 
 
 @dataclass
@@ -136,7 +137,7 @@ class Client:
 
     def leave(self, number: int) -> None:
         """Ask, and go when the first line has come."""
-        asked = {**_asked(number), "max_tokens": 200, "stream": True}
+        asked = {**_asked(number), "max_tokens": 100, "stream": True}
         connection = http.client.HTTPConnection("127.0.0.1", self.port)
         connection.request("POST", "/v1/completions", json.dumps(asked), {"Content-Type": "application/json"})
         answer = connection.getresponse()

@@ -7,6 +7,7 @@ weights with requests in flight, first on what the old weights left in the prefi
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -236,7 +237,7 @@ def loop(folder: Path) -> Path:
     place = folder / "messages"
     place.mkdir()
     program = Path(__file__).with_name("in_flight_loop.py")
-    model = model_of(VERSION, folder)
+    model = shutil.copytree(model_of(VERSION, folder), folder / "trained")
     done = recorded(folder, "loop", *built(VERSION).command, program, model, place, str(CLEARED))
     assert done.wait(PATIENCE_SECONDS) == 0, (folder / "loop.err").read_text()[-3000:]
     return folder / "loop"

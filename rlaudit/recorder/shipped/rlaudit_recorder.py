@@ -587,7 +587,9 @@ def _config_ends(call, error):
     written = call.noted["written"]
     kind = {"number": _process.number("engine"), "class": type(call.args[0]).__name__}
     put("engine", **kind, written=written, effective=_plain(call.result), error=error_text(error))
-    _process.instances[getattr(call.result, "instance_id", None)] = kind["number"]
+    instance = getattr(call.result, "instance_id", None)
+    if instance:  # none of a configuration that failed
+        _process.instances[instance] = kind["number"]
 
 
 def _front_end_ends(call, error):

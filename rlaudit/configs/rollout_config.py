@@ -134,6 +134,7 @@ TRAINER: Mapping[str, str] = {
     "scores_rollouts": "bool: whether the trainer was seen to compute logprobs of sampled tokens",
     "update_calls": "list[str]: methods of vLLM by which new weights came, as they were recorded",
     "weight_faults": "list[str]: how the engine's weights were seen to differ from what updates sent",
+    "stale_prefixes": "str: how cached prefixes of older weights were seen to be served; empty if none was",
     "logs_mismatch": "bool: whether a rollout-trainer mismatch metric is logged as configured",
 }
 
@@ -141,7 +142,7 @@ TRAINER: Mapping[str, str] = {
 OF_UPDATES = frozenset({
     "weight_updates", "resets_prefix_cache", "salts_prefix_cache",
     "pause_mode", "pause_clears_cache", "pause_arguments", "update_calls",
-    "weight_faults",
+    "weight_faults", "stale_prefixes",
 })  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from rlaudit.recorder.engine_processes import parent_server
 from rlaudit.recorder.recording import Engine, Process, Recording
+from rlaudit.recorder.reused_blocks import Reused, reused_blocks
 from rlaudit.recorder.weight_readings import WeightReadings, weight_readings
 from rlaudit.recorder.weight_updates import ServedWeights, Update, served_weights
 
@@ -70,6 +71,11 @@ class RecordedEngine:
     def updates(self) -> tuple[Update, ...]:
         """The updates of its weights."""
         return self.served[0].updates if self.served else ()
+
+    @cached_property
+    def reused(self) -> tuple[Reused, ...]:
+        """What its sequences took from the prefix cache. It reads the files of its front ends."""
+        return tuple(reused_blocks(self.served).values())
 
     @property
     def tokens_since(self) -> int:

@@ -41,14 +41,20 @@ CONFIRM = "rlaudit ablate weight-update"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Caching on, or perhaps on, weights updated, and nothing known that cleans the cache."""
+    """Caching on, or perhaps on, weights updated, and nothing known that cleans the cache, or seen not to."""
     caching, when, clean = audit.after.value(SETTING), updates(audit), cleaned(audit)
-    if when is None or clean is True or (caching is not True and not isinstance(caching, Unknown)):
+    seen = audit.config.says("stale_prefixes")  # what was seen counts for more than what was called
+    if when is None or (clean is True and not seen) or (caching is not True and not isinstance(caching, Unknown)):
         return
     if audit.config.says("pause_mode") == "keep" and audit.config.says("pause_clears_cache") is False:
         return  # stale-kv-after-update says it, with the pause as its cause
     severity = Severity.NOTE
-    if isinstance(caching, Unknown):
+    if seen:
+        severity = Severity.ERROR
+        message = (
+            f"Prefix caching is on, {when}, and the cache outlived some of them: {seen}. Reset it with every update."
+        )
+    elif isinstance(caching, Unknown):
         how = "the cache is not reset" if clean is False else "whether the cache is reset then is not told by this file"
         message = f"Whether prefix caching is on in vLLM {audit.after.version} cannot be told: {caching.reason}. "
         message += f"{when.capitalize()}, and {how}: with caching, reset it with every update."

@@ -7,6 +7,7 @@ weights with requests in flight, first on what the old weights left in the prefi
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -83,14 +84,15 @@ def recorded(folder: Path, into: str, *words: str | Path) -> subprocess.Popen[st
     """Start a command under `rlaudit record`."""
     record = [sys.executable, "-m", "rlaudit", "record", "--into", into]
     options = ["--trainer-function", "in_flight_loop:token_logprobs", "--"]
-    return subprocess.Popen(
-        [*record, *options, *map(str, words)],
-        env={**environment(folder), "VLLM_SERVER_DEV_MODE": "1"},
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=(folder / f"{into}.err").open("w"),
-        text=True,
-    )
+    with (folder / f"{into}.err").open("w") as said:
+        return subprocess.Popen(
+            [*record, *options, *map(str, words)],
+            env={**environment(folder), "VLLM_SERVER_DEV_MODE": "1"},
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            text=True,
+        )
 
 
 @dataclass
@@ -136,7 +138,7 @@ class Client:
 
     def leave(self, number: int) -> None:
         """Ask, and go when the first line has come."""
-        asked = {**_asked(number), "max_tokens": 200, "stream": True}
+        asked = {**_asked(number), "max_tokens": 100, "stream": True}
         connection = http.client.HTTPConnection("127.0.0.1", self.port)
         connection.request("POST", "/v1/completions", json.dumps(asked), {"Content-Type": "application/json"})
         answer = connection.getresponse()
@@ -235,7 +237,7 @@ def loop(folder: Path) -> Path:
     place = folder / "messages"
     place.mkdir()
     program = Path(__file__).with_name("in_flight_loop.py")
-    model = model_of(VERSION, folder)
+    model = shutil.copytree(model_of(VERSION, folder), folder / "trained")
     done = recorded(folder, "loop", *built(VERSION).command, program, model, place, str(CLEARED))
     assert done.wait(PATIENCE_SECONDS) == 0, (folder / "loop.err").read_text()[-3000:]
     return folder / "loop"

@@ -251,3 +251,23 @@ def test_the_reset_that_an_engine_refuses_is_none(inspect: Any) -> None:
     process.write()
     facts = {name: row["effective_to"] for name, row in rows(inspect("run"), "trainer").items()}
     assert facts["resets_prefix_cache"] is False
+
+
+@pytest.mark.parametrize(("in_time", "found"), [(False, "error"), (True, None)])
+def test_a_prefix_that_was_seen_to_outlive_an_update_is_an_error_whatever_other_updates_did(
+    inspect: Any, in_time: bool, found: str | None
+) -> None:
+    process, prompt = process_of(Path("run")), list(range(20))
+    engine(process, effective())
+    process.sampling()
+    for cached, resets in ((0, in_time), (16 * (not in_time), True), (0, True)):
+        step = process.step(1, cached)
+        process.sequence(process.request(prompt), prompt, [7], [-1.0], [[step, 1, 1]], cached=cached)
+        process.load()
+        if resets:
+            process.call(RESET, result=True)
+    process.write()
+    report = inspect("run")
+    assert rules(report).get("prefix-cache-across-updates") == found
+    said = [finding["message"] for finding in report["findings"] if finding["rule"] == "prefix-cache-across-updates"]
+    assert all("1 of 3 sequences went on from 16 cached prompt tokens that older weights" in one for one in said)

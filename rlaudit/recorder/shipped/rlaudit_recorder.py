@@ -646,7 +646,9 @@ def _config_ends(call, error):
     put("engine", **kind, written=written, effective=_plain(call.result), error=error_text(error))
     if error is None and _process.file != os.devnull:
         sys.modules["rlaudit_carried"].leave(call.result, os.path.dirname(_process.file), _settings)
-    _process.instances[getattr(call.result, "instance_id", None)] = kind["number"]
+    instance = getattr(call.result, "instance_id", None)
+    if instance:  # none of a configuration that failed
+        _process.instances[instance] = kind["number"]
 
 
 def _front_end_ends(call, error):

@@ -12,7 +12,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.recorder.deaths import death_sentences
 from rlaudit.recorder.recorded_engine import RecordedEngine, Sampled
 from rlaudit.recorder.recording import Recording
-from rlaudit.recorder.reused_blocks import reused_blocks, stale_sentences
+from rlaudit.recorder.reused_blocks import stale_sentences
 from rlaudit.recorder.weight_updates import PAUSING
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING, keeps_every_token
 
@@ -36,6 +36,10 @@ def recorded_facts(one: RecordedEngine, recording: Recording) -> Iterator[tuple[
         yield "weight_faults", faults, f"the engine's weights were read after {updates} updates"
     requests = sum(process.records.get("request", 0) for process in one.all_processes)
     salted = sum(process.salted for process in one.all_processes)
+    stale, cached = list(stale_sentences(one.reused)), sum(reused.cached for reused in one.reused)
+    if cached and all(reused.stale is not None for reused in one.reused):
+        is_stale = any(reused.stale for reused in one.reused)
+        yield "stale_prefixes", stale[0] if is_stale else "", f"{cached} prompt tokens came from the prefix cache"
     if requests:
         note = f"{salted} of {requests} recorded requests had a cache salt"
         why = "requests had a cache salt; whether it changes with the policy is not recorded"
@@ -172,7 +176,7 @@ def update_sentences(one: RecordedEngine) -> Iterator[str]:
         orders = Counter(update.order for update in one.all_updates)
         for order, number in orders.most_common(_SHOWN):
             yield f"{number} x in this order: {', then '.join(order)}"
-    yield from stale_sentences(reused_blocks(one.served).values())
+    yield from stale_sentences(one.reused)
     called: Counter[str] = Counter()
     for process in one.all_processes:
         for call in process.calls:

@@ -166,6 +166,7 @@ FIELDS: Mapping[str, Mapping[str, Field]] = {
         "rank": _may(_whole),
         "device": _may(_text),
         "capability": _may(_counts),
+        "front": _may(_text),
     },
     "model": {
         "at": _must(_clock),

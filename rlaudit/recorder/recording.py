@@ -43,13 +43,14 @@ class Engine:
 
 @dataclass(frozen=True)
 class Worker:
-    """A process that holds weights."""
+    """A process that holds weights. front: name of the file of the process that resolved its configuration."""
 
     at: float
     class_name: str | None
     rank: int | None
     device: str | None
     capability: tuple[int, ...] | None
+    front: str | None
 
 
 @dataclass(frozen=True)
@@ -426,6 +427,7 @@ class _Reader:
                 record["rank"],
                 record["device"],
                 None if capability is None else tuple(capability),
+                record["front"],
             )
         )
 

@@ -165,6 +165,9 @@ def _serves(one: Process, front: Process, rivals: Sequence[Process], everyone: S
         return True
     if one in rivals:
         return False
+    named = {worker.front for worker in one.workers} & {other.file.name for other in rivals}
+    if named:
+        return front.file.name in named
     # Containers of one host share its clock, and not its process ids.
     parents = {other.pid: other.parent for other in everyone if _is_beside(other, one)}
     above, seen = one.parent, {one.pid}

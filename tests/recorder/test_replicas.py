@@ -9,6 +9,7 @@ from written_recording import WrittenProcess
 from rlaudit.configs.dialects.vllm.recorded_facts import recorded_facts, recorded_sentences
 from rlaudit.recorder.recorded_engine import RecordedEngine, recorded_engines
 from rlaudit.recorder.recording import open_recording
+from rlaudit.recorder.weight_updates import served_weights
 from rlaudit.tokens.open_table import open_tables
 
 
@@ -78,3 +79,23 @@ def test_compare_says_that_versions_of_two_engines_are_not_the_same(
         replica(tmp_path, pid, updates=number, resets=0)
     (table,) = open_tables(tmp_path)
     assert sum(one.startswith("2 engines had 2 to 3 updates") for one in table.part.not_seen) == named
+
+
+@pytest.mark.parametrize(("named", "expected"), [(True, [1, 3]), (False, [3, 3])])
+def test_workers_that_a_raylet_started_are_of_the_front_end_that_resolved_their_configuration(
+    named: bool, expected: list[int], tmp_path: Path
+) -> None:
+    workers = [WrittenProcess(tmp_path, pid=pid, parent=50) for pid in (101, 201)]
+    for pid, worker, updates in zip((100, 200), workers, (1, 3), strict=True):
+        front = process_of(tmp_path)
+        front.pid = front.lines[0]["pid"] = pid
+        front.step(4)
+        file = front.path.name if named else None
+        worker.put("worker", **{"class": "Worker", "rank": 0, "device": "cpu", "capability": None, "front": file})
+        for _ in range(updates):
+            worker.load()
+        front.step(4)
+        front.write()
+        worker.write()
+    found = {one.front.pid: len(one.updates) for one in served_weights(open_recording(tmp_path))}
+    assert list(found.values()) == expected

@@ -5,6 +5,7 @@ matter: Ray's executor copies listed variables, and programs clean it. So the fr
 configuration: it can be unpickled without this module, and no hash of vLLM's reads what is no field. A process that
 vLLM's own door brings here finds it in the frames that called: vLLM loads plug-ins in `EngineCore.__init__` (not in
 0.8.5) and in `WorkerWrapperBase.init_worker`, which hold the configuration by then.
+By it a worker also knows its front end, of which another may share the host, and which need not have started it (Ray).
 Not covered: a process in which this module cannot be imported. Standard library and Python 3.9.
 """
 
@@ -14,10 +15,11 @@ import sys
 ATTRIBUTE = "rlaudit_recording"
 
 
-def leave(config, folder, settings):
-    """Put folder and settings onto a resolved configuration."""
+def leave(config, file, settings):
+    """Put the folder of this process's file, the file's name and the settings onto a resolved configuration."""
+    folder, front = os.path.split(os.path.abspath(file))
     # Past what a class does when an attribute is set: from 0.9 on they are checked dataclasses.
-    object.__setattr__(config, ATTRIBUTE, {"folder": os.path.abspath(folder), "settings": dict(settings)})
+    object.__setattr__(config, ATTRIBUTE, {"folder": folder, "front": front, "settings": dict(settings)})
 
 
 def find():
@@ -31,6 +33,11 @@ def find():
                 return left
         frame = frame.f_back
     return None
+
+
+def front_of(config):
+    """Return the name of the file of the process that resolved a configuration; None if it left none."""
+    return _attributes(config).get(ATTRIBUTE, {}).get("front")
 
 
 def _attributes(value):

@@ -12,7 +12,8 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
     hooks      hooked [target]: what this process records from here on; a part of PARTS without any is not recorded
     engine     number, class, written {argument: value} (what differs from that class's defaults), effective
                {section: {field: value}} (the resolved VllmConfig), error
-    worker     class, rank, device, capability: a process that holds weights
+    worker     class, rank, device, capability, front (file of the process that resolved its configuration): a process
+               that holds weights
     model      class, tensors, dtypes {dtype: tensors}, parameters: what `load_model` left in a worker
     sampling   sampling (number), parameters: one of the distinct SamplingParams
     prompt     prompt (name: a hash of the ids), ids
@@ -602,7 +603,7 @@ def _config_ends(call, error):
     kind = {"number": _process.number("engine"), "class": type(call.args[0]).__name__}
     put("engine", **kind, written=written, effective=_plain(call.result), error=error_text(error))
     if error is None and _process.file != os.devnull:
-        sys.modules["rlaudit_carried"].leave(call.result, os.path.dirname(_process.file), _settings)
+        sys.modules["rlaudit_carried"].leave(call.result, _process.file, _settings)
 
 
 # Requests and tokens -------------------------------------------------------------------------------------------------

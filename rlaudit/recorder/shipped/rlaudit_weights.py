@@ -17,6 +17,7 @@ import sys
 import time
 import weakref
 
+import rlaudit_carried
 import rlaudit_recorder as recorder
 
 IDLE_SECONDS = 60.0  # between two readings of weights of which no update is known
@@ -54,7 +55,8 @@ def _device_ends(call, error):
         cuda = sys.modules["torch"].cuda
         device, capability = cuda.get_device_name(device), list(cuda.get_device_capability(device))
     kind = {"class": recorder.name_of(type(worker)), "rank": getattr(worker, "rank", None)}
-    recorder.put("worker", **kind, device=str(device), capability=capability)
+    front = rlaudit_carried.front_of(getattr(worker, "vllm_config", None))
+    recorder.put("worker", **kind, device=str(device), capability=capability, front=front)
     recorder.wrap(type(worker), "load_model", "worker.load_model", None, _model_ends)
     handlers = dict.fromkeys(recorder.WORKER_METHODS, (recorder.call_begins, recorder.call_ends))
     for name, (before, after) in {**handlers, "execute_model": (_step_begins, None)}.items():

@@ -8,6 +8,7 @@ class WorkerWrapperBase:
     def __init__(self, config):
         load_general_plugins()
         self.worker = Worker()
+        self.worker.vllm_config = config
 
     def init_device(self):
         return None

@@ -2,13 +2,16 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from recorded_trainings import RESET, effective, engine, process_of
-from written_recording import WrittenProcess
+from written_recording import WrittenProcess, coded
 
 from rlaudit.configs.dialects.vllm.recorded_facts import recorded_facts, recorded_sentences
 from rlaudit.recorder.recorded_engine import RecordedEngine, recorded_engines
 from rlaudit.recorder.recording import open_recording
+from rlaudit.recorder.shipped.rlaudit_recorder import ELEMENTS
+from rlaudit.recorder.weight_updates import served_weights
 from rlaudit.tokens.open_table import open_tables
 
 
@@ -78,3 +81,74 @@ def test_compare_says_that_versions_of_two_engines_are_not_the_same(
         replica(tmp_path, pid, updates=number, resets=0)
     (table,) = open_tables(tmp_path)
     assert sum(one.startswith("2 engines had 2 to 3 updates") for one in table.part.not_seen) == named
+
+
+@pytest.mark.parametrize(("named", "expected"), [(True, [1, 3]), (False, [3, 3])])
+def test_workers_that_a_raylet_started_are_of_the_front_end_that_resolved_their_configuration(
+    named: bool, expected: list[int], tmp_path: Path
+) -> None:
+    workers = [WrittenProcess(tmp_path, pid=pid, parent=50) for pid in (101, 201)]
+    for pid, worker, updates in zip((100, 200), workers, (1, 3), strict=True):
+        front = process_of(tmp_path)
+        front.pid = front.lines[0]["pid"] = pid
+        engine(front, {**effective(), "instance_id": f"instance-{pid}"})
+        front.step(4)
+        worker.worker(f"instance-{pid}" if named else None)
+        for _ in range(updates):
+            worker.load()
+        front.step(4)
+        front.write()
+        worker.write()
+    found = {one.front.pid: len(one.updates) for one in served_weights(open_recording(tmp_path))}
+    assert list(found.values()) == expected
+
+
+def sent_to(
+    folder: Path, pid: int, values: list[tuple[float, float]], is_read: bool = True, begins: float = 0.0
+) -> None:
+    """Write an engine that is sent these values of its two tensors. is_read: also after the last time."""
+    front, worker = process_of(folder), WrittenProcess(folder, pid=pid + 1, parent=pid)
+    front.pid = front.lines[0]["pid"] = pid
+    engine(front, effective())
+    front.now += begins
+    front.step(2)
+    for number, pair in enumerate(values):
+        worker.now = front.now
+        worker.load()
+        elements = coded(np.repeat(pair, ELEMENTS), "<f4")
+        if is_read or number + 1 < len(values):
+            each = dict.fromkeys(("values", "values_sent", "values_rounded", "values_held"), elements)
+            worker.put("weights", load=worker.loads, tensors=0, sent=0, **each)
+        front.now = worker.now
+        front.step(2)
+    front.write()
+    worker.write()
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_read", "missed"),
+    [
+        ([(1, 1), (2, 2)], [(1, 1), (1, 1)], True, "2 of the 2"),
+        ([(1, 1), (2, 2)], [(1, 1), (2, 1)], True, "1 of the 2"),
+        ([(1, 1), (2, NAN)], [(1, 1), (2, NAN)], True, None),
+        ([(1, 1), (2, 2)], [(1, 1), (2, 2)], True, None),
+        # Then it is not known what came last.
+        ([(1, 1), (2, 2)], [(1, 1), (1, 1)], False, None),
+    ],
+)
+def test_an_engine_that_was_never_sent_what_another_has_is_named_also_with_as_many_updates(
+    first: list[tuple[float, float]],
+    second: list[tuple[float, float]],
+    is_read: bool,
+    missed: str | None,
+    tmp_path: Path,
+) -> None:
+    sent_to(tmp_path, 200, second, is_read)
+    sent_to(tmp_path, 100, first, begins=1.0)
+    said = the_engine(tmp_path)[1]
+    assert "each of these 2 engines had 2 weight updates" in said
+    assert (f"process 200 was never sent {missed} tensors that process 100 was sent last" in said) == bool(missed)
+    assert ("was never sent" in said) == bool(missed)

@@ -40,6 +40,8 @@ def test_a_process_without_the_variable_takes_folder_and_settings_from_the_confi
     here = place(tmp_path, prompts=3)
     _, (core,) = trained(here, f"{VARIABLE}; open({str(here.folder / 'settings.json')!r}, 'w').write('{{}}')")
     assert core[0]["name"] == "EngineCore" and core[0]["settings"]["prompts"] == 3
+    (built,) = [line["effective"]["instance_id"] for line in here.written().of_kind("engine")]
+    assert [line["instance"] for line in core if line["kind"] == "worker"] == [built]
     assert {line["kind"] for line in core} >= {"worker", "model", "load", "event"}
     assert not any(line["kind"] == "failed" for line in core)
 

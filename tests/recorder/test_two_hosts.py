@@ -25,15 +25,15 @@ def on(host: str, folder: Path, pid: int, now: float = 1000.0, **more: Any) -> W
     return process
 
 
-def sampled(folder: Path, host: str = "first") -> WrittenProcess:
-    """Return an engine with three sequences, and an update before the third."""
-    process = on(host, folder, 100)
+def sampled(folder: Path, pid: int = 100, base: int = 0) -> WrittenProcess:
+    """Return an engine with three sequences, and an update before the third. base: of their ids."""
+    process = on("first", folder, pid)
     process.sampling(0, temperature=0.7)
     for number in range(3):
         request = process.request(PROMPT)
         if number == 2:
             process.load()
-        ids = [10 * number + place for place in range(4)]
+        ids = [base + 10 * number + place for place in range(4)]
         process.sequence(request, PROMPT, ids, [-1.0] * 4, [[process.step(4), 1, 4]])
     return process
 
@@ -85,6 +85,13 @@ def test_a_sequence_that_a_trainer_elsewhere_passed_over_is_not_late(tmp_path: P
     folder = sampled(tmp_path).write()
     scores(folder, "second", (0, 2), 1000.0 - 900.0)
     _, not_seen = batch_of(folder)
+    assert not any("finished after the trainer's last" in one for one in not_seen)
+
+
+def test_an_engine_whose_sequences_no_trainer_elsewhere_scored_has_none_that_are_late(tmp_path: Path) -> None:
+    sampled(tmp_path, pid=150, base=1000).write()
+    scores(sampled(tmp_path).write(), "second", (0, 1, 2), 1000.0 + AHEAD)
+    _, not_seen = batch_of(tmp_path)
     assert not any("finished after the trainer's last" in one for one in not_seen)
 
 

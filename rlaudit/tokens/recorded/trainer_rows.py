@@ -203,7 +203,7 @@ class TrainerRows:
             if number not in self.scored
             and self.scored
             and all(
-                at > (last if clock == self.clocks[number] else ended.get((fronts[number], clock), -np.inf))
+                at > (last if clock == self.clocks[number] else ended.get((fronts[number], clock), np.inf))
                 for clock, last in self.last.items()
             )
         )

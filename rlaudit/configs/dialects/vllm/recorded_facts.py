@@ -13,6 +13,7 @@ from rlaudit.recorder.deaths import death_sentences
 from rlaudit.recorder.recorded_engine import RecordedEngine, Sampled
 from rlaudit.recorder.recording import Recording
 from rlaudit.recorder.reused_blocks import stale_sentences
+from rlaudit.recorder.sent_weights import never_sent
 from rlaudit.recorder.weight_updates import PAUSING
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING, keeps_every_token
 
@@ -111,6 +112,11 @@ def recorded_sentences(one: RecordedEngine, recording: Recording) -> Iterator[st
     yield from update_sentences(one)
     if one.others:
         yield _updates_by_engine(one)
+        for each, newest, missing, of in list(never_sent(one.everywhere))[:_SHOWN]:
+            yield (
+                f"process {each.process.pid}{_on_host(each, one)} was never sent {missing} of the {of} tensors that "
+                f"process {newest.process.pid} was sent last"
+            )
     yield from dict.fromkeys(sentence for reading in one.weight_readings for sentence in reading.sentences())
     yield from _of_trainer(recording)
     yield from death_sentences(recording, one.processes)

@@ -14,7 +14,8 @@ from rlaudit.cli.app import run
 from rlaudit.errors import UsageError
 from rlaudit.recorder.folder import RECORDER, Settings, variables, write_folder
 
-OWN_MODULES = ["rlaudit_recorder", "rlaudit_secrets", "rlaudit_trainer", "rlaudit_v0", "rlaudit_weights"]
+OWN = ("completions", "frameworks", "recorder", "secrets", "trainer", "v0", "weights")
+OWN_MODULES = [f"rlaudit_{name}" for name in OWN]
 ENTRY_POINTS = """
 import sys; from importlib.metadata import entry_points
 found = entry_points(group="vllm.general_plugins")

@@ -178,7 +178,7 @@ def register():
     if not os.environ.get("RLAUDIT_RECORD") or _secrets is not None:
         return
     try:
-        import rlaudit_completions
+        import rlaudit_completions  # type: ignore[import-not-found]
         import rlaudit_secrets
         import rlaudit_trainer
         import rlaudit_v0

@@ -8,7 +8,7 @@ computed by hand, of each id of the row but the first.
 """
 
 import functools
-import importlib
+import importlib.machinery
 import json
 import os
 import sys
@@ -20,8 +20,21 @@ import torch
 from trainer_layouts import VOCABULARY
 
 
-class Anything:
-    """What is imported, and not used."""
+class _Named(type):
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Anything
+
+
+class Anything(metaclass=_Named):
+    """What is imported, and not used. As a decorator it changes nothing."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    def __call__(self, decorated=None, *_, **__):
+        return decorated
 
     def __class_getitem__(cls, key):
         return cls
@@ -32,24 +45,29 @@ class StandIn(types.ModuleType):
 
     def __init__(self, name, folder=None):
         super().__init__(name)
+        self.__spec__ = importlib.machinery.ModuleSpec(name, None)
         self.__path__ = [] if folder is None else [str(folder)]
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return False if name.startswith("is_") else Anything
+        if any(Path(folder, f"{name}.py").exists() for folder in self.__path__):
+            return importlib.import_module(f"{self.__name__}.{name}")
+        return False if name.startswith("is_") else _Named(name, (Anything,), {})
 
 
 def imported(packages, target, stand_ins):
     """Return the function."""
     module, _, name = target.partition(":")
-    parts = module.split(".")
-    for count in range(1, len(parts)):
-        sys.modules[".".join(parts[:count])] = StandIn(".".join(parts[:count]), Path(packages, *parts[:count]))
-    for stand_in in stand_ins:
-        parents = stand_in.split(".")
+    for whole in (*stand_ins, module):
+        *parents, last = whole.split(".")
         for count in range(1, len(parents) + 1):
-            sys.modules.setdefault(".".join(parents[:count]), StandIn(".".join(parents[:count])))
+            held = ".".join(parents[:count])
+            sys.modules.setdefault(held, StandIn(held, Path(packages, *parents[:count])))
+        if whole != module:
+            sys.modules[whole] = StandIn(whole)
+            if parents:
+                setattr(sys.modules[".".join(parents)], last, sys.modules[whole])
     return functools.reduce(getattr, name.split("."), importlib.import_module(module))
 
 

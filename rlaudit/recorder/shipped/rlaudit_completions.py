@@ -22,6 +22,7 @@ _WEIGHTS = (
     *(0x1E3779B97F4A7C15, 0x3F58476D1CE4E5B9, 0x14D049BB133111EB),
     *(0x2545F4914F6CDD1D, 0x5851F42D4C957F2D, 0x6C62272E07BB0143),
 )
+_HALF = 1 << 63
 
 
 def remember(process, prompt, ids):
@@ -29,7 +30,10 @@ def remember(process, prompt, ids):
     first = tuple(ids[:KNOWN_BY])
     _keep(process.beginnings, first, len(ids), recorder.MOST_REMEMBERED)
     if len(prompt) >= BEHIND:
-        _keep(process.inside, (*prompt[-BEHIND:], *first), len(ids), MOST)
+        window = (*prompt[-BEHIND:], *first)
+        # As whole numbers of 64 bits overflow on a device.
+        hashed = sum(number * weight for number, weight in zip(window, _WEIGHTS)) + _HALF
+        _keep(process.inside, (len(window), hashed % (2 * _HALF) - _HALF), len(ids), MOST)
         process.remembered += 1
 
 
@@ -89,14 +93,14 @@ def _table(process, device):
     kept = process.tables.get(device)
     if kept is None or kept[0] != process.remembered:
         by_size = {}
-        for window, length in known.copy().items():
-            by_size.setdefault(len(window), []).append((window, length))
+        for (size, hashed), length in known.copy().items():
+            by_size.setdefault(size, ([], []))
+            by_size[size][0].append(hashed)
+            by_size[size][1].append(length)
         tables = []
-        for size, entries in by_size.items():
-            windows = torch.tensor([window for window, _ in entries])
-            hashes, order = (windows * torch.tensor(_WEIGHTS[:size])).sum(-1).sort()
-            long = torch.tensor([length for _, length in entries])[order]
-            tables.append((size, hashes.to(device), long.to(device)))
+        for size, (keys, lengths) in by_size.items():
+            hashes, order = torch.tensor(keys, device=device).sort()
+            tables.append((size, hashes, torch.tensor(lengths, device=device)[order]))
         kept = process.tables[device] = (process.remembered, tables)
     return kept[1]
 

@@ -73,7 +73,7 @@ class Beginnings:
         self._behind: set[tuple[int, ...]] = set()
         self._hashes: Hashes | None = None
         self._lengths: Integers | None = None
-        self._anchors: Integers | None = None
+        self._anchors: Hashes = np.zeros(0, dtype=np.uint64)
 
     def add(self, number: int, ids_T: Integers, prompt_T: Integers) -> None:
         """Add a sequence. prompt_T: at least the last ids of its prompt."""
@@ -91,7 +91,7 @@ class Beginnings:
         """
         if not self.by_hash or not len(ids_N):
             return
-        if self._hashes is None or self._lengths is None or self._anchors is None:
+        if self._hashes is None or self._lengths is None:
             self._hashes = np.unique(np.array([key[0] for key in self.by_hash], dtype=np.uint64))
             self._lengths = np.unique(np.array([key[1] for key in self.by_hash], dtype=np.int64))
             behind = np.array(sorted(self._behind), dtype=np.int64).reshape(-1, _BEHIND + 1)

@@ -143,7 +143,7 @@ class TrainerRows:
         # A row of all sequences has them in its own order, a row each has them in that of the rows.
         rows = [stretches.rows[one.stretch] for one in found]
         places = rows if len(set(rows)) == len(rows) else list(range(len(rows)))
-        own = {}
+        own: Mapping[int, Sequence[int]] = {}
         if not caller.gradients:
             own = self._in_order([(place, numbers) for place, (_, numbers) in zip(places, met, strict=True)])
         joined = set()

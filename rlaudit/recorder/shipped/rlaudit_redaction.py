@@ -27,6 +27,7 @@ VARIABLE = "RLAUDIT_REDACT"
 # bits: two beginnings that part at a token meet there in one of 10^9 cases, and by the next token in one of 10^18.
 BEGINNING = 1 << 30
 HASHED = "redacted-"
+KEY_NAME = "of --redact"  # its hash names the key
 # So many ids are hashed without a pause (0.5 ms): the engine waits for the thread that writes no longer.
 IDS_AT_ONCE = 512
 PAUSE_SECONDS = 1e-4
@@ -34,12 +35,16 @@ PAUSE_SECONDS = 1e-4
 # Of classes, functions and hooks: what begins with a public package is the package's own name.
 _PACKAGES = (
     "vllm torch transformers trl verl openrlhf skyrl skyrl_train nemo_rl prime_rl swift unsloth unsloth_zoo axolotl "
-    "areal open_instruct roll pipelinerl accelerate peft deepspeed worker model"
+    "areal open_instruct roll pipelinerl accelerate peft deepspeed"
 )
 _OF_A_PACKAGE = re.compile(r"(?:%s)(?:[.:][A-Za-z_]\w*)+" % "|".join(_PACKAGES.split()))
+# Methods of a worker and of its model, of whatever class.
+_HOOK = re.compile(r"(?:worker|model)\.[A-Za-z_]\w*")
 _PROCESS = re.compile(r"(?:Main|Spawn|Fork)?Process(?:-\d{1,4})*|(?:EngineCore|VllmWorker|APIServer)[-_DTP\d]{0,12}")
 _NUMBER = re.compile(r"-?\d{1,6}(?:\.\d{1,6})?")
-_RELEASE = re.compile(r"(\d[\w.]{0,30}?)(?:\+(?:(cpu|cu\d+|rocm[\d.]+)\b)?.*)?")
+_RELEASE = re.compile(
+    r"(\d{1,6}(?:\.\d{1,6}){0,4}(?:\.?(?:a|b|rc|post|dev)\d{1,8}){0,3})(?:\+(?:(cpu|cu\d+|rocm[\d.]+)\b)?.*)?"
+)
 # Names that vLLM gives a request: a number, with what releases put before and behind it.
 _NUMBERED = re.compile(r"\d{1,9}(?:_\d{1,9})?(?:_parallel_sample_\d{1,6})?(?:-[0-9a-f]{8})?")
 # A name of a layer; a worker's method may be given anything as one.
@@ -89,17 +94,16 @@ class Redaction:
         text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
         return HASHED + hashlib.blake2b(text.encode(), key=self.key, digest_size=8, person=b"text").hexdigest()
 
-    def beginnings(self, ids):
+    def beginnings(self, ids: Iterable[int]) -> "array[int]":
         """Return a number for each beginning of these ids."""
-        state, found = hashlib.blake2b(key=self.key, digest_size=4, person=b"ids"), array("i")
-        data = memoryview(array("i", ids)).cast("B")
+        state, digests = hashlib.blake2b(key=self.key, digest_size=4, person=b"ids"), bytearray()
+        update, copy, data = state.update, state.copy, array("i", ids).tobytes()
         for end in range(4, len(data) + 4, 4):
-            state.update(data[end - 4 : end])
-            number = int.from_bytes(state.copy().digest(), "little")
-            found.append(BEGINNING | (number & (BEGINNING - 1)))
+            update(data[end - 4 : end])
+            digests += copy().digest()
             if end % (4 * IDS_AT_ONCE) == 0:
                 time.sleep(PAUSE_SECONDS)
-        return found
+        return array("i", [BEGINNING | (number & (BEGINNING - 1)) for number in array("I", bytes(digests))])
 
     def is_public(self, text):
         """Return whether a text is a word of public code, or a small number."""
@@ -110,8 +114,11 @@ class Redaction:
     def _text(self, value):
         return value if isinstance(value, str) and self.is_public(value) else self.hidden(value)
 
-    def _texts(self, value):
-        return [self._text(one) for one in value]
+    def _hook(self, value):
+        return value if _HOOK.fullmatch(value) else self._text(value)
+
+    def _hooks(self, value):
+        return [self._hook(one) for one in value]
 
     def _tensors(self, value):
         return [one if _TENSOR.fullmatch(one) else self.hidden(one) for one in value]
@@ -208,7 +215,7 @@ _RULES = {
         settings=Redaction._table,
         key=Redaction.hidden,
     ),
-    "hooks": _rules(hooked=Redaction._texts),
+    "hooks": _rules(hooked=Redaction._hooks),
     "engine": _rules(
         "number",
         **{"class": Redaction._text},
@@ -240,7 +247,7 @@ _RULES = {
     "steps": _rules("first stamps tokens cached engines"),
     "event": _rules(
         "call side in_flight engine",
-        what=Redaction._text,
+        what=Redaction._hook,
         arguments=Redaction._arguments,
         result=Redaction._answer,
         error=Redaction._error,
@@ -259,6 +266,6 @@ _RULES = {
     ),
     "totals": _rules("requests sequences tokens cached aborted kept_sequences kept_tokens by_sampling ended"),
     "child": _rules("pid code", name=Redaction._text),
-    "failed": _rules(hook=Redaction._text, error=Redaction._error),
+    "failed": _rules(hook=Redaction._hook, error=Redaction._error),
     "dropped": _rules("what why"),
 }

@@ -135,9 +135,10 @@ def _about_recording() -> str:
     from rlaudit.recorder.hook_points import where_recorded
     from rlaudit.recorder.trainer_functions import known_functions
 
-    # It runs inside a training, not here: its text is read.
-    documented = ast.get_docstring(ast.parse(RECORDER.read_text(encoding="utf-8"))) or ""
-    return f"{documented}\n\n{where_recorded()}\n\n{known_functions()}"
+    # They run inside a training, not here: their text is read.
+    files = (RECORDER, RECORDER.with_name("rlaudit_ring.py"))
+    documented = (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "" for file in files)
+    return "\n\n".join((*documented, where_recorded(), known_functions()))
 
 
 def _about_metric(name: str) -> str:

@@ -98,7 +98,7 @@ def _kept(recording: Recording, process: Process, kept: LastSteps) -> Iterator[s
         before = max(0.0, kept.at - update)
         yield f"process {process.pid}: the last load of weights began {before:.1f} s before that"
     if kept.missed:
-        yield f"{kept.file.name}: {kept.missed} records are missing: two threads wrote at once, or they were too long"
+        yield f"{kept.file.name}: {kept.missed} records are missing: they were too many at once, or too long"
     yield from kept.lost
 
 

@@ -301,3 +301,37 @@ def test_record_and_inspect_say_who_died_and_show_the_last_steps(
     assert [row["state"] for row in rows if row["what"] == "batch"] == ["returned"] * (STEPS - 1) + ["had not returned"]
     assert next(row["requests"] for row in rows if row["what"] == "step") == 24
     assert any("signal 11" in sentence for sentence in config["recorded"])
+
+
+TWO_THREADS = f"""
+import sys; sys.path.insert(0, {str(HERE)!r})
+import threading, vllm, dying, rlaudit_recorder
+from vllm.sampling_params import SamplingParams
+sys.setswitchinterval(1e-6)
+llm = vllm.LLM()
+llm.generate([[999]], SamplingParams(max_tokens=2, seed=0))
+def calls():
+    while not over:
+        rlaudit_recorder.put("failed", hook="of the other thread", error="none")
+over = []
+other = threading.Thread(target=calls)
+other.start()
+given = 0
+for number in range(20):
+    given += sum(len(one[2]) for one in llm.generate([[number, 1]] * 4, SamplingParams(max_tokens=20, seed=number)))
+over.append(True)
+other.join()
+print(given, flush=True)
+dying.die("SIGKILL")
+"""
+
+
+def test_two_threads_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
+    here = place(tmp_path)
+    ended = run(recorded=here, program=TWO_THREADS)
+    assert ended.code == -9, ended.stderr
+    ((_, kept),) = rings(here)
+    first = next(step for step in kept.steps)
+    assert kept.lost == () and kept.missed == 0 and first.step == 0
+    alone = sum(len(step.ids) for step in kept.steps if 999 not in (kept.requests[step.requests[0]].ids or ()))
+    assert alone == int(ended.stdout) and any(call["kind"] == "failed" for call in kept.calls)

@@ -13,8 +13,8 @@ length of the object (uint32), the block's number (uint64, from 1), and the CRC-
 (uint32). A half ends before the first block that is not whole or does not have the next number.
 `arrays` of an object lists its arrays in order as [name, code, count]: "i" int32, "f" float32. `kind` is
 
-    ring       first block of a half: at, pid, missed (records that were not written), left_out (requests in flight that
-               did not fit into this half)
+    ring       first block of a half: at, pid, missed (records too many or too long to be written), left_out (requests
+               in flight that did not fit into this half)
     prompt     prompt (number), length, [ids] (missing: there was no room for them)
     request    number, engine (number; missing: as a worker knows it), request, parent, lora, prompt, sampling, index
     step       step (as in `steps`), at (its stamp), engine, cached, ended [[number, finish]], [numbers] (of requests, 0
@@ -53,6 +53,7 @@ SLOW_SECONDS = 0.5
 MOST_SLOW_SECONDS = 5.0
 WORKER = "worker"  # in place of an engine, for what a worker is given
 MOST_WAITING = 100  # requests
+MOST_LEFT_WAITING = 10_000  # while a thread writes
 MOST_OF_A_REQUEST = 400  # bytes, about
 DYING_SECONDS = 0.5
 ENDED_BY_ITS_PARENT = -15  # a process that vLLM terminates at its own end
@@ -117,7 +118,9 @@ def _begun(process):
     if system not in LOCAL:
         recorder.drop(WHAT, "the recording lies on %s, which may hold up a step" % system)
         return False
-    ring = _Ring(process, size if process.totals["requests"] else size // OF_A_WORKER)
+    # An engine core of its own has resolved no configuration.
+    takes_requests = process.numbers["engine"] or process.totals["requests"]
+    ring = _Ring(process, size if takes_requests else size // OF_A_WORKER)
     return ring if ring.path else False
 
 
@@ -141,7 +144,7 @@ class _Ring:
     """The ring of one process.
 
     numbers: of requests in flight, by engine and name. about: of each number, its record and its prompt's ids. same: of
-    each engine, the names in the last step, and their numbers as an array. waiting: requests for the next write. part:
+    each engine, the names in the last step, and their numbers as an array. waiting: records for the next write. part:
     the step of V0 that is being filled.
     free: whose element is taken by the thread that writes; another one does not wait for it.
     """
@@ -231,7 +234,7 @@ class _Ring:
         """Return the step of V0 that is not written yet, as records."""
         if not self.part:
             return ()
-        part, self.part = self.part, []
+        part = _taken(self.part)
         engine, at = self.part_of
         numbers, sequences, lengths, counts = zip(*part)
         if counts.count(1) == len(counts):
@@ -284,23 +287,29 @@ class _Ring:
     def computed(self, error):
         """Note that the worker's call has returned."""
         self.computing = error is not None
+        if self.computing:
+            recorder._secrets.learn_text(recorder.error_text(error))
         text = recorder._secrets.mask(recorder.error_text(error))
         self.put({"kind": "computed", "batch": self.batches, "at": time.monotonic(), "error": text})
 
     # The file ----------------------------------------------------------------------------------------------------
 
     def put(self, *record):
-        """Write a record with its arrays, and before it what waits. What another thread is at meanwhile is counted."""
+        """Write a record with its arrays, and before it what waits. While another thread writes, it waits there."""
         if self.path is None:
             return
         try:
             self.free.pop()
         except IndexError:
-            self.missed += 1
+            if len(self.waiting) >= MOST_LEFT_WAITING:
+                self.missed += 1
+            elif record:
+                self.waiting.append(record)
             return
         try:
-            waiting, self.waiting = self.waiting, []
-            records = [*waiting, *self.taken_part(), record] if record else [*waiting, *self.taken_part()]
+            records = [*_taken(self.waiting), *self.taken_part()]
+            if record:
+                records.append(record)
             first, data = self.block, self.as_blocks(records)
             if self.at + len(data) > self.half_size:
                 self.block = first
@@ -414,6 +423,13 @@ def _batch_begins(call):
 def _batch_ends(call, error):
     if "batch" in call.noted:
         note(recorder._process, "computed", error)
+
+
+def _taken(held):
+    """Take all of a list that other threads append to."""
+    taken = held[:]
+    del held[: len(taken)]
+    return taken
 
 
 def _whole(name, values):

@@ -10,8 +10,10 @@ from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.errors import UsageError
 from rlaudit.inspection.inspect import one_config
 from rlaudit.laboratory.recipe import RECIPE_SCHEMA
+from rlaudit.laboratory.recorded_requests import recorded_requests
 from rlaudit.laboratory.studies.arms.from_config import ConfigExperiment, experiment_from
 from rlaudit.laboratory.study import known_studies
+from rlaudit.recorder.recording import is_recording
 from rlaudit.secrets import mask, masked_places
 from rlaudit.yaml_file import read_yaml_file
 
@@ -34,7 +36,8 @@ def experiment_of(
 ) -> ConfigExperiment:
     """Inspect the config and make an experiment of it. Raises UsageError where there is no config, or several."""
     inspected = one_config(path, machine_of(accelerator), before, after, "neither a recipe nor a rollout config")
-    return experiment_from(inspected.audit, inspected.findings, accelerator, model)
+    recorded = recorded_requests(path) if is_recording(path) else None
+    return experiment_from(inspected.audit, inspected.findings, accelerator, model, recorded)
 
 
 def as_yaml(experiment: ConfigExperiment) -> str:

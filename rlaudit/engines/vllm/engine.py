@@ -38,6 +38,7 @@ ENGINE = Engine(
     on_cpu={"VLLM_CPU_KVCACHE_SPACE": "2"},
     generate=_SCRIPTS / "generate.py",
     generate_with=(*sorted(EXTENSION.glob("*.py")), *_scripts("loaded_engine", "batch_probe")),
+    hand_over=_SCRIPTS / "recorded_samples.py",
     update=_SCRIPTS / "update_weights.py",
     update_with=(
         *_scripts("loaded_engine", "steerable_engine", "weight_transports", "weight_sender", "update_session"),

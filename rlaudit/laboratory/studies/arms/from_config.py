@@ -18,6 +18,7 @@ from rlaudit.inspection.finding import Finding
 from rlaudit.laboratory.factor import Factor
 from rlaudit.laboratory.machine_limits import Limits, fit_engine_args
 from rlaudit.laboratory.move import Move
+from rlaudit.laboratory.recorded_requests import RecordedRequests, described
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.laboratory.studies.arms.recipe import Sampling
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
@@ -36,9 +37,14 @@ class ConfigExperiment:
 
 
 def experiment_from(
-    audit: Audit, findings: Sequence[Finding], accelerator: Accelerator, model: str | None
+    audit: Audit,
+    findings: Sequence[Finding],
+    accelerator: Accelerator,
+    model: str | None,
+    recorded: RecordedRequests | None = None,
 ) -> ConfigExperiment:
-    """The experiment for one config. Raises UsageError where there is nothing to compare."""
+    """The experiment for one config; for that of a recording, with its own requests. Raises UsageError where there is
+    nothing to compare."""
     if not audit.migrates:
         raise UsageError(
             f"{audit.config.path} is looked at under vLLM {audit.after.version} only",
@@ -58,9 +64,7 @@ def experiment_from(
         "description": f"Does {audit.config.path} keep its logprobs from vLLM {audit.before.version} to "
         f"{audit.after.version}?",
         **({"model": chosen} if chosen is not None else {}),
-        "samples": 2,
-        "rounds": 2,
-        "max_tokens": limits.max_tokens,
+        **_requests(audit, recorded, limits, changed),
         "sampling": _sampling(audit, changed),
         "trainer": _trainer(audit, changed),
         "blocks": [
@@ -76,6 +80,24 @@ def experiment_from(
         ],
     }
     return ConfigExperiment(document, tuple(dict.fromkeys(changed)))
+
+
+def _requests(
+    audit: Audit, recorded: RecordedRequests | None, limits: Limits, changed: list[str]
+) -> dict[str, Any]:
+    """How many completions, and how long: those of the recording, as many whole prompts as this machine takes."""
+    if recorded is None:
+        return {"samples": 2, "rounds": 2, "max_tokens": limits.max_tokens}
+    each = recorded.samples * recorded.longest
+    prompts = max(1, min(len(recorded.prompts), limits.replayed_tokens // each))
+    changed.append(f"requests: {described(recorded.first(prompts))}")
+    return {
+        "prompts": audit.config.path,
+        "prompts_used": prompts,
+        "samples": recorded.samples,
+        "rounds": 1,
+        "max_tokens": recorded.longest,
+    }
 
 
 def _factors(audit: Audit, findings: Sequence[Finding]) -> dict[str, Move]:

@@ -1,6 +1,6 @@
 """`rlaudit ablate CONFIG --from X --to Y`: what the audit of a rollout config suspects, tried out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +32,21 @@ def is_recipe(path: Path) -> bool:
 
 
 def experiment_of(
-    path: Path, before: str | None, after: str | None, model: str | None, accelerator: Accelerator
+    path: Path,
+    before: str | None,
+    after: str | None,
+    model: str | None,
+    accelerator: Accelerator,
+    repeated: Sequence[str] = (),
 ) -> ConfigExperiment:
-    """Inspect the config and make an experiment of it. Raises UsageError where there is no config, or several."""
+    """Inspect the config or the recording and make an experiment of it.
+
+    repeated: arguments and variables of a recording that are taken over whatever they are. Raises UsageError where
+    there is no config, or several.
+    """
     inspected = one_config(path, machine_of(accelerator), before, after, "neither a recipe nor a rollout config")
     recorded = recorded_requests(path) if is_recording(path) else None
-    return experiment_from(inspected.audit, inspected.findings, accelerator, model, recorded)
+    return experiment_from(inspected.audit, inspected.findings, accelerator, model, recorded, repeated)
 
 
 def as_yaml(experiment: ConfigExperiment) -> str:

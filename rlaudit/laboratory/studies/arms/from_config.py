@@ -6,13 +6,16 @@ before anything starts. Nothing else is: an ablation of other settings would ans
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rlaudit.configs.rollout_config import Origin
 from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.models.model import MADE_HERE
 from rlaudit.errors import UsageError
+from rlaudit.home import expanded
 from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.finding import Finding
 from rlaudit.laboratory.factor import Factor
@@ -21,11 +24,14 @@ from rlaudit.laboratory.move import Move
 from rlaudit.laboratory.recorded_requests import RecordedRequests, described
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.laboratory.studies.arms.recipe import Sampling
+from rlaudit.laboratory.studies.arms.recorded_arguments import Taken, check_model, taken_over
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
 USUAL_FACTORS = ("logprobs-mode", "prefix-caching", "async-scheduling", "batch-invariance", "fp32-head")
 FLOATS = {"float32": "float32", "fp32": "float32", "bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "float16"}
 DEFAULT_TEMPERATURE = 1.0
+# The recipe names the model, and prompts are token ids.
+OF_THE_RECIPE = ("model", "tokenizer")
 
 
 @dataclass(frozen=True)
@@ -42,9 +48,13 @@ def experiment_from(
     accelerator: Accelerator,
     model: str | None,
     recorded: RecordedRequests | None = None,
+    repeated: Collection[str] = (),
 ) -> ConfigExperiment:
-    """The experiment for one config; for that of a recording, with its own requests. Raises UsageError where there is
-    nothing to compare."""
+    """The experiment for one config; for that of a recording, with its own requests.
+
+    repeated: what of a recording is taken over because the command line says so. Raises UsageError where there is
+    nothing to compare, and for a recording's model that is not here.
+    """
     if not audit.migrates:
         raise UsageError(
             f"{audit.config.path} is looked at under vLLM {audit.after.version} only",
@@ -52,12 +62,18 @@ def experiment_from(
         )
     changed: list[str] = []
     chosen = model or _known_text(audit.config.model)
+    if recorded is not None and model is None and chosen is not None:
+        check_model(chosen, on_this_machine=chosen in MADE_HERE or expanded(chosen).is_dir())
     if model is None and chosen is not None:
         changed.append(f"model: {chosen}, as the config says (another one with --model)")
     if chosen is None:
         changed.append("model: the config does not tell it, so the default small model runs (another one with --model)")
     limits = Limits.of(accelerator)
     suspects = _factors(audit, findings)
+    passed = (lambda values: Taken(values, ())) if recorded is None else partial(taken_over, repeated=repeated)
+    points = [_point(side, limits, changed, passed) for side in (audit.before, audit.after)]
+    left_out = list(dict.fromkeys(sentence for point in points for sentence in point.left_out))
+    changed += left_out
     parity = [name for name, moved in suspects.items() if moved.to_reference]
     document: dict[str, Any] = {
         "schema": "rlaudit-recipe/1",
@@ -66,12 +82,13 @@ def experiment_from(
         **({"model": chosen} if chosen is not None else {}),
         **_requests(audit, recorded, limits, changed),
         "sampling": _sampling(audit, changed),
-        "trainer": _trainer(audit, changed),
+        "trainer": _trainer(audit, recorded, changed),
+        **({"left_out": left_out} if left_out else {}),
         "blocks": [
             {
                 "name": "config",
-                "reference": _point(audit.before, limits, changed),
-                "candidate": _point(audit.after, limits, changed),
+                "reference": points[0].document,
+                "candidate": points[1].document,
                 "factors": {name: moved.level for name, moved in suspects.items()},
                 "parity": parity,
                 "leave_one_out": len(parity) > 1,
@@ -82,9 +99,7 @@ def experiment_from(
     return ConfigExperiment(document, tuple(dict.fromkeys(changed)))
 
 
-def _requests(
-    audit: Audit, recorded: RecordedRequests | None, limits: Limits, changed: list[str]
-) -> dict[str, Any]:
+def _requests(audit: Audit, recorded: RecordedRequests | None, limits: Limits, changed: list[str]) -> dict[str, Any]:
     """How many completions, and how long: those of the recording, as many whole prompts as this machine takes."""
     if recorded is None:
         return {"samples": 2, "rounds": 2, "max_tokens": limits.max_tokens}
@@ -113,11 +128,19 @@ def _would_confirm(factor: Factor, finding: Finding) -> bool:
     return factor.setting == finding.setting or re.search(rf"factor {factor.name}\b(?!-)", finding.confirm) is not None
 
 
-def _point(side: Side, limits: Limits, changed: list[str]) -> dict[str, Any]:
-    """A release with the arguments that the config hands to it."""
+@dataclass(frozen=True)
+class _Point:
+    """A point of a block as plain data, and what of a recording it lacks."""
+
+    document: Mapping[str, Any]
+    left_out: tuple[str, ...]
+
+
+def _point(side: Side, limits: Limits, changed: list[str], passed: Callable[[Mapping[str, Any]], Taken]) -> _Point:
+    """A release with the arguments that the config hands to it, as far as they are passed."""
     written = {}
     for name, setting in side.config.engine.items():
-        if setting.value is None or setting.origin is Origin.ENGINE:
+        if setting.value is None or setting.origin is Origin.ENGINE or name in OF_THE_RECIPE:
             continue
         if not setting.known:
             changed.append(f"{name}: {setting.value.reason}; vLLM's default runs")
@@ -125,13 +148,17 @@ def _point(side: Side, limits: Limits, changed: list[str]) -> dict[str, Any]:
             changed.append(f"{name}={setting.value}: vLLM {side.version} has no such argument; left out there")
         else:
             written[name] = setting.value
-    engine_args, said = fit_engine_args(written, limits, side.version)
+    arguments = passed(written)
+    engine_args, said = fit_engine_args(arguments.values, limits, side.version)
     changed += said
-    variables = {
-        name: str(setting.value)
-        for name, setting in side.config.environment.items()
-        if setting.known and setting.value is not None and name.startswith("VLLM_")
-    }
+    set_there = passed(
+        {
+            name: str(setting.value)
+            for name, setting in side.config.environment.items()
+            if setting.known and setting.value is not None and name.startswith("VLLM_")
+        }
+    )
+    variables = dict(set_there.values)
     point: dict[str, Any] = {"version": str(side.version), "engine_args": engine_args}
     if has_v0(side.version) and VARIABLE in variables:
         del variables[VARIABLE]
@@ -140,7 +167,7 @@ def _point(side: Side, limits: Limits, changed: list[str]) -> dict[str, Any]:
         point["levels"] = {"fp32-head": "rollout"}
     if variables:
         point["environment_variables"] = variables
-    return point
+    return _Point(point, (*arguments.left_out, *set_there.left_out))
 
 
 def _sampling(audit: Audit, changed: list[str]) -> dict[str, Any]:
@@ -163,14 +190,15 @@ def _sampling(audit: Audit, changed: list[str]) -> dict[str, Any]:
     return sampling
 
 
-def _trainer(audit: Audit, changed: list[str]) -> dict[str, Any]:
+def _trainer(audit: Audit, recorded: RecordedRequests | None, changed: list[str]) -> dict[str, Any]:
     config = audit.config
     divides = config.says("divides_by_temperature")
     if divides is None:
         changed.append(
             "trainer: taken to divide its logits by the sampling temperature, which the config does not tell"
         )
-    dtype = FLOATS.get(str(config.says("dtype")), "bfloat16")
+    seen = None if recorded is None else recorded.trainer_dtype
+    dtype = FLOATS.get(str(seen or config.says("dtype")), "bfloat16")
     trainer = {
         "dtype": dtype,
         "temperature": "ignore" if divides is False else "divide",

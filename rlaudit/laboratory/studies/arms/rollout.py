@@ -24,9 +24,10 @@ from rlaudit.tokens.integrity import integrity_faults
 from rlaudit.tokens.pairs import LogprobPairs
 from rlaudit.vllm.machine import Machine
 
-
 # To copy a file takes less, also on a busy machine.
 HANDED_OVER_SECONDS = 300.0
+# Recorded tokens that every engine is asked about: half a minute of it.
+MOST_ASKED_AGAIN = {"cpu": 512, "cuda": 16384}
 
 
 @dataclass(frozen=True)
@@ -87,12 +88,13 @@ def engine_of(treatment: Treatment, machine: Machine, model: str | None = None) 
 
 def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: Environment) -> Cell:
     """The job that generates an arm's sequences. Arms that differ on the trainer's side only share it."""
-    if arm.role is Role.RECORDED and context.recorded is not None:
-        used = block.prompts_used or len(context.prompt_token_ids)
-        return recorded_cell(context.recorded.first(used), environment)
+    used = block.prompts_used or len(context.prompt_token_ids)
+    recorded = None if context.recorded is None else context.recorded.first(used)
+    if arm.role is Role.RECORDED and recorded is not None:
+        return recorded_cell(recorded, environment)
     treatment = arm.treatment
     settings = engine_settings(treatment, context.device)
-    prompts = list(context.prompt_token_ids[: block.prompts_used])
+    prompts = list(context.prompt_token_ids[:used])
     process = EngineProcess(
         script=ENGINE.generate,
         sources=ENGINE.generate_with,
@@ -111,8 +113,9 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
             "top_logprobs": block.top_logprobs,
             "prompt_token_ids": prompts,
             "requests": requests(len(prompts), block.samples, block.rounds, context.seed)
-            if context.recorded is None
-            else requests_in_waves(context.recorded.wave_P[: len(prompts)], block.samples, context.seed),
+            if recorded is None
+            else requests_in_waves(recorded.wave_P, block.samples, context.seed),
+            **({} if recorded is None else {"recorded_tokens": asked_again(recorded, prompts, context.device)}),
             "concurrency": treatment.concurrency,
             "replicate": arm.replicate,
         },
@@ -146,9 +149,17 @@ def requests_in_waves(wave_P: Sequence[int], samples: int, seed: int) -> list[di
     return sorted(({**one, "round": wave_P[one["prompt"]]} for one in asked), key=lambda one: one["round"])
 
 
+def asked_again(recorded: RecordedRequests, prompts: Sequence[Sequence[int]], device: str) -> list[dict[str, Any]]:
+    """Recorded tokens, each with what stood before it, for an engine to report on."""
+    return [
+        {"prompt_token_ids": [*prompts[one.prompt], *one.token_ids[:place]], "token": one.token_ids[place]}
+        for one, place in recorded.tokens(MOST_ASKED_AGAIN[device])
+    ]
+
+
 def recorded_cell(recorded: RecordedRequests, environment: Environment) -> Cell:
     """The job that hands over what a recording holds of the first weights, as an engine's samples are."""
-    rows = [{**one.as_row(), "round": recorded.wave_P[one.prompt]} for one in recorded.completions]
+    rows = [{**one.as_row(), "round": recorded.wave_P[one.prompt]} for one in recorded.of_first_weights]
     return Cell(
         job={
             "script": shipped(ENGINE.hand_over),

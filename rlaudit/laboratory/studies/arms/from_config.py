@@ -13,18 +13,17 @@ from typing import Any
 
 from rlaudit.configs.rollout_config import Origin
 from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.engines.models.model import MADE_HERE
 from rlaudit.errors import UsageError
-from rlaudit.home import expanded
 from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.finding import Finding
+from rlaudit.laboratory.experiment import Experiment
 from rlaudit.laboratory.factor import Factor
 from rlaudit.laboratory.machine_limits import Limits, fit_engine_args
 from rlaudit.laboratory.move import Move
 from rlaudit.laboratory.recorded_requests import RecordedRequests, described
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.laboratory.studies.arms.recipe import Sampling
-from rlaudit.laboratory.studies.arms.recorded_arguments import Taken, check_model, taken_over
+from rlaudit.laboratory.studies.arms.recorded_arguments import Taken, taken_over
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
 USUAL_FACTORS = ("logprobs-mode", "prefix-caching", "async-scheduling", "batch-invariance", "fp32-head")
@@ -34,14 +33,6 @@ DEFAULT_TEMPERATURE = 1.0
 OF_THE_RECIPE = ("model", "tokenizer")
 
 
-@dataclass(frozen=True)
-class ConfigExperiment:
-    """A recipe as plain data (`rlaudit-recipe/1`), and in sentences what in it is not the config's own."""
-
-    document: Mapping[str, Any]
-    changed: tuple[str, ...]
-
-
 def experiment_from(
     audit: Audit,
     findings: Sequence[Finding],
@@ -49,7 +40,7 @@ def experiment_from(
     model: str | None,
     recorded: RecordedRequests | None = None,
     repeated: Collection[str] = (),
-) -> ConfigExperiment:
+) -> Experiment:
     """The experiment for one config; for that of a recording, with its own requests.
 
     repeated: what of a recording is taken over because the command line says so. Raises UsageError where there is
@@ -62,8 +53,6 @@ def experiment_from(
         )
     changed: list[str] = []
     chosen = model or _known_text(audit.config.model)
-    if recorded is not None and model is None and chosen is not None:
-        check_model(chosen, on_this_machine=chosen in MADE_HERE or expanded(chosen).is_dir())
     if model is None and chosen is not None:
         changed.append(f"model: {chosen}, as the config says (another one with --model)")
     if chosen is None:
@@ -96,7 +85,7 @@ def experiment_from(
             }
         ],
     }
-    return ConfigExperiment(document, tuple(dict.fromkeys(changed)))
+    return Experiment(document, tuple(dict.fromkeys(changed)))
 
 
 def _requests(audit: Audit, recorded: RecordedRequests | None, limits: Limits, changed: list[str]) -> dict[str, Any]:

@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rlaudit.errors import UsageError
-
 # Arguments that run code, or load a checkpoint or a file beside the model's.
 RUNS_OR_LOADS = frozenset(
     {
@@ -50,15 +48,6 @@ def taken_over(values: Mapping[str, Any], repeated: Collection[str]) -> Taken:
         else:
             kept[name] = value
     return Taken(kept, tuple(left_out))
-
-
-def check_model(model: str, on_this_machine: bool) -> None:
-    """Raise UsageError for a recording's model that would have to be fetched."""
-    if not on_this_machine:
-        raise UsageError(
-            f"the recording's model {model} is not on this machine, and nothing is fetched that a recording names",
-            f"name it yourself: --model {model}, or a folder that holds it",
-        )
 
 
 def _is_plain(value: Any) -> bool:

@@ -29,6 +29,8 @@ from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 USUAL_FACTORS = ("logprobs-mode", "prefix-caching", "async-scheduling", "batch-invariance", "fp32-head")
 FLOATS = {"float32": "float32", "fp32": "float32", "bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "float16"}
 DEFAULT_TEMPERATURE = 1.0
+# Each is an engine start from the candidate, and those that move something back another from parity.
+MOST_FACTORS = 8
 # The recipe names the model, and prompts are token ids.
 OF_THE_RECIPE = ("model", "tokenizer")
 
@@ -58,7 +60,7 @@ def experiment_from(
     if chosen is None:
         changed.append("model: the config does not tell it, so the default small model runs (another one with --model)")
     limits = Limits.of(accelerator)
-    suspects = _factors(audit, findings)
+    suspects = _factors(audit, findings, changed)
     passed = (lambda values: Taken(values, ())) if recorded is None else partial(taken_over, repeated=repeated)
     points = [_point(side, limits, changed, passed) for side in (audit.before, audit.after)]
     left_out = list(dict.fromkeys(sentence for point in points for sentence in point.left_out))
@@ -104,12 +106,15 @@ def _requests(audit: Audit, recorded: RecordedRequests | None, limits: Limits, c
     }
 
 
-def _factors(audit: Audit, findings: Sequence[Finding]) -> dict[str, Move]:
-    """The level to try of each factor that has one here."""
+def _factors(audit: Audit, findings: Sequence[Finding], changed: list[str]) -> dict[str, Move]:
+    """The level to try of each factor that has one here: what the gravest findings suspect, then the usual ones."""
     known = known_factors()
-    suspected = [factor.name for factor in known.values() for finding in findings if _would_confirm(factor, finding)]
-    moves = {name: known[name].move(audit, known[name].setting) for name in (*USUAL_FACTORS, *suspected)}
-    return {name: move for name, move in moves.items() if move is not None}
+    gravest = sorted(findings, key=lambda finding: -finding.severity.rank)
+    suspected = [factor.name for finding in gravest for factor in known.values() if _would_confirm(factor, finding)]
+    moves = {name: known[name].move(audit, known[name].setting) for name in (*suspected, *USUAL_FACTORS)}
+    found = [(name, move) for name, move in moves.items() if move is not None]
+    changed += [f"factor {name}: not tried, there are {MOST_FACTORS} likelier ones" for name, _ in found[MOST_FACTORS:]]
+    return dict(found[:MOST_FACTORS])
 
 
 def _would_confirm(factor: Factor, finding: Finding) -> bool:

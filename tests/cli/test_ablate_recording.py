@@ -10,6 +10,8 @@ import yaml
 from laboratories import FAKES, V0, V1, Laboratory, Run
 from written_recording import WrittenProcess
 
+from rlaudit.laboratory.studies.arms.rollout import MOST_ASKED_AGAIN
+
 sys.path.insert(0, str(FAKES))
 import known_model
 
@@ -62,7 +64,7 @@ def test_the_replay_returns_what_was_recorded_and_raw_logprobs_are_found(replaye
     assert again["verdict"] == "match" and again["recorded"]["k3"]["value"] < 1e-10
     # The model has more tokens than engines report logprobs of.
     reported = again["recorded"]["k3"]["tokens"] + again["not_reported"].get("reference", 0)
-    assert reported == 512
+    assert reported == MOST_ASKED_AGAIN["cpu"]
     assert replayed.layer("semantic")["cause"].startswith("raw logprobs")
     assert replayed.effects()["logprobs-mode=processed"] == "removes the mismatch"
 

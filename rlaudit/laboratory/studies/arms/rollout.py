@@ -26,8 +26,8 @@ from rlaudit.vllm.machine import Machine
 
 # To copy a file takes less, also on a busy machine.
 HANDED_OVER_SECONDS = 300.0
-# Recorded tokens that every engine is asked about: half a minute of it.
-MOST_ASKED_AGAIN = {"cpu": 512, "cuda": 16384}
+# Recorded tokens that every engine is asked about. Each is a prefill of what stands before it where nothing is cached.
+MOST_ASKED_AGAIN = {"cpu": 128, "cuda": 1024}
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,25 @@ if TYPE_CHECKING:
 def ablate(
     recipes: Annotated[
         list[str],
-        typer.Argument(metavar="RECIPE", help="A recipe by name (v0-to-v1, quick, ...) or path, or a rollout config."),
+        typer.Argument(
+            metavar="RECIPE", help="A recipe by name (v0-to-v1, quick, ...) or path, a rollout config, or a recording."
+        ),
     ],
     from_: Annotated[str | None, typer.Option("--from", help="With a config: the vLLM it runs on today.")] = None,
     to: Annotated[str | None, typer.Option("--to", help="With a config: the vLLM it is to run on.")] = None,
     write_recipe: Annotated[
         Path | None, typer.Option(help="With a config: save what would be run as a recipe, and stop.")
     ] = None,
+    take_over: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="With a recording: an argument or variable that names code or files, and is left out otherwise.",
+        ),
+    ] = None,
+    updates: Annotated[
+        bool, typer.Option("--updates", help="With a recording: repeat how its weights were updated, on both releases.")
+    ] = False,
     model: Annotated[str | None, typer.Option(help="Another model: a path or a hub id.")] = None,
     prompts: Annotated[str | None, typer.Option(help="Other prompts: a .txt or .jsonl file.")] = None,
     samples: Annotated[int | None, typer.Option(min=1, help="Completions per prompt.")] = None,
@@ -78,7 +90,7 @@ def ablate(
     progress = Progress(quiet)
     cluster = where.on_cluster(executor, at_once, progress, cpu=cpu, shared_out=shard is not None)
     accelerator, shares = (cluster.accelerator, ()) if cluster else split(detect(cpu), at_once or 1)
-    told = _experiment(recipe, from_, to, model, write_recipe, accelerator, progress)
+    told = _experiment(recipe, from_, to, model, write_recipe, accelerator, progress, take_over or (), updates)
     if told is None:
         return 0
     study, loaded, path = told
@@ -127,23 +139,26 @@ def _experiment(
     write_recipe: Path | None,
     accelerator: "Accelerator",
     progress: Progress,
+    repeated: Sequence[str],
+    updates: bool,
 ) -> "tuple[Study[Any, Any, Any], AnyRecipe, Path] | None":
     """The study, its recipe and where that is from; None where the recipe was to be written down, and is."""
     from rlaudit.cli.ablate_config import as_yaml, experiment_of, is_recipe
     from rlaudit.laboratory.study import known_studies, load_study
+    from rlaudit.recorder.recording import is_recording
 
     path = Path(recipe)
-    if from_ is None and to is None and not (path.is_file() and not is_recipe(path)):
+    if from_ is None and to is None and not is_recording(path) and not (path.is_file() and not is_recipe(path)):
         if write_recipe is not None:
             raise UsageError(f"--write-recipe: {recipe} is a recipe already")
         return load_study(recipe, accelerator.kind)
-    experiment = experiment_of(path, from_, to, model, accelerator)
+    experiment = experiment_of(path, from_, to, model, accelerator, repeated, updates=updates)
     for sentence in experiment.changed:
         progress.note(f"  {sentence}")
     if write_recipe is not None:
         write_file(write_recipe, as_yaml(experiment))
         return None
-    study = known_studies()["arms"]
+    study = known_studies()["updates" if updates else "arms"]
     return study, study.recipe_of(dict(experiment.document), path, accelerator.kind), path
 
 

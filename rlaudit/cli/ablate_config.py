@@ -1,17 +1,24 @@
 """`rlaudit ablate CONFIG --from X --to Y`: what the audit of a rollout config suspects, tried out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
+from rlaudit.engines.models.model import MADE_HERE
 from rlaudit.errors import UsageError
+from rlaudit.home import expanded
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.inspect import one_config
+from rlaudit.laboratory.experiment import Experiment
 from rlaudit.laboratory.recipe import RECIPE_SCHEMA
-from rlaudit.laboratory.studies.arms.from_config import ConfigExperiment, experiment_from
+from rlaudit.laboratory.recorded_requests import recorded_requests
+from rlaudit.laboratory.studies.arms.from_config import experiment_from
+from rlaudit.laboratory.studies.updates.from_recording import updates_from
 from rlaudit.laboratory.study import known_studies
+from rlaudit.recorder.recording import is_recording, open_recording
 from rlaudit.secrets import mask, masked_places
 from rlaudit.yaml_file import read_yaml_file
 
@@ -30,14 +37,48 @@ def is_recipe(path: Path) -> bool:
 
 
 def experiment_of(
-    path: Path, before: str | None, after: str | None, model: str | None, accelerator: Accelerator
-) -> ConfigExperiment:
-    """Inspect the config and make an experiment of it. Raises UsageError where there is no config, or several."""
+    path: Path,
+    before: str | None,
+    after: str | None,
+    model: str | None,
+    accelerator: Accelerator,
+    repeated: Sequence[str] = (),
+    *,
+    updates: bool = False,
+) -> Experiment:
+    """Inspect the config or the recording and make an experiment of it.
+
+    repeated: arguments and variables of a recording that are taken over whatever they are. updates: of its weight
+    updates. Raises UsageError where there is no config, or several.
+    """
     inspected = one_config(path, machine_of(accelerator), before, after, "neither a recipe nor a rollout config")
-    return experiment_from(inspected.audit, inspected.findings, accelerator, model)
+    if updates:
+        if not is_recording(path):
+            raise UsageError(f"--updates repeats those of a recording, which {path} is not")
+        chosen = model_on_this_machine(inspected.audit, model)
+        return updates_from(inspected.audit, open_recording(path), accelerator.kind, chosen)
+    recorded = None
+    if is_recording(path):
+        recorded, model = recorded_requests(path), model_on_this_machine(inspected.audit, model)
+    return experiment_from(inspected.audit, inspected.findings, accelerator, model, recorded, repeated)
 
 
-def as_yaml(experiment: ConfigExperiment) -> str:
+def model_on_this_machine(audit: Audit, named: str | None) -> str | None:
+    """Return the model of a recording's experiment: the one that the command line names, else the recording's.
+
+    None if neither names one. Raises UsageError for a recording's model that would have to be fetched.
+    """
+    setting = audit.config.model
+    recorded = setting.value if setting is not None and isinstance(setting.value, str) else None
+    if named is None and recorded is not None and recorded not in MADE_HERE and not expanded(recorded).is_dir():
+        raise UsageError(
+            f"the recording's model {recorded} is not on this machine, and nothing is fetched that a recording names",
+            f"name it yourself: --model {recorded}, or a folder that holds it",
+        )
+    return named or recorded
+
+
+def as_yaml(experiment: Experiment) -> str:
     """The recipe as a file to keep, with what was changed as comments."""
     document: Mapping[str, Any] = mask(dict(experiment.document))
     hidden = [f"{place}: a secret, to be put in again or left out" for place in masked_places(document)]

@@ -28,6 +28,7 @@ from rlaudit.diagnosis.inference_path import judge_path_of_arm
 from rlaudit.diagnosis.judgement import PATH_METRIC, Judgement
 from rlaudit.diagnosis.measured import MeasuredArm, measure_block
 from rlaudit.diagnosis.objective import judge_objective_of_arm
+from rlaudit.diagnosis.replay import Replay, judge_replay, not_judged
 from rlaudit.diagnosis.semantic_of_arms import judge_meaning_of_arms
 from rlaudit.engines.hardware.accelerator import machine_of
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role, known_factors
@@ -49,7 +50,8 @@ FIGURES = (METRIC, *MEAN_SQUARES.values(), *(clip.value for clip in Clip))
 class BlockDiagnosis:
     """One block: its arms in figures, its effects, its noise floor, its layers, its parity settings.
 
-    distance: of the arm that the inference path is judged on; None where no arm has clean semantics.
+    distance: of the arm that the inference path is judged on; None where no arm has clean semantics. replay: of a
+    recording's requests.
     """
 
     plan: BlockPlan
@@ -59,6 +61,7 @@ class BlockDiagnosis:
     judgements: tuple[Judgement, Judgement, Judgement]
     parity: str | None
     distance: Distance | None = None
+    replay: Replay | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,11 @@ def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
     path = judge_path_of_arm(judged, effects, floor)
     objective = judge_objective_of_arm(measured.get("candidate"), (semantic, path), settings, distance)
     parity = parity_yaml(block, effects)
-    return BlockDiagnosis(block, measured, floor, effects, (semantic, path, objective), parity, distance)
+    layers = (semantic, path, objective)
+    replay = judge_replay(run, block)
+    if replay is not None and replay.verdict is Verdict.MISMATCH:
+        layers = (not_judged(replay, semantic), not_judged(replay, path), not_judged(replay, objective))
+    return BlockDiagnosis(block, measured, floor, effects, layers, parity, distance, replay)
 
 
 def _distance(
@@ -183,6 +190,12 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
         for block in blocks
         for name, arm in block.measured.items()
         if arm.impossible_tokens
+    ]
+    lines += [f"in the replay: {sentence}" for sentence in run.plan.recipe.left_out]
+    lines += [
+        f"{block.plan.name}: whether the replay is the recorded run: {block.replay.because}"
+        for block in blocks
+        if block.replay is not None and block.replay.verdict is Verdict.NOT_TESTED
     ]
     lines.append("weight updates: every arm loads its weights once")
     treatments = [arm.treatment for block in run.plan.blocks for arm in block.arms]

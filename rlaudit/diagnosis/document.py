@@ -12,7 +12,7 @@ from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.ablation import Arm as ReportedArm
-from rlaudit.report.parts.ablation import Run
+from rlaudit.report.parts.ablation import Block, Run
 from rlaudit.report.plain import plain
 from rlaudit.report.report import Report
 from rlaudit.tokens.token_figures import token_figures
@@ -39,24 +39,28 @@ def document_of(diagnosis: Diagnosis, fails: bool) -> Report:
             if (block.plan.name, arm.name) in run.arms
         ],
         "effects": [plain(effect) for block in diagnosis.blocks for effect in block.effects],
-        "blocks": [
-            {
-                "name": block.plan.name,
-                "layers": {judgement.layer.value: judgement.verdict for judgement in block.judgements},
-                "noise_floor": {
-                    metric: {"value": value, "because": block.floor.because[metric]}
-                    for metric, value in block.floor.value.items()
-                },
-                "parity": block.parity,
-                "distance": plain(block.distance),
-            }
-            for block in diagnosis.blocks
-        ],
+        "blocks": [_block(block) for block in diagnosis.blocks],
         "run": _run(diagnosis),
         "token_figures": [
             plain(_token_figures(arm, block)) for block in diagnosis.blocks for arm in block.measured.values()
         ],
     }
+
+
+def _block(block: BlockDiagnosis) -> Block:
+    reported: Block = {
+        "name": block.plan.name,
+        "layers": {judgement.layer.value: judgement.verdict for judgement in block.judgements},
+        "noise_floor": {
+            metric: {"value": value, "because": block.floor.because[metric]}
+            for metric, value in block.floor.value.items()
+        },
+        "parity": block.parity,
+        "distance": plain(block.distance),
+    }
+    if block.replay is not None:
+        reported["replay"] = block.replay.as_report()
+    return reported
 
 
 def unfinished(run: FinishedRun) -> bool:

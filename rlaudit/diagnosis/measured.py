@@ -190,7 +190,8 @@ def _explained_by(meaning: Meaning, scored: ScoredTokens) -> Floats:
 def _heads(finished: FinishedArm, scores: Scores) -> tuple[LatticeEvidence, LatticeEvidence]:
     temperature = float(finished.arm.treatment.sampling["temperature"])
     rollout_top = [step for sequence in finished.sequences for step in sequence.top_logprobs]
-    width = max(len(step) for step in rollout_top)
+    # Of a recording one logprob a token is known.
+    width = max(2, *(len(step) for step in rollout_top))
     padded = np.full((len(rollout_top), width), -np.inf)
     for row, step in enumerate(rollout_top):
         padded[row, : len(step)] = step

@@ -41,9 +41,9 @@ class Engine:
     oldest: the first release that can be had. takes_uuids: the first that can be shown a GPU by its UUID. compiled_in:
     the variable that says in which folder compiled code is kept. bound_by: the one that names cores of the processor.
     settings: patterns of its own variables, which come from a recipe and never from the shell. quiet: variables of
-    every process. on_cpu: variables of an engine without a GPU. generate, update, train: the scripts that sample, that
-    update weights meanwhile, and that sample for a training (see cells/worker.py); each with the files that it loads
-    beside itself, which decide a result as it does.
+    every process. on_cpu: variables of an engine without a GPU. generate, hand_over, update, train: the scripts that
+    sample, that pass on what was recorded, that update weights meanwhile, and that sample for a training (see
+    cells/worker.py); each with the files that it loads beside itself, which decide a result as it does.
     """
 
     package: Package
@@ -56,6 +56,7 @@ class Engine:
     on_cpu: Mapping[str, str]
     generate: Path
     generate_with: tuple[Path, ...]
+    hand_over: Path
     update: Path
     update_with: tuple[Path, ...]
     train: Path

@@ -62,17 +62,21 @@ PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size")
 
 @dataclass(frozen=True)
 class Limits:
-    """What the accelerator can hold. max_tokens: length of a completion that keeps an ablation within ten minutes."""
+    """What the accelerator can hold. max_tokens: length of a completion that keeps an ablation within ten minutes;
+    replayed_tokens: of all completions of an arm, where these are a recording's.
+    """
 
     cpu: bool
     gpus: int
     max_tokens: int
+    replayed_tokens: int
 
     @classmethod
     def of(cls, accelerator: Accelerator) -> "Limits":
         """The limits of this machine."""
         on_cpu = accelerator.kind == "cpu"
-        return cls(on_cpu, 0 if on_cpu else len(accelerator.devices), 32 if on_cpu else 128)
+        gpus = 0 if on_cpu else len(accelerator.devices)
+        return cls(on_cpu, gpus, 32 if on_cpu else 128, 4096 if on_cpu else 1 << 17)
 
 
 def fit_engine_args(

@@ -1,14 +1,16 @@
-"""Prompts of a recipe: a set that travels with rlaudit, a text file, or JSON lines."""
+"""Prompts of a recipe: a set that travels with rlaudit, a text file, JSON lines, or those of a recording."""
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.recipe import recipe_folders
+from rlaudit.laboratory.recorded_requests import RecordedRequests, recorded_requests
 from rlaudit.parse_json import parse_json
+from rlaudit.recorder.recording import is_recording
 
 
 @dataclass(frozen=True)
@@ -16,25 +18,34 @@ class PromptSet:
     """Prompts as they were written: each a text, a list of chat messages, or a list of token ids.
 
     answers: what stands beside each as its `answer`, for studies that reward one; None where nothing does.
+    recorded: how a recorded training asked them, and what it was given; None for prompts of no recording.
     """
 
     name: str
     prompts: tuple[Any, ...]
     answers: tuple[Any, ...] = ()
+    recorded: RecordedRequests | None = None
 
     @property
     def digest(self) -> str:
-        """sha256 of the prompts, recorded so that a run can be repeated."""
-        return hashlib.sha256(json.dumps(self.prompts, sort_keys=True).encode()).hexdigest()
+        """sha256 of the prompts, and of what a recording holds of them, so that a run can be repeated."""
+        held = self.prompts if self.recorded is None else (self.prompts, asdict(self.recorded))
+        return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
 
 
 def load_prompts(name_or_path: str, limit: int | None = None) -> PromptSet:
     """Read prompts by name or path.
 
     A `.txt` file holds one prompt a line. A `.jsonl` file holds one object a line with `prompt` (text), `messages`
-    (chat) or `prompt_token_ids`, and an `answer` beside it where there is one. Raises UsageError for a file that is
-    missing, empty, not UTF-8, or not of that form.
+    (chat) or `prompt_token_ids`, and an `answer` beside it where there is one. A recording holds token ids. Raises
+    UsageError for a file that is missing, empty, not UTF-8, or not of that form, NotFinished for a recording without a
+    completion.
     """
+    if is_recording(Path(name_or_path)):
+        requests = recorded_requests(Path(name_or_path))
+        requests = requests if limit is None else requests.first(limit)
+        ids = tuple({"prompt_token_ids": list(prompt)} for prompt in requests.prompts)
+        return PromptSet(Path(name_or_path).name, ids, recorded=requests)
     path = _find(name_or_path)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rlaudit.laboratory.recorded_requests import RecordedRequests
 from rlaudit.vllm.machine import Machine
 
 
@@ -12,6 +13,7 @@ class RolloutContext:
     """`model_identity` tells the model from others; so do those of `other_models`, which some arms have instead.
 
     revision: the commit of a hub model that was found. device: cuda or cpu. gpus_to_score: by dtype, where not all.
+    recorded: how a recorded training asked the prompts.
     """
 
     model: str
@@ -26,3 +28,4 @@ class RolloutContext:
     seed: int = 0
     other_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     gpus_to_score: Mapping[str, int] = field(default_factory=dict)
+    recorded: RecordedRequests | None = None

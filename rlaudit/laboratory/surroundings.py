@@ -98,6 +98,7 @@ class Surroundings:
             seed=recipe.seed,
             other_models=self.other_models,
             gpus_to_score=self.gpus_to_score,
+            recorded=self.prompts.recorded,
         )
 
     def provenance(self) -> dict[str, Any]:

@@ -36,6 +36,7 @@ def outline(report: Report) -> Outline:
         [
             verdicts(report),
             Section("arms", "Arms", [_arms(report, name) for name in names], gathers=True),
+            Section("replay", "Recorded tokens, asked for again", _replays(report), gathers=True),
             Section("factors", "Factors", _factors(report, names), gathers=True),
             Section("loaded", "What the engines loaded", _loaded(report), gathers=True),
             Section("parity", "Parity settings", codes),
@@ -66,10 +67,36 @@ def _arms(report: Report, block: str) -> Table:
     return Table(("arm", *ARMS, "in force"), rows, title, on_terminal=len(ARMS) + 1)
 
 
+def _replays(report: Report) -> list[Block]:
+    """What each engine reports of the recorded tokens: the reference held against the recording, the others against
+    the reference."""
+    shown: list[Block] = []
+    for block in report.get("blocks", ()):
+        if "replay" not in block:
+            continue
+        replay = block["replay"]
+        recorded = {} if replay["recorded"] is None else {"reference against the recording": replay["recorded"]}
+        against = {f"{_short(name)} against the reference": found for name, found in replay["arms"].items()}
+        rows = [
+            [name, *(interval(found.get(metric)) for metric in HEADLINE), str(found["k3"]["tokens"])]
+            for name, found in {**recorded, **against}.items()
+        ]
+        title = f"Recorded tokens, asked for again in {block['name']} (95 % intervals over prompts)"
+        shown.append(Table(("engine", *(TITLES[name] for name in HEADLINE), "tokens"), rows, title))
+        then = [f"{name}: recorded {one}, replayed {other}" for name, (one, other) in replay["differing"].items()]
+        left = [f"{name}: {count} tokens not reported" for name, count in replay["not_reported"].items()]
+        shown.append(Lines([replay["because"], *then, *left]))
+    return shown
+
+
+def _short(name: str) -> str:
+    return name.replace("candidate + ", "+ ").replace("parity - ", "- ")
+
+
 def _arm(arm: Arm) -> list[str]:
     found = arm["measurements"]
     row = [
-        arm["name"].replace("candidate + ", "+ ").replace("parity - ", "- "),
+        _short(arm["name"]),
         arm["environment"].removeprefix("vllm "),
     ]
     if not found:

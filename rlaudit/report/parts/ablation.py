@@ -161,6 +161,18 @@ class NoiseFloor(TypedDict):
     because: str
 
 
+class Replay(TypedDict):
+    """Recorded tokens, asked for again. recorded: the reference against the recording. arms: each against the
+    reference. differing: what the reference resolved otherwise than was recorded. not_reported: tokens by arm."""
+
+    verdict: Verdict
+    because: str
+    recorded: Mapping[str, Measurement] | None
+    arms: Mapping[str, Mapping[str, Measurement]]
+    differing: Mapping[str, Sequence[Any]]
+    not_reported: Mapping[str, int]
+
+
 class Block(TypedDict):
     """One migration of a recipe."""
 
@@ -169,6 +181,7 @@ class Block(TypedDict):
     noise_floor: Mapping[str, NoiseFloor]
     parity: str | None
     distance: NotRequired[Distance | None]
+    replay: NotRequired[Replay]
 
 
 class MicroBatchFloor(TypedDict):

@@ -14,10 +14,11 @@ job
   reads                 {"name": ["model_config.dtype", ...]}: what to tell of the loaded configuration besides
                         RESOLVED, each with the paths under which one release or another has it
   concurrency           "batch": a round is one call;  "alone": one request at a time
+  recorded_tokens       what to report of other tokens (recorded_tokens.py); absent: nothing
 
 samples.jsonl           one line per request: token ids, their logprobs, top logprobs, cached tokens, finish reason
-result                  resolved, loaded (loaded_engine.py), batch_probe (batch_probe.py), generated_tokens,
-                        generate_seconds, looking_seconds, fp32_head
+result                  resolved, loaded (loaded_engine.py), batch_probe (batch_probe.py), recorded_logprobs,
+                        generated_tokens, generate_seconds, looking_seconds, fp32_head
 
 Every vLLM from 0.8.5 on, V0 and V1: differences are found by feature, never by parsing a version.
 """
@@ -109,6 +110,8 @@ def run(job, channel):
     generated = time.time()
     channel.write_lines("samples.jsonl", rows)
     loaded = loaded_engine.loaded(llm.collective_rpc, unseen)
+    recorded = job.get("recorded_tokens")
+    scored = recorded and neighbour("recorded_tokens").logprobs_of(recorded, job, llm, SamplingParams)
     batch_probe = neighbour("batch_probe").probe(job, llm, SamplingParams, row)
     probed = time.time()
     calls = llm.collective_rpc("rlaudit_fp32_head_calls")[0] if head == "extension" else None
@@ -116,6 +119,7 @@ def run(job, channel):
         "resolved": resolved,
         "loaded": loaded,
         "batch_probe": batch_probe,
+        "recorded_logprobs": scored,
         "generated_tokens": sum(len(row["token_ids"]) for row in rows),
         "generate_seconds": generated - started,
         "looking_seconds": started - looked + probed - generated,

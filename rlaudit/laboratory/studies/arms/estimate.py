@@ -20,20 +20,20 @@ EMULATED_TIMES = 20.0
 def cost_of_arms(plan: Plan, accelerator: Accelerator, prompts: PromptSet) -> Cost:
     """Every arm with the engine that it is about."""
     machine = machine_of(accelerator)
-    starts = {_rollout_identity(arm) for block in plan.blocks for arm in block.arms}
+    starts = {_rollout_identity(arm) for block in plan.blocks for arm in block.engines}
     seconds, passes = 0.0, 0
     lines = []
     for block in plan.blocks:
         tokens = _tokens(block, prompts)
-        own = {_rollout_identity(arm) for arm in block.arms}
+        own = {_rollout_identity(arm) for arm in block.engines}
         slower = EMULATED_TIMES if emulated(_dtype(block), accelerator) else 1.0
         seconds += len(own) * (START_SECONDS[machine.platform] + tokens / TOKENS_PER_SECOND[machine.platform] * slower)
         seconds += tokens / SCORED_TOKENS_PER_SECOND[machine.platform] * 2 * slower
         passes += tokens * (len(own) + 2)
         lines.append(
-            f"block {block.name}: {len(block.arms)} arms, {len(own)} engine starts, at most {tokens} tokens an arm"
+            f"block {block.name}: {len(block.engines)} arms, {len(own)} engine starts, at most {tokens} tokens an arm"
         )
-        for arm in block.arms:
+        for arm in block.engines:
             engine = engine_of(arm.treatment, machine, arm.model or plan.recipe.model)
             lines.append(f"  vLLM {arm.treatment.version:<8} {engine!s:<14} {arm.name}")
     lines += [f"block {name} is left out: {reason}" for name, reason in plan.left_out.items()]

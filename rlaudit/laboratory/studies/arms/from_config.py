@@ -6,8 +6,9 @@ before anything starts. Nothing else is: an ablation of other settings would ans
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rlaudit.configs.rollout_config import Origin
@@ -15,30 +16,38 @@ from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.errors import UsageError
 from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.finding import Finding
+from rlaudit.laboratory.experiment import Experiment
 from rlaudit.laboratory.factor import Factor
 from rlaudit.laboratory.machine_limits import Limits, fit_engine_args
 from rlaudit.laboratory.move import Move
+from rlaudit.laboratory.recorded_requests import RecordedRequests, described
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.laboratory.studies.arms.recipe import Sampling
+from rlaudit.laboratory.studies.arms.recorded_arguments import Taken, taken_over
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
 USUAL_FACTORS = ("logprobs-mode", "prefix-caching", "async-scheduling", "batch-invariance", "fp32-head")
 FLOATS = {"float32": "float32", "fp32": "float32", "bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "float16"}
 DEFAULT_TEMPERATURE = 1.0
-
-
-@dataclass(frozen=True)
-class ConfigExperiment:
-    """A recipe as plain data (`rlaudit-recipe/1`), and in sentences what in it is not the config's own."""
-
-    document: Mapping[str, Any]
-    changed: tuple[str, ...]
+# Each is an engine start from the candidate, and those that move something back another from parity.
+MOST_FACTORS = 8
+# The recipe names the model, and prompts are token ids.
+OF_THE_RECIPE = ("model", "tokenizer")
 
 
 def experiment_from(
-    audit: Audit, findings: Sequence[Finding], accelerator: Accelerator, model: str | None
-) -> ConfigExperiment:
-    """The experiment for one config. Raises UsageError where there is nothing to compare."""
+    audit: Audit,
+    findings: Sequence[Finding],
+    accelerator: Accelerator,
+    model: str | None,
+    recorded: RecordedRequests | None = None,
+    repeated: Collection[str] = (),
+) -> Experiment:
+    """The experiment for one config; for that of a recording, with its own requests.
+
+    repeated: what of a recording is taken over because the command line says so. Raises UsageError where there is
+    nothing to compare, and for a recording's model that is not here.
+    """
     if not audit.migrates:
         raise UsageError(
             f"{audit.config.path} is looked at under vLLM {audit.after.version} only",
@@ -51,23 +60,26 @@ def experiment_from(
     if chosen is None:
         changed.append("model: the config does not tell it, so the default small model runs (another one with --model)")
     limits = Limits.of(accelerator)
-    suspects = _factors(audit, findings)
+    suspects = _factors(audit, findings, changed)
+    passed = (lambda values: Taken(values, ())) if recorded is None else partial(taken_over, repeated=repeated)
+    points = [_point(side, limits, changed, passed) for side in (audit.before, audit.after)]
+    left_out = list(dict.fromkeys(sentence for point in points for sentence in point.left_out))
+    changed += left_out
     parity = [name for name, moved in suspects.items() if moved.to_reference]
     document: dict[str, Any] = {
         "schema": "rlaudit-recipe/1",
         "description": f"Does {audit.config.path} keep its logprobs from vLLM {audit.before.version} to "
         f"{audit.after.version}?",
         **({"model": chosen} if chosen is not None else {}),
-        "samples": 2,
-        "rounds": 2,
-        "max_tokens": limits.max_tokens,
+        **_requests(audit, recorded, limits, changed),
         "sampling": _sampling(audit, changed),
-        "trainer": _trainer(audit, changed),
+        "trainer": _trainer(audit, recorded, changed),
+        **({"left_out": left_out} if left_out else {}),
         "blocks": [
             {
                 "name": "config",
-                "reference": _point(audit.before, limits, changed),
-                "candidate": _point(audit.after, limits, changed),
+                "reference": points[0].document,
+                "candidate": points[1].document,
                 "factors": {name: moved.level for name, moved in suspects.items()},
                 "parity": parity,
                 "leave_one_out": len(parity) > 1,
@@ -75,15 +87,34 @@ def experiment_from(
             }
         ],
     }
-    return ConfigExperiment(document, tuple(dict.fromkeys(changed)))
+    return Experiment(document, tuple(dict.fromkeys(changed)))
 
 
-def _factors(audit: Audit, findings: Sequence[Finding]) -> dict[str, Move]:
-    """The level to try of each factor that has one here."""
+def _requests(audit: Audit, recorded: RecordedRequests | None, limits: Limits, changed: list[str]) -> dict[str, Any]:
+    """How many completions, and how long: those of the recording, as many whole prompts as this machine takes."""
+    if recorded is None:
+        return {"samples": 2, "rounds": 2, "max_tokens": limits.max_tokens}
+    each = recorded.samples * recorded.longest
+    prompts = max(1, min(len(recorded.prompts), limits.replayed_tokens // each))
+    changed.append(f"requests: {described(recorded.first(prompts))}")
+    return {
+        "prompts": audit.config.path,
+        "prompts_used": prompts,
+        "samples": recorded.samples,
+        "rounds": 1,
+        "max_tokens": recorded.longest,
+    }
+
+
+def _factors(audit: Audit, findings: Sequence[Finding], changed: list[str]) -> dict[str, Move]:
+    """The level to try of each factor that has one here: what the gravest findings suspect, then the usual ones."""
     known = known_factors()
-    suspected = [factor.name for factor in known.values() for finding in findings if _would_confirm(factor, finding)]
-    moves = {name: known[name].move(audit, known[name].setting) for name in (*USUAL_FACTORS, *suspected)}
-    return {name: move for name, move in moves.items() if move is not None}
+    gravest = sorted(findings, key=lambda finding: -finding.severity.rank)
+    suspected = [factor.name for finding in gravest for factor in known.values() if _would_confirm(factor, finding)]
+    moves = {name: known[name].move(audit, known[name].setting) for name in (*suspected, *USUAL_FACTORS)}
+    found = [(name, move) for name, move in moves.items() if move is not None]
+    changed += [f"factor {name}: not tried, there are {MOST_FACTORS} likelier ones" for name, _ in found[MOST_FACTORS:]]
+    return dict(found[:MOST_FACTORS])
 
 
 def _would_confirm(factor: Factor, finding: Finding) -> bool:
@@ -91,11 +122,19 @@ def _would_confirm(factor: Factor, finding: Finding) -> bool:
     return factor.setting == finding.setting or re.search(rf"factor {factor.name}\b(?!-)", finding.confirm) is not None
 
 
-def _point(side: Side, limits: Limits, changed: list[str]) -> dict[str, Any]:
-    """A release with the arguments that the config hands to it."""
+@dataclass(frozen=True)
+class _Point:
+    """A point of a block as plain data, and what of a recording it lacks."""
+
+    document: Mapping[str, Any]
+    left_out: tuple[str, ...]
+
+
+def _point(side: Side, limits: Limits, changed: list[str], passed: Callable[[Mapping[str, Any]], Taken]) -> _Point:
+    """A release with the arguments that the config hands to it, as far as they are passed."""
     written = {}
     for name, setting in side.config.engine.items():
-        if setting.value is None or setting.origin is Origin.ENGINE:
+        if setting.value is None or setting.origin is Origin.ENGINE or name in OF_THE_RECIPE:
             continue
         if not setting.known:
             changed.append(f"{name}: {setting.value.reason}; vLLM's default runs")
@@ -103,13 +142,17 @@ def _point(side: Side, limits: Limits, changed: list[str]) -> dict[str, Any]:
             changed.append(f"{name}={setting.value}: vLLM {side.version} has no such argument; left out there")
         else:
             written[name] = setting.value
-    engine_args, said = fit_engine_args(written, limits, side.version)
+    arguments = passed(written)
+    engine_args, said = fit_engine_args(arguments.values, limits, side.version)
     changed += said
-    variables = {
-        name: str(setting.value)
-        for name, setting in side.config.environment.items()
-        if setting.known and setting.value is not None and name.startswith("VLLM_")
-    }
+    set_there = passed(
+        {
+            name: str(setting.value)
+            for name, setting in side.config.environment.items()
+            if setting.known and setting.value is not None and name.startswith("VLLM_")
+        }
+    )
+    variables = dict(set_there.values)
     point: dict[str, Any] = {"version": str(side.version), "engine_args": engine_args}
     if has_v0(side.version) and VARIABLE in variables:
         del variables[VARIABLE]
@@ -118,7 +161,7 @@ def _point(side: Side, limits: Limits, changed: list[str]) -> dict[str, Any]:
         point["levels"] = {"fp32-head": "rollout"}
     if variables:
         point["environment_variables"] = variables
-    return point
+    return _Point(point, (*arguments.left_out, *set_there.left_out))
 
 
 def _sampling(audit: Audit, changed: list[str]) -> dict[str, Any]:
@@ -141,14 +184,15 @@ def _sampling(audit: Audit, changed: list[str]) -> dict[str, Any]:
     return sampling
 
 
-def _trainer(audit: Audit, changed: list[str]) -> dict[str, Any]:
+def _trainer(audit: Audit, recorded: RecordedRequests | None, changed: list[str]) -> dict[str, Any]:
     config = audit.config
     divides = config.says("divides_by_temperature")
     if divides is None:
         changed.append(
             "trainer: taken to divide its logits by the sampling temperature, which the config does not tell"
         )
-    dtype = FLOATS.get(str(config.says("dtype")), "bfloat16")
+    seen = None if recorded is None else recorded.trainer_dtype
+    dtype = FLOATS.get(str(seen or config.says("dtype")), "bfloat16")
     trainer = {
         "dtype": dtype,
         "temperature": "ignore" if divides is False else "divide",

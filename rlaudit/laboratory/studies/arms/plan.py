@@ -29,6 +29,7 @@ from rlaudit.laboratory.treatment import TrainerSettings, Treatment
 class Role(StrEnum):
     """What an arm is for."""
 
+    RECORDED = "recorded"
     REFERENCE = "reference"
     CANDIDATE = "candidate"
     CANDIDATE_AGAIN = "candidate again"
@@ -37,6 +38,9 @@ class Role(StrEnum):
     PARITY_AGAIN = "parity again"
     LAST = "left out of parity"
     EXTRA = "extra"
+
+
+RECORDED = "recorded"
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,11 @@ class BlockPlan:
     def with_role(self, role: Role) -> tuple[Arm, ...]:
         """The arms that play `role`."""
         return tuple(arm for arm in self.arms if arm.role is role)
+
+    @property
+    def engines(self) -> tuple[Arm, ...]:
+        """The arms that start an engine: all but what was recorded."""
+        return tuple(arm for arm in self.arms if arm.role is not Role.RECORDED)
 
     @property
     def judged(self) -> tuple[str, ...]:
@@ -111,7 +120,8 @@ class Plan:
                 arm.treatment.engine_args,
                 arm.model,
             )
-            for arm in self._arms()
+            for block in self.blocks
+            for arm in block.engines
         )
 
     @property
@@ -171,11 +181,19 @@ def plan_arms(recipe: Recipe, accelerator: Accelerator, prompts: PromptSet) -> P
     """The arms of a recipe that this machine runs. Raises UsageError where a block wants more prompts than there are,
     and whatever make_plan and for_accelerator raise."""
     plan = for_accelerator(make_plan(recipe), accelerator)
+    if prompts.recorded is not None and prompts.recorded.of_first_weights:
+        plan = replace(plan, blocks=tuple(_beside_the_recording(block) for block in plan.blocks))
     for block in plan.blocks:
         wanted, available = block.settings.prompts_used, len(prompts.prompts)
         if wanted is not None and wanted > available:
             raise UsageError(f"block {block.name} uses {wanted} prompts, the prompt set has {available}")
     return plan
+
+
+def _beside_the_recording(block: BlockPlan) -> BlockPlan:
+    """The block with what was recorded as an arm of its own, in the place of an engine that is the reference's."""
+    recorded = [replace(arm, name=RECORDED, role=Role.RECORDED) for arm in block.with_role(Role.REFERENCE)]
+    return replace(block, arms=(*recorded, *block.arms))
 
 
 def _plan_block(block: Block, factors: dict[str, Factor], shuffle: random.Random) -> BlockPlan:

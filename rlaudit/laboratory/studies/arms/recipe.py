@@ -126,6 +126,7 @@ class Recipe(AnyRecipe, _Common):
     """What to ablate."""
 
     blocks: list[Block] = Field(min_length=1, description="The comparisons.")
+    left_out: list[str] = Field(default_factory=list, description="What of a recorded engine the arms lack, and why.")
 
     def overridden(self, *, samples: int | None = None, **said: Any) -> "Recipe":
         """The recipe with what the command line says instead."""

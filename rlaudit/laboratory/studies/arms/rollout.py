@@ -8,20 +8,26 @@ from typing import Any
 import numpy as np
 
 from rlaudit.engines.cells.cell import Cell
-from rlaudit.engines.cells.launch import Failure
+from rlaudit.engines.cells.launch import Failure, shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.engines.vllm.execution import execution_args
 from rlaudit.engines.vllm.expected_engine import ExpectedEngine, expected_engine
 from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell, engine_variables
+from rlaudit.laboratory.recorded_requests import RecordedRequests
 from rlaudit.laboratory.rollout_context import RolloutContext
-from rlaudit.laboratory.studies.arms.plan import Arm, known_factors
+from rlaudit.laboratory.studies.arms.plan import Arm, Role, known_factors
 from rlaudit.laboratory.studies.arms.recipe import Block
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.parse_json import parse_json
 from rlaudit.tokens.integrity import integrity_faults
 from rlaudit.tokens.pairs import LogprobPairs
 from rlaudit.vllm.machine import Machine
+
+# To copy a file takes less, also on a busy machine.
+HANDED_OVER_SECONDS = 300.0
+# Recorded tokens that every engine is asked about. Each is a prefill of what stands before it where nothing is cached.
+MOST_ASKED_AGAIN = {"cpu": 128, "cuda": 1024}
 
 
 @dataclass(frozen=True)
@@ -82,9 +88,13 @@ def engine_of(treatment: Treatment, machine: Machine, model: str | None = None) 
 
 def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: Environment) -> Cell:
     """The job that generates an arm's sequences. Arms that differ on the trainer's side only share it."""
+    used = block.prompts_used or len(context.prompt_token_ids)
+    recorded = None if context.recorded is None else context.recorded.first(used)
+    if arm.role is Role.RECORDED and recorded is not None:
+        return recorded_cell(recorded, environment)
     treatment = arm.treatment
     settings = engine_settings(treatment, context.device)
-    prompts = list(context.prompt_token_ids[: block.prompts_used])
+    prompts = list(context.prompt_token_ids[:used])
     process = EngineProcess(
         script=ENGINE.generate,
         sources=ENGINE.generate_with,
@@ -97,12 +107,15 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
                 {"factor": need.factor, "engine_args": list(need.engine_args), "modules": list(need.modules)}
                 for need in treatment.requires
             ],
-            "reads": {name: list(paths) for factor in known_factors().values() for name, paths in factor.reads.items()},
+            "reads": read_besides(),
             "fp32_head": treatment.fp32_head,
             "sampling": dict(treatment.sampling),
             "top_logprobs": block.top_logprobs,
             "prompt_token_ids": prompts,
-            "requests": requests(len(prompts), block.samples, block.rounds, context.seed),
+            "requests": requests(len(prompts), block.samples, block.rounds, context.seed)
+            if recorded is None
+            else requests_in_waves(recorded.wave_P, block.samples, context.seed),
+            **({} if recorded is None else {"recorded_tokens": asked_again(recorded, prompts, context.device)}),
             "concurrency": treatment.concurrency,
             "replicate": arm.replicate,
         },
@@ -128,6 +141,44 @@ def requests(prompts: int, samples: int, rounds: int, seed: int) -> list[dict[st
         for sample in range(samples)
         for prompt in range(prompts)
     ]
+
+
+def requests_in_waves(wave_P: Sequence[int], samples: int, seed: int) -> list[dict[str, int]]:
+    """The requests of a recording: all samples of a prompt together, with the prompts of its wave."""
+    asked = requests(len(wave_P), samples, 1, seed)
+    return sorted(({**one, "round": wave_P[one["prompt"]]} for one in asked), key=lambda one: one["round"])
+
+
+def asked_again(recorded: RecordedRequests, prompts: Sequence[Sequence[int]], device: str) -> list[dict[str, Any]]:
+    """Recorded tokens, each with what stood before it, for an engine to report on."""
+    return [
+        {"prompt_token_ids": [*prompts[one.prompt], *one.token_ids[:place]], "token": one.token_ids[place]}
+        for one, place in recorded.tokens(MOST_ASKED_AGAIN[device])
+    ]
+
+
+def recorded_cell(recorded: RecordedRequests, environment: Environment) -> Cell:
+    """The job that hands over what a recording holds of the first weights, as an engine's samples are."""
+    rows = [{**one.as_row(), "round": recorded.wave_P[one.prompt]} for one in recorded.of_first_weights]
+    return Cell(
+        job={
+            "script": shipped(ENGINE.hand_over),
+            "rows": rows,
+            "engine": recorded.generation,
+            "effective": recorded.effective,
+            "reads": read_besides(),
+        },
+        command=environment.command,
+        variables=dict(environment.variables),
+        timeout_seconds=HANDED_OVER_SECONDS,
+        identity={},
+        sources=(ENGINE.generate,),
+    )
+
+
+def read_besides() -> dict[str, list[str]]:
+    """What factors want to be told of a loaded configuration, each with the paths of its releases."""
+    return {name: list(paths) for factor in known_factors().values() for name, paths in factor.reads.items()}
 
 
 def read_sequences(directory: Path) -> tuple[SampledSequence, ...]:

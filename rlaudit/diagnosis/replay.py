@@ -1,0 +1,160 @@
+"""Whether a replay is the run that was recorded, and how far each arm is from the reference on the recorded tokens.
+
+Every arm was asked for its logprob of the same recorded tokens (recorded_tokens.py). The reference is the recorded
+release with the checkpoint's weights: of tokens that were sampled from the first weights it must return what was
+recorded, as far as a prefill and a decode of one dtype agree. If it does not, something decided those logprobs that the
+replay lacks (an adapter, other weights, a plug-in), and no arm is judged.
+Of the other arms the same tokens are a paired comparison with the reference: what moves is the engine, not the sample.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rlaudit.arrays import Floats
+from rlaudit.diagnosis.distance import METRIC, USUAL
+from rlaudit.diagnosis.judgement import Judgement
+from rlaudit.laboratory.recorded_requests import Completion, RecordedRequests
+from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
+from rlaudit.laboratory.studies.arms.rollout import MOST_ASKED_AGAIN
+from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun
+from rlaudit.layers import Verdict
+from rlaudit.measurement.measure import Measurement, measure
+from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.report.parts.ablation import Replay as Reported
+from rlaudit.report.plain import plain
+from rlaudit.tokens.pairs import LogprobPairs
+
+Measurements = Mapping[str, Measurement]
+Asked = list[tuple[Completion, int]]
+# Of a resolved configuration, what names a place or a process and computes nothing.
+COMPUTES_NOTHING = frozenset({"default_sampling_params", "max_model_len"})
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """verdict: whether the reference returned what was recorded. recorded: it against the recording, None without a
+    token to tell by. arms: each against the reference. differing: what the reference resolved otherwise, recorded and
+    replayed. not_reported: tokens that an arm did not report, which are in none of its figures.
+    """
+
+    verdict: Verdict
+    because: str
+    recorded: Measurements | None
+    arms: Mapping[str, Measurements]
+    differing: Mapping[str, tuple[object, object]]
+    not_reported: Mapping[str, int]
+
+    def as_report(self) -> Reported:
+        """Return what reports have of it."""
+        return {
+            "verdict": self.verdict,
+            "because": self.because,
+            "recorded": None if self.recorded is None else plain(self.recorded),
+            "arms": {name: plain(found) for name, found in self.arms.items()},
+            "differing": {name: [plain(one) for one in both] for name, both in self.differing.items()},
+            "not_reported": dict(self.not_reported),
+        }
+
+
+def judge_replay(run: FinishedRun, block: BlockPlan) -> Replay | None:
+    """Judge a block whose prompts are a recording's; None for other prompts, or without a reference that finished."""
+    requests = run.surroundings.prompts.recorded
+    arms = {arm.arm.role: arm for arm in run.of_block(block).values() if arm.ok}
+    reference = arms.get(Role.REFERENCE)
+    if requests is None or reference is None:
+        return None
+    requests = requests.first(block.settings.prompts_used or len(requests.prompts))
+    asked = requests.tokens(MOST_ASKED_AGAIN[run.surroundings.accelerator.kind])
+    settings, seed = run.plan.recipe.objective.as_settings(), run.plan.recipe.seed
+    reported = {
+        arm.arm.name: _reported(arm) for arm in run.of_block(block).values() if arm.result.get("recorded_logprobs")
+    }
+    own_T = reported[reference.arm.name]
+    recorded_T = np.array([one.logprobs[place] if one.first else np.nan for one, place in asked])
+    recorded = _measured(own_T, recorded_T, asked, requests, settings, seed)
+    others = {name: values_T for name, values_T in reported.items() if name != reference.arm.name}
+    measured = {name: _measured(values_T, own_T, asked, requests, settings, seed) for name, values_T in others.items()}
+    verdict, because = _verdict(recorded, str(reference.result["resolved"]["dtype"]))
+    return Replay(
+        verdict,
+        because,
+        recorded,
+        {name: found for name, found in measured.items() if found is not None},
+        _differing(arms.get(Role.RECORDED), reference),
+        {name: int(np.isnan(values_T).sum()) for name, values_T in reported.items() if np.isnan(values_T).any()},
+    )
+
+
+def not_judged(replay: Replay, judgement: Judgement) -> Judgement:
+    """Return a layer's judgement without its verdict: it is of another run than the recorded one."""
+    because = f"the replay is not the recorded run: {replay.because}"
+    return replace(
+        judgement,
+        verdict=Verdict.INCONCLUSIVE,
+        because=because,
+        causes=(),
+        unexplained="",
+        next="give the replay what it lacks (the adapter, the weights, what was left out: see what was not seen)",
+    )
+
+
+def _reported(arm: FinishedArm) -> Floats:
+    """Return (T,) what an engine reported of the recorded tokens, NaN of those that it did not report."""
+    return np.array([np.nan if one is None else one for one in arm.result["recorded_logprobs"]], dtype=np.float64)
+
+
+def _measured(
+    values_T: Floats,
+    against_T: Floats,
+    asked: Asked,
+    requests: RecordedRequests,
+    settings: ObjectiveSettings,
+    seed: int,
+) -> Measurements | None:
+    """Return the metrics of one side against the other on the tokens that both have; None without any."""
+    both_T = np.isfinite(values_T) & np.isfinite(against_T)
+    if not both_T.any():
+        return None
+    numbers: dict[tuple[int, int], int] = {}
+    for (one, _), is_there in zip(asked, both_T, strict=True):
+        if is_there:
+            numbers.setdefault((one.prompt, one.sample), len(numbers))
+    sequence_T = np.array([numbers.get((one.prompt, one.sample), -1) for one, _ in asked])[both_T]
+    order = np.argsort(sequence_T, kind="stable")
+    pairs = LogprobPairs(
+        rollout_logprobs_T=values_T[both_T][order],
+        trainer_logprobs_T=against_T[both_T][order],
+        sequence_T=sequence_T[order],
+        prompt_S=np.array([prompt for prompt, _ in numbers]),
+        prompts=len(requests.prompts),
+    )
+    return measure(pairs, settings, seed=seed)
+
+
+def _verdict(recorded: Measurements | None, dtype: str) -> tuple[Verdict, str]:
+    """Judge by the value: these are the recorded tokens themselves, and no sample of others."""
+    if recorded is None:
+        return Verdict.NOT_TESTED, "no recorded token of the first weights was reported again"
+    found = recorded[METRIC]
+    usual = next((one for one in USUAL if one.dtype == dtype), USUAL[-1])
+    figure = f"k3 {found.value:.3g} nats over {found.tokens} recorded tokens of {found.sequences} completions"
+    if found.value is not None and found.value <= usual.high:
+        return Verdict.MATCH, f"the reference returns what was recorded ({figure}; {usual.high:g} in {usual.dtype})"
+    return (
+        Verdict.MISMATCH,
+        f"the reference does not return what was recorded ({figure}, and at most {usual.high:g} is usual in "
+        f"{usual.dtype}): other weights, an adapter or something else decided those logprobs that is not here",
+    )
+
+
+def _differing(recorded: FinishedArm | None, reference: FinishedArm) -> dict[str, tuple[object, object]]:
+    if recorded is None:
+        return {}
+    then, now = recorded.result["resolved"], reference.result["resolved"]
+    return {
+        name: (then[name], now[name])
+        for name in sorted(then.keys() & now.keys() - COMPUTES_NOTHING)
+        if then[name] is not None and str(then[name]).lower() != str(now[name]).lower()
+    }

@@ -1,0 +1,195 @@
+"""What a recording's training asked of its engine, to be asked again: prompts, groups, waves, and what was sampled.
+
+A prompt is known by its token ids, so no tokenizer and no template is asked. Prompts that were asked under the same
+weights, which is a step of a trainer that waits for its rollouts, are asked together again: one wave.
+What was sampled from the weights of the first token is kept beside: an engine that is asked again with the checkpoint's
+weights must return the like, or what it returns is about another run.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rlaudit.configs.dialects.vllm.recorded_config import generation
+from rlaudit.errors import NotFinished
+from rlaudit.recorder.recorded_engine import recorded_engines
+from rlaudit.recorder.recording import token_records
+from rlaudit.tokens.recorded.recorded_log import RecordedFront, RecordedLog, recorded_log
+from rlaudit.tokens.recorded.whole_sequences import WholeSequence
+
+# Of each completion, where not all of its tokens can be asked again.
+FEWEST_PLACES = 8
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One recorded completion. prompt: its place among the prompts; sample: among the completions of its prompt.
+
+    first: whether it was sampled from the weights of the first token.
+    """
+
+    prompt: int
+    sample: int
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    cached_tokens: int | None
+    first: bool
+
+    def as_row(self) -> dict[str, Any]:
+        """Return it as an engine's samples are written."""
+        return {
+            "prompt": self.prompt,
+            "sample": self.sample,
+            "token_ids": list(self.token_ids),
+            "logprobs": list(self.logprobs),
+            # The recorded engine was asked for no other token's logprob.
+            "top_ids": [[token] for token in self.token_ids],
+            "top_logprobs": [[logprob] for logprob in self.logprobs],
+            "cached_tokens": self.cached_tokens,
+            "finish_reason": "recorded",
+        }
+
+
+@dataclass(frozen=True)
+class RecordedRequests:
+    """Requests of one kind of sampling, in the order in which they were made.
+
+    prompts: distinct ones, as token ids. wave_P: with which wave each was first asked. samples: completions that most
+    prompts were asked for. longest: the most tokens of a completion.
+    of_prompts, of_sequences: how many prompts and whole completions the recording holds. effective: the resolved
+    configuration of the engine, {section: {field: value}}; generation: V0 or V1; trainer_dtype: of the model whose
+    logprobs the loss uses. None for what is unknown.
+    """
+
+    prompts: tuple[tuple[int, ...], ...]
+    wave_P: tuple[int, ...]
+    samples: int
+    longest: int
+    completions: tuple[Completion, ...]
+    of_prompts: int
+    of_sequences: int
+    effective: Mapping[str, Any]
+    generation: str | None
+    trainer_dtype: str | None
+
+    @property
+    def of_first_weights(self) -> tuple[Completion, ...]:
+        """The completions that an engine with the checkpoint's weights is held against."""
+        return tuple(one for one in self.completions if one.first)
+
+    def tokens(self, most: int) -> list[tuple[Completion, int]]:
+        """Return completions, each with the place of one of its tokens: at most so many, spread over all completions,
+        those of the first weights before others.
+        """
+        ordered = sorted(self.completions, key=lambda one: not one.first)
+        each = max(FEWEST_PLACES, most // max(1, len(ordered)))
+        places = ((one, place) for one in ordered for place in _spread(len(one.token_ids), each))
+        return list(islice(places, most))
+
+    def first(self, prompts: int) -> "RecordedRequests":
+        """Return the requests of the first so many prompts."""
+        return replace(
+            self,
+            prompts=self.prompts[:prompts],
+            wave_P=self.wave_P[:prompts],
+            completions=tuple(one for one in self.completions if one.prompt < prompts),
+        )
+
+
+@dataclass
+class _Asked:
+    """A prompt, with what was sampled for it, and whether from the first weights. wave: of its first request; counts:
+    completions by wave.
+    """
+
+    ids: tuple[int, ...]
+    wave: int
+    counts: Counter[int] = field(default_factory=Counter)
+    sequences: list[tuple[WholeSequence, bool]] = field(default_factory=list)
+
+
+def recorded_requests(path: Path) -> RecordedRequests:
+    """Read the requests of most tokens' sampling parameters.
+
+    Raises NotFinished for what is no recording, and for one without a whole completion.
+    """
+    log = recorded_log(path)
+    engine = next((one for one in recorded_engines(log.recording) if one.started), None)
+    if engine is None:
+        raise NotFinished(f"{path} holds no engine that started", "nothing of it can be asked again")
+    asked: dict[str, _Asked] = {}
+    sequences = longest = 0
+    for front in log.fronts:
+        for sequence in front.whole:
+            if front.first + sequence.number not in log.numbers:
+                continue
+            stamp = float(sequence.stamps_T[0])
+            begun = front.served.version_at(stamp if math.isfinite(stamp) else sequence.finished)
+            held = asked.setdefault(sequence.prompt, _Asked(tuple(map(int, sequence.prompt_ids)), begun))
+            held.counts[begun] += 1
+            sequences += 1
+            longest = max(longest, len(sequence.ids_T))
+            held.sequences.append((sequence, _of_first_weights(front, sequence)))
+    if not asked:
+        raise NotFinished(f"{path} holds no whole completion with logprobs", "nothing of it can be asked again")
+    ordered = sorted(asked.values(), key=lambda one: one.wave)
+    return RecordedRequests(
+        prompts=tuple(one.ids for one in ordered),
+        wave_P=tuple(one.wave for one in ordered),
+        samples=_usual(max(one.counts.values()) for one in ordered),
+        longest=longest,
+        completions=tuple(
+            Completion(
+                prompt,
+                sample,
+                tuple(map(int, sequence.ids_T)),
+                tuple(map(float, sequence.logprobs_T)),
+                sequence.cached,
+                first,
+            )
+            for prompt, one in enumerate(ordered)
+            for sample, (sequence, first) in enumerate(one.sequences)
+        ),
+        of_prompts=len(asked),
+        of_sequences=sequences,
+        effective=engine.engine.effective or {},
+        generation=generation(engine),
+        trainer_dtype=_trainer_dtype(log),
+    )
+
+
+def _of_first_weights(front: RecordedFront, sequence: WholeSequence) -> bool:
+    versions_T, _ = front.versions_at(sequence.stamps_T)
+    return bool((versions_T == front.served.first_sampled).all())
+
+
+def _trainer_dtype(log: RecordedLog) -> str | None:
+    """Return the dtype of the model that the trainer's function was first called with gradients on."""
+    for process in log.recording.processes:
+        for _, record in token_records(process, ("trainer",)):
+            if record["gradients"] and record["model"]:
+                return str(record["model"]["dtype"]).removeprefix("torch.")
+    return None
+
+
+def _spread(length: int, places: int) -> Iterator[int]:
+    """Yield so many places in a completion, or all, from its first token on and evenly."""
+    count = min(length, places)
+    return (number * length // count for number in range(count))
+
+
+def _usual(counts: Iterable[int]) -> int:
+    return Counter(counts).most_common(1)[0][0]
+
+
+def described(requests: RecordedRequests) -> str:
+    """Say how much of the recording is asked again."""
+    waves = len(set(requests.wave_P))
+    return (
+        f"{len(requests.prompts)} of {requests.of_prompts} recorded prompts, {requests.samples} completions each, in "
+        f"{waves} wave{'s' * (waves > 1)}; recorded completions of the first weights: {len(requests.of_first_weights)}"
+    )

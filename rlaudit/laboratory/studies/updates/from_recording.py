@@ -1,0 +1,119 @@
+"""From the weight updates of a recording to the experiment that repeats their protocol on both releases.
+
+What is repeated: the mode of the pause, whether the prefix cache was cleared before the next token, and what loaded the
+weights, with requests in flight and with perturbed weights of the same shapes. The next release is tried with the cache
+cleared as well, so that the report shows what clearing it would change.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from rlaudit.errors import UsageError
+from rlaudit.inspection.audit import Audit, Side
+from rlaudit.laboratory.experiment import Experiment
+from rlaudit.laboratory.weight_path import PauseMode, WeightPath
+from rlaudit.recorder.recording import Recording
+from rlaudit.recorder.weight_updates import Update, served_weights
+from rlaudit.vllm.resolution.engine import has_v0
+
+# What AsyncLLM.pause_generation does if it is given no mode (0.18.1 vllm/v1/engine/async_llm.py:726).
+UNNAMED_MODE: PauseMode = "abort"
+# Prompts and samples of a small study: what becomes of an update does not depend on how many there are.
+PROMPTS, SAMPLES = 8, 2
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How weights were updated. cleared: whether the prefix cache was, before the next token."""
+
+    mode: PauseMode
+    cleared: bool
+    path: WeightPath | None
+
+
+def updates_from(audit: Audit, recording: Recording, device: str, model: str | None) -> Experiment:
+    """Make the experiment, on cuda or cpu. Raises UsageError for one release, and for a recording without an update to
+    repeat.
+    """
+    if not audit.migrates:
+        raise UsageError(f"{audit.config.path} is looked at under vLLM {audit.after.version} only", "give --to")
+    updates = list(_after_the_first_token(recording))
+    if not updates:
+        raise UsageError(f"{recording.path} holds no update of weights that were sampled from", "leave out --updates")
+    counted = Counter(_protocol(update) for update in updates)
+    protocol, count = counted.most_common(1)[0]
+    changed = [f"updates: {count} of {len(updates)} recorded ones were like this: {_said(protocol)}"]
+    changed += [f"updates: not repeated, {other} times: {_said(one)}" for one, other in counted.most_common()[1:]]
+    if not any(update.in_flight for update in updates):
+        changed.append("updates: the recorded ones met no request in flight; here requests are in flight")
+    mode: PauseMode = protocol.mode
+    if mode == "none" and protocol.cleared:
+        mode = "keep"
+        changed.append("updates: there was no pause; one with mode=keep is made, in which the cache is cleared")
+    path = protocol.path
+    if device == "cpu" and path == "load_weights":
+        path = None
+        changed.append("updates: CPU builds of V1 compute with packed copies of the weights; they are given as tensors")
+    changed.append("updates: weights are the model's own, perturbed; both sides compute in float32")
+    document = {
+        "schema": "rlaudit-recipe/1",
+        "description": f"What do the weight updates of {audit.config.path} become from vLLM {audit.before.version} to "
+        f"{audit.after.version}?",
+        **({} if model is None else {"model": model}),
+        "prompts": audit.config.path,
+        "prompts_used": PROMPTS,
+        "dtype": "float32",
+        "weight_updates": {
+            "samples": SAMPLES,
+            "engines": [
+                _engine(audit.before, path, mode, [protocol.cleared]),
+                _engine(audit.after, path, mode, sorted({protocol.cleared, True})),
+            ],
+        },
+    }
+    return Experiment(document, tuple(changed))
+
+
+def _after_the_first_token(recording: Recording) -> Iterator[Update]:
+    for served in served_weights(recording):
+        yield from served.updates[served.first_sampled :]
+
+
+def _protocol(update: Update) -> Protocol:
+    mode = "none" if update.pause is None else update.pause or UNNAMED_MODE
+    return Protocol(
+        mode=next((known for known in get_args(PauseMode) if known == mode), UNNAMED_MODE),
+        cleared=update.reset or update.clear_cache is True,
+        path=_path(update.how),
+    )
+
+
+def _path(how: Sequence[str]) -> WeightPath | None:
+    """Return what loaded the weights; None, the usual path of a release, for what only the framework's worker knows."""
+    methods = {method.rpartition(".")[2] for method in how}
+    if "reload_weights" in methods:
+        return "reload_weights"
+    if methods & {"update_weights", "start_weight_update"}:
+        return "weight_transfer"
+    return "load_weights" if "load_weights" in methods else None
+
+
+def _engine(side: Side, path: WeightPath | None, mode: PauseMode, cleared: Sequence[bool]) -> dict[str, object]:
+    generation = {"engine": side.value("engine")} if has_v0(side.version) else {}
+    caching = side.value("enable_prefix_caching") is True
+    return {
+        "version": str(side.version),
+        **generation,
+        **({} if path is None else {"path": path}),
+        "modes": [mode],
+        "clear_cache": list(cleared),
+        "prefix_caching": ["on" if caching else "off"],
+        "in_a_row": 0,
+    }
+
+
+def _said(protocol: Protocol) -> str:
+    cleared = "cleared" if protocol.cleared else "not cleared"
+    return f"pause {protocol.mode}, prefix cache {cleared}, loaded by {protocol.path or 'a method of their own'}"

@@ -14,7 +14,7 @@ from rlaudit.cli.app import run
 from rlaudit.errors import UsageError
 from rlaudit.recorder.folder import RECORDER, Settings, variables, write_folder
 
-OWN = "carried completions frameworks recorder redaction ring secrets trainer v0 weights".split()
+OWN = ["carried", "completions", "frameworks", "recorder", "redaction", "ring", "secrets", "trainer", "v0", "weights"]
 OWN_MODULES = [f"rlaudit_{name}" for name in OWN]
 ENTRY_POINTS = """
 import sys; from importlib.metadata import entry_points

@@ -24,9 +24,9 @@ import os
 import sys
 from array import array
 
-import rlaudit_completions as completions  # type: ignore[import-not-found]
+import rlaudit_completions as completions
 import rlaudit_recorder as recorder
-from rlaudit_frameworks import ASKED_FOR, FUNCTIONS, LOGPROBS, MODULES  # type: ignore[import-not-found]
+from rlaudit_frameworks import ASKED_FOR, FUNCTIONS, LOGPROBS, MODULES
 
 
 def watch(watched, more):

@@ -127,6 +127,7 @@ def _check(paths: Sequence[str], wishes: _Wishes, defaults: bool, framework_sour
 def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
     from rlaudit.inspection.baseline import load_baseline, write_baseline
     from rlaudit.inspection.document import document_of
+    from rlaudit.inspection.files import recordings_alone
     from rlaudit.inspection.inspect import NOT_FINISHED, NOTHING_FIXED, collected_for, exit_code
     from rlaudit.inspection.inspect import inspect as inspect_paths
     from rlaudit.report.outlines.inspect import summary
@@ -166,7 +167,13 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
         to_stdout(patch)
         for sentence in summary(document):
             say(sentence)
-    write_outputs(list(wishes.outputs), document)
+    pages = [one for one in wishes.outputs if one.report_format.name == "html"]
+    recordings = recordings_alone(collected) if pages and bump is None else ()
+    if recordings:
+        from rlaudit.inspection.public_recording import public_report
+
+        write_outputs(pages, public_report(recordings, request, code, wishes.threshold))
+    write_outputs([one for one in wishes.outputs if not recordings or one not in pages], document)
     for sentence in (*inspection.bugs, *failed):
         say(sentence)
     return code

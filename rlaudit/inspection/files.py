@@ -14,12 +14,16 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
-from rlaudit.configs.recorded_source import recorded_source
+from rlaudit.configs.recorded_source import RecordedSource, recorded_source
 from rlaudit.configs.source import LARGEST_BYTES, SHELL, Source
 from rlaudit.errors import NotFinished
 from rlaudit.read_regular import read_regular
 from rlaudit.standard_input import DASH
+
+if TYPE_CHECKING:
+    from rlaudit.recorder.recording import Recording
 
 _OF_DATA = (".yaml", ".yml", ".json", ".toml", ".py", ".log", ".dockerfile", ".containerfile")
 SUFFIXES = SHELL | {*_OF_DATA}
@@ -91,6 +95,13 @@ class Collected:
     files: tuple[TextFile, ...]
     unread: tuple[Unread, ...]
     others: int
+
+
+def recordings_alone(collected: Collected) -> "tuple[Recording, ...]":
+    """Return the recordings that are looked at; () if anything else is, too."""
+    sources = [file.source for file in collected.files]
+    found = tuple(source.recording for source in sources if isinstance(source, RecordedSource))
+    return found if len(found) == len(sources) and not collected.unread else ()
 
 
 def collect(

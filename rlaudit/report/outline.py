@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Finding
     from rlaudit.report.report import Report
 
+# A report that has one of these is about that, whatever its command.
+PARTS_WITH_OUTLINES = ("weight_updates", "canary", "bump", "public_recording")
 NOT_SEEN, COST = "Not seen", "Cost"
 
 
@@ -163,7 +165,7 @@ class Outline:
 
 def outline_of(report: "Report") -> Outline:
     """The outline, with nothing in it that a terminal would obey."""
-    name = next((part for part in ("weight_updates", "canary", "bump") if part in report), report["command"])
+    name = next((part for part in PARTS_WITH_OUTLINES if part in report), report["command"])
     # Only the one that is asked for is imported: an inspection takes less time than all of them.
     outline: Outline = importlib.import_module(f"rlaudit.report.outlines.{name}").outline(printable(dict(report)))
     return outline

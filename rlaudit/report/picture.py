@@ -14,14 +14,19 @@ from rlaudit.report.report import Report
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# CSS pixels: what a telephone has between its margins, and what a page has beside nothing else.
+NARROW, WIDE = 380, 760
 WEIGHT_UPDATES = "weight updates"
 CANARY = "canary"
+RECORDING = "recording"
 
 
 def subject_of(document: Report) -> str:
     """Whose pictures a report has: its command's, or those of the kind of ablation that it is."""
     if "weight_updates" in document:
         return WEIGHT_UPDATES
+    if "public_recording" in document:
+        return RECORDING
     if "trainings" in document and "comparisons" in document:
         # A diagnosis of recordings has the tokens of a comparison.
         return "compare"
@@ -51,7 +56,7 @@ class Picture:
 
     name: short, of letters and hyphens, unique in a report. group: what it is about, such as a block of arms; empty
     where a report has one. caption: what is drawn and how to read it.
-    draw: draws into an empty matplotlib figure that is `height` CSS pixels high.
+    draw: draws into an empty matplotlib figure that is `height` CSS pixels high, and `width` wide.
     """
 
     name: str
@@ -62,6 +67,7 @@ class Picture:
     draw: Callable[["Figure"], None]
     sparklines: Sequence[Sparkline] = ()
     group: str = ""
+    width: int = NARROW
 
     @property
     def full_title(self) -> str:
@@ -81,7 +87,8 @@ class Missing:
 class PictureKind:
     """One kind of picture. `place`: where it stands among the others.
 
-    subjects: whose reports have it: names of commands, and WEIGHT_UPDATES and CANARY, which are other ablations.
+    subjects: whose reports have it: names of commands, and WEIGHT_UPDATES and CANARY, which are other
+    ablations, and RECORDING, which an inspection makes public.
 
     of: the pictures of one document, or why there are none.
     """

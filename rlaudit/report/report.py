@@ -20,6 +20,7 @@ from rlaudit.report.parts.canary import Canary
 from rlaudit.report.parts.comparison import Compared
 from rlaudit.report.parts.curves import Curves
 from rlaudit.report.parts.diagnosis import Judged, Source, Trainings
+from rlaudit.report.parts.engine_life import PublicRecording
 from rlaudit.report.parts.inspection import Config, Finding, Inspected, Setting, Versions
 from rlaudit.report.parts.token_figures import TokenFigures
 from rlaudit.report.parts.watch import WatchedRun
@@ -56,6 +57,7 @@ class Report(TypedDict):
     configs: NotRequired[Sequence[Config]]
     inspection: NotRequired[Inspected]
     bump: NotRequired[Bump]
+    public_recording: NotRequired[PublicRecording]
     curves: NotRequired[Curves]
     comparisons: NotRequired[Sequence[Compared]]
     sources: NotRequired[Sequence[Source]]

@@ -29,4 +29,8 @@ def _as_put(record: dict[str, Any]) -> dict[str, Any]:
     """A record as it is given to the thread that writes."""
     if record["kind"] in ("prompt", "sequence", "trainer"):
         record["ids"] = Numbers(array("i", base64.b64decode(record["ids"])))
+    if record.get("logprobs") is not None:
+        record["logprobs"] = Numbers(array("f", base64.b64decode(record["logprobs"])), "f")
+    if record["kind"] == "process":
+        record["key"] = "of --redact"
     return record

@@ -72,7 +72,7 @@ def test_it_is_its_owners_alone(folder):
 
 
 def test_settings_are_what_the_recorder_reads(folder):
-    settings = {"prompts": 16, "limit": 2_000_000_000, "logprobs": False, "trainer_functions": []}
+    settings = {"prompts": 16, "limit": 2_000_000_000, "logprobs": False, "trainer_functions": [], "redact": False}
     assert json.loads((folder / "settings.json").read_text()) == settings
 
 

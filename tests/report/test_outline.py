@@ -52,6 +52,7 @@ def test_a_file_is_named_after_each_kind_of_report() -> None:
         "curves",
         "diagnose",
         "inspect",
+        "public_recording",
         "watch",
         "weight_updates",
     }

@@ -8,7 +8,8 @@ An object a line. `kind` says what it is; `at` is this host's monotonic clock in
 Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs (nats) float32, clocks float64.
 
     process    first line of a file: schema, host, boot, pid, parent, name, wall (the epoch's seconds at `at`), argv,
-               executable, python, versions {package: release}, environment {variable: value}, settings
+               executable, python, versions {package: release}, environment {variable: value}, settings,
+               key (names the key of --redact; null: not redacted)
     hooks      hooked [target]: what this process records from here on; a part of PARTS without any is not recorded
     engine     number, class, written {argument: value} (what differs from that class's defaults), effective
                {section: {field: value}} (the resolved VllmConfig), error
@@ -365,6 +366,7 @@ def _begin_file(process):
     program = {"argv": list(sys.argv), "executable": sys.executable, "python": sys.version.split()[0]}
     variables = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES)}
     about = {**where, **program, "versions": _versions(), "environment": variables, "settings": _settings}
+    about["key"] = None if _redaction is None else "of --redact"
     put("process", schema=SCHEMA, wall=time.time(), **about)
     put("hooks", hooked=_hooked)
     atexit.register(_end, process)

@@ -18,6 +18,8 @@ import os
 import re
 import time
 from array import array
+from collections.abc import Iterable
+from typing import Any
 
 # Where the path of the key stands. No variable of this beginning is recorded.
 VARIABLE = "RLAUDIT_REDACT"
@@ -40,6 +42,8 @@ _NUMBER = re.compile(r"-?\d{1,6}(?:\.\d{1,6})?")
 _RELEASE = re.compile(r"(\d[\w.]{0,30}?)(?:\+(?:(cpu|cu\d+|rocm[\d.]+)\b)?.*)?")
 # Names that vLLM gives a request: a number, with what releases put before and behind it.
 _NUMBERED = re.compile(r"\d{1,9}(?:_\d{1,9})?(?:_parallel_sample_\d{1,6})?(?:-[0-9a-f]{8})?")
+# A name of a layer; a worker's method may be given anything as one.
+_TENSOR = re.compile(r"[A-Za-z_]\w{0,80}(?:\.\w{1,80}){0,30}")
 _ERROR = re.compile(r"([A-Za-z_]\w{0,80}):?(?: |$)")
 # Lists of numbers that are no token ids.
 _SIZES = frozenset("cudagraph_capture_sizes cuda_graph_sizes compile_sizes compile_ranges_split_points".split())
@@ -61,31 +65,27 @@ def of_this_process(folder):
 
 
 class Redaction:
-    """The rules. key: 32 bytes; None if not even equality is to be seen. words, names: what vLLM's own code knows."""
+    """The rules. key: 32 bytes. words, names: values and keys that vLLM's own code knows."""
 
-    def __init__(self, key, words, names):
+    def __init__(self, key: bytes, words: Iterable[str], names: Iterable[str]) -> None:
         self.key, self.words, self.names = key, frozenset(words), frozenset(names)
 
-    def redacted(self, record):
+    def redacted(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return what others may read of a record; of one without rules that it was dropped."""
         rules = _RULES.get(record["kind"])
         if rules is None:
             kind = self._text(record["kind"])
-            return {"kind": "dropped", "at": record["at"], "what": kind, "why": "no rule says what of it is public"}
+            return {"kind": "dropped", "at": record.get("at"), "what": kind, "why": "no rule says what of it is public"}
         kept = {"kind": record["kind"]}
         for name, value in record.items():
             if name in rules:
                 kept[name] = None if value is None else rules[name](self, value)
-        if record["kind"] == "process":
-            kept["key"] = self.hidden("which key")
         if record["kind"] == "trainer":
             kept["ids"] = self._rows(record)
         return kept
 
-    def hidden(self, value):
+    def hidden(self, value: Any) -> str:
         """Return what stands for a text: equal for equal texts under one key."""
-        if self.key is None:
-            return "left out"
         text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
         return HASHED + hashlib.blake2b(text.encode(), key=self.key, digest_size=8, person=b"text").hexdigest()
 
@@ -113,16 +113,19 @@ class Redaction:
     def _texts(self, value):
         return [self._text(one) for one in value]
 
+    def _tensors(self, value):
+        return [one if _TENSOR.fullmatch(one) else self.hidden(one) for one in value]
+
     def _kept(self, value):
         return value
 
     def _ids(self, value):
-        # Of a recording that is read: the numbers are base64.
-        return "" if isinstance(value, str) or self.key is None else type(value)(self.beginnings(value.values))
+        # Of a recording that is read, numbers are base64: no reader of a public copy needs them.
+        return "" if isinstance(value, str) else type(value)(self.beginnings(value.values))
 
     def _rows(self, record):
         ids, tokens = record["ids"], record["shape"][-1]
-        if isinstance(ids, str) or self.key is None:
+        if isinstance(ids, str):
             return ""
         found = array("i")
         for begin in range(0, len(ids.values), tokens):
@@ -130,10 +133,7 @@ class Redaction:
         return type(ids)(found)
 
     def _logprobs(self, value):
-        return value if self.key is not None else None
-
-    def _prompt(self, value):
-        return self.hidden(value) if self.key is not None else value
+        return "" if isinstance(value, str) else value
 
     def _request(self, value):
         return value if _NUMBERED.fullmatch(value) else self.hidden(value)
@@ -165,6 +165,10 @@ class Redaction:
     def _table(self, value):
         # These are names of fields, of which a fork of vLLM may have others.
         return {name: self._plain(held, name) for name, held in value.items() if name in self.names}
+
+    def _model(self, value):
+        kept = {name: value.get(name) for name in ("number", "trainable", "adapters")}
+        return {**kept, "class": self._text(value.get("class")), "dtype": self._text(value.get("dtype"))}
 
     def _plain(self, value, name):
         """Return plain data with public names, words and numbers; in each table, what stands for the rest of it."""
@@ -200,6 +204,7 @@ _RULES = {
         versions=Redaction._versions,
         environment=Redaction._variables,
         settings=Redaction._table,
+        key=Redaction.hidden,
     ),
     "hooks": _rules(hooked=Redaction._texts),
     "engine": _rules(
@@ -212,18 +217,18 @@ _RULES = {
     "worker": _rules("rank device capability", **{"class": Redaction._text}),
     "model": _rules("tensors dtypes parameters", **{"class": Redaction._text}),
     "sampling": _rules("sampling", parameters=Redaction._table),
-    "prompt": _rules(prompt=Redaction._prompt, ids=Redaction._ids),
+    "prompt": _rules(prompt=Redaction.hidden, ids=Redaction._ids),
     "request": _rules(
         "sampling index parts salted seed",
         request=Redaction._request,
         parent=Redaction._request,
-        prompt=Redaction._prompt,
+        prompt=Redaction.hidden,
         lora=Redaction.hidden,
     ),
     "sequence": _rules(
         "index steps cached visible resumed",
         request=Redaction._request,
-        prompt=Redaction._prompt,
+        prompt=Redaction.hidden,
         ids=Redaction._ids,
         logprobs=Redaction._logprobs,
         finish=Redaction._text,
@@ -238,14 +243,16 @@ _RULES = {
         error=Redaction._error,
     ),
     "repeats": _rules("call count end errors"),
-    "tensors": _rules("tensors names dtypes shapes"),
-    "load": _rules("load inside side names in_flight tensors calls begin end", error=Redaction._error),
+    "tensors": _rules("tensors dtypes shapes", names=Redaction._tensors),
+    "load": _rules(
+        "load inside side in_flight tensors calls begin end", names=Redaction._tensors, error=Redaction._error
+    ),
     "weights": _rules("load tensors values sent values_sent values_rounded values_held"),
     "trainer": _rules(
         "call gradients backward shape rows",
         function=Redaction._text,
-        model=lambda self, value: {**value, "class": self._text(value.get("class"))},
-        logprobs=lambda self, value: value if self.key is not None else "",
+        model=Redaction._model,
+        logprobs=Redaction._logprobs,
     ),
     "totals": _rules("requests sequences tokens cached aborted kept_sequences kept_tokens by_sampling ended"),
     "failed": _rules(hook=Redaction._text, error=Redaction._error),

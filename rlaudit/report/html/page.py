@@ -11,7 +11,7 @@ from rlaudit.report.html.blocks import Shown, arrow, folded, listed, table, titl
 from rlaudit.report.html.markup import Markup, element, joined
 from rlaudit.report.html.svg import svg_of
 from rlaudit.report.outline import Outline, Section, outline_of
-from rlaudit.report.picture import Missing, Picture, pictures_of
+from rlaudit.report.picture import NARROW, Missing, Picture, pictures_of
 from rlaudit.report.report import Report
 
 # What the page may do: nothing but its own style. A script or a link to elsewhere would be stopped by the browser.
@@ -111,4 +111,5 @@ def _group(name: str, pictures: Sequence[Picture], named: bool) -> Markup:
 def _figure(picture: Picture, level: str) -> Markup:
     caption = element("figcaption", element(level, picture.title), element("p", picture.caption))
     numbers = folded("Numbers", table(picture.table.header, picture.table.rows, f"Numbers of {picture.full_title}"))
-    return element("figure", caption, svg_of(picture), numbers, id=picture.name)
+    wide = "wide" if picture.width > NARROW else None
+    return element("figure", caption, svg_of(picture), numbers, id=picture.name, class_=wide)

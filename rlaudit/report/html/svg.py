@@ -15,8 +15,6 @@ from rlaudit.report.drawing.styles import PLACEHOLDERS
 from rlaudit.report.html.markup import Markup
 from rlaudit.report.picture import Picture
 
-# CSS pixels; what a telephone has between its margins.
-WIDTH = 380
 SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
 _LONG = re.compile(r"-?\d+\.\d{2,}")
@@ -35,7 +33,7 @@ STYLE = {
 
 
 def svg_of(picture: Picture) -> Markup:
-    """The picture, WIDTH pixels wide in its own coordinates; the page scales it."""
+    """The picture in coordinates of its own; the page scales it."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -45,7 +43,7 @@ def svg_of(picture: Picture) -> Markup:
     with rc_context(style), warnings.catch_warnings():
         # Names of arms may have letters that the font matplotlib measures with lacks; the reader's browser has them.
         warnings.filterwarnings("ignore", message=r"(Glyph|Matplotlib currently does not support)")
-        figure = Figure(figsize=(WIDTH / 72, picture.height / 72), dpi=72)
+        figure = Figure(figsize=(picture.width / 72, picture.height / 72), dpi=72)
         FigureCanvasSVG(figure)
         picture.draw(figure)
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None},

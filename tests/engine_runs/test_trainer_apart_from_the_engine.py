@@ -3,12 +3,14 @@
 The release returns raw logprobs, and the trainer divides by the temperature: the published mistake, across processes.
 """
 
+import base64
 import json
 import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from recorder_folder import variables, write_recorder
 from test_recordings_hold_what_the_engine_returned import QUIET, model_of
@@ -16,6 +18,7 @@ from tiny_updates import built
 
 from rlaudit.cli.app import run
 from rlaudit.recorder.recording import open_recording
+from rlaudit.recorder.redaction_key import key_variables
 
 pytestmark = pytest.mark.engine
 
@@ -24,10 +27,15 @@ PROGRAM = Path(__file__).with_name("apart.py")
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder, environment = tmp_path_factory.mktemp("apart"), built("0.32.0")
+    return recorded(tmp_path_factory.mktemp("apart"), redact=False)
+
+
+def recorded(folder: Path, redact: bool, **key: str) -> Path:
+    environment = built("0.32.0")
     model = model_of("0.32.0", folder)
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON", "RLAUDIT_"))}
-    on = variables(write_recorder(folder / "recorder", trainer_functions=("apart:token_logprobs",)), folder / "out")
+    settings = {"trainer_functions": ("apart:token_logprobs",), "redact": redact}
+    on = {**variables(write_recorder(folder / "recorder", **settings), folder / "out"), **key}
     done = subprocess.run(
         [*environment.command, str(PROGRAM), str(model), str(folder)],
         env={**clean, **QUIET, **environment.variables, **on},
@@ -54,3 +62,28 @@ def test_compare_joins_them_and_names_the_mistake(recording: Path, capsys: pytes
     assert (code, semantic["verdict"], semantic["causes"]) == (1, "mismatch", ["raw-logprobs"])
     (compared,) = report["comparisons"]
     assert compared["tokens"] == 16 * 4 * 24
+
+
+def test_redacted_it_joins_them_all_the_same(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    redacted = recorded(tmp_path, redact=True, **key_variables())
+    reports = []
+    for folder in (recording, redacted):
+        run(["compare", str(folder), "--output", "json"])
+        reports.append(json.loads(capsys.readouterr().out))
+    figures = [[(one["tokens"], one["measurements"]) for one in report["comparisons"]] for report in reports]
+    assert figures[0] == figures[1]
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    ids = [np.asarray(tokens, "<i4").tobytes() for row in rows for tokens in row]
+    held = [base64.b64decode(line["ids"]) for one in redacted.glob("*.jsonl") for line in lines(one) if "ids" in line]
+    assert len(held) >= 16 + 64 + 4
+    # The trainer's rows hold the same completions, so that a search for them is one in the right places.
+    plain = [base64.b64decode(line["ids"]) for one in recording.glob("*.jsonl") for line in lines(one) if "ids" in line]
+    assert all(any(one in data for data in plain) for one in ids)
+    assert not any(one in data for one in ids for data in held)
+
+
+def lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]

@@ -106,7 +106,8 @@ def _record(command: list[str], out: Path, settings: Settings) -> int:
     folder = out.with_name(f"{out.name}.{_FOLDER}") if settings.redact else out / _FOLDER
     key = key_variables() if settings.redact else {}
     write_folder(folder, settings)
-    say(f"recording into {out}")
+    redacted = ", redacted: what stays, logprobs among it, is said by `rlaudit explain recording`"
+    say(f"recording into {out}{redacted if settings.redact else ''}")
     onlooker = Onlooker(folder)
     environment = {**os.environ, **variables(folder, out, os.environ), **key}
     code = run(command, environment, onlooker.look)

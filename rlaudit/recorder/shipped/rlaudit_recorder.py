@@ -39,16 +39,16 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
 Prompts are kept whole or not at all, so that the samples of one prompt stay together: the first 64, every prompt until
 64 MiB are written, and after that one in `prompts` by the hash of its ids, which keeps the same ones in two runs.
 
-With --redact, what is written is decided by a rule for each field (`rlaudit_redaction.py`): numbers, words of vLLM's own
-code, releases, and names and shapes of tensors stay; texts, paths, hosts and names that a user chose become keyed
+With --redact, what is written is decided by a rule for each field (`rlaudit_redaction.py`): numbers, words of vLLM's
+own code, releases, and names and shapes of tensors stay; texts, paths, hosts and names that a user chose become keyed
 hashes or are left out. `ids` are hashes of beginnings: the number at a place, of 30 bits above 2^30, stands for all ids
 up to there. Groups, siblings, lag and the join with a trainer's rows are those of the ids; scoring and replay need the
 ids themselves. The key lies in the user's data folder, and recordings under one key can be held against each other.
 Logprobs stay: a reader who has the very weights and guesses a prompt can confirm the guess by them.
 
-`rlaudit inspect RECORDING --output html` writes a page to attach to an issue, of any recording: by the same rules, under
-a key that is forgotten, and without a token. It draws the engine's life: weights, pauses, resets, tokens, the share of
-cached prompts and the trainer's lag over time.
+`rlaudit inspect RECORDING --output html` writes a page to attach to an issue, of any recording: by the same rules,
+under a key that is forgotten, and without a token. It draws the engine's life: weights, pauses, resets, tokens, the
+share of cached prompts and the trainer's lag over time.
 
 Rules of this file. Nothing it does may reach the training: every hook catches its own errors. No thread, lock or open
 file before the engine answers (vLLM forks), none that is inherited. It never asks for logprobs that the user did not

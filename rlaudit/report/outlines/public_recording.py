@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rlaudit.layers import Layer
-from rlaudit.report.outline import NOT_SEEN, Block, Findings, Lines, Outline, Prose, Section, Table, listed
+from rlaudit.report.outline import NOT_SEEN, Block, Entries, Lines, Outline, Prose, Section, Table, listed
 from rlaudit.report.outlines.inspect import count, not_seen_elsewhere, shown, summary
 from rlaudit.vllm.moved import WHY
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.engine_life import EngineLife
-    from rlaudit.report.parts.inspection import Config, Setting
+    from rlaudit.report.parts.inspection import Config, Finding, Setting
     from rlaudit.report.report import Report
 
 _SAMPLING = (
@@ -37,7 +37,7 @@ def outline(report: "Report") -> Outline:
             *(_engine(report, number, config) for number, config in enumerate(configs)),
             Section("updates", "Weight updates, call by call", list(_protocols(lives))),
             listed("missing", "Not recorded", list(dict.fromkeys(line for one in configs for line in one["not_seen"]))),
-            Section("findings", "Findings", [Findings(found)] if found else []),
+            Section("findings", "Findings", [Entries([_finding(one) for one in found])] if found else []),
             listed("failed", "Failed", about["bugs"]),
             listed("not-seen", NOT_SEEN, not_seen_elsewhere(report)),
             Section("summary", "Summary", [Prose(summary(report))]),
@@ -45,6 +45,15 @@ def outline(report: "Report") -> Outline:
         lead=f"{report['public_recording']['left_out']} Made by rlaudit {report['rlaudit']}.",
         facts=[count(number, severity) for severity, number in about["counted"].items()],
     )
+
+
+def _finding(one: "Finding") -> tuple[str, list[str]]:
+    """Without its place: a line of a file that the reader does not have."""
+    confirm = one.get("confirm", "")
+    return f"{one['rule']} ({one['severity']})", [
+        one["message"].rstrip("."),
+        *([f"Confirm: {confirm}"] if confirm else []),
+    ]
 
 
 def _title(configs: "Sequence[Config]", lives: "Sequence[EngineLife]") -> str:
@@ -108,4 +117,4 @@ def _protocols(lives: "Sequence[EngineLife]") -> Iterator[Block]:
             what = f"{life['name']}: " if life["name"] else ""
             title = f"{what}{count(protocol['times'], 'update')} in this order"
             rows = [[str(place), call] for place, call in enumerate(protocol["calls"], 1)]
-            yield Table(["", "call"], rows, title)
+            yield Table(["step", "call"], rows, title)

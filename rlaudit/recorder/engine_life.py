@@ -9,6 +9,7 @@ Standard library only: `inspect` draws it.
 
 import base64
 import binascii
+import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -98,9 +99,10 @@ def engine_life(served: ServedWeights, recording: Recording) -> EngineLife:
     for stamp, share, prompt in _cached(served):
         cached[bin_of(stamp)].total += share
         cached[bin_of(stamp)].weight += prompt
-    for stamp, count, lag in _lags(served, own):
-        lags[bin_of(stamp)].total += lag * count
-        lags[bin_of(stamp)].weight += count
+    known = [bin_of(stamp) if math.isfinite(stamp) else None for stamp in served.steps.stamps]
+    for number, count, lag in _lags(served, own, _binned(served, known)):
+        lags[number].total += lag
+        lags[number].weight += count
     bins = tuple(
         Bin(
             number * width,
@@ -176,27 +178,47 @@ class _Sampled:
     steps: Sequence[Sequence[int]]
 
 
-def _lags(served: ServedWeights, own: Sequence[Process]) -> Iterator[tuple[float, int, int]]:
-    """Yield for steps of scored sequences: when, how many tokens, and how many updates ended until they were scored."""
+@dataclass(frozen=True)
+class _BinnedSteps:
+    """Steps by their numbers. bins: None for a step whose time is unknown. ends: where the next bin begins.
+
+    versions_before: the sum of the versions of the weights of all steps before each.
+    """
+
+    bins: Sequence[int | None]
+    ends: Sequence[int]
+    versions_before: Sequence[int]
+
+
+def _binned(served: ServedWeights, bins: Sequence[int | None]) -> _BinnedSteps:
+    ends = list(range(1, len(bins) + 1))
+    for step in range(len(bins) - 2, -1, -1):
+        if bins[step] == bins[step + 1]:
+            ends[step] = ends[step + 1]
+    versions = (served.version_at(stamp) if math.isfinite(stamp) else 0 for stamp in served.steps.stamps)
+    return _BinnedSteps(bins, ends, list(accumulate(versions, initial=0)))
+
+
+def _lags(served: ServedWeights, own: Sequence[Process], steps: _BinnedSteps) -> Iterator[tuple[int, int, int]]:
+    """Yield a bin, how many tokens of it a trainer scored, and the sum of the updates that had ended until then."""
     waiting: dict[bytes, list[_Sampled]] = {}
     for one in _sampled(served):
         waiting.setdefault(one.ids[:_FIRST], []).append(one)
-    calls = [
-        (record["at"], record)
-        for process in own
-        if process.records.get("trainer")
-        for _, record in token_records(process, ("trainer",))
-        if not record["backward"]
-    ]
-    for at, record in sorted(calls, key=lambda call: call[0]):
-        for row in _rows(record):
+    trainers = (token_records(process, ("trainer",)) for process in own if process.records.get("trainer"))
+    for _, record in heapq.merge(*trainers, key=lambda line: line[1]["at"]):
+        at = record["at"]
+        version = served.version_at(at)
+        # What is recomputed in the backward pass was looked at before.
+        for row in () if record["backward"] else _rows(record):
             scored = _take(waiting, row, at)
-            version = served.version_at(at)
             for first, count, each in () if scored is None else scored.steps:
-                for step in range(first, first + count):
-                    stamp = _stamp(served, step)
-                    if stamp is not None:
-                        yield stamp, each, version - served.version_at(stamp)
+                begin, upto = first, min(first + count, len(steps.bins))
+                while begin < upto:
+                    end, number = min(steps.ends[begin], upto), steps.bins[begin]
+                    sampled_from = steps.versions_before[end] - steps.versions_before[begin]
+                    if number is not None:
+                        yield number, each * (end - begin), each * ((end - begin) * version - sampled_from)
+                    begin = end
 
 
 def _sampled(served: ServedWeights) -> Iterator[_Sampled]:

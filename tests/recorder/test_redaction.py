@@ -12,7 +12,7 @@ import pytest
 from recorded_worlds import World
 from recorder_folder import Written, ids_of, numbers
 from redacted_copies import redacted_copy
-from trainings_with_a_stand_in import ENGINES, Ended, place, run
+from trainings_with_a_stand_in import ENGINES, Ended, place, run, surroundings, words
 
 from rlaudit.cli.app import run as rlaudit
 from rlaudit.recorder.public_words import public_words
@@ -305,3 +305,23 @@ def test_hashes_of_beginnings_are_none_of_a_known_vocabulary() -> None:
     assert list(one.beginnings(ids[:3])) == list(one.beginnings(ids))[:3]
     assert set(one.beginnings(ids)).isdisjoint(other.beginnings(ids))
     assert numbers(base64.b64encode(one.beginnings(ids).tobytes()).decode(), "<i4").min() >= 1 << 30
+
+
+def test_the_command_keeps_the_recorders_folder_and_the_key_out_of_the_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    for name, value in surroundings(None, "V1").items():
+        monkeypatch.setenv(name, value)
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    into = tmp_path / "made" / "r"
+    assert rlaudit(["record", "--redact", "--into", str(into), "--", *words(*ARGV, program=program)]) == 0
+    assert "redacted" in capfd.readouterr().err
+    assert [file.suffix for file in into.iterdir()] == [".jsonl"]
+    assert (tmp_path / "made" / "r.recorder" / "settings.json").is_file()
+    assert met(set().union(*map(forms_of_text, (*PLANTED, str(tmp_path)))), bytes_below(into)) == []
+    assert rlaudit(["record", "--redact", "--export", str(tmp_path / "folder"), "--into", str(into)]) == 0
+    exported = capfd.readouterr().out
+    assert f"export {VARIABLE}={tmp_path / 'data' / 'rlaudit' / 'redaction.key'}" in exported.splitlines()

@@ -91,15 +91,14 @@ class Redaction:
 
     def beginnings(self, ids):
         """Return a number for each beginning of these ids."""
-        state, found = hashlib.blake2b(key=self.key, digest_size=4, person=b"ids"), array("i")
-        data = memoryview(array("i", ids)).cast("B")
+        state, digests = hashlib.blake2b(key=self.key, digest_size=4, person=b"ids"), bytearray()
+        update, copy, data = state.update, state.copy, array("i", ids).tobytes()
         for end in range(4, len(data) + 4, 4):
-            state.update(data[end - 4 : end])
-            number = int.from_bytes(state.copy().digest(), "little")
-            found.append(BEGINNING | (number & (BEGINNING - 1)))
+            update(data[end - 4 : end])
+            digests += copy().digest()
             if end % (4 * IDS_AT_ONCE) == 0:
                 time.sleep(PAUSE_SECONDS)
-        return found
+        return array("i", [BEGINNING | (number & (BEGINNING - 1)) for number in array("I", bytes(digests))])
 
     def is_public(self, text):
         """Return whether a text is a word of public code, or a small number."""

@@ -34,12 +34,16 @@ PAUSE_SECONDS = 1e-4
 # Of classes, functions and hooks: what begins with a public package is the package's own name.
 _PACKAGES = (
     "vllm torch transformers trl verl openrlhf skyrl skyrl_train nemo_rl prime_rl swift unsloth unsloth_zoo axolotl "
-    "areal open_instruct roll pipelinerl accelerate peft deepspeed worker model"
+    "areal open_instruct roll pipelinerl accelerate peft deepspeed"
 )
 _OF_A_PACKAGE = re.compile(r"(?:%s)(?:[.:][A-Za-z_]\w*)+" % "|".join(_PACKAGES.split()))
+# Methods of a worker and of its model, of whatever class.
+_HOOK = re.compile(r"(?:worker|model)\.[A-Za-z_]\w*")
 _PROCESS = re.compile(r"(?:Main|Spawn|Fork)?Process(?:-\d{1,4})*|(?:EngineCore|VllmWorker|APIServer)[-_DTP\d]{0,12}")
 _NUMBER = re.compile(r"-?\d{1,6}(?:\.\d{1,6})?")
-_RELEASE = re.compile(r"(\d[\w.]{0,30}?)(?:\+(?:(cpu|cu\d+|rocm[\d.]+)\b)?.*)?")
+_RELEASE = re.compile(
+    r"(\d{1,6}(?:\.\d{1,6}){0,4}(?:\.?(?:a|b|rc|post|dev)\d{1,8}){0,3})(?:\+(?:(cpu|cu\d+|rocm[\d.]+)\b)?.*)?"
+)
 # Names that vLLM gives a request: a number, with what releases put before and behind it.
 _NUMBERED = re.compile(r"\d{1,9}(?:_\d{1,9})?(?:_parallel_sample_\d{1,6})?(?:-[0-9a-f]{8})?")
 # A name of a layer; a worker's method may be given anything as one.
@@ -109,8 +113,11 @@ class Redaction:
     def _text(self, value):
         return value if isinstance(value, str) and self.is_public(value) else self.hidden(value)
 
-    def _texts(self, value):
-        return [self._text(one) for one in value]
+    def _hook(self, value):
+        return value if _HOOK.fullmatch(value) else self._text(value)
+
+    def _hooks(self, value):
+        return [self._hook(one) for one in value]
 
     def _tensors(self, value):
         return [one if _TENSOR.fullmatch(one) else self.hidden(one) for one in value]
@@ -205,7 +212,7 @@ _RULES = {
         settings=Redaction._table,
         key=Redaction.hidden,
     ),
-    "hooks": _rules(hooked=Redaction._texts),
+    "hooks": _rules(hooked=Redaction._hooks),
     "engine": _rules(
         "number",
         **{"class": Redaction._text},
@@ -236,7 +243,7 @@ _RULES = {
     "steps": _rules("first stamps tokens cached"),
     "event": _rules(
         "call side in_flight",
-        what=Redaction._text,
+        what=Redaction._hook,
         arguments=Redaction._arguments,
         result=Redaction._answer,
         error=Redaction._error,
@@ -254,6 +261,6 @@ _RULES = {
         logprobs=Redaction._logprobs,
     ),
     "totals": _rules("requests sequences tokens cached aborted kept_sequences kept_tokens by_sampling ended"),
-    "failed": _rules(hook=Redaction._text, error=Redaction._error),
+    "failed": _rules(hook=Redaction._hook, error=Redaction._error),
     "dropped": _rules("what why"),
 }

@@ -27,7 +27,7 @@ from rlaudit.remote_log import is_remote
 ENDING = "*.jsonl"
 REDACTED = (
     "recorded with --redact: token ids are hashes of beginnings, and text, names and paths are hashes or left out, so "
-    "that nothing can be scored, replayed, or joined with a table of the trainer's"
+    "that nothing can be scored or replayed, and a table of the trainer's be joined only where the key is"
 )
 TOKEN_KINDS = ("prompt", "request", "sequence", "steps", "trainer")
 

@@ -8,11 +8,12 @@ hash can be traced back, with it a guess can be tested.
 import os
 import secrets
 from collections.abc import Mapping
+from pathlib import Path
 
 from platformdirs import user_data_path
 
 from rlaudit.errors import NotFinished
-from rlaudit.recorder.shipped.rlaudit_redaction import VARIABLE
+from rlaudit.recorder.shipped.rlaudit_redaction import KEY_NAME, VARIABLE, Redaction
 
 BYTES = 32
 
@@ -22,7 +23,7 @@ def key_variables() -> Mapping[str, str]:
 
     Raises NotFinished for a key that cannot be read or made.
     """
-    path = user_data_path("rlaudit") / "redaction.key"
+    path = _path()
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
@@ -37,3 +38,17 @@ def key_variables() -> Mapping[str, str]:
             "remove the file for a new key; recordings under the old one are then no longer comparable with new ones",
         ) from error
     return {VARIABLE: str(path)}
+
+
+def rules_under(name: str | None) -> Redaction | None:
+    """Return the rules under the user's key, if it is the one that a recording names; None if it is not here."""
+    try:
+        key = bytes.fromhex(_path().read_text(encoding="ascii").strip())
+    except (OSError, ValueError):
+        return None
+    rules = Redaction(key, (), ()) if len(key) == BYTES else None
+    return rules if rules is not None and rules.hidden(KEY_NAME) == name else None
+
+
+def _path() -> Path:
+    return user_data_path("rlaudit") / "redaction.key"

@@ -8,7 +8,7 @@ from typing import Any
 
 from rlaudit.recorder.public_words import public_words
 from rlaudit.recorder.shipped.rlaudit_recorder import _JSON, Numbers
-from rlaudit.recorder.shipped.rlaudit_redaction import Redaction
+from rlaudit.recorder.shipped.rlaudit_redaction import KEY_NAME, Redaction
 
 KEY = bytes(range(32))
 
@@ -32,5 +32,5 @@ def _as_put(record: dict[str, Any]) -> dict[str, Any]:
     if record.get("logprobs") is not None:
         record["logprobs"] = Numbers(array("f", base64.b64decode(record["logprobs"])), "f")
     if record["kind"] == "process":
-        record["key"] = "of --redact"
+        record["key"] = KEY_NAME
     return record

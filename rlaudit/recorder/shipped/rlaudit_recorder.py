@@ -377,7 +377,7 @@ def _begin_file(process):
     program = {"argv": list(sys.argv), "executable": sys.executable, "python": sys.version.split()[0]}
     variables = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES)}
     about = {**where, **program, "versions": _versions(), "environment": variables, "settings": _settings}
-    about["key"] = None if _redaction is None else "of --redact"
+    about["key"] = None if _redaction is None else sys.modules["rlaudit_redaction"].KEY_NAME
     put("process", schema=SCHEMA, wall=time.time(), **about)
     put("hooks", hooked=_hooked)
     atexit.register(_end, process)

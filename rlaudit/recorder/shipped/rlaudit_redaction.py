@@ -27,6 +27,7 @@ VARIABLE = "RLAUDIT_REDACT"
 # bits: two beginnings that part at a token meet there in one of 10^9 cases, and by the next token in one of 10^18.
 BEGINNING = 1 << 30
 HASHED = "redacted-"
+KEY_NAME = "of --redact"  # its hash names the key
 # So many ids are hashed without a pause (0.5 ms): the engine waits for the thread that writes no longer.
 IDS_AT_ONCE = 512
 PAUSE_SECONDS = 1e-4
@@ -93,7 +94,7 @@ class Redaction:
         text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
         return HASHED + hashlib.blake2b(text.encode(), key=self.key, digest_size=8, person=b"text").hexdigest()
 
-    def beginnings(self, ids):
+    def beginnings(self, ids: Iterable[int]) -> "array[int]":
         """Return a number for each beginning of these ids."""
         state, digests = hashlib.blake2b(key=self.key, digest_size=4, person=b"ids"), bytearray()
         update, copy, data = state.update, state.copy, array("i", ids).tobytes()

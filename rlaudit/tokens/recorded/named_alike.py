@@ -15,6 +15,8 @@ import numpy as np
 
 from rlaudit.arrays import Integers
 from rlaudit.errors import NotFinished
+from rlaudit.recorder.redaction_key import rules_under
+from rlaudit.recorder.shipped.rlaudit_redaction import Redaction
 from rlaudit.tokens.recorded.beginnings import hash_of
 from rlaudit.tokens.recorded.recorded_log import RecordedLog, recorded_log
 from rlaudit.tokens.token_batch import NO_TOKEN, Column, TokenBatch
@@ -51,21 +53,17 @@ class NamedAlike:
     def trainer(self, batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
         """Yield the sequences of the table that were recorded. Raises NotFinished for a table without token ids."""
         log = recorded_log(self.path)
-        if any(process.redacted for process in log.recording.processes):
-            raise NotFinished(
-                f"{self.path} was recorded with --redact: it holds no token id that {self.trainer_path} could be "
-                "joined by",
-                "compare it alone, with the trainer's logprobs that it recorded itself, or record without --redact",
-            )
+        rules = self._rules(log)
         prompts_of = _prompts_by_completion(log)
-        for batch in batches:
-            if (batch.token_id_T == NO_TOKEN).any():
+        for logged in batches:
+            if (logged.token_id_T == NO_TOKEN).any():
                 raise NotFinished(
                     f"{self.trainer_path} has no token_id, and a recording is joined by the ids of the tokens",
                     "write token_id, and prompt_token_ids if the table has a line for each sequence",
                 )
+            batch = logged if rules is None else replace(logged, token_id_T=_hashed(logged, rules))
             samples = _completions(batch)
-            names = self._prompts(batch, samples, prompts_of)
+            names = self._prompts(batch, samples, prompts_of, rules)
             kept = [place for place, name in enumerate(names) if name is not None]
             if not kept:
                 continue
@@ -88,8 +86,22 @@ class NamedAlike:
             parts.append(f"{self.ambiguous} are completions of several recorded prompts")
         return ", and ".join(parts)
 
+    def _rules(self, log: RecordedLog) -> Redaction | None:
+        """Return how ids of the table become those of a redacted recording; None for one that is not redacted."""
+        keys = {process.key for process in log.recording.processes if process.redacted}
+        if not keys:
+            return None
+        rules = rules_under(next(iter(keys))) if len(keys) == 1 else None
+        if rules is None:
+            raise NotFinished(
+                f"{self.path} was recorded with --redact, and its key is not here: it holds no token id that "
+                f"{self.trainer_path} could be joined by",
+                "join them where it was recorded, or compare the recording alone, with the trainer's logprobs in it",
+            )
+        return rules
+
     def _prompts(
-        self, batch: TokenBatch, samples: list[str], prompts_of: dict[str, frozenset[str]]
+        self, batch: TokenBatch, samples: list[str], prompts_of: dict[str, frozenset[str]], rules: Redaction | None
     ) -> list[str | None]:
         """Return the recorded prompt of each sequence; None for one that was not recorded."""
         names: list[str | None] = []
@@ -97,6 +109,7 @@ class NamedAlike:
             recorded = prompts_of.get(sample, frozenset())
             if batch.prompt_token_ids_S is not None:
                 own = _prompt_name(batch.prompt_token_ids_S[place])
+                own = own if rules is None else rules.hidden(own)
                 recorded = recorded & {own}
             self.elsewhere += not recorded
             self.ambiguous += len(recorded) > 1
@@ -115,6 +128,13 @@ def _prompts_by_completion(log: RecordedLog) -> dict[str, frozenset[str]]:
 def _completions(batch: TokenBatch) -> list[str]:
     bounds = zip(batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True)
     return [f"{hash_of(batch.token_id_T[begin:end]):016x}" for begin, end in bounds]
+
+
+def _hashed(batch: TokenBatch, rules: Redaction) -> Integers:
+    bounds = zip(batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True)
+    return np.concatenate(
+        [np.asarray(rules.beginnings(batch.token_id_T[begin:end].tolist()), dtype=np.int64) for begin, end in bounds]
+    )
 
 
 def _numbered(prompts: list[str], samples: list[str], seen: Counter[tuple[str, str]]) -> Column:

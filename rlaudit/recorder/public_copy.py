@@ -1,7 +1,7 @@
 """A copy of a recording without what only its owner may read, and without its tokens: what a public page is made of.
 
 The rules are those of `rlaudit record --redact`, under a key that is forgotten, so that what they leave of a recording
-is decided once. They hold for a redacted recording too, and for one that somebody else wrote.
+is decided once. They hold for a redacted recording too, and for that of a stranger.
 """
 
 import json

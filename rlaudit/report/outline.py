@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Finding
     from rlaudit.report.report import Report
 
-# A report that has one of these is about that, whatever its command.
+# A report that has one of these is about that, with any command.
 PARTS_WITH_OUTLINES = ("weight_updates", "canary", "bump", "public_recording")
 NOT_SEEN, COST = "Not seen", "Cost"
 

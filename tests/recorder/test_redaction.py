@@ -23,7 +23,7 @@ from rlaudit.recorder.shipped.rlaudit_redaction import _RULES, VARIABLE, Redacti
 
 USER, HOST = "alicewonder", "gpu-17.acme-corp.example"
 MODEL = f"/home/{USER}/models/acme-secret-7b"
-# What a training may hold that is nobody else's business, wherever it may stand.
+# What a training may hold and others may not read, in every place where it may stand.
 PLANTED = (
     *(USER, HOST, MODEL, "acme-secret-7b", "acme confidential", "AcmeRemote", "10.20.30.40", "7B41E9ACME"),
     *("acme_note", "STOPACME", "acmeword", "777123", "777124", "777125", "acme_run_9", "hf_AbCdEfGhIjKlMnOpQrSt0123"),

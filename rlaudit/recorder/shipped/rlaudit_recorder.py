@@ -410,7 +410,7 @@ class Numbers:
 
 
 def _line(record):
-    """Return a record as it is written. Whatever a file holds comes from here."""
+    """Return a record as it is written. All that a file holds comes from here."""
     return (_JSON.encode(record if _redaction is None else _redaction.redacted(record)) + "\n").encode()
 
 

@@ -38,7 +38,7 @@ _PACKAGES = (
     "areal open_instruct roll pipelinerl accelerate peft deepspeed"
 )
 _OF_A_PACKAGE = re.compile(r"(?:%s)(?:[.:][A-Za-z_]\w*)+" % "|".join(_PACKAGES.split()))
-# Methods of a worker and of its model, of whatever class.
+# Methods of a worker and of its model, of any class.
 _HOOK = re.compile(r"(?:worker|model)\.[A-Za-z_]\w*")
 _PROCESS = re.compile(r"(?:Main|Spawn|Fork)?Process(?:-\d{1,4})*|(?:EngineCore|VllmWorker|APIServer)[-_DTP\d]{0,12}")
 _NUMBER = re.compile(r"-?\d{1,6}(?:\.\d{1,6})?")

@@ -83,7 +83,7 @@ def _engine(report: "Report", number: int, config: "Config") -> Section:
 
 
 def _rows(report: "Report", number: int) -> "Iterator[Setting]":
-    """What was written, and what decides a logprob, whoever chose it."""
+    """What was written, and what decides a logprob, written or not."""
     for row in report["settings"]:
         told = row["name"] in WHY or row["name"] in _SAMPLING or row["written"] not in (None, [], {}, "")
         if told and row.get("config") == number and row.get("group") in _GROUPS:

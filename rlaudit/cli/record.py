@@ -113,8 +113,7 @@ def record(
         logprobs,
         tuple(_function(name) for name in trainer_function or ()),
         redact,
-        # Its token ids would be those of the vocabulary.
-        ring=0 if redact else _ring(ring),
+        ring=_ring(ring),
     )
     if export is not None:
         if command:

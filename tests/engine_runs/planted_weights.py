@@ -1,9 +1,10 @@
 """Updates of a real engine's weights, honest ones and planted faults, recorded one by one. Runs in its interpreter.
 
-    planted_weights.py MODEL OUT
+    planted_weights.py MODEL OUT [CASE ...]
 
-Each case below gets a recording of its own, OUT/CASE, of one process. The engine runs in this process; its head is its
-embedding. CPU builds refuse sleep mode: that is a stand-in of this file, which discards weights as vLLM's does.
+Each case below, or each that is named, gets a recording of its own, OUT/CASE, of one process. The engine runs in this
+process; its head is its embedding. CPU builds refuse sleep mode: that is a stand-in of this file, which discards
+weights as vLLM's does.
 """
 
 import contextlib
@@ -313,13 +314,13 @@ def main():
     generate()
     ((served_model, served),) = rlaudit_weights._served.items()
     TRAINED = trained = Trained(llm, served_model, model)
-    for name, run in CASES.items():
+    for name in sys.argv[3:] or CASES:
         begin(f"before {name}")
         trained.send()  # whatever the last case left
         generate()
         begin(name)
         generate()
-        run(trained, generate)
+        CASES[name](trained, generate)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @cache
 def recorded(version: str, folder: Path, sabotaged: str | None = None) -> Path:
-    """Run every case once. sabotaged: a function of the recorder that raises."""
+    """Run every case once. sabotaged: a function of the recorder that raises; then the first case is enough."""
     environment, place = built(version), folder / f"{version}, {sabotaged or 'cases'}"
     place.mkdir()
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON", "RLAUDIT_"))}
@@ -59,8 +59,15 @@ def recorded(version: str, folder: Path, sabotaged: str | None = None) -> Path:
         spoiled = text.replace(head, f"def {sabotaged}(*_, **__): raise OSError\n\n\ndef _other_{sabotaged}(")
         (recorder / "rlaudit_weights.py").write_text(spoiled)
     on = variables(recorder, place / "start")
+    cases = [] if sabotaged is None else ["trl"]
     done = subprocess.run(
-        [*environment.command, str(PROGRAM), str(model_of(version, folder)), str(place)],
+        [
+            *environment.command,
+            str(PROGRAM),
+            str(model_of(version, folder)),
+            str(place),
+            *([] if sabotaged is None else ["trl"]),
+        ],
         env={**clean, **QUIET, **environment.variables, **ONE_PROCESS, **on},
         cwd=place,
         capture_output=True,

@@ -74,17 +74,27 @@ def loaded(weights: dict[str, Any], rank: int, ranks: int) -> dict[str, Any]:
     return {**held, "scale": weights["scale"]}
 
 
-def served_with(weights: dict[str, Any], held: dict[str, Any], rank: int, ranks: int) -> Any:
-    model: Any = type("Model", (), {"packed_modules_mapping": PACKED})()
+def stacked(name: str) -> str:
+    """As the mapper of 0.32.0 names a part of a packed layer."""
+    for layer, parts in PACKED.items():
+        for part in parts:
+            name = name.replace(f".{part}.", f".{layer}.")
+    return name
+
+
+def served_with(weights: dict[str, Any], held: dict[str, Any], rank: int, ranks: int, mapper: Any = None) -> Any:
+    model: Any = type("Model", (), {"packed_modules_mapping": PACKED, "hf_to_vllm_mapper": mapper})()
     served = rlaudit_weights._Served(model, rank, ranks)
     served.shapes = {name: one.shape for name, one in held.items()}
     served.sent_shapes = {name: one.shape for name, one in weights.items()}
     return served
 
 
-def compared(weights: dict[str, Any], held: dict[str, Any], rank: int, ranks: int) -> dict[str, tuple[Any, Any]]:
+def compared(
+    weights: dict[str, Any], held: dict[str, Any], rank: int, ranks: int, mapper: Any = None
+) -> dict[str, tuple[Any, Any]]:
     """The elements of both sides, of the tensors that compare."""
-    served, found = served_with(weights, held, rank, ranks), {}
+    served, found = served_with(weights, held, rank, ranks, mapper), {}
     for name, one in weights.items():
         part = rlaudit_weights._part(served, name, one.shape)
         if part is not None:
@@ -95,10 +105,11 @@ def compared(weights: dict[str, Any], held: dict[str, Any], rank: int, ranks: in
     return found
 
 
+@pytest.mark.parametrize("mapper", [None, SimpleNamespace(_map_name=stacked)], ids=["names", "stacked names"])
 @pytest.mark.parametrize(("rank", "ranks"), [(0, 1), (0, 2), (1, 2)])
-def test_elements_of_what_is_sent_are_those_that_are_held(rank: int, ranks: int) -> None:
+def test_elements_of_what_is_sent_are_those_that_are_held(rank: int, ranks: int, mapper: Any) -> None:
     weights = sent()
-    found = compared(weights, loaded(weights, rank, ranks), rank, ranks)
+    found = compared(weights, loaded(weights, rank, ranks), rank, ranks, mapper)
     experts = {name for name in weights if "experts" in name}
     assert found.keys() == weights.keys() - (experts if ranks > 1 else set())
     for name, (ours, theirs) in found.items():

@@ -66,7 +66,7 @@ class _Served:
         return self.model().named_parameters(remove_duplicate=False)
 
     def renamed(self, name):
-        """Return the name that the model gives to a tensor that is sent."""
+        """Return the name that the model gives to a tensor. In 0.32.0 a part of a packed layer gets the layer's."""
         rename = getattr(self.mapper, "_map_name", None)
         return (rename(name) or name) if rename is not None else name
 
@@ -286,23 +286,24 @@ def _same(one, other):
 
 
 def _place(served, name):
-    """Return where a model holds a tensor that was sent: its name there, the expert, all parts, its place; else None.
+    """Return where a model holds a tensor that was sent: its name there, the expert, all parts, its place among them.
 
     The parts of a packed layer (q, k and v in qkv) lie in it one after another, by rows; experts' lie in one tensor.
     """
-    name = served.renamed(name)
     if name in served.shapes:
         return name, (), (), 0
     owner, _, kind = name.rpartition(".")
     path, _, part = owner.rpartition(".")
     if part in served.packed:
         layer, parts, place = served.packed[part]
-        return "%s.%s.%s" % (path, layer, kind), (), ["%s.%s.%s" % (path, one, kind) for one in parts], place
+        held = served.renamed("%s.%s.%s" % (path, layer, kind))
+        if held in served.shapes:
+            return held, (), ["%s.%s.%s" % (path, one, kind) for one in parts], place
     experts, _, number = path.rpartition(".")
     if part in EXPERT_PARTS and number.isdigit() and served.ranks == 1:
         layer, place = EXPERT_PARTS[part]
-        return "%s.%s_%s" % (experts, layer, kind), (int(number),), [name] * 2, place
-    return None
+        return served.renamed("%s.%s_%s" % (experts, layer, kind)), (int(number),), [name] * 2, place
+    return served.renamed(name), (), (), 0
 
 
 def _share(served, name, shape):
@@ -311,7 +312,7 @@ def _share(served, name, shape):
     One dimension of it is shared among ranks, or none. A vocabulary may be padded.
     """
     place = _place(served, name)
-    held = None if place is None else served.shapes.get(place[0])
+    held = served.shapes.get(place[0])
     held = held and held[len(place[1]) :]
     if held is None or len(held) != len(shape) or 0 in shape:
         return None

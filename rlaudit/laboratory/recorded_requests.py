@@ -115,9 +115,13 @@ class _Asked:
 def recorded_requests(path: Path) -> RecordedRequests:
     """Read the requests of most tokens' sampling parameters.
 
-    Raises NotFinished for what is no recording, and for one without a whole completion.
+    Raises NotFinished for what is no recording, for a redacted one, and for one without a whole completion.
     """
     log = recorded_log(path)
+    if any(process.redacted for process in log.recording.processes):
+        raise NotFinished(
+            f"{path} is redacted: hashes stand for its token ids", "it can be read, and not be asked again"
+        )
     engine = next((one for one in recorded_engines(log.recording) if one.started), None)
     if engine is None:
         raise NotFinished(f"{path} holds no engine that started", "nothing of it can be asked again")

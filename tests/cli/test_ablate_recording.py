@@ -1,5 +1,6 @@
 """A recording asked again: a training over V0 of which every logprob is known, replayed and tried on V1."""
 
+import json
 import math
 import random
 import sys
@@ -117,6 +118,16 @@ def test_nothing_that_may_be_code_or_a_file_is_taken_over(laboratory: Laboratory
     assert f"--take-over {name}" in done.stderr
     blocks = yaml.safe_load(recipe.read_text())["blocks"]
     assert "evil" not in str(blocks) and name not in str(blocks)
+
+
+def test_a_redacted_recording_is_not_asked_again(laboratory: Laboratory) -> None:
+    recording = recorded(laboratory.folder / "redacted", laboratory.model)
+    file = next(recording.glob("*.jsonl"))
+    first, _, rest = file.read_text().partition("\n")
+    file.write_text(json.dumps({**json.loads(first), "key": "0f"}) + "\n" + rest)
+    done = replay(laboratory, recording)
+    assert done.exit_code == 3
+    assert "is redacted" in done.stderr
 
 
 def test_no_model_is_fetched_because_a_recording_names_it(laboratory: Laboratory) -> None:

@@ -29,27 +29,27 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
     # One version throughout the log says nothing of the update before it, which the cache may have outlived.
     if version_T is not None and not np.any(version_T):
         return NotTested("the weights never changed (version 0): nothing in the cache can be stale")
-    cached_T, which = _reused(evidence)
+    cached_T, of_weights = _reused(evidence)
     if cached_T.all() or not cached_T.any():
-        return NotTested(f"{'every' if cached_T.all() else 'no'} sequence has {which}: nothing to compare with")
+        all_or_none = "every" if cached_T.all() else "no"
+        return NotTested(f"{all_or_none} sequence has cached tokens{of_weights}: nothing to compare with")
     fading = [np.exp(-evidence.position_T / tokens) for tokens in FADES_OVER]
     return np.stack([cached_T, *(cached_T * fade for fade in fading)], axis=1).astype(np.float64)
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """Excess that only sequences with cached tokens show."""
-    cached_T, which = _reused(evidence)
-    return part_signature(
-        evidence, NAME, f"only in sequences with {which} ({float(np.mean(cached_T)):.0%} of the tokens)"
-    )
+    cached_T, of_weights = _reused(evidence)
+    share = float(np.mean(cached_T))
+    return part_signature(evidence, NAME, f"only where a prefix{of_weights} was cached ({share:.0%} of the tokens)")
 
 
 def _reused(evidence: TokenEvidence) -> tuple[NDArray[np.bool_], str]:
-    """Return (T,) whose prefix may be stale, and what that is called. Unknown in part: known ones are too few."""
+    """Return (T,) whose prefix may be stale, and of which weights. Unknown in part: known ones are too few."""
     stale_T = evidence.columns.get("stale_tokens")
     if stale_T is None or np.isnan(stale_T).any():
-        return np.asarray(evidence.columns["cached_tokens"]) > 0, "cached tokens"
-    return np.asarray(stale_T) > 0, "cached tokens of older weights"
+        return np.asarray(evidence.columns["cached_tokens"]) > 0, ""
+    return np.asarray(stale_T) > 0, " of older weights"
 
 
 CAUSE = Cause(

@@ -1,9 +1,9 @@
 """A recording asked again: a training over V0 of which every logprob is known, replayed and tried on V1."""
 
+import importlib.util
 import json
 import math
 import random
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,10 @@ from written_recording import WrittenProcess
 
 from rlaudit.laboratory.studies.arms.rollout import MOST_ASKED_AGAIN
 
-sys.path.insert(0, str(FAKES))
-import known_model
+KNOWN_MODEL = importlib.util.spec_from_file_location("known_model", FAKES / "known_model.py")
+assert KNOWN_MODEL is not None and KNOWN_MODEL.loader is not None
+known_model = importlib.util.module_from_spec(KNOWN_MODEL)
+KNOWN_MODEL.loader.exec_module(known_model)
 
 TEMPERATURE = 0.7
 PROMPTS, SAMPLES, TOKENS = 16, 4, 12

@@ -50,6 +50,7 @@ def lay_out(folder):
     shutil.copytree(ROOT / "examples" / "vllm" / "v0-to-v1", folder / "runs" / "v0-to-v1")
     shutil.copytree(ROOT / "recipes", folder / "recipes")
     recorded = ROOT / "examples" / "recorded" / "trl-0.8.5-to-0.10.2"
+    (folder / "SmolLM2-135M-Instruct").mkdir()  # what the recordings name as their model
     shutil.copytree(recorded / "v0", folder / "before")
     shutil.copytree(recorded / "v1", folder / "after")
     (folder / "train.py").write_text(TRAINING.format(recorded=str(recorded / "v1")))

@@ -144,16 +144,16 @@ class _Ring:
     """The ring of one process.
 
     numbers: of requests in flight, by engine and name. about: of each number, its record and its prompt's ids. same: of
-    each engine, the names in the last step, and their numbers as an array. waiting: records for the next write. part:
-    the step of V0 that is being filled.
-    free: whose element is taken by the thread that writes; another one does not wait for it.
+    each engine, the names in the last step, and their numbers as an array. waiting: records for the next write. due:
+    whether they are to be written now. part: the step of V0 that is being filled. free: whose element is taken by the
+    thread that writes; another one does not wait for it.
     """
 
     def __init__(self, process, size):
         self.path, self.half_size = os.path.splitext(process.file)[0] + ".ring", size // 2
         self.half, self.at, self.block, self.missed, self.room = 1, self.half_size, 0, 0, 0
         self.numbers, self.about, self.engines, self.requests = {}, {}, {}, 0
-        self.prompt, self.waiting, self.same = (None, 0), [], {}
+        self.prompt, self.waiting, self.due, self.same = (None, 0), [], False, {}
         self.part, self.part_step, self.part_of, self.part_ended = [], None, None, []
         self.batches, self.computing, self.slow, self.free = 0, False, 0.0, [True]
         file = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
@@ -295,33 +295,36 @@ class _Ring:
     # The file ----------------------------------------------------------------------------------------------------
 
     def put(self, *record):
-        """Write a record with its arrays, and before it what waits. While another thread writes, it waits there."""
-        if self.path is None:
-            return
-        try:
-            self.free.pop()
-        except IndexError:
-            if len(self.waiting) >= MOST_LEFT_WAITING:
-                self.missed += 1
-            elif record:
-                self.waiting.append(record)
-            return
-        try:
-            records = [*_taken(self.waiting), *self.taken_part()]
-            if record:
-                records.append(record)
-            first, data = self.block, self.as_blocks(records)
-            if self.at + len(data) > self.half_size:
-                self.block = first
-                data = self.new_half() + self.as_blocks(records)
-            if self.at + len(data) <= self.half_size:
-                self.write(data)
-            else:
-                self.missed += len(records)
-        except OSError as error:
-            self.give_up(str(error))
-        finally:
-            self.free.append(True)
+        """Write a record with its arrays, and before it what waits. If another thread writes, that one takes it."""
+        if len(self.waiting) >= MOST_LEFT_WAITING:
+            self.missed += 1
+        elif record:
+            self.waiting.append(record)
+        self.due = True
+        while self.due and self.path is not None:
+            try:
+                self.free.pop()
+            except IndexError:
+                return
+            try:
+                self.due = False
+                self.write_waiting()
+            except OSError as error:
+                self.give_up(str(error))
+            finally:
+                self.free.append(True)
+
+    def write_waiting(self):
+        """Write what waits. Raises OSError."""
+        records, first = [*_taken(self.waiting), *self.taken_part()], self.block
+        data = self.as_blocks(records)
+        if self.at + len(data) > self.half_size:
+            self.block = first
+            data = self.new_half() + self.as_blocks(records)
+        if self.at + len(data) <= self.half_size:
+            self.write(data)
+        else:
+            self.missed += len(records)
 
     def as_blocks(self, records):
         """Return the bytes of records, each with its arrays."""

@@ -145,7 +145,8 @@ class _Ring:
 
     numbers: of requests in flight, by engine and name. about: of each number, its record and its prompt's ids. same: of
     each engine, the names in the last step, and their numbers as an array. waiting: records for the next write. due:
-    whether they are to be written now. part: the step of V0 that is being filled. free: whose element is taken by the thread that writes; another one does not wait for it.
+    whether they are to be written now. part: the step of V0 that is being filled. free: whose element is taken by the
+    thread that writes; another one does not wait for it.
     """
 
     def __init__(self, process, size):

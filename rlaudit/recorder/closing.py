@@ -89,7 +89,7 @@ def _missing(recording: Recording) -> Iterator[str]:
     if killed:
         yield (
             f"{len(killed)} of {_number(len(processes), 'process', 'processes')} did not end in order: their last "
-            "seconds may be missing"
+            "seconds may be missing, and are in none of these counts"
         )
 
 

@@ -90,7 +90,9 @@ class RecordedEngine:
         for front in [one.front for one in self.served] or [self.process]:
             counts = None if front.totals is None else front.totals.by_sampling
             for number, parameters in front.sampling.items():
-                count = None if counts is None else counts.get(number, 0)
+                # The last count of a process that was killed is seconds old; its lines may know of more.
+                own = [n for (who, what), n in front.asked.items() if what == number and front.only in (None, who)]
+                count = None if counts is None else max(counts.get(number, 0), sum(own))
                 kinds.setdefault(_kind(parameters), []).append(_Counted(front, number, count))
         found = [_sampled(alike) for alike in kinds.values()]
         return tuple(sorted(found, key=lambda one: -(one.requests or 0)))

@@ -300,7 +300,7 @@ def _place(served, name):
     experts, _, number = path.rpartition(".")
     if part in EXPERT_PARTS and number.isdigit() and served.ranks == 1:
         layer, place = EXPERT_PARTS[part]
-        # Since 0.32.0 or before, experts lie one module deeper.
+        # In 0.32.0 they lie one module deeper than in 0.18.1.
         within = [served.renamed("%s.%s%s_%s" % (experts, deeper, layer, kind)) for deeper in ("", "routed_experts.")]
         held = within[1] if within[1] in served.shapes else within[0]
         return held, (int(number),), [name] * 2, place

@@ -65,7 +65,7 @@ def recorded(version: str, folder: Path, sabotaged: str | None = None) -> Path:
             str(PROGRAM),
             str(model_of(version, folder)),
             str(place),
-            *([] if sabotaged is None else ["trl"]),
+            *cases,
         ],
         env={**clean, **QUIET, **environment.variables, **ONE_PROCESS, **on},
         cwd=place,

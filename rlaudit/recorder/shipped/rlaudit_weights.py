@@ -302,7 +302,10 @@ def _place(served, name):
     experts, _, number = path.rpartition(".")
     if part in EXPERT_PARTS and number.isdigit() and served.ranks == 1:
         layer, place = EXPERT_PARTS[part]
-        return served.renamed("%s.%s_%s" % (experts, layer, kind)), (int(number),), [name] * 2, place
+        # In 0.32.0 they lie one module deeper than in 0.18.1.
+        within = [served.renamed("%s.%s%s_%s" % (experts, deeper, layer, kind)) for deeper in ("", "routed_experts.")]
+        held = within[1] if within[1] in served.shapes else within[0]
+        return held, (int(number),), [name] * 2, place
     return served.renamed(name), (), (), 0
 
 

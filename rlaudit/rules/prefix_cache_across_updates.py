@@ -64,7 +64,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         message = f"Prefix caching is on in vLLM {audit.after.version} and {when}, but the cache is not reset. "
         message += f"Reset it with every update, or set {SETTING} to false."
     else:
-        told = "is not told by this file" if clean is None else f"cannot be told: {clean.reason}"
+        told = f"cannot be told: {clean.reason}" if isinstance(clean, Unknown) else "is not told by this file"
         message = (
             f"Prefix caching is on in vLLM {audit.after.version} and {when}; whether the cache is reset then {told}."
         )

@@ -59,6 +59,7 @@ def recorded(version: str, folder: Path, sabotaged: str | None = None) -> Path:
         spoiled = text.replace(head, f"def {sabotaged}(*_, **__): raise OSError\n\n\ndef _other_{sabotaged}(")
         (recorder / "rlaudit_weights.py").write_text(spoiled)
     on = variables(recorder, place / "start")
+    cases = [] if sabotaged is None else ["trl"]
     done = subprocess.run(
         [
             *environment.command,

@@ -51,7 +51,7 @@ print(json.dumps([logprobs.tolist(), again.tolist(), compiled.tolist(), gradient
 
 # Another host's trainer: no front end has had a request, and no other file is there. All is kept at first.
 ELSEWHERE = PROGRAM.replace('recorder._process.totals["requests"] = 2', "recorder.KEPT_BYTES = 1").replace(
-    "recorder._process.beginnings[7, 8, 9, 10] = None", "pass"
+    "recorder._completions.remember(recorder._process, (1, 2), (7, 8, 9, 10))", "pass"
 )
 
 

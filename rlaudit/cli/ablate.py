@@ -148,6 +148,8 @@ def _experiment(
     from rlaudit.recorder.recording import is_recording
 
     path = Path(recipe)
+    if (updates or repeated) and not is_recording(path):
+        raise UsageError(f"--{'updates' if updates else 'take-over'} is for a recording, which {recipe} is not")
     if from_ is None and to is None and not is_recording(path) and not (path.is_file() and not is_recipe(path)):
         if write_recipe is not None:
             raise UsageError(f"--write-recipe: {recipe} is a recipe already")

@@ -49,12 +49,14 @@ def experiment_of(
     """Inspect the config or the recording and make an experiment of it.
 
     repeated: arguments and variables of a recording that are taken over whatever they are. updates: of its weight
-    updates. Raises UsageError where there is no config, or several.
+    updates. Raises UsageError where there is no config, or several, and for a name that the recording has not.
     """
     inspected = one_config(path, machine_of(accelerator), before, after, "neither a recipe nor a rollout config")
+    config = inspected.audit.config
+    unknown = [name for name in repeated if name not in {**config.engine, **config.environment}]
+    if unknown:
+        raise UsageError(f"--take-over {unknown[0]}: the recording has no such argument or variable")
     if updates:
-        if not is_recording(path):
-            raise UsageError(f"--updates repeats those of a recording, which {path} is not")
         chosen = model_on_this_machine(inspected.audit, model)
         return updates_from(inspected.audit, open_recording(path), accelerator.kind, chosen)
     recorded = None

@@ -122,6 +122,20 @@ def test_nothing_that_may_be_code_or_a_file_is_taken_over(laboratory: Laboratory
     assert "evil" not in str(blocks) and name not in str(blocks)
 
 
+@pytest.mark.parametrize("option", [["--updates"], ["--take-over", "worker_cls"]])
+def test_what_is_about_a_recording_is_refused_for_a_recipe(laboratory: Laboratory, option: list[str]) -> None:
+    done = laboratory.command("ablate", "quick", "--cpu", *option, "--dry-run")
+    assert done.exit_code == 2
+    assert f"{option[0]} is for a recording" in done.stderr
+
+
+def test_a_name_to_take_over_that_the_recording_has_not_is_an_error(laboratory: Laboratory) -> None:
+    recording = recorded(laboratory.folder / "today", laboratory.model, worker_cls="mine.Worker")
+    for name, code in (("worker_class", 2), ("worker_cls", 0)):
+        done = replay(laboratory, recording, "--take-over", name, "--dry-run")
+        assert done.exit_code == code, done.stderr
+
+
 def test_a_redacted_recording_is_not_asked_again(laboratory: Laboratory) -> None:
     recording = recorded(laboratory.folder / "redacted", laboratory.model)
     file = next(recording.glob("*.jsonl"))

@@ -48,7 +48,7 @@ def experiment_of(
 ) -> Experiment:
     """Inspect the config or the recording and make an experiment of it.
 
-    repeated: arguments and variables of a recording that are taken over whatever they are. updates: of its weight
+    repeated: arguments and variables of a recording that are taken over in spite of that. updates: of its weight
     updates. Raises UsageError where there is no config, or several, and for a name that the recording has not.
     """
     inspected = one_config(path, machine_of(accelerator), before, after, "neither a recipe nor a rollout config")

@@ -71,8 +71,10 @@ def judge_replay(run: FinishedRun, block: BlockPlan) -> Replay | None:
     reported = {
         arm.arm.name: _reported(arm) for arm in run.of_block(block).values() if arm.result.get("recorded_logprobs")
     }
-    own_T = reported[reference.arm.name]
-    recorded_T = np.array([one.logprobs[place] if one.first else np.nan for one, place in asked])
+    own_T = reported.get(reference.arm.name)
+    if own_T is None:
+        return Replay(*_verdict(None, ""), None, {}, {}, {})
+    recorded_T = np.array([one.logprobs[place] for one, place in asked])
     recorded = _measured(own_T, recorded_T, asked, requests, settings, seed)
     others = {name: values_T for name, values_T in reported.items() if name != reference.arm.name}
     measured = {name: _measured(values_T, own_T, asked, requests, settings, seed) for name, values_T in others.items()}

@@ -23,21 +23,19 @@ from rlaudit.tokens.recorded.whole_sequences import WholeSequence
 
 # Of each completion, where not all of its tokens can be asked again.
 FEWEST_PLACES = 8
+# Of a training without updates all completions are of the first weights: enough for any figure here.
+MOST_COMPLETIONS = 4096
 
 
 @dataclass(frozen=True)
 class Completion:
-    """One recorded completion. prompt: its place among the prompts; sample: among the completions of its prompt.
-
-    first: whether it was sampled from the weights of the first token.
-    """
+    """One recorded completion. prompt: its place among the prompts; sample: among the completions of its prompt."""
 
     prompt: int
     sample: int
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...]
     cached_tokens: int | None
-    first: bool
 
     def as_row(self) -> dict[str, Any]:
         """Return it as an engine's samples are written."""
@@ -59,7 +57,8 @@ class RecordedRequests:
     """Requests of one kind of sampling, in the order in which they were made.
 
     prompts: distinct ones, as token ids. wave_P: with which wave each was first asked. samples: completions that most
-    prompts were asked for. longest: the most tokens of a completion.
+    prompts were asked for. longest: the most tokens of a completion. completions: what was sampled from the first
+    weights, as an engine with the checkpoint's is held against it.
     of_prompts, of_sequences: how many prompts and whole completions the recording holds. effective: the resolved
     configuration of the engine, {section: {field: value}}; generation: V0 or V1; trainer_dtype: of the model whose
     logprobs the loss uses. None for what is unknown.
@@ -76,18 +75,10 @@ class RecordedRequests:
     generation: str | None
     trainer_dtype: str | None
 
-    @property
-    def of_first_weights(self) -> tuple[Completion, ...]:
-        """The completions that an engine with the checkpoint's weights is held against."""
-        return tuple(one for one in self.completions if one.first)
-
     def tokens(self, most: int) -> list[tuple[Completion, int]]:
-        """Return completions, each with the place of one of its tokens: at most so many, spread over all completions,
-        those of the first weights before others.
-        """
-        ordered = sorted(self.completions, key=lambda one: not one.first)
-        each = max(FEWEST_PLACES, most // max(1, len(ordered)))
-        places = ((one, place) for one in ordered for place in _spread(len(one.token_ids), each))
+        """Return completions, each with the place of one of its tokens: at most so many, spread over completions."""
+        each = max(FEWEST_PLACES, most // max(1, len(self.completions)))
+        places = ((one, place) for one in self.completions for place in _spread(len(one.token_ids), each))
         return list(islice(places, most))
 
     def first(self, prompts: int) -> "RecordedRequests":
@@ -102,14 +93,12 @@ class RecordedRequests:
 
 @dataclass
 class _Asked:
-    """A prompt, with what was sampled for it, and whether from the first weights. wave: of its first request; counts:
-    completions by wave.
-    """
+    """A prompt. wave: of its first request; counts: completions by wave; first: those of the first weights."""
 
     ids: tuple[int, ...]
     wave: int
     counts: Counter[int] = field(default_factory=Counter)
-    sequences: list[tuple[WholeSequence, bool]] = field(default_factory=list)
+    first: list[WholeSequence] = field(default_factory=list)
 
 
 def recorded_requests(path: Path) -> RecordedRequests:
@@ -126,7 +115,7 @@ def recorded_requests(path: Path) -> RecordedRequests:
     if engine is None:
         raise NotFinished(f"{path} holds no engine that started", "nothing of it can be asked again")
     asked: dict[str, _Asked] = {}
-    sequences = longest = 0
+    sequences = longest = kept = 0
     for front in log.fronts:
         for sequence in front.whole:
             if front.first + sequence.number not in log.numbers:
@@ -137,7 +126,9 @@ def recorded_requests(path: Path) -> RecordedRequests:
             held.counts[begun] += 1
             sequences += 1
             longest = max(longest, len(sequence.ids_T))
-            held.sequences.append((sequence, _of_first_weights(front, sequence)))
+            if kept < MOST_COMPLETIONS and _of_first_weights(front, sequence):
+                kept += 1
+                held.first.append(sequence)
     if not asked:
         raise NotFinished(f"{path} holds no whole completion with logprobs", "nothing of it can be asked again")
     ordered = sorted(asked.values(), key=lambda one: one.wave)
@@ -153,10 +144,9 @@ def recorded_requests(path: Path) -> RecordedRequests:
                 tuple(map(int, sequence.ids_T)),
                 tuple(map(float, sequence.logprobs_T)),
                 sequence.cached,
-                first,
             )
             for prompt, one in enumerate(ordered)
-            for sample, (sequence, first) in enumerate(one.sequences)
+            for sample, sequence in enumerate(one.first)
         ),
         of_prompts=len(asked),
         of_sequences=sequences,
@@ -195,5 +185,5 @@ def described(requests: RecordedRequests) -> str:
     waves = len(set(requests.wave_P))
     return (
         f"{len(requests.prompts)} of {requests.of_prompts} recorded prompts, {requests.samples} completions each, in "
-        f"{waves} wave{'s' * (waves > 1)}; recorded completions of the first weights: {len(requests.of_first_weights)}"
+        f"{waves} wave{'s' * (waves > 1)}; recorded completions of the first weights: {len(requests.completions)}"
     )

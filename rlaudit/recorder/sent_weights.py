@@ -1,6 +1,6 @@
 """Which of several engines was never sent what another was sent last: equal numbers of updates may be of other weights.
 
-Weights are known by a few elements of each tensor as it was sent, in whatever order and parts. An engine is judged only
+Weights are known by a few elements of each tensor as it was sent, in any order and parts. An engine is judged only
 if it was read after its last load: what it was sent since is not written yet.
 Not covered: tensors without elements that compare, and engines of hosts with other clocks.
 """

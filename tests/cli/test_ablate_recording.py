@@ -22,8 +22,13 @@ TEMPERATURE = 0.7
 PROMPTS, SAMPLES, TOKENS = 16, 4, 12
 
 
-def recorded(folder: Path, model: Path, temperature: float = TEMPERATURE, **written: object) -> Path:
-    """A recording of V0, whose logprobs are those that it samples with. temperature: of what was really sampled."""
+def recorded(
+    folder: Path, model: Path, temperature: float = TEMPERATURE, updated: bool = False, **written: object
+) -> Path:
+    """A recording of V0, whose logprobs are those that it samples with. temperature: of what was really sampled.
+
+    updated: whether every completion meets an update of the weights, so that none is of the first ones.
+    """
     front = WrittenProcess(folder)
     front.lines[0]["versions"] = {"vllm": V0, "torch": "2.6.0"}
     arguments = {"model": str(model), "dtype": "float32", "enforce_eager": True, **written}
@@ -45,7 +50,11 @@ def recorded(folder: Path, model: Path, temperature: float = TEMPERATURE, **writ
                 last = source.choices(range(len(own)), [math.exp(one) for one in own])[0]
                 ids.append(last)
                 logprobs.append(own[last])
-            steps = [[front.step(1), 1, 1] for _ in ids]
+            steps = []
+            for place, _ in enumerate(ids):
+                steps.append([front.step(1), 1, 1])
+                if updated and place == 0:
+                    front.load()
             front.sequence(request, prompt, ids, logprobs, steps, index=sample)
     return front.write()
 
@@ -120,6 +129,15 @@ def test_nothing_that_may_be_code_or_a_file_is_taken_over(laboratory: Laboratory
     assert f"--take-over {name}" in done.stderr
     blocks = yaml.safe_load(recipe.read_text())["blocks"]
     assert "evil" not in str(blocks) and name not in str(blocks)
+
+
+def test_a_recording_without_a_completion_of_the_first_weights_is_judged_and_not_held_against_itself(
+    laboratory: Laboratory,
+) -> None:
+    done = replay(laboratory, recorded(laboratory.folder / "today", laboratory.model, updated=True))
+    assert done.exit_code == 1, done.stderr
+    assert done.report["blocks"][0]["replay"]["verdict"] == "not tested"
+    assert any("no recorded token of the first weights" in line for line in done.report["not_seen"])
 
 
 @pytest.mark.parametrize("option", [["--updates"], ["--take-over", "worker_cls"]])

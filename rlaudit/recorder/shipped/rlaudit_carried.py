@@ -1,6 +1,6 @@
 """The recorder's folder and settings on an engine's configuration, for processes that have lost the variable.
 
-vLLM hands its resolved configuration to every engine core and worker, on whatever host. The environment is another
+vLLM hands its resolved configuration to every engine core and worker, on any host. The environment is another
 matter: Ray's executor copies listed variables, and programs clean it. So the front end leaves a plain dictionary on the
 configuration: it can be unpickled without this module, and no hash of vLLM's reads what is no field. A process that
 vLLM's own door brings here finds it in the frames that called: vLLM loads plug-ins in `EngineCore.__init__` (not in

@@ -1,4 +1,4 @@
-"""Where the completions that an engine has sampled lie in a tensor of token ids, whatever its layout.
+"""Where the completions that an engine has sampled lie in a tensor of token ids, in any layout.
 
 A completion is known by its first four ids. At the beginning of a row, and behind ids that are no tokens (prompts that
 are masked with -100), these are enough; elsewhere the last two ids of its prompt stand before them. What is found may

@@ -154,7 +154,7 @@ def _load_ends(call, error):
     if "loading" in call.noted:
         process.loading -= 1
         served = _served[call.args[0]]
-        # What takes weights is awake, whoever woke it.
+        # What takes weights is awake, by this call or another.
         served.due, served.asleep = True, served.asleep and error is not None
         if run is not None:
             error = run["error"] or recorder.error_text(error)

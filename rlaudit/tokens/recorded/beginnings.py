@@ -126,7 +126,7 @@ class Beginnings:
     def _places(
         self, ids_N: Integers, firsts: Integers, stretch_N: Integers, begins: Integers
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return (N,) where a sequence may begin whatever lies before it, and (N,) where one may behind its prompt."""
+        """Return (N,) where a sequence may begin behind anything, and (N,) where one may behind its prompt."""
         begins_N = np.zeros(len(ids_N), dtype=np.bool_)
         begins_N[1:] = (ids_N[1:] >= 0) & (ids_N[:-1] < 0)
         starts = firsts[:-1][firsts[1:] > firsts[:-1]]

@@ -2,7 +2,7 @@
 
 No release lets a caller choose the tokens that it reports on as it samples. So each recorded token is asked for by
 itself: what stood before it is the prompt, one token is sampled, and the recorded one is looked up among the most
-probable ones, which are reported in whatever way sampled ones are (raw or processed), as prompt logprobs are not. Its
+probable ones, which are reported as sampled ones are (raw or processed), which prompt logprobs are not. Its
 keys and values come from a prefill, where the recorded ones came from decoding. Python 3.9 syntax.
 """
 

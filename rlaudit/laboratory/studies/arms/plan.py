@@ -181,7 +181,7 @@ def plan_arms(recipe: Recipe, accelerator: Accelerator, prompts: PromptSet) -> P
     """The arms of a recipe that this machine runs. Raises UsageError where a block wants more prompts than there are,
     and whatever make_plan and for_accelerator raise."""
     plan = for_accelerator(make_plan(recipe), accelerator)
-    if prompts.recorded is not None and prompts.recorded.of_first_weights:
+    if prompts.recorded is not None and prompts.recorded.completions:
         plan = replace(plan, blocks=tuple(_beside_the_recording(block) for block in plan.blocks))
     for block in plan.blocks:
         wanted, available = block.settings.prompts_used, len(prompts.prompts)

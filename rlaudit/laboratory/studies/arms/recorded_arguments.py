@@ -1,8 +1,8 @@
 """What of a recording an experiment takes over: a recording is data, and may be a stranger's.
 
-An argument or a variable is taken over if its value is a number, a switch or a plain word, in whatever depth. A word
+An argument or a variable is taken over if its value is a number, a switch or a plain word, at any depth. A word
 with a dot, a slash or a colon may name a module to import, a file to read or an address to fetch from; some names have
-code or a checkpoint behind them whatever their value is. These are left out, each by name, unless the command line
+code or a checkpoint behind them with any value. These are left out, each by name, unless the command line
 repeats the name.
 """
 
@@ -65,7 +65,7 @@ def _is_number(text: str) -> bool:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """Yield what a value holds, in whatever depth; a key that names a checkpoint as a word that is not plain."""
+    """Yield what a value holds, at any depth; a key that names a checkpoint as a word that is not plain."""
     if isinstance(value, Mapping):
         for key, held in value.items():
             yield "./" if key in _NAMES_A_CHECKPOINT and held is not None else str(key)

@@ -159,7 +159,7 @@ def asked_again(recorded: RecordedRequests, prompts: Sequence[Sequence[int]], de
 
 def recorded_cell(recorded: RecordedRequests, environment: Environment) -> Cell:
     """The job that hands over what a recording holds of the first weights, as an engine's samples are."""
-    rows = [{**one.as_row(), "round": recorded.wave_P[one.prompt]} for one in recorded.of_first_weights]
+    rows = [{**one.as_row(), "round": recorded.wave_P[one.prompt]} for one in recorded.completions]
     return Cell(
         job={
             "script": shipped(ENGINE.hand_over),

@@ -83,7 +83,7 @@ def _about_framework(name: str) -> str:
     from rlaudit.inspection.read_configs import known_dialects
 
     known = known_dialects()
-    return f"{known[name].title}\n\n{known.documentation(name)}"
+    return f"{known[name].title}\n\n{known[name].about}"
 
 
 def _about_factor(name: str) -> str:

@@ -95,7 +95,7 @@ def _frameworks() -> str:
     from rlaudit.inspection.read_configs import known_dialects
 
     known = known_dialects()
-    return "\n".join(f"{name:<18} {one.title:<24} {_summary(known.documentation(name))}" for name, one in known.items())
+    return "\n".join(f"{name:<18} {one.title:<24} {_summary(one.about)}" for name, one in known.items())
 
 
 def _versions() -> str:

@@ -22,7 +22,7 @@ class Dialect:
     recognise: whether a file is written in it; must be cheap and must never raise. read: every rollout engine that the
     file sets up, as the given vLLM version gets it (serializers change what arrives). specific: higher wins where
     several recognise the same file; plain vLLM is 0, a framework 10, a framework built on another one 20. Below
-    0 is what reads only files that nobody else recognises.
+    0 is what reads only files that no other dialect recognises. about: what `explain` says of a declared one.
     """
 
     name: str
@@ -30,3 +30,4 @@ class Dialect:
     specific: int
     recognise: Callable[[Source], bool]
     read: Callable[[Source, Version], tuple[RolloutConfig, ...]]
+    about: str = ""

@@ -15,7 +15,7 @@ from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.server_and_trainer import asks_a_server, joined, waits_for_a_trainer
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.discover import Offers, discover
+from rlaudit.discover import discover
 
 # What every file that sets up rollouts on vLLM says somewhere (tests/inspection/test_unreadable_files.py).
 _ROLLOUTS = re.compile("vllm|rollout|inference|update_(weights|named_param)|weight_update", re.IGNORECASE)
@@ -61,11 +61,14 @@ class FileConfigs:
 
 
 @lru_cache(maxsize=1)
-def known_dialects() -> Offers[Dialect]:
+def known_dialects() -> Mapping[str, Dialect]:
     """Every dialect, by name."""
     from rlaudit.configs import dialects
+    from rlaudit.dialects.declared import declared
 
-    return discover(dialects, "DIALECT", Dialect)
+    read_by_code = discover(dialects, "DIALECT", Dialect)
+    documented = {name: replace(one, about=read_by_code.documentation(name)) for name, one in read_by_code.items()}
+    return dict(sorted({**documented, **declared()}.items()))
 
 
 def speaks_of_rollouts(text: str) -> bool:

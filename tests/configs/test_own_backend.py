@@ -9,10 +9,10 @@ from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.nemo_rl.read import DIALECT as NEMO_RL
 from rlaudit.configs.dialects.rlinf import DIALECT as RLINF
 from rlaudit.configs.dialects.roll import DIALECT as ROLL
-from rlaudit.configs.dialects.skyrl.read import DIALECT as SKYRL
 from rlaudit.configs.rollout_config import Origin, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
 
 NEMO = """\
 loss_fn:
@@ -42,6 +42,7 @@ def scaled(self, logits):
         logits.div_(self.cfg["generation"]["temperature"])
     return logits
 """
+SKYRL = declared()["skyrl"]
 OTHERS = (
     (ROLL, "actor_infer:\n  strategy_args:\n    strategy_name: {}\n    strategy_config:\n      max_num_seqs: 8\n"),
     (SKYRL, "generator:\n  num_inference_engines: 1\n  weight_sync_backend: nccl\n  backend: {}\n  max_num_seqs: 8\n"),

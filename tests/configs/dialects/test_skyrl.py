@@ -1,9 +1,11 @@
 import pytest
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.skyrl.read import DIALECT
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
+
+DIALECT = declared()["skyrl"]
 
 SCRIPT = r"""#!/bin/bash
 export VLLM_LOGGING_LEVEL=INFO

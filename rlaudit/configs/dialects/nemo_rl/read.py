@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.nemo_rl.inheritance import inherited, overriding
 from rlaudit.configs.dialects.nemo_rl.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, arriving, known
 from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
 from rlaudit.configs.hydra_defaults import Composed
 from rlaudit.configs.hydra_dotlist import overridden, take_environment
+from rlaudit.configs.inherited_paths import inherited, overriding
 from rlaudit.configs.mapping_writer import dotlist_writer, prefixed, two_mappings
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.own_backend import VLLM, runs_vllm, with_own_backend

@@ -1,0 +1,154 @@
+"""One clause of a dialect: where a setting comes from.
+
+A setting is a clause, or a list of clauses of which the first that says something wins.
+
+    {key: "@max_num_seqs", default: 1024, at: {...}}      the config's key; else a default of the framework
+    {key: "@max_num_seqs", default: 1024, moved: {0.9.1: 256}}     a default that a release moved
+    {value: processed_logprobs, because: ...}             the framework's code sets it, whatever the config says
+    {if: release >= 0.6.0, value: mp}                     only if a condition holds
+    {open: an executor class of verl's own}               nobody can tell it from the config
+    {nothing: true}                                       left to vLLM
+    {key: "@vllm_v1_disable_multiproc", lost: not passed, because: ...}     written, and without effect
+
+`key` may be several, `a | b`: the first that is written. What the key holds arrives as it is, or
+
+    value: V         V arrives instead                    map: {bf16: bfloat16}   another word; `otherwise:` for the rest
+    above: N         whether it is a number above N       text: true              as a variable spells it: 1, 0
+    truth: true      as a command line spells yes and no  wrap: image             as {image: it}
+    up to: [8, 16]   the next that is as large            open: REASON            it arrives in a way that is not known
+    null: V          a written null means V, or `keep` (the null arrives), `nothing`; else as if it were not written
+
+A value of the code may be `same as: $engine.dtype`, `sum: [...]` or `product: [...]` of references and numbers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Protocol
+
+from packaging.version import Version
+
+from rlaudit.configs.arguments import truth
+from rlaudit.configs.draft import arriving, is_said
+from rlaudit.configs.rollout_config import Loss
+from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.dialects.condition import Truth
+
+LOSSES = {
+    "not passed": Loss.NOT_PASSED,
+    "overruled": Loss.OVERRULED,
+    "refused": Loss.REFUSED,
+    "unknown key": Loss.UNKNOWN_KEY,
+    "false dropped": Loss.FALSE_DROPPED,
+}
+Said = Mapping[str, Any]
+
+
+class Reader(Protocol):
+    """What a clause is read in."""
+
+    def node(self, path: str) -> Node | None:
+        """Return the node at a path; of several the first that is written."""
+
+    def value(self, reference: str) -> Any:
+        """Return what a reference refers to."""
+
+    def compare(self, reference: str, sign: str, other: Any) -> Truth:
+        """Return how a reference compares to a value."""
+
+    def defaults_hold(self) -> Truth:
+        """Return whether the framework's own defaults stand behind the config."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a clause says. node: None if the code decides. loss: why what is written never arrives."""
+
+    value: Any
+    node: Node | None = None
+    loss: Loss | None = None
+    is_nothing: bool = False
+
+
+def found(said: Said, reader: Reader) -> Found | None:  # noqa: PLR0911 - one for each form of a clause
+    """Return what a clause whose condition holds says; None if it says nothing and the next one is asked."""
+    if said.get("nothing"):
+        return Found(None, is_nothing=True)
+    node = reader.node(said["key"]) if "key" in said else None
+    if "lost" in said:
+        written = node is not None and node.value is not None
+        return Found(None, node, LOSSES[said["lost"]]) if written else None
+    if is_said(node):
+        return Found(_arriving(said, node), node)
+    if node is not None and "null" in said:
+        meaning = said["null"]
+        if meaning == "nothing":
+            return Found(None, is_nothing=True)
+        return Found(None if meaning == "keep" else meaning, node)
+    if "key" in said and "default" not in said:
+        return None
+    if "default" in said and reader.defaults_hold() is not True:
+        return None
+    return _by_code(said, reader)
+
+
+def _arriving(said: Said, node: Node) -> Any:
+    value = arriving(node)
+    if "open" in said and "default" not in said:
+        return Unknown(said["open"])
+    if "value" in said:
+        return said["value"]
+    if said.get("truth"):
+        value = truth(node)
+    if isinstance(value, Unknown):
+        return value
+    if "map" in said:
+        value = _mapped(said["map"], value)
+    if "above" in said:
+        value = isinstance(value, int | float) and value > said["above"]
+    if "up to" in said:
+        fits = [size for size in said["up to"] if isinstance(value, int) and size >= value]
+        value = fits[0] if fits else Unknown(f"{value} is above every size of {said['up to']}")
+    if said.get("text"):
+        value = str(int(value) if isinstance(value, bool) else value)
+    return {said["wrap"]: value} if "wrap" in said else value
+
+
+def _mapped(table: Mapping[Any, Any], value: Any) -> Any:
+    # YAML's true equals 1 in Python, and is not what a config with 1 says.
+    for key, arrives in table.items():
+        if key == value and isinstance(key, bool) == isinstance(value, bool):
+            return arrives
+    return table.get("otherwise", value)
+
+
+def _by_code(said: Said, reader: Reader) -> Found | None:
+    if "moved" in said:
+        return Found(_moved(said, reader))
+    for name in ("value", "default"):
+        if name in said:
+            return Found(said[name])
+    if "same as" in said:
+        value = reader.value(said["same as"])
+        return None if value is None else Found(value)
+    for name, together in (("sum", sum), ("product", prod)):
+        if name in said:
+            parts = [reader.value(part) if isinstance(part, str) else part for part in said[name]]
+            known = all(isinstance(part, int) and not isinstance(part, bool) for part in parts)
+            return Found(
+                together(parts) if known else Unknown(said.get("because", f"a part of the {name} is not known"))
+            )
+    return Found(Unknown(said["open"])) if "open" in said else None
+
+
+def _moved(said: Said, reader: Reader) -> Any:
+    """Return a default of which releases took another value, or what it may be."""
+    value = said["default"]
+    spans = [f"{value!r} before"]
+    for release, later in said["moved"].items():
+        truth = reader.compare("release", ">=", Version(str(release)))
+        spans.append(f"{later!r} from {release} on")
+        if isinstance(truth, Unknown):
+            return Unknown(f"the default is {', '.join(spans)}; {truth.reason}", (value, later))
+        value = later if truth else value
+    return value

@@ -1,0 +1,191 @@
+"""Conditions of a dialect: `release >= 0.6.0 and not (@mode == sync or actor.strategy is set)`.
+
+They are three-valued. A side that is not known makes the whole unknown, unless the other side decides it.
+
+    REFERENCE                 what it refers to is neither missing nor null, false, 0 or an empty text
+    REFERENCE is set          it is written and not null;  `is not set` is the opposite
+    REFERENCE == WORD         and != < > <= >=; a missing value equals null and is neither larger nor smaller
+    REFERENCE in (A, B)       one of several words
+    not A, A and B, A or B, (A)
+
+A reference is a path of the config (`@key` below the layout's root, `a.b` below the file's), a setting found so far
+(`$engine.dtype`, `$sampling.temperature`, `$trainer.dtype`), `release`, `vllm`, `layout`, `call`, or the name of one of
+the dialect's own conditions. A word is read as YAML reads it; one that begins with `@`, `$` or `/` is a reference.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Protocol
+
+import yaml
+
+from rlaudit.configs.syntax.node import Unknown
+
+Truth = bool | Unknown
+_TOKEN = re.compile(r"\s*(==|!=|>=|<=|[()<>,]|\"[^\"]*\"|[^\s()=!<>,]+)")
+_SIGNS = {"==", "!=", ">", "<", ">=", "<="}
+_NOTHING: tuple[Any, ...] = (None, False, 0, "", [], {})
+
+
+class Scope(Protocol):
+    """What a condition is asked about."""
+
+    def value(self, reference: str) -> Any:
+        """Return what a reference refers to: plain data, None if it is missing, Unknown if it is not known."""
+
+    def compare(self, reference: str, sign: str, other: Any) -> Truth:
+        """Return how a reference compares to a word."""
+
+
+Condition = Callable[[Scope], Truth]
+
+
+def both(left: Truth, right: Truth) -> Truth:
+    """Return the three-valued `and`."""
+    if left is False or right is False:
+        return False
+    return left if isinstance(left, Unknown) else right
+
+
+def either(left: Truth, right: Truth) -> Truth:
+    """Return the three-valued `or`."""
+    if left is True or right is True:
+        return True
+    return left if isinstance(left, Unknown) else right
+
+
+def negated(truth: Truth) -> Truth:
+    """Return the three-valued `not`."""
+    return truth if isinstance(truth, Unknown) else not truth
+
+
+def is_on(value: Any) -> Truth:
+    """Return whether a value is neither missing nor null, false, 0 or empty."""
+    return value if isinstance(value, Unknown) else value not in _NOTHING
+
+
+def compared(value: Any, sign: str, other: Any) -> Truth:
+    """Return how two values compare."""
+    for one in (value, other):
+        if isinstance(one, Unknown):
+            return one
+    if sign in {"==", "!="}:
+        return (value == other and isinstance(value, bool) == isinstance(other, bool)) is (sign == "==")
+    if not isinstance(value, int | float) or not isinstance(other, int | float):
+        return False
+    return {">": value > other, "<": value < other, ">=": value >= other, "<=": value <= other}[sign]
+
+
+@lru_cache(maxsize=2048)
+def condition(text: str) -> Condition:
+    """Return the condition that a text spells. Raises ValueError, with the place, if it spells none."""
+    tokens = _TOKEN.findall(text)
+    if "".join(tokens) != re.sub(r"\s+", "", text) and '"' not in text:
+        raise ValueError(f"{text!r} is no condition")
+    parser = _Parser(text, tokens)
+    found = parser.alternatives()
+    parser.end()
+    return found
+
+
+class _Parser:
+    """Recursive descent over the tokens of one condition."""
+
+    def __init__(self, text: str, tokens: list[str]) -> None:
+        self._text, self._tokens, self._at = text, tokens, 0
+
+    def end(self) -> None:
+        if self._next() is not None:
+            raise self._wrong(f"nothing more after {' '.join(self._tokens[: self._at])}")
+
+    def alternatives(self) -> Condition:
+        found = self._conjunction()
+        while self._take("or"):
+            found = _or(found, self._conjunction())
+        return found
+
+    def _conjunction(self) -> Condition:
+        found = self._single()
+        while self._take("and"):
+            found = _and(found, self._single())
+        return found
+
+    def _single(self) -> Condition:
+        if self._take("not"):
+            inner = self._single()
+            return lambda scope: negated(inner(scope))
+        if self._take("("):
+            inner = self.alternatives()
+            self._need(")")
+            return inner
+        reference = self._word()
+        if self._take("is"):
+            wanted = not self._take("not")
+            self._need("set")
+            return lambda scope: negated_unless(wanted, scope.compare(reference, "!=", None))
+        if self._take("in"):
+            return self._membership(reference)
+        sign = self._next()
+        if sign not in _SIGNS:
+            return lambda scope: is_on(scope.value(reference))
+        self._at += 1
+        word = self._word()
+        return lambda scope: scope.compare(reference, str(sign), literal(word, scope))
+
+    def _membership(self, reference: str) -> Condition:
+        self._need("(")
+        words = [self._word()]
+        while self._take(","):
+            words.append(self._word())
+        self._need(")")
+
+        def among(scope: Scope) -> Truth:
+            truth: Truth = False
+            for word in words:
+                truth = either(truth, scope.compare(reference, "==", literal(word, scope)))
+            return truth
+
+        return among
+
+    def _next(self) -> str | None:
+        return self._tokens[self._at] if self._at < len(self._tokens) else None
+
+    def _take(self, token: str) -> bool:
+        taken = self._next() == token
+        self._at += taken
+        return taken
+
+    def _need(self, token: str) -> None:
+        if not self._take(token):
+            raise self._wrong(f"{token} expected, found {self._next() or 'the end'}")
+
+    def _word(self) -> str:
+        word = self._next()
+        if word is None or word in _SIGNS or word in {"(", ")", ",", "and", "or", "is", "in"}:
+            raise self._wrong(f"a name or a value expected, found {word or 'the end'}")
+        self._at += 1
+        return word
+
+    def _wrong(self, why: str) -> ValueError:
+        return ValueError(f"{self._text!r} is no condition: {why}")
+
+
+def literal(word: str, scope: Scope) -> Any:
+    """Return a word as YAML reads it; one that begins with `@`, `$` or `/` is a reference."""
+    if word[0] in "@$/":
+        return scope.value(word.removeprefix("/"))
+    return yaml.safe_load(word)
+
+
+def negated_unless(wanted: bool, truth: Truth) -> Truth:
+    """Return a truth, or its opposite if that is what is wanted."""
+    return truth if wanted else negated(truth)
+
+
+def _or(left: Condition, right: Condition) -> Condition:
+    return lambda scope: either(left(scope), right(scope))
+
+
+def _and(left: Condition, right: Condition) -> Condition:
+    return lambda scope: both(left(scope), right(scope))

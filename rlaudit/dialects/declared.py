@@ -1,0 +1,39 @@
+"""Declared dialects among the others: recognised by their marks, read as their file says."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from packaging.version import Version
+
+from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.dialects.front_ends import trees_of
+from rlaudit.dialects.reading import configs_of
+from rlaudit.dialects.spec import head_of, shipped, spec_at
+from rlaudit.dialects.tree import Tree
+
+
+@lru_cache(maxsize=1)
+def declared() -> dict[str, Dialect]:
+    """Return the dialects of this package by name. Only their first lines are read."""
+    return {name: dialect_at(path) for name, path in shipped().items()}
+
+
+def dialect_at(path: Path) -> Dialect:
+    """Return the dialect of a file, the rest of which is read when a config has its marks."""
+    head = head_of(path)
+
+    def recognise(source: Source) -> bool:
+        return head.marks_it(source.text) and bool(_trees(source, path))
+
+    def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
+        return configs_of(spec_at(path), _trees(source, path), source, vllm)
+
+    return Dialect(path.stem, head.title, head.specific, recognise, read, head.about)
+
+
+# Asked when the file is recognised, and again under each version.
+@lru_cache(maxsize=64)
+def _trees(source: Source, path: Path) -> tuple[Tree, ...]:
+    return tuple(trees_of(source, spec_at(path)))

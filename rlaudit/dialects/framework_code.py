@@ -1,0 +1,46 @@
+"""The lines of a framework's source that decide a fact: the `at:` of a dialect.
+
+    at: {skyrl/train/config/config.py: "max_num_seqs: int = 1024"}
+
+is a file, relative to the folder that holds the package, and words of it. A fact of several releases names a place in
+each; one that is there is enough. If a copy of the framework lies around the config, each place is looked up in it:
+where file or words are gone, the copy may do anything else, and the fact is open.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rlaudit.configs.framework_source.checkout import Checkout, shown
+
+
+@dataclass(frozen=True)
+class FrameworkCode:
+    """The copy of a framework around a config, if there is one."""
+
+    checkout: Checkout | None = None
+
+    def line_of(self, at: Mapping[str, str]) -> str | None:
+        """Return `file:line` of the first place that is there; None if none is. Needs a copy."""
+        assert self.checkout is not None
+        for file, words in at.items():
+            source = self.checkout.file(file)
+            found = words_in(source.text, words) if source is not None else None
+            if source is not None and found is not None:
+                return f"{shown(source.path)}:{source.text.count(chr(10), 0, found) + 1}"
+        return None
+
+    def is_gone(self, at: Mapping[str, str]) -> str:
+        """Return why a fact does not hold in this copy; empty if it does, or without a copy."""
+        if self.checkout is None or not at or self.line_of(at) is not None:
+            return ""
+        root = shown(f"{self.checkout.root}/{self.checkout.folder}")
+        places = " or ".join(f"`{words}` in {file}" for file, words in at.items())
+        return f"the copy in {root} does not have {places}; `rlaudit record` writes down what it does"
+
+
+def words_in(text: str, words: str) -> int | None:
+    """Return where a text has some words, however many blanks are between them; None if it does not."""
+    pattern = r"\s+".join(map(re.escape, words.split()))
+    found = re.search(pattern, text)
+    return None if found is None else found.start()

@@ -1,0 +1,155 @@
+"""How a framework's configs are written: each way makes the same tree of keys.
+
+    files:
+      yaml: {defaults: hydra}                      # or `paths`, files named relative to this one; or `none`
+      overrides: {prefix: generator., base: program}     # Hydra's, over the program's config, or that of --config
+      flags: {programs: [openrlhf.cli.train_ppo_ray], switches: [...], config: config}       # `--option value`
+      calls: {GRPOConfig: GRPO}                    # of a Python program; `call` in conditions is the word at the right
+      dictionary: {key: actor_rollout_ref, on: verl/trainer/config/ppo_trainer.yaml}        # of a Python program
+      toml: {}
+      trees: {hook: NAME}                          # a function (source, spec) -> trees
+
+What each may have besides stands with its function.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from rlaudit.configs.framework_source.checkout import checkout_of
+from rlaudit.configs.hydra_defaults import Composed, composed
+from rlaudit.configs.hydra_dotlist import Overridden, overridden
+from rlaudit.configs.hydra_program import started_from
+from rlaudit.configs.inherited_paths import inherited, overriding
+from rlaudit.configs.merging import mapping_of, merged, reread
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Node
+from rlaudit.dialects.spec import Spec
+from rlaudit.dialects.tree import Tree
+
+Said = Mapping[str, Any]
+
+
+def trees_of(source: Source, spec: Spec) -> Iterator[Tree]:
+    """Every config of a file that is arranged as the dialect knows."""
+    for way, said in spec.said["files"].items():
+        for tree in _WAYS[way](source, spec, said or {}):
+            if any(layout.section(tree.root) is not None for layout in spec.layouts):
+                yield tree
+
+
+def _yaml(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
+    """The first document of a YAML or JSON file, with what it inherits."""
+    own = mapping_of(source)
+    if own is None:
+        return
+    reader: Callable[[Source], Composed | None] = inherited if said.get("defaults") == "paths" else composed
+    config = reader(source) if said.get("defaults", "none") != "none" else Composed(own)
+    if config is not None:
+        yield Tree(
+            config.root, own, parts=config.parts, missing=config.missing, limits=config.limits,
+            is_composed=own.get("defaults") is not None,
+        )  # fmt: skip
+
+
+def _overrides(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
+    """Commands that override a key with a prefix, on top of the config that they start from if it is there."""
+    for one in overridden(source, said["prefix"]):
+        base = _base(source, one, said.get("base", "none"))
+        if base is None:
+            missing = ("the config that the command starts from",) if said.get("base", "none") != "none" else ()
+            yield Tree(one.root, one.root, one.command, missing=missing)
+        else:
+            yield Tree(base.root, one.root, one.command, parts=base.parts, missing=base.missing, limits=base.limits,
+                       is_composed=True)  # fmt: skip
+
+
+def _base(source: Source, one: Overridden, kind: str) -> Composed | None:
+    if kind == "program":
+        return started_from(source, one)
+    return overriding(source, one) if kind == "config" else None
+
+
+def _flags(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
+    """Commands that start one of some programs, with their options.
+
+    switches: options that take no value. config: the option that names a file of further ones. call: the word that
+    conditions know the program by, as a mapping of program to word in place of a list.
+    """
+    from rlaudit.configs.arguments import by_name
+    from rlaudit.configs.command_lines import command_lines
+    from rlaudit.configs.syntax.flags import flags
+
+    listed = said["programs"]
+    programs: Mapping[str, str] = listed if isinstance(listed, dict) else dict.fromkeys(listed, "")
+    if not any(name in source.text for name in programs):
+        return
+    switches = frozenset(said.get("switches", ()))
+    for command in command_lines(source, *programs):
+        for at, word in enumerate(command.words):
+            name = next((one for one in programs if isinstance(word.value, str) and word.value.endswith(one)), None)
+            if name is None:
+                continue
+            arguments = by_name(flags(command.words, at + 1, switches.__contains__))
+            named = arguments.pop(said["config"], None) if "config" in said else None
+            beside = source.named_file(named)
+            behind = mapping_of(beside) if beside is not None else None
+            own = Node(arguments, command.place)
+            root = own if behind is None else merged(behind, own)
+            parts = (beside.path,) if beside is not None and behind is not None else ()
+            yield Tree(root, own, command, at + 1, programs[name], parts=parts)
+            break
+
+
+def _calls(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
+    """Calls of a framework's config classes in a Python program."""
+    if source.suffix != ".py":
+        return
+    for call in source.calls(set(said)):
+        arguments = Node(dict(call.arguments), call.place)
+        yield Tree(arguments, arguments, call=said[call.name], python_call=call)
+
+
+def _dictionary(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
+    """Dictionaries of a Python program, which it puts on top of the framework's own config."""
+    try:
+        found = source.dictionaries(said["key"])
+    except (ValueError, RecursionError):  # kept in source.refusals
+        return
+    folder = spec.said["package"]["folder"]
+    checkout = checkout_of(source, folder, *spec.markers) if found else None
+    base = checkout.file(said["on"]) if checkout is not None else None
+    config = composed(base) if base is not None else None
+    for root in found:
+        if base is None or config is None:
+            missing = (f"{spec.title}'s own config, on which the program puts this dictionary",)
+            yield Tree(root, root, missing=missing)
+        else:
+            whole = reread(merged(config.root, root))
+            yield Tree(whole, root, parts=(base.path, *config.parts), missing=config.missing, is_composed=True)
+
+
+def _toml(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
+    """The root table of a TOML file."""
+    try:
+        root = source.toml
+    except (ValueError, RecursionError):  # kept in source.refusals
+        return
+    if root is not None:
+        yield Tree(root, root)
+
+
+def _hook(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
+    """What a function of the dialect's Python file finds."""
+    yield from spec.hook(said["hook"])(source, spec)
+
+
+_WAYS: Mapping[str, Callable[[Source, Spec, Said], Iterator[Tree]]] = {
+    "yaml": _yaml,
+    "overrides": _overrides,
+    "flags": _flags,
+    "calls": _calls,
+    "dictionary": _dictionary,
+    "toml": _toml,
+    "trees": _hook,
+}
+WAYS = tuple(_WAYS)

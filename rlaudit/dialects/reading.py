@@ -1,0 +1,384 @@
+"""From a tree of keys and a dialect to a rollout config."""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.configs.draft import MANDATORY, Draft, Settings, arriving, by_file, is_said, known, leaves
+from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.framework_source.checkout import checkout_of
+from rlaudit.configs.framework_source.release_here import release_here
+from rlaudit.configs.own_backend import VLLM, runs_vllm, with_own_backend
+from rlaudit.configs.python_kwargs import neutral_sampling
+from rlaudit.configs.rollout_config import TRAINER, Loss, RolloutConfig
+from rlaudit.configs.second_engines import take_second_engines
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Node, Unknown, entries
+from rlaudit.dialects.clause import LOSSES, Found, Said, found
+from rlaudit.dialects.condition import Truth, compared, condition
+from rlaudit.dialects.framework_code import FrameworkCode
+from rlaudit.dialects.span import Span, span_of
+from rlaudit.dialects.spec import Spec
+from rlaudit.dialects.tree import Layout, Tree, node_at
+from rlaudit.dialects.writing import writer_of
+from rlaudit.vllm.catalogue import Catalogue
+
+_SECTIONS = ("engine", "sampling", "environment", "trainer")
+_VARIABLES = ("VLLM_", "NCCL_")
+_VERSIONS: Mapping[str, Callable[[Version, Version], bool]] = {
+    ">=": operator.ge, "<": operator.lt, ">": operator.gt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+class Reading:
+    """One config under one dialect, as one vLLM release gets it."""
+
+    def __init__(self, spec: Spec, tree: Tree, layout: Layout, source: Source, vllm: Version) -> None:
+        self.spec, self.tree, self.layout, self.source, self.vllm = spec, tree, layout, source, vllm
+        self.draft = Draft(spec.name, source.path, parts=tree.parts)
+        section = layout.section(tree.root)
+        assert section is not None
+        self.section: Node = section
+        package = spec.package
+        folder = spec.said.get("package", {}).get("folder")
+        self.code = FrameworkCode(checkout_of(source, folder, *spec.markers) if folder else None)
+        here = release_here(source, package, self.code.checkout) if package is not None else None
+        self.span = Span()
+        self.span = span_of(spec.said.get("release", {}), self.holds, here, self.code.checkout is not None)
+
+    def node(self, path: str) -> Node | None:
+        """Return the node at a path: `a.b`, `@key` below the layout's root, `a | b` for the first that is written."""
+        nodes = [self._node(one.strip()) for one in path.split("|")]
+        return next((one for one in nodes if is_said(one)), next((one for one in nodes if one is not None), None))
+
+    def _node(self, path: str) -> Node | None:
+        if not path.startswith("@"):
+            return node_at(self.tree.root, path)
+        key = path[1:]
+        return node_at(self.section, self.layout.renames.get(key, key)) if key else self.section
+
+    def value(self, reference: str) -> Any:
+        """Return what a reference of a condition or a sum refers to (`condition.py`)."""
+        if reference.startswith("$"):
+            kind, _, name = reference[1:].partition(".")
+            setting = getattr(self.draft, kind).get(name)
+            return None if setting is None else setting.value
+        own = self._of_the_reading(reference)
+        if own is not None:
+            return own
+        if "|" in reference and reference.rpartition("|")[2].strip().isdigit():
+            reference, _, default = reference.rpartition("|")
+            node = self.node(reference)
+            return arriving(node) if is_said(node) else int(default)
+        node = self.node(reference)
+        return None if node is None else arriving(node)
+
+    def _of_the_reading(self, name: str) -> Any:
+        """Return what is known of the reading itself by a word; None for any other word."""
+        if name in self.spec.said.get("conditions", {}):
+            return self.holds(name)
+        facts = {
+            "layout": self.layout.name,
+            "call": self.tree.call,
+            "missing": bool(self.tree.missing or self.tree.limits),
+            "composed": self.tree.is_composed,
+            "command": self.tree.command is not None,
+            "path": self.source.path,
+        }
+        return facts.get(name)
+
+    def compare(self, reference: str, sign: str, other: Any) -> Truth:
+        """Return how a reference compares to a value; releases compare as releases."""
+        if reference == "release":
+            return self.span.compared(sign, Version(str(other)), self.spec.title)
+        if reference == "vllm":
+            version = Version(str(other))
+            return _VERSIONS[sign](self.vllm, version)
+        return compared(self.value(reference), sign, other)
+
+    def holds(self, text: str | None) -> Truth:
+        """Return whether a condition, or one of the dialect's own by its name, holds."""
+        if text is None:
+            return True
+        named = self.spec.said.get("conditions", {}).get(text)
+        return condition(named if named is not None else text)(self)
+
+    def defaults_hold(self) -> Truth:
+        """Return whether the framework's own defaults stand behind the config."""
+        return self.holds(self.spec.said.get("defaults if"))
+
+    def draft_of_all(self) -> Draft:
+        """Fill the draft with everything that the dialect says."""
+        said, draft = self.spec.said, self.draft
+        draft.releases = self.span.releases
+        for kind in [name for name in said if name in _SECTIONS]:
+            for name, entry in said[kind].items():
+                if name == "*":
+                    self._pass_on(kind, entry)
+                elif (kind, name) == ("trainer", "replicas"):
+                    self._replicas(entry)
+                else:
+                    self.put(kind, name, entry)
+            if kind == "sampling":
+                self._neutral_sampling()
+        if "environment" not in said:
+            self._command_variables(wins=True)
+        for entry in said.get("lost", ()):
+            self.lose(entry)
+        self._list()
+        for hook in said.get("hooks", ()):
+            self.spec.hook(hook)(self)
+        return draft
+
+    def _neutral_sampling(self) -> None:
+        """Take SamplingParams' own values for parameters that the framework's code never sets."""
+        said = self.spec.said.get("neutral sampling")
+        if said is not None and self.holds(said.get("if")) is True:
+            neutral_sampling(self.draft, said["because"])
+
+    def put(self, kind: str, name: str, entry: Said | list[Said]) -> None:
+        """Settle one setting from its clauses."""
+        possible: list[tuple[Found, Said]] = []
+        reason: Unknown | None = None
+        for said in entry if isinstance(entry, list) else (entry,):
+            truth = self.holds(said.get("if"))
+            says = found(said, self) if truth is not False else None
+            if says is None:
+                continue
+            possible.append((says, said))
+            if truth is True:
+                break
+            reason = reason or truth  # type: ignore[assignment]
+        else:
+            if reason is not None:
+                possible.append((Found(None, is_nothing=True), {}))
+        if not possible:
+            return
+        first, said = possible[0]
+        if reason is None or all(_same(first, other) for other, _ in possible):
+            self._settle(kind, name, first, said)
+        else:
+            self._leave_open(kind, name, [one for one, _ in possible], reason)
+
+    def _settle(self, kind: str, name: str, says: Found, said: Said) -> None:
+        if says.is_nothing:
+            getattr(self.draft, kind).pop(name, None)
+            return
+        if says.loss is not None and says.node is not None:
+            self.draft.lose(name, says.node, says.loss, self.sentence(said))
+            return
+        at = said.get("at", {})
+        gone = self.code.is_gone(at) if says.node is None or "value" in said or "map" in said else ""
+        value = Unknown(gone) if gone else says.value
+        note = gone or self.note(says, said)
+        settings: Settings = getattr(self.draft, kind)
+        if kind == "trainer" and name not in TRAINER:
+            raise KeyError(f"{name} is no trainer fact")
+        if says.node is None:
+            settings.by_code(name, value, note)
+        else:
+            settings.by_file(name, says.node, value, note)
+        if self.code.checkout is not None and at:
+            self.draft.decided[name] = self.code.line_of(at) or gone
+
+    def _leave_open(self, kind: str, name: str, possible: list[Found], reason: Unknown) -> None:
+        """Say what a setting may be, if conditions that are not known decide."""
+        values = list(dict.fromkeys(_spelt(one) for one in possible))
+        sentence = f"{' or '.join(values)}: {reason.reason}"
+        node = next((one.node for one in possible if one.node is not None), None)
+        lost = next((one for one in possible if one.loss is not None and one.node is not None), None)
+        if lost is not None and lost.node is not None and lost.loss is not None:
+            self.draft.lose(name, lost.node, lost.loss, sentence, certain=False)
+        among = tuple(one.value for one in possible if not one.is_nothing and one.loss is None)
+        value = Unknown(sentence, among if _are_plain(among) else ())
+        settings: Settings = getattr(self.draft, kind)
+        if node is None:
+            settings.by_code(name, value, sentence)
+        else:
+            settings.by_file(name, node, value, sentence)
+
+    def note(self, says: Found, said: Said) -> str:
+        """Return why a value arrives: the clause's own words, and the file that decides it."""
+        default = f"{self.spec.title}'s default of {said['key'].lstrip('@')}" if "key" in said else self.spec.title
+        because = said.get("because", "" if says.node is not None else default)
+        where = self._files(said)
+        return f"{because} ({where})" if because and where else because or where
+
+    def sentence(self, said: Said) -> str:
+        """Return the reason that a clause gives, with the file that decides it."""
+        where = self._files(said)
+        return f"{said['because']} ({where})" if where else str(said["because"])
+
+    def _files(self, said: Said) -> str:
+        files = [file.rpartition("/")[2] for file in said.get("at", {})]
+        return f"{self.spec.title} {', '.join(files)}, {self.spec.said['read']}" if files else ""
+
+    def lose(self, said: Said) -> None:
+        """Keep something that is written and never arrives."""
+        node = self.node(said["key"])
+        truth = self.holds(said.get("if"))
+        if node is None or truth is False or ("unless" in said and known(node, said["unless"]) == said["unless"]):
+            return
+        name = said.get("name", said["key"].rpartition(".")[2].lstrip("@"))
+        self.draft.lose(name, node, LOSSES[said["as"]], self.sentence(said), certain=truth is True)
+
+    def _pass_on(self, kind: str, said: Said) -> None:
+        """Take a mapping whose keys are vLLM's own names, or the variables that a command sets."""
+        if self.holds(said.get("if")) is not True:
+            return
+        if kind == "environment":
+            self._command_variables(wins=said["command"] == "wins")
+            return
+        catalogue = Catalogue.at(self.vllm)
+        settings: Settings = getattr(self.draft, kind)
+        for key, node in entries(self.node(said["key"])):
+            if kind == "sampling" or key in catalogue.engine or "unknown key" not in said:
+                settings.by_file(key, node, note=said.get("because", ""))
+            elif key in catalogue.frontend or key in said.get("front end", ()):
+                where = said["key"].lstrip("@")
+                self.draft.not_seen.append(f"{where}.{key}: of the HTTP endpoint, no argument of the engine")
+            else:
+                reason = f"vLLM {self.vllm} has no argument {key}; {said['unknown key']}"
+                self.draft.lose(key, node, Loss.UNKNOWN_KEY, reason)
+
+    def _command_variables(self, *, wins: bool) -> None:
+        """Take exports and prefixes in force, or a submitted job's own variables."""
+        if self.tree.command is None:
+            return
+        from rlaudit.configs.ray_job import take_job_environment
+
+        if take_job_environment(self.draft, self.source, self.tree.command):
+            return
+        for name, node in self.tree.command.variables.items():
+            if name.startswith(_VARIABLES) and (wins or name not in self.draft.environment):
+                self.draft.environment.by_file(name, node)
+
+    def _replicas(self, entry: Said | list[Said]) -> None:
+        """Count the engines that run side by side: as written, or devices divided by the ranks of one engine."""
+        for said in entry if isinstance(entry, list) else (entry,):
+            if "devices" not in said:
+                self.put("trainer", "replicas", said)
+                if "replicas" in self.draft.trainer:
+                    return
+            elif self.holds(said.get("if")) is True:
+                devices = [self.value(one) if isinstance(one, str) else one for one in said["devices"]]
+                ranks = [size for one in said["ranks"] if (size := self.value(one)) is not None]
+                product = devices[0] if len(devices) == 1 else _product(devices)
+                self.draft.count_replicas(product, ranks, said["because"], said["missing"])
+                return
+
+    def _list(self) -> None:
+        """List the framework's own switches, further engines, and what was not seen."""
+        said, draft = self.spec.said, self.draft
+        for path in said.get("options", ()):
+            if "*" in path:
+                self._list_matching(path)
+            else:
+                draft.list_options(self.tree.root, path)
+        if "other engines" in said and self.holds(said["other engines"].get("if")) is True:
+            take_second_engines(draft, self.tree.root, *said["other engines"]["besides"])
+        for entry in said.get("not seen", ()):
+            if self.holds(entry["if"]) is True:
+                draft.not_seen.append(entry["say"])
+        draft.not_seen += [f"{part}, which this config inherits, is not beside it" for part in self.tree.missing]
+        draft.not_seen += self.tree.limits
+        if self.tree.command is not None:
+            draft.not_seen += self._untold()
+
+    def _untold(self) -> tuple[str, ...]:
+        from rlaudit.configs import command_lines, hydra_dotlist
+
+        assert self.tree.command is not None
+        if self.tree.options_at:
+            return command_lines.untold(self.tree.command, self.tree.options_at)
+        return hydra_dotlist.untold(self.tree.command)
+
+    def _list_matching(self, pattern: str) -> None:
+        for name, leaf in leaves(self.tree.root):
+            if fnmatchcase(name, pattern):
+                self.draft.options.by_file(name, leaf)
+
+
+def _product(parts: list[Any]) -> Any:
+    product = 1
+    for one in parts:
+        if not isinstance(one, int) or isinstance(one, bool):
+            return None
+        product *= one
+    return product
+
+
+def _same(left: Found, right: Found) -> bool:
+    if (left.is_nothing, left.loss) != (right.is_nothing, right.loss):
+        return False
+    if isinstance(left.value, Unknown) or isinstance(right.value, Unknown):
+        return left.value is right.value
+    return bool(left.value == right.value) and isinstance(left.value, bool) == isinstance(right.value, bool)
+
+
+def _spelt(one: Found) -> str:
+    if one.loss is not None:
+        return "without effect"
+    if one.is_nothing:
+        return "left to vLLM"
+    return one.value.reason if isinstance(one.value, Unknown) else str(one.value)
+
+
+def _are_plain(values: tuple[Any, ...]) -> bool:
+    return not any(isinstance(value, Unknown | dict | list) for value in values)
+
+
+def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutConfig | None:
+    """Return the rollout that a tree sets up; None if the dialect does not know its layout, or it is not vLLM's."""
+    layout = next((one for one in spec.layouts if one.section(tree.root) is not None), None)
+    if layout is None:
+        return None
+    reading = Reading(spec, tree, layout, source, vllm)
+    backend = _backend(reading)
+    if backend is not None and not runs_vllm(backend) and backend != MANDATORY:
+        return None
+    draft, said = reading.draft_of_all(), spec.said
+    own = layout.section(tree.own) or tree.own
+    place = tree.command.place if tree.command is not None else (own.key or own.place)
+    if "device" in said and (device := reading.node(said["device"])) is not None:
+        draft.device = by_file(said["device"], device)
+    draft.bare = reading.holds(said.get("bare", "call == none")) is True
+    config = draft.done(
+        model=reading.node(said["model"]) if "model" in said else None,
+        offline=reading.holds(said.get("offline", "call == none")) is True,
+        place=place,
+        write=writer_of(reading),
+    )
+    config = _with_elsewhere(config, reading)
+    if backend is None or backend in said["backend"].get("also", ()):
+        return config
+    return with_own_backend(config, spec.title, said["backend"]["key"].lstrip("@"), backend, reading.code.checkout)
+
+
+def _backend(reading: Reading) -> Any:
+    """Return the backend that the config chooses, vLLM if it chooses none; None if the dialect has no such key."""
+    said: Mapping[str, Any] | None = reading.spec.said.get("backend")
+    return known(reading.node(said["key"]), said.get("default", VLLM)) if said is not None else None
+
+
+def _with_elsewhere(config: RolloutConfig, reading: Reading) -> RolloutConfig:
+    """Leave open what another file decides: every setting of a section that is not known."""
+    for kind, entry in reading.spec.said.get("elsewhere", {}).items():
+        for said in entry if isinstance(entry, list) else (entry,):
+            if reading.holds(said.get("if")) is True:
+                reason = said["because"]
+                sentence = f"every {'engine argument' if kind == 'engine' else 'sampling parameter'}: {reason}"
+                section = Elsewhere(reason, dict(getattr(config, kind).items()), sentence)
+                config = replace(config, **{kind: section}, not_seen=(*config.not_seen, sentence))  # type: ignore[arg-type]
+                break
+    return config
+
+
+def configs_of(spec: Spec, trees: Iterable[Tree], source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
+    """Return every rollout of a file."""
+    configs = (config_of(spec, tree, source, vllm) for tree in trees)
+    return tuple(config for config in configs if config is not None)

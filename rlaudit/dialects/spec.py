@@ -1,0 +1,190 @@
+"""A dialect as it is written: `frameworks/NAME.yaml`.
+
+    marks: [inference_engine, [generator, engine_init_kwargs]]     # words of which a file has one, or all of a list
+    title: SkyRL
+    about: Overrides on a command line, or YAML.                   # the first sentence of `explain`
+
+    read: a956457                          # the revision that was read, for messages
+    package: {folder: skyrl, names: [skyrl], repositories: [NovaSky-AI/SkyRL]}
+    files: {yaml: {defaults: hydra}, overrides: {prefix: generator.}}       # how configs are written (`front_ends.py`)
+    layouts: {newer: {root: generator.inference_engine}, older: {root: generator, has: [...], renames: {...}}}
+    conditions: {asynchronous: trainer.fully_async is set}                  # names for conditions (`condition.py`)
+    release: {...}                                                          # what tells the release (`span.py`)
+    backend: {key: "@backend"}                                              # read if it is vLLM
+    engine: {ARGUMENT: CLAUSES, ...}       # what becomes each argument of vLLM, in vLLM's names (`clause.py`)
+    sampling: {PARAMETER: CLAUSES, ...}
+    environment: {VARIABLE: CLAUSES, ...}
+    trainer: {FACT: CLAUSES, ...}          # what the trainer does with the logprobs
+    lost: [{key: ..., as: not passed, because: ...}]                        # what is written and never arrives
+    options: [trainer.algorithm.use_tis, "*clip*"]                          # the framework's own switches, listed
+    not seen: [{if: ..., say: ...}]
+    write: {others: "@engine_init_kwargs"}                                  # where a fix goes (`writing.py`)
+
+`extends: verl` takes another dialect's entries, section by section, and replaces those that it has itself; an entry
+that is null is taken out. The lines before the first blank one are the head: nothing else of a dialect is read for
+files that have none of its marks.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rlaudit.dialects.tree import Layout
+from rlaudit.errors import UsageError
+from rlaudit.pins.package import Package
+from rlaudit.read_regular import read_regular
+
+FRAMEWORKS = Path(__file__).parent / "frameworks"
+LARGEST_BYTES = 500_000
+# libyaml reads a dialect in a millisecond, PyYAML's own loader in ten.
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# Sections whose entries an extending dialect replaces one by one.
+_BY_ENTRY = ("engine", "sampling", "environment", "trainer", "conditions", "layouts", "files")
+
+
+@dataclass(frozen=True, eq=False)
+class Spec:
+    """One dialect. said: everything that the file says, with what it extends."""
+
+    name: str
+    path: Path
+    said: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        """The framework's name as its developers write it."""
+        return str(self.said["title"])
+
+    @cached_property
+    def layouts(self) -> tuple[Layout, ...]:
+        """The arrangements of keys, the first that fits wins."""
+        return tuple(
+            Layout(name, one.get("root", ""), tuple(one.get("has", ())), one.get("renames", {}))
+            for name, one in self.said["layouts"].items()
+        )
+
+    @cached_property
+    def package(self) -> Package | None:
+        """How files of pins spell the framework; None if none is to be looked for."""
+        one = self.said.get("package", {})
+        return Package(tuple(one["names"]), tuple(one.get("repositories", ()))) if "names" in one else None
+
+    @cached_property
+    def places(self) -> tuple[tuple[str, Mapping[str, str]], ...]:
+        """Every `at:`, with the name of the setting that it decides."""
+        return tuple(_places(self.said, ""))
+
+    @cached_property
+    def markers(self) -> tuple[str, ...]:
+        """Files by which a copy of the framework is known."""
+        named = self.said.get("package", {}).get("files", ())
+        return tuple(dict.fromkeys((*named, *(file for _, at in self.places for file in at))))
+
+    def hook(self, name: str) -> Any:
+        """Return a function of the Python file beside the dialect."""
+        import importlib
+
+        home = self.said.get("hooks in", self.name)
+        return getattr(importlib.import_module(f"rlaudit.dialects.frameworks.{home}"), name)
+
+
+def shipped() -> dict[str, Path]:
+    """Return the dialects of this package by name."""
+    return {path.stem: path for path in sorted(FRAMEWORKS.glob("*.yaml"))}
+
+
+@dataclass(frozen=True)
+class Head:
+    """What is read of a dialect before a file is known to be written in it."""
+
+    title: str
+    about: str
+    # Words of which a file has one, or all of a group.
+    marks: tuple[tuple[str, ...], ...]
+    # Higher wins where several dialects know a file: a fork is built on another framework.
+    specific: int
+
+    def marks_it(self, text: str) -> bool:
+        """Return whether a text may be written in the dialect."""
+        return any(all(word in text for word in words) for words in self.marks)
+
+
+@lru_cache(maxsize=64)
+def head_of(path: Path) -> Head:
+    """Read the lines of a dialect before the first blank one. Raises UsageError if they lack marks or a title."""
+    lines = []
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            if not line.strip():
+                break
+            lines.append(line)
+    said = _parsed("".join(lines), path)
+    marks = said.get("marks")
+    if not isinstance(marks, list) or not marks or not isinstance(said.get("title"), str):
+        raise UsageError(f"{path}:1: a dialect begins with its marks and its title", "see `rlaudit explain dialects`")
+    specific = said.get("specific", 20 if "extends" in said else 10)
+    groups = tuple((one,) if isinstance(one, str) else tuple(one) for one in marks)
+    return Head(said["title"], str(said.get("about", "")), groups, int(specific))
+
+
+@lru_cache(maxsize=64)
+def spec_at(path: Path) -> Spec:
+    """Read a dialect. Raises UsageError, with the line, if it is no YAML mapping or extends what is not known."""
+    said = mapping_at(path)
+    extended = said.get("extends")
+    if extended is not None:
+        base = shipped().get(extended)
+        if base is None:
+            raise UsageError(f"{path}: it extends {extended}, which is no dialect", f"known: {', '.join(shipped())}")
+        said = over(spec_at(base).said, said)
+        said.setdefault("hooks in", extended)
+    return Spec(path.stem, path, said)
+
+
+def mapping_at(path: Path) -> dict[str, Any]:
+    """Return what a dialect's own file says. Raises UsageError."""
+    try:
+        text = read_regular(path, LARGEST_BYTES, "no dialect").decode("utf-8")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: {error}", "name a dialect's YAML file") from None
+    return _parsed(text, path)
+
+
+def _parsed(text: str, path: Path) -> dict[str, Any]:
+    try:
+        said = yaml.load(text, Loader=_LOADER)
+    except (ValueError, yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark is not None else ""
+        why = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise UsageError(f"{path}{line}: {why}", "see `rlaudit explain dialects`") from None
+    if not isinstance(said, dict):
+        raise UsageError(f"{path}: a dialect is a mapping", "see `rlaudit explain dialects`")
+    return said
+
+
+def over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a dialect with another one's entries behind its own."""
+    whole = {**base, **own}
+    for section in _BY_ENTRY:
+        if section in base and isinstance(own.get(section), dict):
+            entries = {**base[section], **own[section]}
+            whole[section] = {name: entry for name, entry in entries.items() if entry is not None}
+    return whole
+
+
+def _places(said: Any, name: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    if isinstance(said, dict):
+        if isinstance(said.get("at"), dict):
+            yield name, said["at"]
+        for key, child in said.items():
+            yield from _places(
+                child, name if key in {"if", "at"} or (name and "." in name) else f"{name}{'.' * bool(name)}{key}"
+            )
+    elif isinstance(said, list):
+        for child in said:
+            yield from _places(child, name)

@@ -1,0 +1,65 @@
+"""The tree of keys that every way of writing a config is brought to before a dialect reads it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rlaudit.configs.syntax.node import Node
+
+if TYPE_CHECKING:
+    from rlaudit.configs.syntax.python_calls import Call
+    from rlaudit.configs.syntax.shell_command import Command
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """One config.
+
+    A key of a command line may hold dots (`--vllm.num_engines`), and is then one key of the root.
+    """
+
+    # With everything that the config inherits.
+    root: Node
+    # What this file itself writes, where edits go.
+    own: Node
+    command: "Command | None" = None
+    # Index of the first word of the command that is an option.
+    options_at: int = 0
+    # The dialect's word for the program or the class that the config is for; empty if it has none.
+    call: str = ""
+    # The call of a Python program that writes it.
+    python_call: "Call | None" = None
+    # Other files that were read with it.
+    parts: tuple[str, ...] = ()
+    # Inherited files that are not beside this one.
+    missing: tuple[str, ...] = ()
+    # Where reading stopped, in sentences.
+    limits: tuple[str, ...] = ()
+    # Whether the file lists what it inherits.
+    is_composed: bool = False
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One arrangement of a framework's keys. root: dotted; empty for the file's own root."""
+
+    name: str
+    root: str = ""
+    # Keys below the root of which one must be written; any config fits without.
+    has: tuple[str, ...] = ()
+    # Name of a key in the dialect -> its name in this layout.
+    renames: Mapping[str, str] = field(default_factory=dict)
+
+    def section(self, root: Node) -> Node | None:
+        """Return the layout's root in a tree; None if the tree is not arranged so."""
+        at = root.get(*self.root.split(".")) if self.root else root
+        if at is None or not isinstance(at.value, dict):
+            return None
+        return at if not self.has or any(node_at(at, key) is not None for key in self.has) else None
+
+
+def node_at(root: Node, path: str) -> Node | None:
+    """Return the node at a dotted path, or under a key that is spelt with the dots."""
+    if isinstance(root.value, dict) and path in root.value:
+        return root.get(path)
+    return root.get(*path.split("."))

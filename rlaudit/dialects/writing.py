@@ -1,0 +1,136 @@
+"""Where a fix goes: the edits that set an argument of vLLM in a framework's own spelling.
+
+write:
+  fields: "@"                     # an argument with a plain `key:` is written there, under that key
+  others: "@engine_init_kwargs"   # any other one, under vLLM's name; nothing without it
+  plus: "+"                       # in front of an override's key that Hydra does not know; per layout if a mapping
+  only: [enforce_eager, ...]      # further keys that may be written are none
+  if: CONDITION                   # nothing is written unless it holds
+  hook: NAME                      # a function (reading) -> writer, in place of all this
+"""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rlaudit.configs.draft import unwritten
+from rlaudit.configs.mapping_writer import dotlist_writer, one_mapping, plain_spelling
+from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.spelling import Write
+
+if TYPE_CHECKING:
+    from rlaudit.dialects.reading import Reading
+
+
+def writer_of(reading: "Reading") -> Write:
+    """Return what makes the edits of one config."""
+    said = reading.spec.said.get("write")
+    if said is None or reading.holds(said.get("if")) is not True:
+        return unwritten
+    if "hook" in said:
+        writer: Write = reading.spec.hook(said["hook"])(reading)
+        return writer
+    homes = _Homes(reading, said)
+    command, call = reading.tree.command, reading.tree.python_call
+    if call is not None:
+        from rlaudit.configs.syntax.call_edits import call_writer
+
+        return call_writer(call, homes.in_python, reading.source.text)
+    if command is not None and reading.tree.options_at:
+        from rlaudit.configs.command_lines import line_writer
+
+        return line_writer(command, reading.tree.options_at, homes.as_option, reading.source)
+    if command is not None:
+        return dotlist_writer(command, homes.as_override, reading.source)
+    return homes.write
+
+
+class _Homes:
+    """The places of a config at which arguments are written."""
+
+    def __init__(self, reading: "Reading", said: Mapping[str, Any]) -> None:
+        self._reading, self._said = reading, said
+        self._keys = _plain_keys(reading) if "fields" in said else {}
+        self._switches = set(reading.spec.said["files"].get("flags", {}).get("switches", ()))
+
+    def _home(self, name: str) -> tuple[str, str] | None:
+        """Return the path of the mapping and the key in it for an argument; None if it cannot be written."""
+        if "only" in self._said and name not in self._said["only"]:
+            return None
+        if name in self._keys:
+            return self._path(self._said["fields"]), self._keys[name]
+        return (self._path(self._said["others"]), name) if "others" in self._said else None
+
+    def _path(self, path: str) -> str:
+        """Return a path from the file's root."""
+        layout = self._reading.layout
+        if not path.startswith("@"):
+            return path
+        key = layout.renames.get(path[1:], path[1:])
+        return ".".join(part for part in (layout.root, key) if part)
+
+    def write(self, name: str, value: Any) -> tuple[Edit, ...] | None:
+        """Write into a mapping of a YAML, TOML or Python file."""
+        home = self._home(name)
+        if home is None:
+            return None
+        path, key = home
+        own = self._reading.tree.own
+        mapping: Node | None = own.get(*path.split(".")) if path else own
+        text = self._reading.source.text
+        if self._reading.source.suffix == ".toml" and mapping is not None:
+            from rlaudit.configs.syntax.toml_edits import toml_writer
+
+            return toml_writer(mapping, lambda _name, given: _in_toml(key, given), text)(name, value)
+        return one_mapping(mapping, lambda _name, given: plain_spelling(key, given), text)(name, value)
+
+    def as_override(self, name: str, value: Any) -> tuple[str, str] | None:
+        """Spell an override of Hydra's."""
+        home, spelt = self._home(name), plain_spelling(name, value)
+        if home is None or spelt is None:
+            return None
+        plus = self._said.get("plus", "")
+        sign = plus.get(self._reading.layout.name, "") if isinstance(plus, dict) else plus
+        return f"{sign}{'.'.join(part for part in home if part)}", spelt[1]
+
+    def as_option(self, name: str, value: Any) -> tuple[str, str] | None:
+        """Spell an option of a command line. A switch can be added, not denied."""
+        home = self._home(name)
+        if home is None or isinstance(value, dict | list):
+            return None
+        option = f"--{home[1]}"
+        if home[1] in self._switches:
+            return (option, "") if value is True else None
+        return option, str(value)
+
+    def in_python(self, name: str, value: Any) -> tuple[str, str] | None:
+        """Spell a keyword of a call."""
+        home = self._home(name)
+        if home is None or not isinstance(value, bool | int | float | str):
+            return None
+        return home[1], json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def _in_toml(key: str, value: Any) -> tuple[str, str] | None:
+    if isinstance(value, bool):
+        return key, str(value).lower()
+    if isinstance(value, int | float):
+        return key, str(value)
+    return (key, json.dumps(value)) if isinstance(value, str) else None
+
+
+def _plain_keys(reading: "Reading") -> dict[str, str]:
+    """Return the arguments that have a key of their own, with that key as this layout spells it."""
+    root = str(reading.spec.said["write"]["fields"])
+    prefix = "@" if root == "@" else f"{root}."
+    keys: dict[str, str] = {}
+    for name, entry in reading.spec.said.get("engine", {}).items():
+        for said in entry if isinstance(entry, list) else (entry,):
+            path = said.get("key", "")
+            changed = {"value", "map", "above", "wrap", "open", "lost", "text"}.intersection(said)
+            plain = path.startswith(prefix) or (not root and path)
+            if plain and "|" not in path and not changed and reading.holds(said.get("if")) is True:
+                key = path.removeprefix(prefix) if root else path
+                keys.setdefault(name, reading.layout.renames.get(key, key))
+    return keys

@@ -12,7 +12,7 @@ A setting is a clause, or a list of clauses of which the first that says somethi
 
 `key` may be several, `a | b`: the first that is written. What the key holds arrives as it is, or
 
-    value: V         V arrives instead                    map: {bf16: bfloat16}   another word; `otherwise:` for the rest
+    value: V         V arrives instead                    map: {bf16: bfloat16}   another word, `otherwise:` if none
     above: N         whether it is a number above N       text: true              as a variable spells it: 1, 0
     truth: true      as a command line spells yes and no  wrap: image             as {image: it}
     up to: [8, 16]   the next that is as large            open: REASON            it arrives in a way that is not known

@@ -8,7 +8,6 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.nemo_rl.read import DIALECT as NEMO_RL
 from rlaudit.configs.dialects.rlinf import DIALECT as RLINF
-from rlaudit.configs.dialects.roll import DIALECT as ROLL
 from rlaudit.configs.rollout_config import Origin, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
@@ -44,7 +43,10 @@ def scaled(self, logits):
 """
 SKYRL = declared()["skyrl"]
 OTHERS = (
-    (ROLL, "actor_infer:\n  strategy_args:\n    strategy_name: {}\n    strategy_config:\n      max_num_seqs: 8\n"),
+    (
+        declared()["roll"],
+        "actor_infer:\n  strategy_args:\n    strategy_name: {}\n    strategy_config:\n      max_num_seqs: 8\n",
+    ),
     (SKYRL, "generator:\n  num_inference_engines: 1\n  weight_sync_backend: nccl\n  backend: {}\n  max_num_seqs: 8\n"),
     (RLINF, "rollout:\n  rollout_backend: {}\n  max_running_requests: 8\n  vllm:\n    enable_prefix_caching: true\n"),
 )

@@ -4,11 +4,11 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.configs.dialects.nemo_rl.read import DIALECT as NEMO_RL
-from rlaudit.configs.dialects.roll import read as read_roll
 from rlaudit.configs.dialects.verl.read import read as read_verl
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
 
 ROLL = """
 actor_infer:
@@ -30,7 +30,7 @@ reward_model:
 
 
 def test_a_judge_of_roll_is_named_with_its_settings_and_is_not_the_rollout_engine():
-    (config,) = read_roll(Source("run.yaml", ROLL), Version("0.18.1"))
+    (config,) = declared()["roll"].read(Source("run.yaml", ROLL), Version("0.18.1"))
     path = "rewards.llm_judge.strategy_args"
     assert any(sentence.startswith(path) for sentence in config.not_seen)
     assert config.options[f"{path}.strategy_config.max_model_len"].value == 8000

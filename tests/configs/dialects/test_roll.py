@@ -1,8 +1,10 @@
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.roll import DIALECT
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
+
+DIALECT = declared()["roll"]
 
 YAML = """\
 seed: 11
@@ -57,15 +59,20 @@ def test_the_trainer_does_not_divide_by_the_temperature() -> None:
     assert config.says("replicas") == 4
 
 
-def test_sampling_is_complete_and_a_missing_filter_is_unknown() -> None:
-    sampling = read_one(DIALECT, YAML.replace("    top_k: 50\n", ""), "0.10.2").sampling
+def test_sampling_is_complete_and_a_filter_that_a_missing_file_may_set_is_unknown() -> None:
+    text = YAML.replace("    top_k: 50\n", "")
+    sampling = read_one(DIALECT, text, "0.10.2").sampling
     assert (sampling["max_tokens"].value, sampling["n"].value, sampling["min_p"].value) == (256, 8, 0.0)
-    assert isinstance(sampling["top_k"].value, Unknown)
+    assert sampling["top_k"].value == 50
+    inherits = read_one(DIALECT, "defaults: [base]\n" + text, "0.10.2")
+    assert isinstance(inherits.sampling["top_k"].value, Unknown)
 
 
 def test_asynchronous_generation_leaves_updates_unknown() -> None:
-    config = read_one(DIALECT, YAML + "async_generation_ratio: 1\n", "0.10.2")
-    assert isinstance(config.trainer["weight_updates"].value, Unknown)
+    for ratio in ("1", "${oc.env:RATIO}"):
+        config = read_one(DIALECT, f"{YAML}async_generation_ratio: {ratio}\n", "0.10.2")
+        assert isinstance(config.trainer["weight_updates"].value, Unknown)
+    assert read_one(DIALECT, YAML, "0.10.2").says("weight_updates") == "between rollouts"
 
 
 def test_the_correction_is_read() -> None:

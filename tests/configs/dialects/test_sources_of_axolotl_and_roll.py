@@ -7,10 +7,10 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.configs.dialects.axolotl import read as read_axolotl
-from rlaudit.configs.dialects.roll import read as read_roll
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
 
 AXOLOTL = """
 base_model: m
@@ -36,11 +36,14 @@ def initialize(vllm_config, config):
         "model": config.path, "dtype": dtype, "seed": config.seed,
         "enforce_eager": vllm_config.get("enforce_eager", True),
         "enable_prefix_caching": vllm_config.get("enable_prefix_caching", False),
+        "max_num_batched_tokens": vllm_config.get("max_num_batched_tokens", 8192),
     })
 """
 GENERATING = """
 class GeneratingArguments:
-    temperature: float = field(default=0.95, metadata={})
+    temperature: Optional[float] = field(
+        default=0.95, metadata={})
+    top_p: Optional[float] = field(default=1.0)
 """
 
 
@@ -79,17 +82,20 @@ def test_what_axolotl_s_server_passes_is_read_unless_the_config_names_another(tm
         assert isinstance(axolotl(text, root).engine["logprobs_mode"].value, Unknown)
 
 
-def test_what_roll_fills_in_by_an_expression_is_open(tmp_path):
+def test_what_a_copy_of_roll_does_not_fill_in_as_it_did_is_open(tmp_path):
     root = put(tmp_path, {
         "roll/distributed/strategy/vllm_strategy.py": STRATEGY, "roll/configs/generating_args.py": GENERATING,
     })  # fmt: skip
-    (config,) = read_roll(Source("run.yaml", ROLL, (root,)), Version("0.18.1"))
-    assert not config.engine["enforce_eager"].known and not config.engine["enable_prefix_caching"].known
-    assert "max_num_batched_tokens" not in config.engine
+    (config,) = declared()["roll"].read(Source("run.yaml", ROLL, (root,)), Version("0.18.1"))
+    assert config.engine["max_num_batched_tokens"].value == 8192
+    assert "vllm_strategy.py:7" in config.decided["max_num_batched_tokens"]
+    for name in ("enforce_eager", "enable_prefix_caching", "disable_custom_all_reduce", "seed"):
+        assert not config.engine[name].known
     assert config.sampling["temperature"].value == 0.95
+    assert not config.sampling["top_p"].known
 
 
 def test_without_a_source_roll_s_table_holds():
-    (config,) = read_roll(Source("run.yaml", ROLL), Version("0.18.1"))
+    (config,) = declared()["roll"].read(Source("run.yaml", ROLL), Version("0.18.1"))
     assert config.engine["enable_prefix_caching"].value is True
-    assert isinstance(config.sampling["temperature"].value, Unknown)
+    assert config.sampling["temperature"].value == 0.95

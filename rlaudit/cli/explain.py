@@ -67,6 +67,7 @@ def _documentation() -> Mapping[str, Callable[[], str]]:
     logged = {name: partial(about_quantity, name) for name in logged_only(QUANTITIES.get(one, one) for one in metrics)}
     formats: dict[str, Callable[[], str]] = {
         "recording": _about_recording,
+        "dialects": _about_dialects,
         rounded_updates.NAME: partial(str, inspect.getdoc(rounded_updates)),
     }
     return {**rules, **frameworks, **causes, **tests, **factors, **logged, **metrics, **formats}
@@ -79,9 +80,19 @@ def _about_rule(name: str) -> str | None:
     return f"{name}\n\n{text}" if text is not None else None
 
 
+def _about_dialects() -> str:
+    from rlaudit.dialects.page import grammar
+
+    return grammar()
+
+
 def _about_framework(name: str) -> str:
+    from rlaudit.dialects.page import page_of
+    from rlaudit.dialects.spec import shipped
     from rlaudit.inspection.read_configs import known_dialects
 
+    if name in shipped():
+        return page_of(shipped()[name])
     known = known_dialects()
     return f"{known[name].title}\n\n{known[name].about}"
 

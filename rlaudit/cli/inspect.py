@@ -86,9 +86,10 @@ def _inspected(asked: "Asked", outputs: Sequence[Output], bump: "Bump | None" = 
 
         return print_defaults(sides[0], sides[1], machine, wishes.outputs)
     rules, about_suppressions = selected(known_rules(), asked.select or settings.get("select") or (), asked.ignore)
+    dialects = known_dialects(tuple(asked.dialect))
     request = Request(
         paths=tuple(asked.paths),
-        context=Context(rules, known_dialects(), machine, *sides, machine_known=platform is not None),
+        context=Context(rules, dialects, machine, *sides, machine_known=platform is not None),
         about_suppressions=frozenset(about_suppressions),
         suppressions=settings.suppressions,
         stdin_name=asked.stdin_name,

@@ -1,5 +1,6 @@
 """Declared dialects among the others: recognised by their marks, read as their file says."""
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,11 +14,24 @@ from rlaudit.dialects.reading import configs_of
 from rlaudit.dialects.spec import head_of, shipped, spec_at
 from rlaudit.dialects.tree import Tree
 
+# A user's own dialect is more specific than every one of this package.
+_OWN = 30
+
 
 @lru_cache(maxsize=1)
 def declared() -> dict[str, Dialect]:
     """Return the dialects of this package by name. Only their first lines are read."""
     return {name: dialect_at(path) for name, path in shipped().items()}
+
+
+def named_dialect(path: Path) -> Dialect:
+    """Return the dialect of a user's own file. Raises UsageError if it is none, with the line and the key at fault."""
+    from rlaudit.dialects.schema import check
+
+    head = head_of(path)
+    check(path, has_hooks=False)
+    specific = max(head.specific, _OWN)
+    return replace(dialect_at(path), specific=specific)
 
 
 def dialect_at(path: Path) -> Dialect:

@@ -28,6 +28,7 @@ files that have none of its marks.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ from rlaudit.read_regular import read_regular
 
 FRAMEWORKS = Path(__file__).parent / "frameworks"
 LARGEST_BYTES = 500_000
+# Lines: a head is read for every file that is inspected.
+_LONGEST_HEAD = 50
 # libyaml reads a dialect in a millisecond, PyYAML's own loader in ten.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # Sections whose entries an extending dialect replaces one by one.
@@ -117,11 +120,14 @@ class Head:
 def head_of(path: Path) -> Head:
     """Read the lines of a dialect before the first blank one. Raises UsageError if they lack marks or a title."""
     lines = []
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            if not line.strip():
-                break
-            lines.append(line)
+    try:
+        with path.open(encoding="utf-8") as file:
+            for line in islice(file, _LONGEST_HEAD):
+                if not line.strip():
+                    break
+                lines.append(line)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {getattr(error, 'strerror', error)}", "name a dialect's YAML file") from None
     said = _parsed("".join(lines), path)
     marks = said.get("marks")
     if not isinstance(marks, list) or not marks or not isinstance(said.get("title"), str):

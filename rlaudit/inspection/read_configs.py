@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 
 from packaging.version import Version
 
@@ -60,15 +61,16 @@ class FileConfigs:
     bugs: tuple[Bug, ...] = ()
 
 
-@lru_cache(maxsize=1)
-def known_dialects() -> Mapping[str, Dialect]:
-    """Every dialect, by name."""
+@lru_cache(maxsize=4)
+def known_dialects(own: tuple[Path, ...] = ()) -> Mapping[str, Dialect]:
+    """Return every dialect by name. own: files of further ones; one of a known name replaces it."""
     from rlaudit.configs import dialects
-    from rlaudit.dialects.declared import declared
+    from rlaudit.dialects.declared import declared, named_dialect
 
     read_by_code = discover(dialects, "DIALECT", Dialect)
     documented = {name: replace(one, about=read_by_code.documentation(name)) for name, one in read_by_code.items()}
-    return dict(sorted({**documented, **declared()}.items()))
+    further = {path.stem: named_dialect(path) for path in own}
+    return dict(sorted({**documented, **declared(), **further}.items()))
 
 
 def speaks_of_rollouts(text: str) -> bool:

@@ -152,7 +152,8 @@ class Reading:
             possible.append((says, said))
             if truth is True:
                 break
-            reason = reason or truth  # type: ignore[assignment]
+            if reason is None and isinstance(truth, Unknown):
+                reason = truth
         else:
             if reason is not None:
                 possible.append((Found(None, is_nothing=True), {}))

@@ -1,0 +1,127 @@
+import random
+from pathlib import Path
+
+import pytest
+
+from rlaudit.cli.app import run
+from rlaudit.configs.source import Source
+from rlaudit.dialects.declared import dialect_at
+from rlaudit.dialects.front_ends import WAYS
+from rlaudit.dialects.page import grammar, page_of
+from rlaudit.dialects.schema import faults
+from rlaudit.dialects.spec import shipped, spec_at
+from rlaudit.errors import RlauditError
+
+HEAD = "marks: [sampler]\ntitle: Toy\n\nread: r1\nfiles: {yaml: {}}\nlayouts: {only: {root: sampler}}\n"
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_dialect_of_the_package_is_valid(name: str) -> None:
+    assert faults(shipped()[name]) == []
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_hook_that_a_dialect_names_is_there(name: str) -> None:
+    spec = spec_at(shipped()[name])
+    named = [*spec.said.get("hooks", ()), *_hooks(spec.said)]
+    assert all(callable(spec.hook(hook)) for hook in named)
+
+
+def _hooks(said: object) -> list[str]:
+    if isinstance(said, list):
+        return [hook for one in said for hook in _hooks(one)]
+    if not isinstance(said, dict):
+        return []
+    return [*([said["hook"]] if "hook" in said else []), *(hook for one in said.values() for hook in _hooks(one))]
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_dialect_has_a_page(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", name]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith(spec_at(shipped()[name]).title)
+    assert page.strip() == page_of(shipped()[name]).strip()
+
+
+def test_the_grammar_names_every_way_of_writing_a_config() -> None:
+    assert all(f"{way}:" in grammar() for way in WAYS)
+
+
+@pytest.mark.parametrize(
+    ("said", "line", "what"),
+    [
+        ("engin: {}\n", 7, "did you mean engine?"),
+        ("engine:\n  dtype: {kee: '@a'}\n", 8, "did you mean key?"),
+        ("engine:\n  dtype: {key: '@a', if: a >> 3}\n", 8, "no condition"),
+        ("engine:\n  dtype: {key: '@a', lost: dropped, because: x}\n", 8, "not passed"),
+        ("engine:\n  dtype: 3\n", 8, "a mapping"),
+        ("trainer:\n  dtyp: {value: 1}\n", 8, "no trainer fact"),
+        ("engine:\n  dtype: {default: 1, moved: {soon: 2}}\n", 8, "no release"),
+        ("release:\n  by keys: [{if: a, since: x, because: y}]\n", 8, "no release"),
+        ("not seen: [{say: x}]\n", 7, "if is missing"),
+        ("extends: verll\n", 7, "no dialect"),
+        ("files: {yml: {}}\n", 7, "did you mean yaml?"),
+    ],
+)
+def test_a_fault_is_named_with_line_and_key(tmp_path: Path, said: str, line: int, what: str) -> None:
+    path = tmp_path / "toy.yaml"
+    path.write_text(HEAD + said)
+    found = faults(path)
+    assert any(one.startswith(f"{path}:{line}: ") and what in one for one in found), found
+
+
+def test_a_dialect_that_is_named_runs_no_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, config = tmp_path / "toy.yaml", tmp_path / "run.yaml"
+    path.write_text(f"{HEAD}hooks: [refused_signs]\n")
+    config.write_text("sampler: {a: 1}\n")
+    assert run(["inspect", "--dialect", str(path), str(config)]) == 2
+    assert "no Python" in capsys.readouterr().err
+
+
+def test_a_dialect_that_is_not_there_is_a_wrong_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["inspect", "--dialect", str(tmp_path / "none.yaml"), str(tmp_path)]) == 2
+    assert "none.yaml" in capsys.readouterr().err
+
+
+WORDS = [
+    "@a",
+    "a > 3",
+    "release >= 1.0",
+    "null",
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    "key",
+    "if",
+    "value",
+    "engine",
+    "&x",
+    "*x",
+    "- ",
+    "'",
+    "🙂",
+]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_damaged_dialect_is_refused_and_never_a_traceback(tmp_path: Path, seed: int) -> None:
+    chosen = random.Random(seed)
+    names = sorted(shipped())
+    text = shipped()[chosen.choice(names)].read_text()
+    for _ in range(chosen.randint(1, 6)):
+        at, length = chosen.randrange(len(text)), chosen.choice([0, 1, 5, 40])
+        text = text[:at] + chosen.choice(WORDS) + text[at + length :]
+    path = tmp_path / "damaged.yaml"
+    path.write_text(text)
+    try:
+        found = faults(path, has_hooks=False)
+        if not found:
+            dialect = dialect_at(path)
+            config = "generator: {inference_engine: {max_num_seqs: 3}, sampling_params: {logprobs: null}}\n"
+            dialect.recognise(Source("run.yaml", config))
+    except RlauditError:
+        pass

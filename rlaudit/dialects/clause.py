@@ -16,7 +16,13 @@ A setting is a clause, or a list of clauses of which the first that says somethi
     above: N         whether it is a number above N       text: true              as a variable spells it: 1, 0
     truth: true      as a command line spells yes and no  wrap: image             as {image: it}
     up to: [8, 16]   the next that is as large            open: REASON            it arrives in a way that is not known
+    json: true       a text is the mapping that it spells, as options of a command line are
     null: V          a written null means V, or `keep` (the null arrives), `nothing`; else as if it were not written
+
+`"*"` takes a mapping whose keys are vLLM's own names:
+
+    {key: "@engine_init_kwargs", unknown key: WHAT HAPPENS, front end: [chat_template]}    keys of the HTTP endpoint
+    {key: vllm_engine_kwargs, overruled: {arguments: [seed], because: ...}}     those that the code itself gives win
 
 A value of the code may be `same as: $engine.dtype`, `sum: [...]` or `product: [...]` of references and numbers.
 """
@@ -28,7 +34,7 @@ from typing import Any, Protocol
 
 from packaging.version import Version
 
-from rlaudit.configs.arguments import truth
+from rlaudit.configs.arguments import of_word, truth
 from rlaudit.configs.draft import arriving, is_said
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Node, Unknown
@@ -74,7 +80,7 @@ def found(said: Said, reader: Reader) -> Found | None:  # noqa: PLR0911 - one fo
     """Return what a clause whose condition holds says; None if it says nothing and the next one is asked."""
     if said.get("nothing"):
         return Found(None, is_nothing=True)
-    node = reader.node(said["key"]) if "key" in said else None
+    node = node_of(said, reader)
     if "lost" in said:
         written = node is not None and node.value is not None
         return Found(None, node, LOSSES[said["lost"]]) if written else None
@@ -90,6 +96,13 @@ def found(said: Said, reader: Reader) -> Found | None:  # noqa: PLR0911 - one fo
     if "default" in said and reader.defaults_hold() is not True:
         return None
     return _by_code(said, reader)
+
+
+def node_of(said: Said, reader: Reader) -> Node | None:
+    """Return what the clause's key holds; as the mapping that its text spells if it is one of JSON."""
+    node = reader.node(said["key"]) if "key" in said else None
+    spelt = node is not None and said.get("json") and isinstance(node.value, str)
+    return of_word(node) if node is not None and spelt else node
 
 
 def _arriving(said: Said, node: Node) -> Any:

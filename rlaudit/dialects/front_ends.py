@@ -12,7 +12,8 @@
 What each may have besides stands with its function.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from rlaudit.configs.framework_source.checkout import checkout_of
@@ -23,6 +24,7 @@ from rlaudit.configs.inherited_paths import inherited, overriding
 from rlaudit.configs.merging import mapping_of, merged, reread
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
+from rlaudit.dialects.keys import sets_up_rollouts
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
 
@@ -33,7 +35,8 @@ def trees_of(source: Source, spec: Spec) -> Iterator[Tree]:
     """Every config of a file that is arranged as the dialect knows."""
     for way, said in spec.said["files"].items():
         for tree in _WAYS[way](source, spec, said or {}):
-            if any(layout.section(tree.root) is not None for layout in spec.layouts):
+            layout = next((one for one in spec.layouts if one.section(tree.root) is not None), None)
+            if layout is not None and sets_up_rollouts(spec.said, tree, layout) is not False:
                 yield tree
 
 
@@ -72,8 +75,9 @@ def _base(source: Source, one: Overridden, kind: str) -> Composed | None:
 def _flags(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
     """Commands that start one of some programs, with their options.
 
-    switches: options that take no value. config: the option that names a file of further ones. call: the word that
-    conditions know the program by, as a mapping of program to word in place of a list.
+    A program is the end of a word, or two words: `swift rlhf`. switches: options that take no value. config: the option
+    that names a file of further ones. call: the word that conditions know the program by, as a mapping of program to
+    word in place of a list.
     """
     from rlaudit.configs.arguments import by_name
     from rlaudit.configs.command_lines import command_lines
@@ -81,12 +85,10 @@ def _flags(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
 
     listed = said["programs"]
     programs: Mapping[str, str] = listed if isinstance(listed, dict) else dict.fromkeys(listed, "")
-    if not any(name in source.text for name in programs):
-        return
     switches = frozenset(said.get("switches", ()))
-    for command in command_lines(source, *programs):
-        for at, word in enumerate(command.words):
-            name = next((one for one in programs if isinstance(word.value, str) and word.value.endswith(one)), None)
+    for command in command_lines(source, *(name.rpartition(" ")[2] for name in programs)):
+        for at in range(len(command.words)):
+            name = next((one for one in programs if _starts(one, command.words[: at + 1])), None)
             if name is None:
                 continue
             arguments = by_name(flags(command.words, at + 1, switches.__contains__))
@@ -98,6 +100,15 @@ def _flags(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
             parts = (beside.path,) if beside is not None and behind is not None else ()
             yield Tree(root, own, command, at + 1, programs[name], parts=parts)
             break
+
+
+def _starts(program: str, words: Sequence[Node]) -> bool:
+    """Return whether words end with a program."""
+    word, before = words[-1].value, words[-2].value if len(words) > 1 else None
+    first, blank, last = program.rpartition(" ")
+    if not blank:
+        return isinstance(word, str) and word.endswith(program)
+    return word == last and isinstance(before, str) and PurePath(before).name == first
 
 
 def _calls(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:

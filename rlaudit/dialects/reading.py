@@ -2,14 +2,12 @@
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from packaging.version import Version
 
 from rlaudit.configs.draft import MANDATORY, Draft, Settings, arriving, by_file, is_said, known, leaves
-from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.framework_source.checkout import checkout_of
 from rlaudit.configs.framework_source.release_here import release_here
 from rlaudit.configs.own_backend import VLLM, runs_vllm, with_own_backend
@@ -18,8 +16,9 @@ from rlaudit.configs.rollout_config import TRAINER, Loss, RolloutConfig
 from rlaudit.configs.second_engines import take_second_engines
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown, entries
-from rlaudit.dialects.clause import LOSSES, Found, Said, found
+from rlaudit.dialects.clause import LOSSES, Found, Said, found, node_of
 from rlaudit.dialects.condition import Truth, compared, condition
+from rlaudit.dialects.elsewhere import lose_elsewhere, with_elsewhere
 from rlaudit.dialects.framework_code import FrameworkCode
 from rlaudit.dialects.span import Span, span_of
 from rlaudit.dialects.spec import Spec
@@ -116,6 +115,7 @@ class Reading:
         said, draft = self.spec.said, self.draft
         draft.releases = self.span.releases
         for kind in [name for name in said if name in _SECTIONS]:
+            losses = len(draft.lost)
             for name, entry in said[kind].items():
                 if name == "*":
                     self._pass_on(kind, entry)
@@ -123,6 +123,7 @@ class Reading:
                     self._replicas(entry)
                 else:
                     self.put(kind, name, entry)
+            lose_elsewhere(self, kind, losses)
             if kind == "sampling":
                 self._neutral_sampling()
         if "environment" not in said:
@@ -157,13 +158,24 @@ class Reading:
         else:
             if reason is not None:
                 possible.append((Found(None, is_nothing=True), {}))
-        if not possible:
+        if not possible or (kind == "engine" and self._is_left_out(name, possible)):
             return
         first, said = possible[0]
         if reason is None or all(_same(first, other) for other, _ in possible):
             self._settle(kind, name, first, said)
         else:
             self._leave_open(kind, name, [one for one, _ in possible], reason)
+
+    def _is_left_out(self, name: str, possible: list[tuple[Found, Said]]) -> bool:
+        """Return whether the framework passes an argument only to a vLLM that has it, and this one has not."""
+        said = self.spec.said.get("guarded")
+        if said is None or name not in said.get("arguments", (name,)) or name in Catalogue.at(self.vllm).engine:
+            return False
+        node = next((one.node for one, _ in possible if one.node is not None), None)
+        if node is not None:
+            reason = f"vLLM {self.vllm} has no argument {name}: {self.sentence(said)}"
+            self.draft.lose(name, node, Loss.UNKNOWN_KEY, reason)
+        return True
 
     def _settle(self, kind: str, name: str, says: Found, said: Said) -> None:
         if says.is_nothing:
@@ -194,7 +206,9 @@ class Reading:
         lost = next((one for one in possible if one.loss is not None and one.node is not None), None)
         if lost is not None and lost.node is not None and lost.loss is not None:
             self.draft.lose(name, lost.node, lost.loss, sentence, certain=False)
-        among = tuple(one.value for one in possible if not one.is_nothing and one.loss is None)
+        # What vLLM takes by itself is not known here, and so not all that the setting may be.
+        is_left = any(one.is_nothing or one.loss is not None for one in possible)
+        among = () if is_left else tuple(one.value for one in possible)
         value = Unknown(sentence, among if _are_plain(among) else ())
         settings: Settings = getattr(self.draft, kind)
         if node is None:
@@ -236,15 +250,22 @@ class Reading:
             return
         catalogue = Catalogue.at(self.vllm)
         settings: Settings = getattr(self.draft, kind)
-        for key, node in entries(self.node(said["key"])):
-            if kind == "sampling" or key in catalogue.engine or "unknown key" not in said:
+        for key, node in entries(node_of(said, self)):
+            if self._is_overruled(settings, key, said):
+                self.draft.lose(key, node, Loss.OVERRULED, said["overruled"]["because"])
+            elif kind == "sampling" or key in catalogue.engine or "unknown key" not in said:
                 settings.by_file(key, node, note=said.get("because", ""))
-            elif key in catalogue.frontend or key in said.get("front end", ()):
+            elif "front end" in said and (key in catalogue.frontend or key in said["front end"]):
                 where = said["key"].lstrip("@")
                 self.draft.not_seen.append(f"{where}.{key}: of the HTTP endpoint, no argument of the engine")
             else:
                 reason = f"vLLM {self.vllm} has no argument {key}; {said['unknown key']}"
                 self.draft.lose(key, node, Loss.UNKNOWN_KEY, reason)
+
+    def _is_overruled(self, settings: Settings, key: str, said: Said) -> bool:
+        """Return whether the framework's code writes an argument of its own over a key of a mapping."""
+        own = settings.get(key)
+        return own is not None and own.value is not None and key in said.get("overruled", {}).get("arguments", ())
 
     def _command_variables(self, *, wins: bool) -> None:
         """Take exports and prefixes in force, or a submitted job's own variables."""
@@ -354,7 +375,7 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
         place=place,
         write=writer_of(reading),
     )
-    config = _with_elsewhere(config, reading)
+    config = with_elsewhere(config, reading)
     if backend is None or backend in said["backend"].get("also", ()):
         return config
     return with_own_backend(config, spec.title, said["backend"]["key"].lstrip("@"), backend, reading.code.checkout)
@@ -364,19 +385,6 @@ def _backend(reading: Reading) -> Any:
     """Return the backend that the config chooses, vLLM if it chooses none; None if the dialect has no such key."""
     said: Mapping[str, Any] | None = reading.spec.said.get("backend")
     return known(reading.node(said["key"]), said.get("default", VLLM)) if said is not None else None
-
-
-def _with_elsewhere(config: RolloutConfig, reading: Reading) -> RolloutConfig:
-    """Leave open what another file decides: every setting of a section that is not known."""
-    for kind, entry in reading.spec.said.get("elsewhere", {}).items():
-        for said in entry if isinstance(entry, list) else (entry,):
-            if reading.holds(said.get("if")) is True:
-                reason = said["because"]
-                sentence = f"every {'engine argument' if kind == 'engine' else 'sampling parameter'}: {reason}"
-                section = Elsewhere(reason, dict(getattr(config, kind).items()), sentence)
-                config = replace(config, **{kind: section}, not_seen=(*config.not_seen, sentence))  # type: ignore[arg-type]
-                break
-    return config
 
 
 def configs_of(spec: Spec, trees: Iterable[Tree], source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:

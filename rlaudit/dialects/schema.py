@@ -188,6 +188,7 @@ _CLAUSE = keys(
         "text": flag,
         "truth": flag,
         "wrap": text,
+        "json": flag,
         "up to": list_of(number),
         "null": anything,
         "same as": text,
@@ -208,11 +209,14 @@ _PASSED_ON = keys(
         "key": text,
         "unknown key": text,
         "front end": list_of(text),
+        "overruled": keys({"arguments": list_of(text), "because": text}, "arguments", "because"),
+        "json": flag,
         "command": one_of("wins", "yields"),
         **_REASON,
     }
 )
 _DECIDED = keys({"if": holds, "because": text}, "because")
+_ELSEWHERE = keys({"if": holds, "because": text, "lost": one_of(*LOSSES)}, "because")
 
 
 def _replicas(node: yaml.Node) -> Iterator[Fault]:
@@ -274,6 +278,8 @@ _DIALECT = keys(
         ),
         "files": _FILES,
         "layouts": mapping_of(keys({"root": text, "has": list_of(text), "renames": mapping_of(text)})),
+        "sources": mapping_of(list_of(text)),
+        "rollouts if": holds,
         "conditions": mapping_of(holds),
         "release": _RELEASE,
         "defaults if": holds,
@@ -293,7 +299,8 @@ _DIALECT = keys(
                 "key", "as", "because",
             )
         ),
-        "elsewhere": mapping_of(one_or_more(_DECIDED), lambda name: name in {"engine", "sampling"}, "section"),
+        "guarded": keys({"arguments": list_of(text), **_REASON}, "because"),
+        "elsewhere": mapping_of(one_or_more(_ELSEWHERE), lambda name: name in {"engine", "sampling"}, "section"),
         "options": list_of(text),
         "other engines": keys({"besides": list_of(text), "if": holds}, "besides"),
         "not seen": list_of(keys({"if": holds, "say": text}, "if", "say")),

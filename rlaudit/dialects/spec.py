@@ -5,9 +5,11 @@
     about: Overrides on a command line, or YAML.                   # the first sentence of `explain`
 
     read: a956457                          # the revision that was read, for messages
+    sources: {trainer: [a/trainer.py, b/trainer.py]}        # words for files in `at:` that releases have moved
     package: {folder: skyrl, names: [skyrl], repositories: [NovaSky-AI/SkyRL]}
     files: {yaml: {defaults: hydra}, overrides: {prefix: generator.}}       # how configs are written (`front_ends.py`)
     layouts: {newer: {root: generator.inference_engine}, older: {root: generator, has: [...], renames: {...}}}
+    rollouts if: use_vllm                                                   # else the config is none (`keys.py`)
     conditions: {asynchronous: trainer.fully_async is set}                  # names for conditions (`condition.py`)
     release: {...}                                                          # what tells the release (`span.py`)
     backend: {key: "@backend"}                                              # read if it is vLLM
@@ -16,6 +18,8 @@
     environment: {VARIABLE: CLAUSES, ...}
     trainer: {FACT: CLAUSES, ...}          # what the trainer does with the logprobs
     lost: [{key: ..., as: not passed, because: ...}]                        # what is written and never arrives
+    guarded: {arguments: [...], because: ...}      # passed only to a vLLM that has them; all arguments without a list
+    elsewhere: {engine: {if: ..., because: ...}}                            # decided by another file (`elsewhere.py`)
     options: [trainer.algorithm.use_tis, "*clip*"]                          # the framework's own switches, listed
     not seen: [{if: ..., say: ...}]
     write: {others: "@engine_init_kwargs"}                                  # where a fix goes (`writing.py`)
@@ -25,7 +29,7 @@ that is null is taken out. The lines before the first blank one are the head: no
 files that have none of its marks.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -45,6 +49,8 @@ LARGEST_BYTES = 500_000
 _LONGEST_HEAD = 50
 # libyaml reads a dialect in a millisecond, PyYAML's own loader in ten.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# Keys that hold places of the framework's code.
+_OF_THE_CODE = {"at", "copy has"}
 # Sections whose entries an extending dialect replaces one by one.
 _BY_ENTRY = ("engine", "sampling", "environment", "trainer", "conditions", "layouts", "files")
 
@@ -148,7 +154,7 @@ def spec_at(path: Path) -> Spec:
             raise UsageError(f"{path}: it extends {extended}, which is no dialect", f"known: {', '.join(shipped())}")
         said = over(spec_at(base).said, said)
         said.setdefault("hooks in", extended)
-    return Spec(path.stem, path, said)
+    return Spec(path.stem, path, _located(said, said.get("sources", {})))
 
 
 def mapping_at(path: Path) -> dict[str, Any]:
@@ -181,6 +187,19 @@ def over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
             entries = {**base[section], **own[section]}
             whole[section] = {name: entry for name, entry in entries.items() if entry is not None}
     return whole
+
+
+def _located(said: Any, sources: Mapping[str, Sequence[str]]) -> Any:
+    """Return a dialect with files in place of the words for them in its `at:`."""
+    if isinstance(said, list):
+        return [_located(child, sources) for child in said]
+    if not isinstance(said, dict):
+        return said
+    return {
+        key: {file: words for name, words in child.items() for file in sources.get(name, (name,))}
+        if key in _OF_THE_CODE and isinstance(child, dict) else _located(child, sources)
+        for key, child in said.items()
+    }  # fmt: skip
 
 
 def _places(said: Any, name: str) -> Iterator[tuple[str, Mapping[str, str]]]:

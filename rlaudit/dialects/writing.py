@@ -1,7 +1,8 @@
 """Where a fix goes: the edits that set an argument of vLLM in a framework's own spelling.
 
 write:
-  fields: "@"                     # an argument with a plain `key:` is written there, under that key
+  fields: "@"                     # an argument with a plain `key:` is written there, under that key; of several under
+                                  # the one that is written, else the first
   others: "@engine_init_kwargs"   # any other one, under vLLM's name; nothing without it
   plus: "+"                       # in front of an override's key that Hydra does not know; per layout if a mapping
   only: [enforce_eager, ...]      # further keys that may be written are none
@@ -13,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rlaudit.configs.draft import unwritten
+from rlaudit.configs.draft import is_said, unwritten
 from rlaudit.configs.mapping_writer import dotlist_writer, one_mapping, plain_spelling
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node
@@ -102,7 +103,7 @@ class _Homes:
         option = f"--{home[1]}"
         if home[1] in self._switches:
             return (option, "") if value is True else None
-        return option, str(value)
+        return option, str(value).lower() if isinstance(value, bool) else str(value)
 
     def in_python(self, name: str, value: Any) -> tuple[str, str] | None:
         """Spell a keyword of a call."""
@@ -127,10 +128,11 @@ def _plain_keys(reading: "Reading") -> dict[str, str]:
     keys: dict[str, str] = {}
     for name, entry in reading.spec.said.get("engine", {}).items():
         for said in entry if isinstance(entry, list) else (entry,):
-            path = said.get("key", "")
+            paths = [one.strip() for one in said.get("key", "").split("|")]
+            path = next((one for one in paths if is_said(reading.node(one))), paths[0])
             changed = {"value", "map", "above", "wrap", "open", "lost", "text"}.intersection(said)
             plain = path.startswith(prefix) or (not root and path)
-            if plain and "|" not in path and not changed and reading.holds(said.get("if")) is True:
+            if plain and not changed and reading.holds(said.get("if")) is True:
                 key = path.removeprefix(prefix) if root else path
                 keys.setdefault(name, reading.layout.renames.get(key, key))
     return keys

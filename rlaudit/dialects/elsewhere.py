@@ -1,0 +1,58 @@
+"""What another file decides: a section of which this one says nothing, or nothing that counts.
+
+    elsewhere:
+      engine: {if: vllm_mode == server, because: the server is started by another command, lost: not passed}
+      sampling: {if: call == server, because: the trainer samples}
+
+What the framework's code would decide is not taken then; what the file writes is, unless it is `lost`.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.rollout_config import Lost, RolloutConfig
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.clause import LOSSES, Said
+from rlaudit.dialects.condition import Truth
+
+if TYPE_CHECKING:
+    from rlaudit.dialects.reading import Reading
+
+_NAMES = {"engine": "engine argument", "sampling": "sampling parameter"}
+
+
+def with_elsewhere(config: RolloutConfig, reading: "Reading") -> RolloutConfig:
+    """Leave open every setting of a section that is not known."""
+    for kind in reading.spec.said.get("elsewhere", {}):
+        said, truth = entry_of(reading, kind)
+        if said is None:
+            continue
+        reason = truth.reason if isinstance(truth, Unknown) else said["because"]
+        written = {name: one for name, one in getattr(config, kind).items() if one.place is not None}
+        sentence = f"every {_NAMES[kind]}: {reason}"
+        section: Any = Elsewhere(reason, {} if "lost" in said else written, sentence)
+        config = replace(config, **{kind: section}, not_seen=(*config.not_seen, sentence))
+    return config
+
+
+def entry_of(reading: "Reading", kind: str) -> tuple[Said | None, Truth]:
+    """Return the entry by which a section is decided elsewhere, or may be; None if this file decides it."""
+    entry = reading.spec.said.get("elsewhere", {}).get(kind, ())
+    for said in entry if isinstance(entry, list | tuple) else (entry,):
+        truth = reading.holds(said.get("if"))
+        if truth is not False:
+            return said, truth
+    return None, False
+
+
+def lose_elsewhere(reading: "Reading", kind: str, losses: int) -> None:
+    """Keep as lost what is written of a section that is decided elsewhere. losses: how many there were before it."""
+    said, truth = entry_of(reading, kind)
+    if said is None or "lost" not in said:
+        return
+    draft, loss, certain = reading.draft, LOSSES[said["lost"]], not isinstance(truth, Unknown)
+    reason = f"{truth.reason if isinstance(truth, Unknown) else said['because']}: write it there"
+    gone = [(one.name, one.written, one.place) for one in draft.lost[losses:]]
+    gone += [(one.name, one.written, one.place) for one in getattr(draft, kind).values() if one.place is not None]
+    draft.lost[losses:] = [Lost(name, written, place, loss, reason, certain) for name, written, place in gone]

@@ -1,0 +1,42 @@
+"""What a config's keys alone tell of it, before more of it is read: whether it sets up rollouts at all.
+
+rollouts if: call == rollout or (rlhf_type in (grpo, ppo) and use_vllm)      # a config for which it is false is none
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlaudit.configs.draft import arriving
+from rlaudit.configs.syntax.node import Node
+from rlaudit.dialects.condition import Truth, compared, condition
+from rlaudit.dialects.tree import Layout, Tree, node_at
+
+
+class Keys:
+    """The keys of one config, as conditions ask for them."""
+
+    def __init__(self, tree: Tree, layout: Layout) -> None:
+        self.tree, self.layout = tree, layout
+
+    def node(self, path: str) -> Node | None:
+        """Return the node at a path of the file, or at `@key` below the layout's root."""
+        section = self.layout.section(self.tree.root) if path.startswith("@") else self.tree.root
+        key = path.removeprefix("@")
+        return None if section is None else node_at(section, self.layout.renames.get(key, key))
+
+    def value(self, reference: str) -> Any:
+        """Return what a key holds, or the word for the program."""
+        if reference in {"call", "layout"}:
+            return self.tree.call if reference == "call" else self.layout.name
+        node = self.node(reference)
+        return None if node is None else arriving(node)
+
+    def compare(self, reference: str, sign: str, other: Any) -> Truth:
+        """Return how a key's value compares to a word."""
+        return compared(self.value(reference), sign, other)
+
+
+def sets_up_rollouts(said: Mapping[str, Any], tree: Tree, layout: Layout) -> Truth:
+    """Return whether a config is one of a dialect that says what a config needs."""
+    needed = said.get("rollouts if")
+    return True if needed is None else condition(needed)(Keys(tree, layout))

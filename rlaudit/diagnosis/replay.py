@@ -5,17 +5,18 @@ release with the checkpoint's weights: of tokens that were sampled from the firs
 recorded, as far as a prefill and a decode of one dtype agree. If it does not, something decided those logprobs that the
 replay lacks (an adapter, other weights, a plug-in), and no arm is judged.
 Of the other arms the same tokens are a paired comparison with the reference: what moves is the engine, not the sample.
+How far a prefill and a decode of one engine are apart is known from tokens that it sampled, and was asked for again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from rlaudit.arrays import Floats
 from rlaudit.diagnosis.distance import METRIC, USUAL
 from rlaudit.diagnosis.judgement import Judgement
-from rlaudit.laboratory.recorded_requests import Completion, RecordedRequests
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
 from rlaudit.laboratory.studies.arms.rollout import MOST_ASKED_AGAIN
 from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun
@@ -27,7 +28,6 @@ from rlaudit.report.plain import plain
 from rlaudit.tokens.pairs import LogprobPairs
 
 Measurements = Mapping[str, Measurement]
-Asked = list[tuple[Completion, int]]
 # Of a resolved configuration, what names a place or a process and computes nothing.
 COMPUTES_NOTHING = frozenset({"default_sampling_params", "max_model_len"})
 
@@ -35,16 +35,19 @@ COMPUTES_NOTHING = frozenset({"default_sampling_params", "max_model_len"})
 @dataclass(frozen=True, eq=False)
 class Replay:
     """verdict: whether the reference returned what was recorded. recorded: it against the recording, None without a
-    token to tell by. arms: each against the reference. differing: what the reference resolved otherwise, recorded and
-    replayed. not_reported: tokens that an arm did not report, which are in none of its figures.
+    token to tell by. arms: each against the reference. prefill: what engines decoded against a prefill of the same
+    tokens. differing: what the reference resolved otherwise, recorded and replayed. not_reported: tokens that an arm
+    did not report, which are in none of its figures. coverage: how much of the recording was asked again, of how much.
     """
 
     verdict: Verdict
     because: str
     recorded: Measurements | None
     arms: Mapping[str, Measurements]
+    prefill: Mapping[str, Measurements]
     differing: Mapping[str, tuple[object, object]]
     not_reported: Mapping[str, int]
+    coverage: Mapping[str, Sequence[int]]
 
     def as_report(self) -> Reported:
         """Return what reports have of it."""
@@ -53,39 +56,61 @@ class Replay:
             "because": self.because,
             "recorded": None if self.recorded is None else plain(self.recorded),
             "arms": {name: plain(found) for name, found in self.arms.items()},
+            "prefill_against_decode": {name: plain(found) for name, found in self.prefill.items()},
             "differing": {name: [plain(one) for one in both] for name, both in self.differing.items()},
             "not_reported": dict(self.not_reported),
+            "coverage": dict(self.coverage),
         }
 
 
 def judge_replay(run: FinishedRun, block: BlockPlan) -> Replay | None:
     """Judge a block whose prompts are a recording's; None for other prompts, or without a reference that finished."""
-    requests = run.surroundings.prompts.recorded
+    whole = run.surroundings.prompts.recorded
     arms = {arm.arm.role: arm for arm in run.of_block(block).values() if arm.ok}
     reference = arms.get(Role.REFERENCE)
-    if requests is None or reference is None:
+    if whole is None or reference is None:
         return None
-    requests = requests.first(block.settings.prompts_used or len(requests.prompts))
+    requests = whole.first(block.settings.prompts_used or len(whole.prompts), block.settings.max_tokens)
     asked = requests.tokens(MOST_ASKED_AGAIN[run.surroundings.accelerator.kind])
-    settings, seed = run.plan.recipe.objective.as_settings(), run.plan.recipe.seed
-    reported = {
-        arm.arm.name: _reported(arm) for arm in run.of_block(block).values() if arm.result.get("recorded_logprobs")
+    asked_of = [(one.prompt, one.sample) for one, _ in asked]
+    coverage = {
+        "prompts": [len(requests.prompts), requests.of_prompts],
+        "completions": [len(requests.prompts) * block.settings.samples, requests.of_sequences],
+        "tokens_of_first_weights": [len(asked), sum(len(one.token_ids) for one in whole.completions)],
     }
-    own_T = reported.get(reference.arm.name)
+    measured = partial(
+        _measured,
+        settings=run.plan.recipe.objective.as_settings(),
+        seed=run.plan.recipe.seed,
+        prompts=len(whole.prompts),
+    )
+    reported = {
+        arm.arm.name: _floats(arm.result["recorded_logprobs"])
+        for arm in run.of_block(block).values()
+        if arm.result.get("recorded_logprobs")
+    }
+    own_T = reported.pop(reference.arm.name, None)
     if own_T is None:
-        return Replay(*_verdict(None, ""), None, {}, {}, {})
-    recorded_T = np.array([one.logprobs[place] for one, place in asked])
-    recorded = _measured(own_T, recorded_T, asked, requests, settings, seed)
-    others = {name: values_T for name, values_T in reported.items() if name != reference.arm.name}
-    measured = {name: _measured(values_T, own_T, asked, requests, settings, seed) for name, values_T in others.items()}
+        return Replay(*_verdict(None, ""), None, {}, {}, {}, {}, coverage)
+    recorded = measured(own_T, np.array([one.logprobs[place] for one, place in asked]), asked_of)
     verdict, because = _verdict(recorded, str(reference.result["resolved"]["dtype"]))
     return Replay(
         verdict,
         because,
         recorded,
-        {name: found for name, found in measured.items() if found is not None},
-        _differing(arms.get(Role.RECORDED), reference),
-        {name: int(np.isnan(values_T).sum()) for name, values_T in reported.items() if np.isnan(values_T).any()},
+        arms=_there((name, measured(values_T, own_T, asked_of)) for name, values_T in reported.items()),
+        prefill=_there(
+            (arm.arm.name, measured(*_decoded_and_prefilled(arm)))
+            for arm in run.of_block(block).values()
+            if arm.arm.role in (Role.REFERENCE, Role.CANDIDATE) and arm.result.get("own_logprobs")
+        ),
+        differing=_differing(arms.get(Role.RECORDED), reference),
+        not_reported={
+            name: missing
+            for name, values_T in {reference.arm.name: own_T, **reported}.items()
+            if (missing := int(np.isnan(values_T).sum()))
+        },
+        coverage=coverage,
     )
 
 
@@ -102,35 +127,52 @@ def not_judged(replay: Replay, judgement: Judgement) -> Judgement:
     )
 
 
-def _reported(arm: FinishedArm) -> Floats:
-    """Return (T,) what an engine reported of the recorded tokens, NaN of those that it did not report."""
-    return np.array([np.nan if one is None else one for one in arm.result["recorded_logprobs"]], dtype=np.float64)
+def _floats(reported: Sequence[float | None]) -> Floats:
+    """Return (T,) what an engine reported, NaN of what it did not report."""
+    return np.array([np.nan if one is None else one for one in reported], dtype=np.float64)
+
+
+def _decoded_and_prefilled(arm: FinishedArm) -> tuple[Floats, Floats, list[tuple[int, int]]]:
+    """Return (T,) and (T,) of an engine's own tokens, and the prompt and sample of each."""
+    again = arm.result["own_logprobs"]
+    return (
+        _floats([one["decoded"] for one in again]),
+        _floats([one["prefilled"] for one in again]),
+        [(one["prompt"], one["sample"]) for one in again],
+    )
+
+
+def _there(found: Iterable[tuple[str, Measurements | None]]) -> dict[str, Measurements]:
+    return {name: measurements for name, measurements in found if measurements is not None}
 
 
 def _measured(
     values_T: Floats,
     against_T: Floats,
-    asked: Asked,
-    requests: RecordedRequests,
+    completion_T: Sequence[tuple[int, int]],
     settings: ObjectiveSettings,
     seed: int,
+    prompts: int,
 ) -> Measurements | None:
-    """Return the metrics of one side against the other on the tokens that both have; None without any."""
+    """Return the metrics of one side against the other on the tokens that both have; None without any.
+
+    completion_T: the prompt and the sample that each is of.
+    """
     both_T = np.isfinite(values_T) & np.isfinite(against_T)
     if not both_T.any():
         return None
     numbers: dict[tuple[int, int], int] = {}
-    for (one, _), is_there in zip(asked, both_T, strict=True):
+    for completion, is_there in zip(completion_T, both_T, strict=True):
         if is_there:
-            numbers.setdefault((one.prompt, one.sample), len(numbers))
-    sequence_T = np.array([numbers.get((one.prompt, one.sample), -1) for one, _ in asked])[both_T]
+            numbers.setdefault(completion, len(numbers))
+    sequence_T = np.array([numbers.get(completion, -1) for completion in completion_T])[both_T]
     order = np.argsort(sequence_T, kind="stable")
     pairs = LogprobPairs(
         rollout_logprobs_T=values_T[both_T][order],
         trainer_logprobs_T=against_T[both_T][order],
         sequence_T=sequence_T[order],
         prompt_S=np.array([prompt for prompt, _ in numbers]),
-        prompts=len(requests.prompts),
+        prompts=prompts,
     )
     return measure(pairs, settings, seed=seed)
 

@@ -12,6 +12,8 @@ from rlaudit.vllm.milestones import V1_ON_CPU
 
 # What the small prompts and completions of an ablation need; a config's context of 32k would only fill the KV cache.
 CONTEXT_ON_CPU = 1024
+# Tokens of a step, and so of the longest prompt: 0.18.1 on CPU cannot cut a seeded one into chunks.
+STEP_ON_CPU = 8192
 # What a single engine on this machine does without, and what is not seen for it: some of it has changed logprobs.
 _OF_THE_RECIPE = "the recipe has a key of its own for it"
 _OF_A_SERVER = "of the server around the engine; it changes no logprob"
@@ -63,13 +65,14 @@ PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size")
 @dataclass(frozen=True)
 class Limits:
     """What the accelerator can hold. max_tokens: length of a completion that keeps an ablation within ten minutes;
-    replayed_tokens: of all completions of an arm, where these are a recording's.
+    replayed_tokens: of all completions of an arm, if these are a recording's. context: of a prompt and its completion.
     """
 
     cpu: bool
     gpus: int
     max_tokens: int
     replayed_tokens: int
+    context: int = CONTEXT_ON_CPU
 
     @classmethod
     def of(cls, accelerator: Accelerator) -> "Limits":
@@ -94,16 +97,16 @@ def fit_engine_args(
             said.append(f"{name}={size}: GPUs on this machine: {limits.gpus}; 1 is used")
             kept[name] = 1
     if limits.cpu:
-        kept, more = _on_cpu(kept, version)
+        kept, more = _on_cpu(kept, limits.context, version)
         said += more
     return kept, tuple(said)
 
 
-def _on_cpu(kept: dict[str, Any], version: Version) -> tuple[dict[str, Any], list[str]]:
+def _on_cpu(kept: dict[str, Any], context: int, version: Version) -> tuple[dict[str, Any], list[str]]:
     """A CPU engine: eager, small blocks so that short prompts can be cached, and a round within one step."""
     forced = {
-        "max_model_len": (CONTEXT_ON_CPU, "prompts and completions here are short"),
-        "max_num_batched_tokens": (8192, "0.18.1 on CPU cannot cut a seeded prompt into chunks"),
+        "max_model_len": (context, "prompts and completions here are short"),
+        "max_num_batched_tokens": (STEP_ON_CPU, "0.18.1 on CPU cannot cut a seeded prompt into chunks"),
         "enforce_eager": (True, "compiling at every start takes longer than sampling here"),
         "block_size": (
             smallest_cpu_block(version),

@@ -43,7 +43,7 @@ def load_prompts(name_or_path: str, limit: int | None = None) -> PromptSet:
     """
     if is_recording(Path(name_or_path)):
         requests = recorded_requests(Path(name_or_path))
-        requests = requests if limit is None else requests.first(limit)
+        requests = requests if limit is None else requests.first(limit, requests.longest)
         ids = tuple({"prompt_token_ids": list(prompt)} for prompt in requests.prompts)
         return PromptSet(Path(name_or_path).name, ids, recorded=requests)
     path = _find(name_or_path)

@@ -7,12 +7,15 @@ weights must return the like, or what it returns is about another run.
 """
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from rlaudit.configs.dialects.vllm.recorded_config import generation
 from rlaudit.errors import NotFinished
@@ -23,6 +26,8 @@ from rlaudit.tokens.recorded.whole_sequences import WholeSequence
 
 # Of each completion, where not all of its tokens can be asked again.
 FEWEST_PLACES = 8
+# Of prompts that are longer than this, fewer tokens are asked again.
+USUAL_PROMPT = 256
 # Of a training without updates all completions are of the first weights: enough for any figure here.
 MOST_COMPLETIONS = 4096
 
@@ -77,17 +82,26 @@ class RecordedRequests:
 
     def tokens(self, most: int) -> list[tuple[Completion, int]]:
         """Return completions, each with the place of one of its tokens: at most so many, spread over completions."""
-        each = max(FEWEST_PLACES, most // max(1, len(self.completions)))
+        lengths = np.array([len(one.token_ids) for one in self.completions])
+        # Each token is a prefill of the whole prompt before it.
+        prompts = [len(self.prompts[one.prompt]) for one in self.completions]
+        most = max(1, most * USUAL_PROMPT // max([USUAL_PROMPT, *prompts]))
+        # What short completions leave of their share goes to the longer ones.
+        shares = range(self.longest + 1)
+        each = bisect_left(shares, most, lo=FEWEST_PLACES, key=lambda share: int(np.minimum(lengths, share).sum()))
         places = ((one, place) for one in self.completions for place in _spread(len(one.token_ids), each))
         return list(islice(places, most))
 
-    def first(self, prompts: int) -> "RecordedRequests":
-        """Return the requests of the first so many prompts."""
+    def first(self, prompts: int, tokens: int) -> "RecordedRequests":
+        """Return the requests of the first so many prompts, with so many tokens of each completion."""
+        kept = (one for one in self.completions if one.prompt < prompts)
         return replace(
             self,
             prompts=self.prompts[:prompts],
             wave_P=self.wave_P[:prompts],
-            completions=tuple(one for one in self.completions if one.prompt < prompts),
+            completions=tuple(
+                replace(one, token_ids=one.token_ids[:tokens], logprobs=one.logprobs[:tokens]) for one in kept
+            ),
         )
 
 
@@ -180,10 +194,12 @@ def _usual(counts: Iterable[int]) -> int:
     return Counter(counts).most_common(1)[0][0]
 
 
-def described(requests: RecordedRequests) -> str:
-    """Say how much of the recording is asked again."""
+def described(requests: RecordedRequests, samples: int) -> str:
+    """Say how much of the recording is asked again. samples: completions of each prompt."""
     waves = len(set(requests.wave_P))
+    asked = len(requests.prompts) * samples
     return (
-        f"{len(requests.prompts)} of {requests.of_prompts} recorded prompts, {requests.samples} completions each, in "
-        f"{waves} wave{'s' * (waves > 1)}; recorded completions of the first weights: {len(requests.completions)}"
+        f"{len(requests.prompts)} of {requests.of_prompts} recorded prompts, {asked} completions ({samples} each; "
+        f"{requests.of_sequences} recorded), in {waves} wave{'s' * (waves > 1)}; recorded completions of the first "
+        f"weights: {len(requests.completions)}"
     )

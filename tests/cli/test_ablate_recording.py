@@ -4,6 +4,7 @@ import importlib.util
 import json
 import math
 import random
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -23,14 +24,21 @@ PROMPTS, SAMPLES, TOKENS = 16, 4, 12
 
 
 def recorded(
-    folder: Path, model: Path, temperature: float = TEMPERATURE, updated: bool = False, **written: object
+    folder: Path,
+    model: Path,
+    temperature: float = TEMPERATURE,
+    updated: bool = False,
+    longer: int = 1,
+    environment: Mapping[str, str] | None = None,
+    **written: object,
 ) -> Path:
     """A recording of V0, whose logprobs are those that it samples with. temperature: of what was really sampled.
 
-    updated: whether every completion meets an update of the weights, so that none is of the first ones.
+    updated: whether every completion meets an update of the weights, so that none is of the first ones. longer: how
+    many times as long prompts and completions are.
     """
     front = WrittenProcess(folder)
-    front.lines[0]["versions"] = {"vllm": V0, "torch": "2.6.0"}
+    front.lines[0].update(versions={"vllm": V0, "torch": "2.6.0"}, environment=environment or {})
     arguments = {"model": str(model), "dtype": "float32", "enforce_eager": True, **written}
     effective = {
         "model_config": {"model": str(model), "dtype": "torch.float32", "enforce_eager": True, "seed": 0},
@@ -38,14 +46,14 @@ def recorded(
         "device_config": {"device": "cpu", "device_type": "cpu"},
     }
     front.put("engine", number=1, **{"class": "EngineArgs"}, written=arguments, effective=effective, error=None)
-    front.sampling(temperature=TEMPERATURE, max_tokens=TOKENS)
+    front.sampling(temperature=TEMPERATURE, max_tokens=TOKENS * longer)
     for number in range(PROMPTS):
-        prompt = [(number * 7 + place) % known_model.VOCABULARY for place in range(20)]
+        prompt = [(number * 7 + place) % known_model.VOCABULARY for place in range(20 * longer)]
         for sample in range(SAMPLES):
             request = front.request(prompt, index=sample)
             source = random.Random(1000 * number + sample)
             last, ids, logprobs = prompt[-1], [], []
-            for _ in range(TOKENS):
+            for _ in range(TOKENS * longer):
                 own = known_model.log_softmax([one / temperature for one in known_model.logits_after(last)])
                 last = source.choices(range(len(own)), [math.exp(one) for one in own])[0]
                 ids.append(last)
@@ -74,6 +82,11 @@ def test_the_replay_returns_what_was_recorded_and_raw_logprobs_are_found(replaye
     (block,) = replayed.report["blocks"]
     again = block["replay"]
     assert again["verdict"] == "match" and again["recorded"]["k3"]["value"] < 1e-10
+    assert again["coverage"] == {
+        "prompts": [PROMPTS, PROMPTS],
+        "completions": [PROMPTS * SAMPLES, PROMPTS * SAMPLES],
+        "tokens_of_first_weights": [MOST_ASKED_AGAIN["cpu"], PROMPTS * SAMPLES * TOKENS],
+    }
     # The model has more tokens than engines report logprobs of.
     reported = again["recorded"]["k3"]["tokens"] + again["not_reported"].get("reference", 0)
     assert reported == MOST_ASKED_AGAIN["cpu"]
@@ -85,6 +98,13 @@ def test_arms_are_paired_with_the_reference_on_the_recorded_tokens(replayed: Run
     arms = replayed.report["blocks"][0]["replay"]["arms"]
     assert arms["candidate"]["mean_ratio_minus_one"]["low"] > 0.05
     assert abs(arms["candidate + logprobs-mode=processed"]["mean_ratio_minus_one"]["value"]) < 1e-5
+
+
+def test_what_an_engine_decodes_is_held_against_a_prefill_of_its_own(replayed: Run) -> None:
+    prefill = replayed.report["blocks"][0]["replay"]["prefill_against_decode"]
+    assert prefill.keys() == {"reference", "candidate"}
+    assert all(found["k3"]["tokens"] > 100 and found["k3"]["value"] < 1e-10 for found in prefill.values())
+    assert "candidate: decode against prefill of its own" in replayed.stdout
 
 
 def test_what_was_recorded_stands_beside_the_reference(replayed: Run) -> None:
@@ -129,6 +149,65 @@ def test_nothing_that_may_be_code_or_a_file_is_taken_over(laboratory: Laboratory
     assert f"--take-over {name}" in done.stderr
     blocks = yaml.safe_load(recipe.read_text())["blocks"]
     assert "evil" not in str(blocks) and name not in str(blocks)
+
+
+HOSTILE = {
+    "LD_PRELOAD": "/tmp/evil.so",
+    "PYTHONPATH": "/tmp/evil",
+    "VLLM_PLUGINS": "evil",
+    "VLLM_CONFIG_ROOT": "evil",
+    "VLLM_ASSETS_CACHE": "evil",
+    "VLLM_LOGGING_CONFIG_PATH": "evil",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_variable_that_loads_code_is_taken_over(laboratory: Laboratory, name: str) -> None:
+    recording = recorded(
+        laboratory.folder / "stranger",
+        laboratory.model,
+        environment={name: HOSTILE[name], "VLLM_CPU_KVCACHE_SPACE": "1"},
+    )
+    recipe = laboratory.folder / "recipe.yaml"
+    done = laboratory.command("ablate", str(recording), "--cpu", "--to", V1, "--write-recipe", str(recipe))
+    assert done.exit_code == 0, done.stderr
+    assert f"--take-over {name}" in done.stderr
+    (block,) = yaml.safe_load(recipe.read_text())["blocks"]
+    assert "evil" not in str(block)
+    # A number in a name that a folder could be in is none.
+    assert block["candidate"]["environment_variables"]["VLLM_CPU_KVCACHE_SPACE"] == "1"
+
+
+def test_nothing_of_a_hostile_recording_reaches_an_engine_and_the_report_names_it(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrived = laboratory.folder / "arrived.json"
+    monkeypatch.setenv("FAKE_VLLM_TELL", str(arrived))
+    written = {"trust_remote_code": True, "worker_cls": "evil.Worker", "logits_processors": ["evil:Processor"]}
+    recording = recorded(laboratory.folder / "stranger", laboratory.model, environment=HOSTILE, **written)
+    done = replay(laboratory, recording)
+    assert done.exit_code == 1, done.stderr
+    assert "evil" not in arrived.read_text() and "trust_remote_code" not in arrived.read_text()
+    said = [line for line in done.report["not_seen"] if line.startswith("in the replay: ")]
+    assert all(any(f"--take-over {name})" in line for line in said) for name in {**HOSTILE, **written})
+
+
+def test_a_long_recording_is_cut_to_what_the_machine_holds_and_that_is_said_first(laboratory: Laboratory) -> None:
+    recording = recorded(laboratory.folder / "long", laboratory.model, longer=80)
+    recipe = laboratory.folder / "recipe.yaml"
+    done = laboratory.command("ablate", str(recording), "--cpu", "--to", V1, "--write-recipe", str(recipe))
+    assert done.exit_code == 0, done.stderr
+    assert "the first 64 tokens of completions of up to 960" in done.stderr
+    assert "3 of 16 recorded prompts, 12 completions (4 each; 64 recorded)" in done.stderr
+    document = yaml.safe_load(recipe.read_text())
+    assert (document["prompts_used"], document["max_tokens"]) == (3, 64)
+    assert document["blocks"][0]["candidate"]["engine_args"]["max_model_len"] == 1664
+
+
+def test_a_prompt_that_a_cpu_cannot_hold_is_refused_before_anything_starts(laboratory: Laboratory) -> None:
+    done = replay(laboratory, recorded(laboratory.folder / "long", laboratory.model, longer=450), "--dry-run")
+    assert done.exit_code == 3
+    assert "a recorded prompt has 9000 tokens" in done.stderr
 
 
 def test_a_recording_without_a_completion_of_the_first_weights_is_judged_and_not_held_against_itself(

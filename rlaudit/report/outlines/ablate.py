@@ -11,12 +11,17 @@ from typing import Any
 from rlaudit.layers import Verdict
 from rlaudit.report.figures import HEADLINE, TITLES, arm_state, cost, interval, worth_a_row
 from rlaudit.report.outline import COST, Block, Brief, Code, Lines, Outline, Section, Table, listed, not_seen, verdicts
-from rlaudit.report.parts.ablation import Arm, Effect
+from rlaudit.report.parts.ablation import Arm, Effect, Replay
 from rlaudit.report.report import Report
 
 ARMS = ("vLLM", *(TITLES[name] for name in HEADLINE), "tokens", "cached")
 FACTORS = ("factor", "verdict", "on", "first: set - as it is", "last: parity - left out", "because")
 ENGAGED = {True: "yes", False: "no", None: "not known"}
+COVERED = {
+    "prompts": "recorded prompts",
+    "completions": "recorded completions",
+    "tokens_of_first_weights": "recorded tokens of the first weights",
+}
 # A value that is longer is a whole configuration of its own, to be read in the JSON report.
 LONGEST = 120
 
@@ -77,16 +82,31 @@ def _replays(report: Report) -> list[Block]:
         replay = block["replay"]
         recorded = {} if replay["recorded"] is None else {"reference against the recording": replay["recorded"]}
         against = {f"{_short(name)} against the reference": found for name, found in replay["arms"].items()}
+        prefill = {
+            f"{name}: decode against prefill of its own": found
+            for name, found in replay.get("prefill_against_decode", {}).items()
+        }
         rows = [
             [name, *(interval(found.get(metric)) for metric in HEADLINE), str(found["k3"]["tokens"])]
-            for name, found in {**recorded, **against}.items()
+            for name, found in {**recorded, **against, **prefill}.items()
         ]
         title = f"Recorded tokens, asked for again in {block['name']} (95 % intervals over prompts)"
         shown.append(Table(("engine", *(TITLES[name] for name in HEADLINE), "tokens"), rows, title))
         then = [f"{name}: recorded {one}, replayed {other}" for name, (one, other) in replay["differing"].items()]
         left = [f"{name}: {count} tokens not reported" for name, count in replay["not_reported"].items()]
-        shown.append(Lines([replay["because"], *then, *left]))
+        shown.append(Lines([replay["because"], *_coverage(replay), *then, *left]))
     return shown
+
+
+def _coverage(replay: Replay) -> list[str]:
+    """How much of the recording was asked again."""
+    parts = [
+        f"{asked} of {recorded} {what} ({asked / recorded:.0%})" if asked < recorded else f"all {recorded} {what}"
+        for name, what in COVERED.items()
+        for asked, recorded in [replay.get("coverage", {}).get(name, (0, 0))]
+        if recorded
+    ]
+    return [f"asked again: {'; '.join(parts)}"] if parts else []
 
 
 def _short(name: str) -> str:

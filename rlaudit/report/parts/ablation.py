@@ -163,14 +163,18 @@ class NoiseFloor(TypedDict):
 
 class Replay(TypedDict):
     """Recorded tokens, asked for again. recorded: the reference against the recording. arms: each against the
-    reference. differing: what the reference resolved otherwise than was recorded. not_reported: tokens by arm."""
+    reference. prefill_against_decode: an engine's own tokens as it decoded them, against a prefill of the same tokens.
+    differing: what the reference resolved otherwise than was recorded. not_reported: tokens by arm.
+    coverage: how many prompts, completions and tokens_of_first_weights were asked again, of how many."""
 
     verdict: Verdict
     because: str
     recorded: Mapping[str, Measurement] | None
     arms: Mapping[str, Mapping[str, Measurement]]
+    prefill_against_decode: NotRequired[Mapping[str, Mapping[str, Measurement]]]
     differing: Mapping[str, Sequence[Any]]
     not_reported: Mapping[str, int]
+    coverage: NotRequired[Mapping[str, Sequence[int]]]
 
 
 class Block(TypedDict):

@@ -77,11 +77,11 @@ def watch_cascade(runner, counts):
 
 
 def metadata_builders(runner):
-    """One for the whole model in 0.8.5, later one for each group of layers."""
+    """One for the whole model in 0.8.5, later one for each group of layers, which in 0.10.2 has no method for it."""
     if hasattr(runner, "attn_metadata_builder"):
         return [runner.attn_metadata_builder]
     groups = [group for of_cache in getattr(runner, "attn_groups", ()) for group in of_cache]
-    return [group.get_metadata_builder() for group in groups]
+    return [getattr(group, "metadata_builder", None) or group.get_metadata_builder() for group in groups]
 
 
 def watch_graphs(runner, counts):

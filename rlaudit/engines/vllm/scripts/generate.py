@@ -17,8 +17,9 @@ job
   recorded_tokens       what to report of other tokens (recorded_tokens.py); absent: nothing
 
 samples.jsonl           one line per request: token ids, their logprobs, top logprobs, cached tokens, finish reason
-result                  resolved, loaded (loaded_engine.py), batch_probe (batch_probe.py), recorded_logprobs,
-                        generated_tokens, generate_seconds, looking_seconds, fp32_head
+result                  resolved, loaded (loaded_engine.py), batch_probe (batch_probe.py), recorded_logprobs and
+                        own_logprobs (recorded_tokens.py), generated_tokens, generate_seconds, looking_seconds,
+                        fp32_head
 
 Every vLLM from 0.8.5 on, V0 and V1: differences are found by feature, never by parsing a version.
 """
@@ -111,7 +112,9 @@ def run(job, channel):
     channel.write_lines("samples.jsonl", rows)
     loaded = loaded_engine.loaded(llm.collective_rpc, unseen)
     recorded = job.get("recorded_tokens")
-    scored = recorded and neighbour("recorded_tokens").logprobs_of(recorded, job, llm, SamplingParams)
+    again = neighbour("recorded_tokens")
+    scored = recorded and again.logprobs_of(recorded, job, llm, SamplingParams)
+    own = recorded and again.of_own(rows, len(recorded), job, llm, SamplingParams)
     batch_probe = neighbour("batch_probe").probe(job, llm, SamplingParams, row)
     probed = time.time()
     calls = llm.collective_rpc("rlaudit_fp32_head_calls")[0] if head == "extension" else None
@@ -120,6 +123,7 @@ def run(job, channel):
         "loaded": loaded,
         "batch_probe": batch_probe,
         "recorded_logprobs": scored,
+        "own_logprobs": own,
         "generated_tokens": sum(len(row["token_ids"]) for row in rows),
         "generate_seconds": generated - started,
         "looking_seconds": started - looked + probed - generated,

@@ -25,3 +25,26 @@ def logprobs_of(asked, job, llm, sampling_params_class):
     )
     found = (output.outputs[0].logprobs[0].get(one["token"]) for one, output in zip(asked, outputs))
     return [None if entry is None else entry.logprob for entry in found]
+
+
+def of_own(rows, most, job, llm, sampling_params_class):
+    """Ask an engine for tokens that it has sampled itself: how far a prefill's logprobs are from those of decoding.
+
+    most: of the tokens, spread over rows. Return [{"prompt", "sample", "decoded", "prefilled"}].
+    """
+    # Blocks that decoding filled would be read, and the two be alike for that.
+    llm.reset_prefix_cache()
+    places = [(row, place) for row in rows for place in range(len(row["token_ids"]))]
+    chosen = places[:: max(1, -(-len(places) // max(1, most)))]
+    asked = [
+        {
+            "prompt_token_ids": [*job["prompt_token_ids"][row["prompt"]], *row["token_ids"][:place]],
+            "token": row["token_ids"][place],
+        }
+        for row, place in chosen
+    ]
+    prefilled = logprobs_of(asked, job, llm, sampling_params_class)
+    return [
+        {"prompt": row["prompt"], "sample": row["sample"], "decoded": row["logprobs"][place], "prefilled": logprob}
+        for (row, place), logprob in zip(chosen, prefilled)
+    ]

@@ -7,23 +7,25 @@ before anything starts. Nothing else is: an ablation of other settings would ans
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from rlaudit.configs.rollout_config import Origin
 from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.errors import UsageError
+from rlaudit.errors import NotFinished, UsageError
 from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.finding import Finding
 from rlaudit.laboratory.experiment import Experiment
 from rlaudit.laboratory.factor import Factor
-from rlaudit.laboratory.machine_limits import Limits, fit_engine_args
+from rlaudit.laboratory.machine_limits import STEP_ON_CPU, Limits, fit_engine_args
 from rlaudit.laboratory.move import Move
 from rlaudit.laboratory.recorded_requests import RecordedRequests, described
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.laboratory.studies.arms.recipe import Sampling
-from rlaudit.laboratory.studies.arms.recorded_arguments import Taken, taken_over
+from rlaudit.laboratory.studies.arms.recorded_arguments import Taken, loads_code, taken_over
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
 USUAL_FACTORS = ("logprobs-mode", "prefix-caching", "async-scheduling", "batch-invariance", "fp32-head")
@@ -31,6 +33,10 @@ FLOATS = {"float32": "float32", "fp32": "float32", "bfloat16": "bfloat16", "bf16
 DEFAULT_TEMPERATURE = 1.0
 # Each is an engine start from the candidate, and those that move something back another from parity.
 MOST_FACTORS = 8
+# Intervals are over prompts: completions are cut shorter before there are fewer.
+FEWEST_PROMPTS = 16
+# Tokens of a prompt that cost about what a token of a completion does.
+PREFILLED_AT_ONCE = 8
 # The recipe names the model, and prompts are token ids.
 OF_THE_RECIPE = ("model", "tokenizer")
 
@@ -60,6 +66,11 @@ def experiment_from(
     if chosen is None:
         changed.append("model: the config does not tell it, so the default small model runs (another one with --model)")
     limits = Limits.of(accelerator)
+    requests = _requests(audit, recorded, limits, changed)
+    if recorded is not None:
+        limits = _holding(
+            recorded.first(requests["prompts_used"], requests["max_tokens"]), limits, requests["max_tokens"]
+        )
     suspects = _factors(audit, findings, changed)
     passed = (lambda values: Taken(values, ())) if recorded is None else partial(taken_over, repeated=repeated)
     points = [_point(side, limits, changed, passed) for side in (audit.before, audit.after)]
@@ -71,7 +82,7 @@ def experiment_from(
         "description": f"Does {audit.config.path} keep its logprobs from vLLM {audit.before.version} to "
         f"{audit.after.version}?",
         **({"model": chosen} if chosen is not None else {}),
-        **_requests(audit, recorded, limits, changed),
+        **requests,
         "sampling": _sampling(audit, changed),
         "trainer": _trainer(audit, recorded, changed),
         **({"left_out": left_out} if left_out else {}),
@@ -94,16 +105,32 @@ def _requests(audit: Audit, recorded: RecordedRequests | None, limits: Limits, c
     """How many completions, and how long: those of the recording, as many whole prompts as this machine takes."""
     if recorded is None:
         return {"samples": 2, "rounds": 2, "max_tokens": limits.max_tokens}
-    each = recorded.samples * recorded.longest
-    prompts = max(1, min(len(recorded.prompts), limits.replayed_tokens // each))
-    changed.append(f"requests: {described(recorded.first(prompts))}")
+    shortest = max(limits.max_tokens, limits.replayed_tokens // (recorded.samples * FEWEST_PROMPTS))
+    longest = min(recorded.longest, shortest)
+    cost_P = np.cumsum([recorded.samples * (longest + len(ids) // PREFILLED_AT_ONCE) for ids in recorded.prompts])
+    prompts = max(1, int(np.searchsorted(cost_P, limits.replayed_tokens, side="right")))
+    if longest < recorded.longest:
+        changed.append(f"requests: the first {longest} tokens of completions of up to {recorded.longest}")
+    changed.append(f"requests: {described(recorded.first(prompts, longest), recorded.samples)}")
     return {
         "prompts": audit.config.path,
         "prompts_used": prompts,
         "samples": recorded.samples,
         "rounds": 1,
-        "max_tokens": recorded.longest,
+        "max_tokens": longest,
     }
+
+
+def _holding(requests: RecordedRequests, limits: Limits, tokens: int) -> Limits:
+    """Return limits with room for the longest prompt and its completion. Raises NotFinished if a CPU has none."""
+    longest = max(map(len, requests.prompts)) + tokens
+    if limits.cpu and longest > STEP_ON_CPU:
+        raise NotFinished(
+            f"a recorded prompt has {longest - tokens} tokens, and an engine on this CPU takes {STEP_ON_CPU} with the "
+            "completion",
+            "replay it on a GPU, or record a run with shorter prompts",
+        )
+    return replace(limits, context=max(limits.context, longest))
 
 
 def _factors(audit: Audit, findings: Sequence[Finding], changed: list[str]) -> dict[str, Move]:
@@ -149,7 +176,7 @@ def _point(side: Side, limits: Limits, changed: list[str], passed: Callable[[Map
         {
             name: str(setting.value)
             for name, setting in side.config.environment.items()
-            if setting.known and setting.value is not None and name.startswith("VLLM_")
+            if setting.known and setting.value is not None and (name.startswith("VLLM_") or loads_code(name))
         }
     )
     variables = dict(set_there.values)

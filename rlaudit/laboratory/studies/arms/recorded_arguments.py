@@ -23,7 +23,7 @@ RUNS_OR_LOADS = frozenset(
     }
 )  # fmt: skip
 # Variables that load code into a process, or send it elsewhere.
-VARIABLES = re.compile(r"VLLM_PLUGINS$|VLLM_.*(PATH|DIR|ROOT|URL|SERVER|KEY|TOKEN|CACHE|SOURCE|HOST|LIB)|LD_|PYTHON")
+VARIABLES = re.compile(r"VLLM_PLUGINS$|VLLM_.*(PATH|DIR|ROOT|URL|SERVER|KEY|TOKEN|CACHE$|SOURCE|HOST|LIB)|LD_|PYTHON")
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9_+-]{0,60}")
 _NAMES_A_CHECKPOINT = frozenset({"model", "tokenizer", "auto_map", "path"})
 
@@ -36,13 +36,16 @@ class Taken:
     left_out: tuple[str, ...]
 
 
+def loads_code(variable: str) -> bool:
+    """Whether a variable is one that loads code into a process, or sends it elsewhere."""
+    return VARIABLES.match(variable) is not None
+
+
 def taken_over(values: Mapping[str, Any], repeated: Collection[str]) -> Taken:
     """Part a recording's arguments or variables. repeated: names that the command line takes over all the same."""
     kept, left_out = {}, []
     for name, value in values.items():
-        refused = (
-            VARIABLES.match(name) or (name in RUNS_OR_LOADS and value not in (None, False)) or not _is_plain(value)
-        )
+        refused = loads_code(name) or (name in RUNS_OR_LOADS and value not in (None, False)) or not _is_plain(value)
         if refused and name not in repeated:
             left_out.append(f"{name}={value}: left out, as a recording may be a stranger's (--take-over {name})")
         else:

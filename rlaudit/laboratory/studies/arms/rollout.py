@@ -89,7 +89,7 @@ def engine_of(treatment: Treatment, machine: Machine, model: str | None = None) 
 def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: Environment) -> Cell:
     """The job that generates an arm's sequences. Arms that differ on the trainer's side only share it."""
     used = block.prompts_used or len(context.prompt_token_ids)
-    recorded = None if context.recorded is None else context.recorded.first(used)
+    recorded = None if context.recorded is None else context.recorded.first(used, block.max_tokens)
     if arm.role is Role.RECORDED and recorded is not None:
         return recorded_cell(recorded, environment)
     treatment = arm.treatment

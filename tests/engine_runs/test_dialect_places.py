@@ -1,0 +1,44 @@
+"""Each place that a dialect names stands in a released package of its framework: a dialect tells when it is out of date.
+
+Packages are installed without what they need, below rlaudit's cache. Frameworks that the index has not are not looked up.
+"""
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from test_functions_of_frameworks import installed
+
+from rlaudit.configs.framework_source.checkout import Checkout
+from rlaudit.dialects.framework_code import FrameworkCode
+from rlaudit.dialects.spec import shipped, spec_at
+
+pytestmark = pytest.mark.engine
+
+# Distribution and the releases that were read, the newest last.
+PACKAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "skyrl": ("skyrl", ("0.1.0", "0.3.0")),
+}
+# Frameworks whose source is on GitHub alone.
+NOT_ON_THE_INDEX = {"roll"}
+
+
+def missing(name: str, folders: list[Path]) -> dict[str, Mapping[str, str]]:
+    spec = spec_at(shipped()[name])
+    code = [FrameworkCode(Checkout(str(folder), spec.said["package"]["folder"])) for folder in folders]
+    return {setting: at for setting, at in spec.places if all(one.line_of(at) is None for one in code)}
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_place_of_a_dialect_is_in_a_release_that_was_read(name: str) -> None:
+    distribution, releases = PACKAGES[name]
+    folders = [installed(distribution, release) for release in releases]
+    for setting in missing(name, folders[-1:]):
+        warnings.warn(f"{name}: {setting} has moved in {distribution} {releases[-1]}", stacklevel=1)
+    assert missing(name, folders) == {}
+
+
+def test_every_dialect_is_looked_up_or_its_framework_is_not_on_the_index() -> None:
+    with_places = {name for name, path in shipped().items() if spec_at(path).places}
+    assert with_places == {*PACKAGES, *NOT_ON_THE_INDEX}

@@ -20,8 +20,8 @@ from rlaudit.dialects.clause import LOSSES, Found, Said, found, node_of
 from rlaudit.dialects.condition import Truth, compared, condition
 from rlaudit.dialects.elsewhere import lose_elsewhere, with_elsewhere
 from rlaudit.dialects.framework_code import FrameworkCode
-from rlaudit.dialects.span import Span, span_of
-from rlaudit.dialects.spec import Spec
+from rlaudit.dialects.span import Span, carried, span_of, written_fields
+from rlaudit.dialects.spec import Spec, package_of
 from rlaudit.dialects.tree import Layout, Tree, node_at
 from rlaudit.dialects.writing import writer_of
 from rlaudit.vllm.catalogue import Catalogue
@@ -42,12 +42,32 @@ class Reading:
         section = layout.section(tree.root)
         assert section is not None
         self.section: Node = section
-        package = spec.package
         folder = spec.said.get("package", {}).get("folder")
         self.code = FrameworkCode(checkout_of(source, folder, *spec.markers) if folder else None)
-        here = release_here(source, package, self.code.checkout) if package is not None else None
         self.span = Span()
-        self.span = span_of(spec.said.get("release", {}), self.holds, here, self.code.checkout is not None)
+        self.span = self._span()
+
+    def _span(self) -> Span:
+        """Return the releases that this config may be of."""
+        said, checkout = self.spec.said.get("release", {}), self.code.checkout
+        here = release_here(self.source, self.spec.package, checkout) if self.spec.package is not None else None
+        is_copy = checkout is not None
+        if "carried" in said:
+            is_copy = False
+            packaged = package_of(said["package"])
+            here = (
+                carried(said, here, self.spec.title) if here is not None else release_here(self.source, packaged, None)
+            )
+        return span_of(said, self.of, self.vllm, self.holds, self.is_written, here, is_copy)
+
+    @property
+    def of(self) -> str:
+        """The framework whose releases count."""
+        return str(self.spec.said.get("release", {}).get("of", self.spec.title))
+
+    def is_written(self, reference: str) -> bool:
+        """Return whether the config has a key."""
+        return self.node(reference) is not None
 
     def node(self, path: str) -> Node | None:
         """Return the node at a path: `a.b`, `@key` below the layout's root, `a | b` for the first that is written."""
@@ -93,7 +113,7 @@ class Reading:
     def compare(self, reference: str, sign: str, other: Any) -> Truth:
         """Return how a reference compares to a value; releases compare as releases."""
         if reference == "release":
-            return self.span.compared(sign, Version(str(other)), self.spec.title)
+            return self.span.compared(sign, Version(str(other)), self.of)
         if reference == "vllm":
             version = Version(str(other))
             return _VERSIONS[sign](self.vllm, version)
@@ -113,7 +133,7 @@ class Reading:
     def draft_of_all(self) -> Draft:
         """Fill the draft with everything that the dialect says."""
         said, draft = self.spec.said, self.draft
-        draft.releases = self.span.releases
+        self._take_span()
         for kind in [name for name in said if name in _SECTIONS]:
             losses = len(draft.lost)
             for name, entry in said[kind].items():
@@ -134,6 +154,24 @@ class Reading:
         for hook in said.get("hooks", ()):
             self.spec.hook(hook)(self)
         return draft
+
+    def _take_span(self) -> None:
+        """Say which releases these are, and which written fields none of them has any more."""
+        span, draft, said = self.span, self.draft, self.spec.said.get("release", {})
+        draft.releases, draft.refused_pin, shown = span.releases, span.refused, span.shown(self.of)
+        if span.is_empty:
+            draft.not_seen.append(f"{shown}: what is said of the trainer is said of the later release")
+        elif span.starts is not None:
+            others = f"those from {span.starts} on run with this vLLM as well"
+            draft.not_seen.append(f"the {self.of} release: taken is {shown}; {others}")
+        for name in written_fields(said, self.holds, self.is_written):
+            field, node = said["fields"][name], self.node(name)
+            if node is not None and span.lacks(field):
+                certain = span.lacks_for_certain(field)
+                release = span.starts if certain and span.starts is not None else span.first
+                who = f"{self.of} {release} or later, which this vLLM needs," if span.is_empty else shown
+                reason = f"{who} has no {name} any more, and its parser stops there"
+                draft.lose(field.get("name", name), node, Loss.REFUSED, reason, certain=certain)
 
     def _neutral_sampling(self) -> None:
         """Take SamplingParams' own values for parameters that the framework's code never sets."""

@@ -83,6 +83,8 @@ def release(node: yaml.Node) -> Iterator[Fault]:
     """Accept a release."""
     if not is_release(str(node.value)):
         yield node, f"{node.value!r} is no release"
+    elif node.tag == "tag:yaml.org,2002:float":
+        yield node, f"{node.value} is a number to YAML, which takes 1.10 for 1.1; write {node.value}.0"
 
 
 def is_release(name: str) -> bool:
@@ -256,10 +258,19 @@ _FILES = keys(
         "trees": keys({"hook": text}, "hook"),
     }
 )
+_BOUND = {"since": release, "before": release}
+_BOUNDS = list_of(keys({"if": holds, **_BOUND, "because": text}, "if", "because"))
 _RELEASE = keys(
     {
-        "by keys": list_of(keys({"if": holds, "since": release, "before": release, "because": text}, "if", "because")),
-        "by vllm": list_of(keys({"if": holds, "since": release, "before": release, "because": text}, "if", "because")),
+        "of": text,
+        "package": keys({"names": list_of(text), "repositories": list_of(text)}, "names"),
+        "carried": mapping_of(release, is_release, "release"),
+        "fields": mapping_of(keys({"if": holds, **_BOUND, "name": text})),
+        "by keys": _BOUNDS,
+        "runs with vllm": _BOUNDS,
+        "admits vllm": mapping_of(release, is_release, "release"),
+        "admits by": text,
+        "by vllm": _BOUNDS,
     }
 )
 _WRITE = keys(

@@ -52,7 +52,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # Keys that hold places of the framework's code.
 _OF_THE_CODE = {"at", "copy has"}
 # Sections whose entries an extending dialect replaces one by one.
-_BY_ENTRY = ("engine", "sampling", "environment", "trainer", "conditions", "layouts", "files")
+_BY_ENTRY = ("engine", "sampling", "environment", "trainer", "conditions", "layouts", "files", "release")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class Spec:
     def package(self) -> Package | None:
         """How files of pins spell the framework; None if none is to be looked for."""
         one = self.said.get("package", {})
-        return Package(tuple(one["names"]), tuple(one.get("repositories", ()))) if "names" in one else None
+        return package_of(one) if "names" in one else None
 
     @cached_property
     def places(self) -> tuple[tuple[str, Mapping[str, str]], ...]:
@@ -99,6 +99,11 @@ class Spec:
 
         home = self.said.get("hooks in", self.name)
         return getattr(importlib.import_module(f"rlaudit.dialects.frameworks.{home}"), name)
+
+
+def package_of(said: Mapping[str, Any]) -> Package:
+    """Return how files of pins spell a framework."""
+    return Package(tuple(said["names"]), tuple(said.get("repositories", ())))
 
 
 def shipped() -> dict[str, Path]:

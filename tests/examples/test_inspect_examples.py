@@ -50,7 +50,10 @@ def test_an_example_prints_what_stands_beside_it(
 
 
 def test_every_dialect_that_is_read_has_an_example() -> None:
-    folders = {path.parts[-3].replace("-", "_") for path in EXAMPLES.glob("*/*/command.txt")} - {"case_studies", "own_dialect"}
+    folders = {path.parts[-3].replace("-", "_") for path in EXAMPLES.glob("*/*/command.txt")} - {
+        "case_studies",
+        "own_dialect",
+    }
     names = {**dict.fromkeys(VLLM, "vllm"), "vllm-recording": "recorded"}
     dialects = {names.get(name, name) for name in known_dialects()}
     assert folders == {name.replace("-", "_") for name in dialects}

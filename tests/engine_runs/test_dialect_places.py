@@ -1,6 +1,6 @@
-"""Each place that a dialect names stands in a released package of its framework: a dialect tells when it is out of date.
+"""Each place that a dialect names is in a released package of its framework, else the dialect is out of date.
 
-Packages are installed without what they need, below rlaudit's cache. Frameworks that the index has not are not looked up.
+Packages are installed without what they need, below the cache. Frameworks that the index has not are not looked up.
 """
 
 import warnings

@@ -16,6 +16,8 @@ The kernel decides what happens when one of us is killed, not a name or a variab
   to the command's process group (fcntl(2), F_SETSIG and F_SETOWN). Engine processes hold it as well (worker.py).
 Not covered: a process in a session of its own, when all three are killed at the same moment.
 
+The command has a temporary folder of its own, which goes with it: vLLM leaves two sockets there at each start.
+
 USAGE_JSON gets exit code, seconds and peak memory of the whole process tree. Linux; standard library.
 """
 
@@ -25,9 +27,11 @@ import fcntl
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -196,27 +200,29 @@ def main(lease: int, usage_path: str, command: list[str]) -> int:
     for ignored in LEFT_TO_THE_LEASE:
         signal.signal(ignored, signal.SIG_IGN)
     lifeline, _held = os.pipe()  # only the two guardians hold the other end
+    scratch = tempfile.mkdtemp(prefix="rlaudit-")
     upper = os.pidfd_open(os.getpid())
     adopt_orphans()
     lower_pid = os.fork()
     if lower_pid == 0:
         adopt_orphans()  # a fork is none until it says so
-        return guard(lease, upper, lifeline, usage_path, command)
+        return guard(lease, upper, lifeline, usage_path, command, scratch)
     os.close(lifeline)
     os.waitpid(lower_pid, 0)
     end_all(below_us)
+    shutil.rmtree(scratch, ignore_errors=True)
     return 0
 
 
-def guard(lease: int, upper: int, lifeline: int, usage_path: str, command: list[str]) -> int:
-    """Start the command, and end it with the lease or with the guardian above."""
+def guard(lease: int, upper: int, lifeline: int, usage_path: str, command: list[str], scratch: str) -> int:
+    """Start the command, and end it with the lease or with the guardian above. scratch: its temporary folder."""
     started = time.monotonic()
     try:
         running = subprocess.Popen(
             command,
             start_new_session=True,
             pass_fds=(lifeline,),
-            env={**os.environ, LIFELINE: f"{lifeline}:{os.fstat(lifeline).st_ino}"},
+            env={**os.environ, "TMPDIR": scratch, LIFELINE: f"{lifeline}:{os.fstat(lifeline).st_ino}"},
             stdin=subprocess.DEVNULL,
             preexec_fn=lambda: prepare_command(lifeline),  # noqa: PLW1509 - this process has one thread
         )
@@ -238,6 +244,7 @@ def guard(lease: int, upper: int, lifeline: int, usage_path: str, command: list[
         peak = max(peak, resident_mib(below_us()))
         pause = max(SAMPLE_SECONDS, COSTS_APART * (time.monotonic() - began))
     end_all(below_us)
+    shutil.rmtree(scratch, ignore_errors=True)
     exit_code = running.returncode if ended_by == "itself" else -signal.SIGTERM
     usage = {
         "exit_code": exit_code,

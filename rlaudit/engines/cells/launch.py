@@ -15,6 +15,7 @@ from rlaudit.engines.cells.handed_over import forget, hand_over
 from rlaudit.engines.cells.inherited_variables import STRIPPED, handed_on, inherited, withheld
 from rlaudit.engines.cells.log import read_log, root_cause, says_out_of_memory
 from rlaudit.engines.cells.masked_log import masked_log
+from rlaudit.engines.cells.own_cache import cache_of_torch
 from rlaudit.engines.environments.environment_spec import Command
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.parse_json import parse_json
@@ -87,7 +88,7 @@ def launch(
     its variables in environment.json: a container hands on none of ours, and a launcher adds some of its own. What
     stands in front of an interpreter is no engine and does not get them.
     """
-    declared = QUIET | dict(variables)
+    declared = QUIET | (cache_of_torch(variables) if len(command) == 1 else {}) | dict(variables)
     document = {
         "directory": str(Path.cwd()),
         "variables": declared,

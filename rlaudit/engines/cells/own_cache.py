@@ -5,18 +5,32 @@ vLLM keeps compiled graphs by what they were compiled from, and writes the index
 of one place follow each other, and find what was compiled there.
 """
 
+import os
 import re
 import socket
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from platformdirs import user_cache_path
 
-from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.vllm.engine import ENGINE
 
+if TYPE_CHECKING:
+    from rlaudit.engines.cells.cell import Cell
 
-def with_own_cache(cell: Cell, place: str) -> Cell:
+# Where torch keeps what it compiles; by default in the temporary folder, which a cell has of its own.
+OF_TORCH = "TORCHINDUCTOR_CACHE_DIR"
+
+
+def cache_of_torch(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variable by which cells of one place find what torch compiled for those before them."""
+    place = Path(variables.get(ENGINE.compiled_in, user_cache_path("rlaudit") / "compiled" / socket.gethostname()))
+    return {OF_TORCH: os.environ.get(OF_TORCH, str(place / "torch"))}
+
+
+def with_own_cache(cell: "Cell", place: str) -> "Cell":
     """The cell with the folder of its `place`: a share of a machine, a node, a job of an array, or one within another.
     One whose recipe names a folder keeps that."""
     root = user_cache_path("rlaudit") / "compiled"

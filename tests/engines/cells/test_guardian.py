@@ -12,6 +12,7 @@ import pytest
 from laboratories import MARK, Signpost, processes_of, wait_for_processes, wait_for_the_end
 
 from rlaudit.engines.cells.guarded import GUARDIAN
+from rlaudit.engines.cells.guardian import descendants
 
 # Looks often, and has the patience that a test needs; the guardian's own is five seconds.
 GUARDIAN_OF_A_TEST = """
@@ -171,3 +172,44 @@ while sleeps() < before + 3:
 """
     usage = Guarded(tmp_path, held + looked).ended()
     assert 96 < usage["peak_memory_mib"] < 160
+
+
+LEAVES = """
+import pathlib, sys, tempfile
+pathlib.Path(tempfile.gettempdir(), "a-socket").touch()
+pathlib.Path(sys.argv[2]).write_text(tempfile.gettempdir())
+"""
+
+
+def scratch_of(tmp_path: Path) -> Path:
+    scratch = Path((tmp_path / "scratch").read_text())
+    assert scratch.name.startswith("rlaudit-")
+    return scratch
+
+
+def test_what_a_command_leaves_in_its_temporary_folder_goes_with_it(tmp_path: Path) -> None:
+    Guarded(tmp_path, LEAVES, "", tmp_path / "scratch").ended()
+    assert not scratch_of(tmp_path).exists()
+
+
+@pytest.mark.parametrize("killed", ["upper", "lower"])
+def test_the_temporary_folder_goes_when_one_guardian_is_killed(tmp_path: Path, signpost: Signpost, killed: str) -> None:
+    guarded = Guarded(tmp_path, LEAVES + TELL + LIVE, signpost.path, tmp_path / "scratch")
+    signpost.wait()
+    upper = guarded.process.pid
+    (lower,) = [one.pid for one in descendants(upper) if one.parent == upper]
+    others = [pid for pid in processes_of(tmp_path) if pid != guarded.process.pid]
+    os.kill(upper if killed == "upper" else lower, signal.SIGKILL)
+    guarded.process.wait()
+    wait_for_the_end(others)
+    assert not scratch_of(tmp_path).exists()
+    guarded.drop()
+
+
+def test_the_temporary_folder_goes_with_the_lease(tmp_path: Path, signpost: Signpost) -> None:
+    guarded = Guarded(tmp_path, LEAVES + TELL + LIVE, signpost.path, tmp_path / "scratch")
+    signpost.wait()
+    assert (scratch_of(tmp_path) / "a-socket").exists()
+    guarded.drop()
+    guarded.ended()
+    assert not scratch_of(tmp_path).exists()

@@ -18,13 +18,17 @@ A setting is a clause, or a list of clauses of which the first that says somethi
     up to: [8, 16]   the next that is as large            open: REASON            it arrives in a way that is not known
     json: true       a text is the mapping that it spells, as options of a command line are
     null: V          a written null means V, or `keep` (the null arrives), `nothing`; else as if it were not written
+    mapping: {A: "@a", B: 1}  a mapping of references and values; without those that are missing
+    fixes: false     the key is read, and no fix is written under it
 
-`"*"` takes a mapping whose keys are vLLM's own names:
+`"*"` takes a mapping whose keys are vLLM's own names; of several the first whose condition holds:
 
     {key: "@engine_init_kwargs", unknown key: WHAT HAPPENS, front end: [chat_template]}    keys of the HTTP endpoint
     {key: vllm_engine_kwargs, overruled: {arguments: [seed], because: ...}}     those that the code itself gives win
+    {key: "@engine_kwargs.vllm", null: nothing, flags: {if: server, otherwise: TypeError}}   spelt as flags, no_x: true
 
-A value of the code may be `same as: $engine.dtype`, `sum: [...]` or `product: [...]` of references and numbers.
+A value of the code may be `same as: $engine.dtype`, such a `mapping`, `sum: [...]` or `product: [...]` of references
+and numbers.
 """
 
 from collections.abc import Mapping
@@ -85,7 +89,7 @@ def found(said: Said, reader: Reader) -> Found | None:  # noqa: PLR0911 - one fo
         written = node is not None and node.value is not None
         return Found(None, node, LOSSES[said["lost"]]) if written else None
     if is_said(node):
-        return Found(_arriving(said, node), node)
+        return Found(_arriving(said, node, reader), node)
     if node is not None and "null" in said:
         meaning = said["null"]
         if meaning == "nothing":
@@ -105,12 +109,14 @@ def node_of(said: Said, reader: Reader) -> Node | None:
     return of_word(node) if node is not None and spelt else node
 
 
-def _arriving(said: Said, node: Node) -> Any:
+def _arriving(said: Said, node: Node, reader: Reader) -> Any:
     value = arriving(node)
     if "open" in said and "default" not in said:
         return Unknown(said["open"])
     if "value" in said:
         return said["value"]
+    if "mapping" in said:
+        return _assembled(said["mapping"], reader)
     if said.get("truth"):
         value = truth(node)
     if isinstance(value, Unknown):
@@ -141,6 +147,8 @@ def _by_code(said: Said, reader: Reader) -> Found | None:
     for name in ("value", "default"):
         if name in said:
             return Found(said[name])
+    if "mapping" in said:
+        return Found(_assembled(said["mapping"], reader))
     if "same as" in said:
         value = reader.value(said["same as"])
         return None if value is None else Found(value)
@@ -152,6 +160,16 @@ def _by_code(said: Said, reader: Reader) -> Found | None:
                 together(parts) if known else Unknown(said.get("because", f"a part of the {name} is not known"))
             )
     return Found(Unknown(said["open"])) if "open" in said else None
+
+
+def _assembled(parts: Mapping[str, Any], reader: Reader) -> Any:
+    """Return a mapping of what its parts refer to; Unknown if one of them is."""
+    values = {
+        name: reader.value(part.removeprefix("/")) if isinstance(part, str) and part[0] in "@$/" else part
+        for name, part in parts.items()
+    }
+    unknown = next((value for value in values.values() if isinstance(value, Unknown)), None)
+    return {name: value for name, value in values.items() if value is not None} if unknown is None else unknown
 
 
 def _moved(said: Said, reader: Reader) -> Any:

@@ -4,13 +4,15 @@ They are three-valued. A side that is not known makes the whole unknown, unless 
 
     REFERENCE                 what it refers to is neither missing nor null, false, 0 or an empty text
     REFERENCE is set          it is written and not null;  `is not set` is the opposite
+    REFERENCE is written      the key is there, whatever its value, which may be null or not known
     REFERENCE == WORD         and != < > <= >=; a missing value equals null and is neither larger nor smaller
     REFERENCE in (A, B)       one of several words
     not A, A and B, A or B, (A)
 
 A reference is a path of the config (`@key` below the layout's root, `a.b` below the file's), a setting found so far
-(`$engine.dtype`, `$sampling.temperature`, `$trainer.dtype`), `release`, `vllm`, `layout`, `call`, or the name of one of
-the dialect's own conditions. A word is read as YAML reads it; one that begins with `@`, `$` or `/` is a reference.
+(`$engine.dtype`, `$sampling.temperature`, `$trainer.dtype`), `release`, `vllm`, `layout`, `call`, `code:FILE` (whether
+the copy of the framework around the config has the file; null without a copy), or the name of one of the dialect's own
+conditions. A word is read as YAML reads it; one that begins with `@`, `$` or `/` is a reference.
 """
 
 import re
@@ -36,6 +38,9 @@ class Scope(Protocol):
 
     def compare(self, reference: str, sign: str, other: Any) -> Truth:
         """Return how a reference compares to a word."""
+
+    def is_written(self, reference: str) -> bool:
+        """Return whether the config has a key."""
 
 
 Condition = Callable[[Scope], Truth]
@@ -121,9 +126,7 @@ class _Parser:
             return inner
         reference = self._word()
         if self._take("is"):
-            wanted = not self._take("not")
-            self._need("set")
-            return lambda scope: negated_unless(wanted, scope.compare(reference, "!=", None))
+            return self._presence(reference)
         if self._take("in"):
             return self._membership(reference)
         sign = self._next()
@@ -132,6 +135,13 @@ class _Parser:
         self._at += 1
         word = self._word()
         return lambda scope: scope.compare(reference, str(sign), literal(word, scope))
+
+    def _presence(self, reference: str) -> Condition:
+        wanted = not self._take("not")
+        if self._take("written"):
+            return lambda scope: scope.is_written(reference) is wanted
+        self._need("set")
+        return lambda scope: negated_unless(wanted, scope.compare(reference, "!=", None))
 
     def _membership(self, reference: str) -> Condition:
         self._need("(")

@@ -30,6 +30,16 @@ class FrameworkCode:
                 return f"{shown(source.path)}:{source.text.count(chr(10), 0, found) + 1}"
         return None
 
+    @property
+    def read(self) -> str:
+        """What is read of the copy, in a sentence. Needs one."""
+        assert self.checkout is not None
+        package, version = self.checkout.package, self.checkout.version
+        which = f"{package} {version}" if version is not None else f"a {package} that names no release"
+        where = shown(f"{self.checkout.root}/{self.checkout.folder}")
+        looked_up = "looked up are the lines that decide; `rlaudit record` writes down what it makes of this config"
+        return f"the code in {where}, {which}: {looked_up}"
+
     def is_gone(self, at: Mapping[str, str]) -> str:
         """Return why a fact does not hold in this copy; empty if it does, or without a copy."""
         if self.checkout is None or not at or self.line_of(at) is not None:

@@ -31,6 +31,10 @@ class Keys:
         node = self.node(reference)
         return None if node is None else arriving(node)
 
+    def is_written(self, reference: str) -> bool:
+        """Return whether the config has a key."""
+        return self.node(reference) is not None
+
     def compare(self, reference: str, sign: str, other: Any) -> Truth:
         """Return how a key's value compares to a word."""
         return compared(self.value(reference), sign, other)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rlaudit.dialects import clause, condition, elsewhere, framework_code, front_ends, keys, span, spec, writing
+from rlaudit.dialects import clause, condition, elsewhere, falses, framework_code, front_ends, keys, span, spec, writing
 from rlaudit.dialects.spec import Spec, spec_at
 
 _SECTIONS = {
@@ -38,7 +38,7 @@ def page_of(path: Path) -> str:
 
 def grammar() -> str:
     """Return what may stand in a dialect: the documentation of the files that read it."""
-    parts = (spec, front_ends, keys, clause, condition, span, elsewhere, framework_code, writing)
+    parts = (spec, front_ends, keys, clause, condition, span, falses, elsewhere, framework_code, writing)
     return "\n\n".join(inspect.getdoc(part) or "" for part in parts)
 
 

@@ -8,7 +8,10 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.draft import MANDATORY, Draft, Settings, arriving, by_file, is_said, known, leaves
+from rlaudit.configs.elsewhere import left_open
+from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.framework_source.checkout import checkout_of
+from rlaudit.configs.framework_source.own_files import take_own_files
 from rlaudit.configs.framework_source.release_here import release_here
 from rlaudit.configs.own_backend import VLLM, runs_vllm, with_own_backend
 from rlaudit.configs.python_kwargs import neutral_sampling
@@ -19,6 +22,7 @@ from rlaudit.configs.syntax.node import Node, Unknown, entries
 from rlaudit.dialects.clause import LOSSES, Found, Said, found, node_of
 from rlaudit.dialects.condition import Truth, compared, condition
 from rlaudit.dialects.elsewhere import lose_elsewhere, with_elsewhere
+from rlaudit.dialects.falses import drop_falses
 from rlaudit.dialects.framework_code import FrameworkCode
 from rlaudit.dialects.span import Span, carried, span_of, written_fields
 from rlaudit.dialects.spec import Spec, package_of
@@ -100,6 +104,9 @@ class Reading:
         """Return what is known of the reading itself by a word; None for any other word."""
         if name in self.spec.said.get("conditions", {}):
             return self.holds(name)
+        if name.startswith("code:"):
+            checkout = self.code.checkout
+            return None if checkout is None else checkout.file(name.removeprefix("code:")) is not None
         facts = {
             "layout": self.layout.name,
             "call": self.tree.call,
@@ -148,11 +155,14 @@ class Reading:
                 self._neutral_sampling()
         if "environment" not in said:
             self._command_variables(wins=True)
+        drop_falses(self)
         for entry in said.get("lost", ()):
             self.lose(entry)
         self._list()
         for hook in said.get("hooks", ()):
             self.spec.hook(hook)(self)
+        if self.code.checkout is not None:
+            take_own_files(draft, self.code.checkout)
         return draft
 
     def _take_span(self) -> None:
@@ -183,7 +193,7 @@ class Reading:
         """Settle one setting from its clauses."""
         possible: list[tuple[Found, Said]] = []
         reason: Unknown | None = None
-        for said in entry if isinstance(entry, list) else (entry,):
+        for said in _clauses(entry):
             truth = self.holds(said.get("if"))
             says = found(said, self) if truth is not False else None
             if says is None:
@@ -279,17 +289,26 @@ class Reading:
         name = said.get("name", said["key"].rpartition(".")[2].lstrip("@"))
         self.draft.lose(name, node, LOSSES[said["as"]], self.sentence(said), certain=truth is True)
 
-    def _pass_on(self, kind: str, said: Said) -> None:
+    def _pass_on(self, kind: str, entry: Said | list[Said]) -> None:
         """Take a mapping whose keys are vLLM's own names, or the variables that a command sets."""
-        if self.holds(said.get("if")) is not True:
+        said = next((one for one in _clauses(entry) if self.holds(one.get("if")) is not False), None)
+        if said is None:
             return
         if kind == "environment":
             self._command_variables(wins=said["command"] == "wins")
             return
-        catalogue = Catalogue.at(self.vllm)
+        catalogue, truth = Catalogue.at(self.vllm), self.holds(said.get("if"))
         settings: Settings = getattr(self.draft, kind)
         for key, node in entries(node_of(said, self)):
-            if self._is_overruled(settings, key, said):
+            if node.value is None and said.get("null") == "nothing":
+                continue
+            if isinstance(truth, Unknown):
+                settings.by_file(key, node, truth, truth.reason)
+            elif "lost" in said:
+                self.draft.lose(canonical(key), node, LOSSES[said["lost"]], self.sentence(said))
+            elif "flags" in said:
+                self._flag(key, node, said["flags"])
+            elif self._is_overruled(settings, key, said):
                 self.draft.lose(key, node, Loss.OVERRULED, said["overruled"]["because"])
             elif kind == "sampling" or key in catalogue.engine or "unknown key" not in said:
                 settings.by_file(key, node, note=said.get("because", ""))
@@ -305,6 +324,20 @@ class Reading:
         own = settings.get(key)
         return own is not None and own.value is not None and key in said.get("overruled", {}).get("arguments", ())
 
+    def _flag(self, key: str, node: Node, said: Said) -> None:
+        """Take a key that is spelt as a flag of vLLM's: `no_x: true` is a false, but no keyword of a call."""
+        spelt = key.replace("-", "_")
+        if not spelt.startswith("no_") or node.value is not True:
+            self.draft.engine.by_file(canonical(key), node)
+            return
+        name, truth = canonical(spelt.removeprefix("no_")), self.holds(said["if"])
+        if truth is False:
+            self.draft.lose(spelt, node, Loss.UNKNOWN_KEY, said["otherwise"])
+        else:
+            note = f"passed as --{spelt.replace('_', '-')}"
+            value = Unknown(f"{note}, or {said['otherwise']}; {truth.reason}") if isinstance(truth, Unknown) else False
+            self.draft.engine.by_file(name, node, value, value.reason if isinstance(value, Unknown) else note)
+
     def _command_variables(self, *, wins: bool) -> None:
         """Take exports and prefixes in force, or a submitted job's own variables."""
         if self.tree.command is None:
@@ -319,7 +352,7 @@ class Reading:
 
     def _replicas(self, entry: Said | list[Said]) -> None:
         """Count the engines that run side by side: as written, or devices divided by the ranks of one engine."""
-        for said in entry if isinstance(entry, list) else (entry,):
+        for said in _clauses(entry):
             if "devices" not in said:
                 self.put("trainer", "replicas", said)
                 if "replicas" in self.draft.trainer:
@@ -339,6 +372,12 @@ class Reading:
                 self._list_matching(path)
             else:
                 draft.list_options(self.tree.root, path)
+        if "rest" in said:
+            checkout = self.code.checkout
+            section = self.node(said["rest"])
+            draft.list_rest(
+                section, self._spelt(said["rest"]), lambda path: checkout is not None and checkout.has(path)
+            )
         if "other engines" in said and self.holds(said["other engines"].get("if")) is True:
             take_second_engines(draft, self.tree.root, *said["other engines"]["besides"])
         for entry in said.get("not seen", ()):
@@ -346,8 +385,14 @@ class Reading:
                 draft.not_seen.append(entry["say"])
         draft.not_seen += [f"{part}, which this config inherits, is not beside it" for part in self.tree.missing]
         draft.not_seen += self.tree.limits
+        if self.code.checkout is not None:
+            draft.not_seen.append(self.code.read)
         if self.tree.command is not None:
             draft.not_seen += self._untold()
+
+    def _spelt(self, path: str) -> str:
+        """Return a path from the file's root."""
+        return ".".join(part for part in (self.layout.root, path[1:]) if part) if path.startswith("@") else path
 
     def _untold(self) -> tuple[str, ...]:
         from rlaudit.configs import command_lines, hydra_dotlist
@@ -361,6 +406,10 @@ class Reading:
         for name, leaf in leaves(self.tree.root):
             if fnmatchcase(name, pattern):
                 self.draft.options.by_file(name, leaf)
+
+
+def _clauses(entry: Said | list[Said]) -> Iterable[Said]:
+    return entry if isinstance(entry, list) else (entry,)
 
 
 def _product(parts: list[Any]) -> Any:
@@ -414,7 +463,9 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
         write=writer_of(reading),
     )
     config = with_elsewhere(config, reading)
-    if backend is None or backend in said["backend"].get("also", ()):
+    for one in _clauses(said.get("engine", {}).get("*", [])):
+        config = left_open(config, node_of(one, reading), one["key"].lstrip("@"))
+    if backend is None or any(fnmatchcase(backend, one) for one in said["backend"].get("also", ())):
         return config
     return with_own_backend(config, spec.title, said["backend"]["key"].lstrip("@"), backend, reading.code.checkout)
 

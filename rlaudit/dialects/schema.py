@@ -193,6 +193,8 @@ _CLAUSE = keys(
         "json": flag,
         "up to": list_of(number),
         "null": anything,
+        "fixes": flag,
+        "mapping": mapping_of(anything),
         "same as": text,
         "sum": list_of(text),
         "product": list_of(text),
@@ -213,6 +215,9 @@ _PASSED_ON = keys(
         "front end": list_of(text),
         "overruled": keys({"arguments": list_of(text), "because": text}, "arguments", "because"),
         "json": flag,
+        "null": one_of("nothing"),
+        "lost": one_of(*LOSSES),
+        "flags": keys({"if": holds, "otherwise": text}, "if", "otherwise"),
         "command": one_of("wins", "yields"),
         **_REASON,
     }
@@ -236,7 +241,7 @@ def _section(names: Callable[[str], bool] | None = None, what: str = "") -> Chec
             return
         for key, value in node.value:
             if key.value == "*":
-                yield from _PASSED_ON(value)
+                yield from one_or_more(_PASSED_ON)(value)
             elif key.value == "replicas" and what:
                 yield from one_or_more(_replicas)(value)
             elif names is not None and not names(key.value):
@@ -274,8 +279,19 @@ _RELEASE = keys(
     }
 )
 _WRITE = keys(
-    {"fields": text, "others": text, "plus": anything, "only": list_of(text), "if": holds, "hook": text}
-)  # fmt: skip
+    {
+        "fields": text,
+        "others": text,
+        "others if": holds,
+        "plus": anything,
+        "only": list_of(text),
+        "given once": holds,
+        "negation": keys({"prefix": text, "unless": holds}, "prefix", "unless"),
+        "refused": list_of(keys({"argument": text, "value": anything, "if": holds}, "argument", "value", "if")),
+        "if": holds,
+        "hook": text,
+    }
+)
 _DIALECT = keys(
     {
         "marks": list_of(anything),
@@ -288,7 +304,7 @@ _DIALECT = keys(
             {"folder": text, "names": list_of(text), "repositories": list_of(text), "files": list_of(text)}
         ),
         "files": _FILES,
-        "layouts": mapping_of(keys({"root": text, "has": list_of(text), "renames": mapping_of(text)})),
+        "layouts": mapping_of(keys({"root": text, "has": list_of(anything), "renames": mapping_of(text)})),
         "sources": mapping_of(list_of(text)),
         "rollouts if": holds,
         "conditions": mapping_of(holds),
@@ -312,7 +328,9 @@ _DIALECT = keys(
         ),
         "guarded": keys({"arguments": list_of(text), **_REASON}, "because"),
         "elsewhere": mapping_of(one_or_more(_ELSEWHERE), lambda name: name in {"engine", "sampling"}, "section"),
+        "falses": list_of(keys({"if": holds, "arrives": flag, **_REASON})),
         "options": list_of(text),
+        "rest": text,
         "other engines": keys({"besides": list_of(text), "if": holds}, "besides"),
         "not seen": list_of(keys({"if": holds, "say": text}, "if", "say")),
         "write": _WRITE,

@@ -12,7 +12,7 @@
     rollouts if: use_vllm                                                   # else the config is none (`keys.py`)
     conditions: {asynchronous: trainer.fully_async is set}                  # names for conditions (`condition.py`)
     release: {...}                                                          # what tells the release (`span.py`)
-    backend: {key: "@backend"}                                              # read if it is vLLM
+    backend: {key: "@backend", also: [vllm_*]}    # read if it is vLLM; `also`: patterns of further names of its own
     engine: {ARGUMENT: CLAUSES, ...}       # what becomes each argument of vLLM, in vLLM's names (`clause.py`)
     sampling: {PARAMETER: CLAUSES, ...}
     environment: {VARIABLE: CLAUSES, ...}
@@ -20,7 +20,9 @@
     lost: [{key: ..., as: not passed, because: ...}]                        # what is written and never arrives
     guarded: {arguments: [...], because: ...}      # passed only to a vLLM that has them; all arguments without a list
     elsewhere: {engine: {if: ..., because: ...}}                            # decided by another file (`elsewhere.py`)
+    falses: [...]                          # which written falses never arrive (`falses.py`)
     options: [trainer.algorithm.use_tis, "*clip*"]                          # the framework's own switches, listed
+    rest: "@"                              # a section of which everything else that is written is listed
     not seen: [{if: ..., say: ...}]
     write: {others: "@engine_init_kwargs"}                                  # where a fix goes (`writing.py`)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.syntax.node import Node
 
@@ -45,8 +45,8 @@ class Layout:
 
     name: str
     root: str = ""
-    # Keys below the root of which one must be written; any config fits without.
-    has: tuple[str, ...] = ()
+    # Keys below the root, or keys with their values, of which one must be written; any config fits without.
+    has: tuple[str | Mapping[str, Any], ...] = ()
     # Name of a key in the dialect -> its name in this layout.
     renames: Mapping[str, str] = field(default_factory=dict)
 
@@ -55,7 +55,13 @@ class Layout:
         at = root.get(*self.root.split(".")) if self.root else root
         if at is None or not isinstance(at.value, dict):
             return None
-        return at if not self.has or any(node_at(at, key) is not None for key in self.has) else None
+        return at if not self.has or any(_has(at, one) for one in self.has) else None
+
+
+def _has(root: Node, one: str | Mapping[str, Any]) -> bool:
+    if isinstance(one, str):
+        return node_at(root, one) is not None
+    return all((node := node_at(root, key)) is not None and node.value == value for key, value in one.items())
 
 
 def node_at(root: Node, path: str) -> Node | None:

@@ -5,7 +5,11 @@ write:
                                   # the one that is written, else the first
   others: "@engine_init_kwargs"   # any other one, under vLLM's name; nothing without it
   plus: "+"                       # in front of an override's key that Hydra does not know; per layout if a mapping
+  others if: CONDITION            # `others` is written to only if it holds
   only: [enforce_eager, ...]      # further keys that may be written are none
+  given once: CONDITION           # if it may hold, what the framework's code gives the engine is not written again
+  negation: {prefix: no_, unless: CONDITION}     # a false is spelt `no_x: true` in `others`; not at all if that is open
+  refused: [{argument: enable_chunked_prefill, value: true, if: CONDITION}]     # not written if it may hold
   if: CONDITION                   # nothing is written unless it holds
   hook: NAME                      # a function (reading) -> writer, in place of all this
 """
@@ -55,13 +59,21 @@ class _Homes:
         self._keys = _plain_keys(reading) if "fields" in said else {}
         self._switches = set(reading.spec.said["files"].get("flags", {}).get("switches", ()))
 
-    def _home(self, name: str) -> tuple[str, str] | None:
-        """Return the path of the mapping and the key in it for an argument; None if it cannot be written."""
-        if "only" in self._said and name not in self._said["only"]:
+    def _home(self, name: str, value: Any) -> tuple[str, str, Any] | None:
+        """Return the path of the mapping, the key in it and its value; None if an argument cannot be written."""
+        said, holds = self._said, self._reading.holds
+        refused = (one for one in said.get("refused", ()) if (one["argument"], one["value"]) == (name, value))
+        if ("only" in said and name not in said["only"]) or any(holds(one["if"]) is not False for one in refused):
             return None
+        negation = said.get("negation")
+        if value is False and negation is not None and (plain := holds(negation["unless"])) is not True:
+            return (self._path(said["others"]), f"{negation['prefix']}{name}", True) if plain is False else None
         if name in self._keys:
-            return self._path(self._said["fields"]), self._keys[name]
-        return (self._path(self._said["others"]), name) if "others" in self._said else None
+            return self._path(said["fields"]), self._keys[name], value
+        once = "given once" in said and name in self._reading.spec.said["engine"]
+        if "others" not in said or holds(said.get("others if")) is not True:
+            return None
+        return None if once and holds(said["given once"]) is not False else (self._path(said["others"]), name, value)
 
     def _path(self, path: str) -> str:
         """Return a path from the file's root."""
@@ -73,10 +85,10 @@ class _Homes:
 
     def write(self, name: str, value: Any) -> tuple[Edit, ...] | None:
         """Write into a mapping of a YAML, TOML or Python file."""
-        home = self._home(name)
+        home = self._home(name, value)
         if home is None:
             return None
-        path, key = home
+        path, key, value = home
         own = self._reading.tree.own
         mapping: Node | None = own.get(*path.split(".")) if path else own
         text = self._reading.source.text
@@ -88,16 +100,17 @@ class _Homes:
 
     def as_override(self, name: str, value: Any) -> tuple[str, str] | None:
         """Spell an override of Hydra's."""
-        home, spelt = self._home(name), plain_spelling(name, value)
+        home = self._home(name, value)
+        spelt = plain_spelling(name, home[2]) if home is not None else None
         if home is None or spelt is None:
             return None
         plus = self._said.get("plus", "")
         sign = plus.get(self._reading.layout.name, "") if isinstance(plus, dict) else plus
-        return f"{sign}{'.'.join(part for part in home if part)}", spelt[1]
+        return f"{sign}{'.'.join(part for part in home[:2] if part)}", spelt[1]
 
     def as_option(self, name: str, value: Any) -> tuple[str, str] | None:
         """Spell an option of a command line. A switch can be added, not denied."""
-        home = self._home(name)
+        home = self._home(name, value)
         if home is None or isinstance(value, dict | list):
             return None
         option = f"--{home[1]}"
@@ -107,7 +120,7 @@ class _Homes:
 
     def in_python(self, name: str, value: Any) -> tuple[str, str] | None:
         """Spell a keyword of a call."""
-        home = self._home(name)
+        home = self._home(name, value)
         if home is None or not isinstance(value, bool | int | float | str):
             return None
         return home[1], json.dumps(value) if isinstance(value, str) else repr(value)
@@ -130,7 +143,7 @@ def _plain_keys(reading: "Reading") -> dict[str, str]:
         for said in entry if isinstance(entry, list) else (entry,):
             paths = [one.strip() for one in said.get("key", "").split("|")]
             path = next((one for one in paths if is_said(reading.node(one))), paths[0])
-            changed = {"value", "map", "above", "wrap", "open", "lost", "text"}.intersection(said)
+            changed = {"value", "map", "above", "wrap", "open", "lost", "text", "fixes"}.intersection(said)
             plain = path.startswith(prefix) or (not root and path)
             if plain and not changed and reading.holds(said.get("if")) is True:
                 key = path.removeprefix(prefix) if root else path

@@ -38,6 +38,9 @@ CASES = [
     ("[{if: '@b > 2', value: ray}, {value: uni}]", "b: 1", "uni"),
     ("[{if: '@b > 2', nothing: true}, {value: uni}]", "b: 3", NOT_THERE),
     ("[{key: '@a'}, {key: '@b', above: 1}]", "b: 3", True),
+    ("{mapping: {m: '@a', n: 2, o: '@missing'}}", "a: 1", {"m": 1, "n": 2}),
+    ("{if: '@a is written', value: 1}", "a: null", 1),
+    ("{if: '@a is not written', value: 1}", "b: 1", 1),
 ]
 
 

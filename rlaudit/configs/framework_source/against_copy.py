@@ -14,8 +14,9 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.draft import Draft, Settings, by_code
+from rlaudit.configs.draft import Draft, Settings
 from rlaudit.configs.framework_source.checkout import Checkout, checkout_of, shown
+from rlaudit.configs.framework_source.own_files import take_own_files
 from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.rollout_config import Origin, Setting
 from rlaudit.configs.source import Source
@@ -93,7 +94,7 @@ def hold_against(draft: Draft, files: FrameworkFiles, checkout: Checkout | None,
         f"the code in {shown(f'{checkout.root}/{checkout.folder}')}, {which}: read are literals of its engine and "
         "words of its trainer; `rlaudit record` writes down what it makes of this config"
     )
-    _by_its_own_files(draft, checkout)
+    take_own_files(draft, checkout)
     options = tuple(one for name in files.options if (one := part_of(checkout, name)) is not None)
     if files.engine:
         _engine(draft, files, checkout, vllm, options, is_released)
@@ -189,20 +190,6 @@ def part_of(checkout: Checkout, name: str) -> Source | None:
     rest = re.split(r"\n(?=[@\w])", rest, maxsplit=1)[0]
     # Blank lines keep the numbers of the others.
     return Source(source.path, "\n" * before.count("\n") + found + rest) if found else None
-
-
-def _by_its_own_files(draft: Draft, checkout: Checkout) -> None:
-    """Take what stands in the package's own config files for the framework's word, not the user's."""
-    if checkout.has(draft.path):
-        return
-    draft.lost = [lost for lost in draft.lost if not checkout.has(lost.place.path)]
-    for settings in (draft.engine, draft.sampling, draft.environment, draft.trainer, draft.options):
-        for name, setting in settings.items():
-            if setting.place is not None and checkout.has(setting.place.path):
-                where = f"{shown(setting.place.path)}:{setting.place.line}"
-                note = f"{setting.note}; {where}" if setting.note else where
-                settings[name] = by_code(name, setting.value, note)
-                draft.decided[name] = where
 
 
 def _engine(

@@ -1,0 +1,53 @@
+"""What becomes of a written false on its way to vLLM's command line, where a flag that is left out is no `--no-flag`.
+
+    falses:                             # of the entries that hold, the first decides on every written false
+      - {if: keywords, arrives: true}
+      - {if: release < 0.9.1, because: the serializer skips it, at: {...}}      # vLLM's own default holds
+      - {arrives: true, at: {...}}
+
+A false that vLLM takes by itself is lost without harm.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rlaudit.configs.omitted_flag import false_is_default
+from rlaudit.configs.rollout_config import Loss, Lost
+from rlaudit.configs.syntax.node import Unknown
+
+if TYPE_CHECKING:
+    from rlaudit.dialects.reading import Reading
+
+
+def drop_falses(reading: "Reading") -> None:
+    """Take the falses out of the engine's settings that never arrive, and leave those open that may not."""
+    possible, reason = _possible(reading)
+    dropping = next((said for said in possible if "arrives" not in said), None)
+    if dropping is None and not reason:
+        return
+    certain = not reason and len(possible) == 1
+    sentence = reading.sentence(dropping) if dropping is not None else "whether a false arrives is not known"
+    sentence = f"{sentence}; {reason}" if reason else sentence
+    for name, one in list(reading.draft.engine.items()):
+        if one.value is not False or one.written is not False or one.place is None:
+            continue
+        if not false_is_default(name, reading.vllm):
+            reading.draft.lost.append(Lost(name, False, one.place, Loss.FALSE_DROPPED, sentence, certain))
+            reading.draft.engine[name] = replace(one, value=None if certain else Unknown(sentence), note=sentence)
+
+
+def _possible(reading: "Reading") -> tuple[list[Mapping[str, Any]], str]:
+    """Return the entries that may decide, and why it is open which one does; the copy that is here may do neither."""
+    possible, reason = list[Mapping[str, Any]](), ""
+    for said in reading.spec.said.get("falses", ()):
+        truth = reading.holds(said.get("if"))
+        if truth is False:
+            continue
+        possible.append(said)
+        if truth is True:
+            break
+        reason = reason or truth.reason
+    gone = [reading.code.is_gone(said.get("at", {})) for said in possible]
+    arrives = {"arrives" in said for said in possible}
+    return possible, next(filter(None, gone), reason if len(arrives) > 1 else "")

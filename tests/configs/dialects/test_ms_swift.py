@@ -4,10 +4,13 @@ import pytest
 from packaging.version import Version
 from reading import lost_names, read_file, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.ms_swift.read import DIALECT
+from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
+
+DIALECT = declared()["ms_swift"]
 
 TRAINER = """\
 NPROC_PER_NODE=8 \\
@@ -19,6 +22,7 @@ swift rlhf \\
     --vllm_gpu_memory_utilization 0.5 \\
     --torch_dtype bfloat16
 """
+CHOICE = "os.environ['VLLM_USE_V1'] = os.environ.get('VLLM_USE_V1', '0')"
 SERVER = """\
 swift rollout --model org/policy --vllm_max_model_len 4096 \\
     --vllm_engine_kwargs '{"async_scheduling": false, "logprobs_mode": "raw_logprobs", "no_such_thing": 1}'
@@ -69,7 +73,7 @@ def test_a_trainer_in_server_mode_says_nothing_of_the_engine() -> None:
 def test_sampling_defaults_that_changed_with_version_4_are_unknown_without_a_telling_key() -> None:
     sampling = read_one(DIALECT, TRAINER, "0.18.1", "run.sh").sampling
     assert sampling["temperature"].value == 0.9 and isinstance(sampling["top_p"].value, Unknown)
-    newer = read_one(DIALECT, TRAINER.rstrip() + " --tuner_type full\n", "0.18.1", "run.sh").sampling
+    newer = read_one(DIALECT, TRAINER.rstrip() + " --min_p 0.0\n", "0.18.1", "run.sh").sampling
     assert (newer["top_p"].value, newer["top_k"].value) == (1.0, -1)
 
 
@@ -115,7 +119,7 @@ def test_without_a_mode_only_an_old_release_runs_and_it_passes_no_logprobs_mode(
     config = read_one(DIALECT, text, "0.11.0", "run.sh")
     assert config.offline and "logprobs_mode" not in config.engine
     assert config.engine["tensor_parallel_size"].value == 4
-    assert any("3.10" in sentence for sentence in config.not_seen)
+    assert any("3.11.0" in sentence for sentence in config.not_seen)
 
 
 def test_words_that_may_hold_any_option_are_named() -> None:
@@ -124,24 +128,41 @@ def test_words_that_may_hold_any_option_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "script", "value"),
+    ("release", "line", "script", "value"),
     [
-        ("os.environ['VLLM_USE_V1'] = os.environ.get('VLLM_USE_V1', '0')", "", "0"),
-        ("os.environ['VLLM_USE_V1'] = os.environ.get('VLLM_USE_V1', '0')", "export VLLM_USE_V1=1\n", "1"),
-        ("if old(): os.environ['VLLM_USE_V1'] = '0'", "", None),
+        ("3.4.1", CHOICE, "", "0"),
+        ("3.4.1", CHOICE, "export VLLM_USE_V1=1\n", "1"),
+        ("3.4.1", "", "", Unknown),
+        ("3.5.0", "", "", None),
     ],
 )
-def test_a_variable_that_a_copy_sets_for_its_engine_is_known_unless_a_condition_decides(
-    line: str, script: str, value: str | None, tmp_path: Path
+def test_the_engine_that_a_copy_chooses_is_known_while_its_line_is_there(
+    release: str, line: str, script: str, value: object, tmp_path: Path
 ) -> None:
     engine = tmp_path / "swift" / "llm" / "infer" / "infer_engine" / "vllm_engine.py"
     engine.parent.mkdir(parents=True)
-    engine.write_text(
-        f"import os\n{line}\nAsyncEngineArgs(model=m, dtype=d, seed=None, revision=None, enforce_eager=False)\n"
-    )
-    (tmp_path / "swift" / "version.py").write_text("__version__ = '3.5.0.dev0'\n")
+    engine.write_text(f"import os\n{line}\n")
+    (tmp_path / "swift" / "version.py").write_text(f"__version__ = '{release}'\n")
     run = tmp_path / "run.sh"
     command = "swift rlhf --rlhf_type grpo --use_vllm true --model m\n"
     (config,) = DIALECT.read(Source(str(run), script + command), Version("0.8.5"))
-    found = config.environment["VLLM_USE_V1"].value
-    assert isinstance(found, Unknown) if value is None else found == value
+    found = config.environment.get("VLLM_USE_V1")
+    assert isinstance(found.value, Unknown) if value is Unknown else (found and found.value) == value
+
+
+def test_arguments_that_the_colocated_engine_is_not_given_are_lost() -> None:
+    text = TRAINER.rstrip() + " --vllm_disable_custom_all_reduce false --vllm_pipeline_parallel_size 2\n"
+    config = read_one(DIALECT, text, "0.18.1", "run.sh")
+    assert lost_names(config) == {"disable_custom_all_reduce", "pipeline_parallel_size"}
+    assert config.engine["disable_custom_all_reduce"].value is True
+
+
+@pytest.mark.parametrize(("address", "colocated"), [("", True), ("vllm_server_host: 10.0.0.1\n", False)])
+def test_without_a_mode_an_address_makes_it_the_servers(address: str, colocated: bool) -> None:
+    config = read_one(DIALECT, "rlhf_type: grpo\nuse_vllm: true\n" + address, "0.11.0")
+    assert isinstance(config.engine, Elsewhere) is not colocated
+
+
+def test_the_engines_of_a_run_with_ray_are_open() -> None:
+    config = read_one(DIALECT, "rlhf_type: grpo\nuse_vllm: true\nrollout: {gpus: 8}\n", "0.18.1")
+    assert isinstance(config.engine.get("seed").value, Unknown)

@@ -6,8 +6,8 @@ from rlaudit.dialects.reading import Reading
 def unknown_options(reading: Reading) -> None:
     """Name the options with ms-swift's prefix that no setting took up: no release that was read has them."""
     draft = reading.draft
-    settings = (*draft.engine.values(), *draft.options.values(), *draft.lost)
-    taken = {one.place for one in settings}
+    taken = {one.place for settings in (draft.engine, draft.options) for one in settings.values()}
+    taken |= {lost.place for lost in draft.lost}
     other = [
         name
         for name, node in reading.tree.root.items()

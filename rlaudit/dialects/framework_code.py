@@ -4,7 +4,8 @@
 
 is a file, relative to the folder that holds the package, and words of it. A fact of several releases names a place in
 each; one that is there is enough. If a copy of the framework lies around the config, each place is looked up in it:
-where file or words are gone, the copy may do anything else, and the fact is open.
+where file or words are gone, the copy may do anything else, and the fact is open. `copy has:` names places in the same
+way: its clause holds in a copy that has one of them, and nowhere else.
 """
 
 import re
@@ -39,6 +40,10 @@ class FrameworkCode:
         where = shown(f"{self.checkout.root}/{self.checkout.folder}")
         looked_up = "looked up are the lines that decide; `rlaudit record` writes down what it makes of this config"
         return f"the code in {where}, {which}: {looked_up}"
+
+    def has(self, places: Mapping[str, str] | None) -> bool:
+        """Return whether a copy is there and has one of some places; True if none are named."""
+        return places is None or (self.checkout is not None and self.line_of(places) is not None)
 
     def is_gone(self, at: Mapping[str, str]) -> str:
         """Return why a fact does not hold in this copy; empty if it does, or without a copy."""

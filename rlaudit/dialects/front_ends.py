@@ -55,7 +55,13 @@ def _yaml(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
 
 
 def _overrides(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
-    """Commands that override a key with a prefix, on top of the config that they start from if it is there."""
+    """Commands that override a key with a prefix, on top of the config that they start from if it is there.
+
+    A config of the framework holds none, whatever `${prefix.key}` it interpolates.
+    """
+    own = mapping_of(source)
+    if own is not None and any(layout.root and layout.written(own) is not None for layout in spec.layouts):
+        return
     for one in overridden(source, said["prefix"]):
         base = _base(source, one, said.get("base", "none"))
         if base is None:

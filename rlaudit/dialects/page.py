@@ -32,7 +32,7 @@ def page_of(path: Path) -> str:
                 lines += list(_setting(setting, entry))
     if dialect.said.get("lost"):
         lines += ["", "Written, and without effect"]
-        lines += [f"  {one['key']}{_if(one)}: {one['as']}, {one['because']}" for one in dialect.said["lost"]]
+        lines += [f"  {_lost(one)}{_if(one)}: {one['as']}, {one['because']}" for one in dialect.said["lost"]]
     return "\n".join(lines)
 
 
@@ -53,12 +53,18 @@ def _releases(dialect: Spec) -> Iterator[str]:
             yield f"  {', '.join(part for part in (first, end) if part)}: {entry['because']}"
 
 
+def _lost(said: Mapping[str, Any]) -> str:
+    return f"other keys of {said['others of']}" if "others of" in said else str(said["key"])
+
+
 def _setting(name: str, entry: Any) -> Iterator[str]:
     clauses = entry if isinstance(entry, list) else [entry]
     for at, said in enumerate(clauses):
         yield f"  {name if at == 0 else '':<30} {_clause(said)}"
         for file, words in said.get("at", {}).items():
             yield f"  {'':<32} {file}: {words}"
+        for file, words in said.get("copy has", {}).items():
+            yield f"  {'':<32} only in a copy with {file}: {words}"
 
 
 def _clause(said: Mapping[str, Any]) -> str:

@@ -194,7 +194,7 @@ class Reading:
         possible: list[tuple[Found, Said]] = []
         reason: Unknown | None = None
         for said in _clauses(entry):
-            truth = self.holds(said.get("if"))
+            truth = self.holds(said.get("if")) if self.code.has(said.get("copy has")) else False
             says = found(said, self) if truth is not False else None
             if says is None:
                 continue
@@ -232,7 +232,7 @@ class Reading:
         if says.loss is not None and says.node is not None:
             self.draft.lose(name, says.node, says.loss, self.sentence(said))
             return
-        at = said.get("at", {})
+        at = said.get("at", said.get("copy has", {}))
         gone = self.code.is_gone(at) if says.node is None or "value" in said or "map" in said else ""
         value = Unknown(gone) if gone else says.value
         note = gone or self.note(says, said)
@@ -282,12 +282,26 @@ class Reading:
 
     def lose(self, said: Said) -> None:
         """Keep something that is written and never arrives."""
+        if "others of" in said:
+            self._lose_others(said)
+            return
         node = self.node(said["key"])
         truth = self.holds(said.get("if"))
         if node is None or truth is False or ("unless" in said and known(node, said["unless"]) == said["unless"]):
             return
         name = said.get("name", said["key"].rpartition(".")[2].lstrip("@"))
         self.draft.lose(name, node, LOSSES[said["as"]], self.sentence(said), certain=truth is True)
+
+    def _lose_others(self, said: Said) -> None:
+        """Keep the keys of a mapping that neither the dialect nor the entry names."""
+        truth = self.holds(said.get("if"))
+        if truth is False:
+            return
+        named = {*said.get("but", ()), *self.spec.keys_below(said["others of"])}
+        arguments = Catalogue.at(self.vllm).engine if said.get("arguments") else None
+        for key, node in entries(self.node(said["others of"])):
+            if key not in named and (arguments is None or key in arguments):
+                self.draft.lose(key, node, LOSSES[said["as"]], self.sentence(said), certain=truth is True)
 
     def _pass_on(self, kind: str, entry: Said | list[Said]) -> None:
         """Take a mapping whose keys are vLLM's own names, or the variables that a command sets."""
@@ -451,7 +465,7 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     if backend is not None and not runs_vllm(backend) and backend != MANDATORY:
         return None
     draft, said = reading.draft_of_all(), spec.said
-    own = layout.section(tree.own) or tree.own
+    own = layout.written(tree.own) or tree.own
     place = tree.command.place if tree.command is not None else (own.key or own.place)
     if "device" in said and (device := reading.node(said["device"])) is not None:
         draft.device = by_file(said["device"], device)

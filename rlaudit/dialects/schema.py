@@ -198,6 +198,7 @@ _CLAUSE = keys(
         "same as": text,
         "sum": list_of(text),
         "product": list_of(text),
+        "copy has": _AT,
         **_REASON,
     }
 )
@@ -230,6 +231,19 @@ def _replicas(node: yaml.Node) -> Iterator[Fault]:
     """Accept a clause, or how engines are counted."""
     counted = isinstance(node, yaml.MappingNode) and any(key.value == "devices" for key, _ in node.value)
     yield from (_COUNTED if counted else _CLAUSE)(node)
+
+
+_LOST = {"if": holds, "as": one_of(*LOSSES), **_REASON}
+_LOST_KEY = keys({"key": text, "unless": anything, "name": text, **_LOST}, "key", "as", "because")
+_LOST_OTHERS = keys(
+    {"others of": text, "but": list_of(text), "arguments": flag, **_LOST}, "others of", "as", "because"
+)  # fmt: skip
+
+
+def _lost(node: yaml.Node) -> Iterator[Fault]:
+    """Accept a key that never arrives, or all keys of a mapping that the dialect does not name."""
+    others = isinstance(node, yaml.MappingNode) and any(key.value == "others of" for key, _ in node.value)
+    yield from (_LOST_OTHERS if others else _LOST_KEY)(node)
 
 
 def _section(names: Callable[[str], bool] | None = None, what: str = "") -> Check:
@@ -320,12 +334,7 @@ _DIALECT = keys(
         "neutral sampling": _DECIDED,
         "environment": _section(),
         "trainer": _section(lambda name: name in TRAINER, "trainer fact"),
-        "lost": list_of(
-            keys(
-                {"key": text, "if": holds, "unless": anything, "as": one_of(*LOSSES), "name": text, **_REASON},
-                "key", "as", "because",
-            )
-        ),
+        "lost": list_of(_lost),
         "guarded": keys({"arguments": list_of(text), **_REASON}, "because"),
         "elsewhere": mapping_of(one_or_more(_ELSEWHERE), lambda name: name in {"engine", "sampling"}, "section"),
         "falses": list_of(keys({"if": holds, "arrives": flag, **_REASON})),

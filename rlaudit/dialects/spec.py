@@ -18,6 +18,7 @@
     environment: {VARIABLE: CLAUSES, ...}
     trainer: {FACT: CLAUSES, ...}          # what the trainer does with the logprobs
     lost: [{key: ..., as: not passed, because: ...}]                        # what is written and never arrives
+      # or {others of: "@vllm_cfg", but: [...]}: keys of a mapping that nothing here names; `arguments: true`: of vLLM's
     guarded: {arguments: [...], because: ...}      # passed only to a vLLM that has them; all arguments without a list
     elsewhere: {engine: {if: ..., because: ...}}                            # decided by another file (`elsewhere.py`)
     falses: [...]                          # which written falses never arrive (`falses.py`)
@@ -88,6 +89,16 @@ class Spec:
     def places(self) -> tuple[tuple[str, Mapping[str, str]], ...]:
         """Every `at:`, with the name of the setting that it decides."""
         return tuple(_places(self.said, ""))
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """Every path that the dialect reads."""
+        return frozenset(_keys(self.said))
+
+    def keys_below(self, path: str) -> set[str]:
+        """Return the keys of a mapping that the dialect reads."""
+        prefix = path if path in {"", "@"} else f"{path}."
+        return {key.removeprefix(prefix).partition(".")[0] for key in self.keys if key.startswith(prefix)}
 
     @cached_property
     def markers(self) -> tuple[str, ...]:
@@ -207,6 +218,16 @@ def _located(said: Any, sources: Mapping[str, Sequence[str]]) -> Any:
         if key in _OF_THE_CODE and isinstance(child, dict) else _located(child, sources)
         for key, child in said.items()
     }  # fmt: skip
+
+
+def _keys(said: Any) -> Iterator[str]:
+    """Return every path that a `key:` names."""
+    for name, child in said.items() if isinstance(said, dict) else ():
+        if name == "key" and isinstance(child, str):
+            yield from (one.strip() for one in child.split("|"))
+        yield from _keys(child)
+    for child in said if isinstance(said, list) else ():
+        yield from _keys(child)
 
 
 def _places(said: Any, name: str) -> Iterator[tuple[str, Mapping[str, str]]]:

@@ -50,9 +50,13 @@ class Layout:
     # Name of a key in the dialect -> its name in this layout.
     renames: Mapping[str, str] = field(default_factory=dict)
 
+    def written(self, root: Node) -> Node | None:
+        """Return what is at the layout's root, however little of it: a file may inherit the rest."""
+        return root.get(*self.root.split(".")) if self.root else root
+
     def section(self, root: Node) -> Node | None:
         """Return the layout's root in a tree; None if the tree is not arranged so."""
-        at = root.get(*self.root.split(".")) if self.root else root
+        at = self.written(root)
         if at is None or not isinstance(at.value, dict):
             return None
         return at if not self.has or any(_has(at, one) for one in self.has) else None

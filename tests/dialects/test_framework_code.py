@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import pytest
 from declared_text import read
 
 from rlaudit.configs.syntax.node import Unknown
@@ -44,3 +45,31 @@ def test_what_the_config_writes_is_not_looked_up(tmp_path: Path) -> None:
     engine = read(tmp_path, SAID, "sampler: {seqs: 8}\n").engine
     assert engine["max_num_seqs"].value == 8
     assert engine["dtype"].value == "bfloat16"
+
+
+EITHER = """\
+package: {folder: toy}
+engine:
+  logprobs_mode:
+    - {value: processed_logprobs, copy has: {toy/worker.py: 'logprobs_mode="processed_logprobs"'}}
+    - {nothing: true, copy has: {toy/worker.py: "options.update(given)"}}
+    - {open: it depends on the release}
+  seed: {value: 0, at: {toy/worker.py: "seed=0"}}
+"""
+
+
+def test_a_clause_of_copies_holds_in_one_that_has_its_words(tmp_path: Path) -> None:
+    copy(tmp_path, 'LLM(\n  seed=0, logprobs_mode="processed_logprobs")\n')
+    config = read(tmp_path, EITHER, CONFIG)
+    assert config.engine["logprobs_mode"].value == "processed_logprobs"
+    assert config.decided["logprobs_mode"].endswith("worker.py:2")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_open"), [("options.update(given)", False), ("options = given", True), (None, True)]
+)
+def test_elsewhere_it_is_what_the_other_clauses_say(tmp_path: Path, text: str | None, is_open: bool) -> None:
+    if text is not None:
+        copy(tmp_path, text)
+    mode = read(tmp_path, EITHER, CONFIG).engine.get("logprobs_mode")
+    assert isinstance(mode.value, Unknown) if is_open and mode is not None else mode is None

@@ -18,7 +18,7 @@ from rlaudit.arrays import Floats
 from rlaudit.diagnosis.distance import METRIC, USUAL
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
-from rlaudit.laboratory.studies.arms.rollout import MOST_ASKED_AGAIN
+from rlaudit.laboratory.studies.arms.rollout import MOST_ASKED_AGAIN, counts_what_was_sampled
 from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun
 from rlaudit.layers import Verdict
 from rlaudit.measurement.measure import Measurement, measure
@@ -29,6 +29,8 @@ from rlaudit.tokens.pairs import LogprobPairs
 
 Measurements = Mapping[str, Measurement]
 # Of a resolved configuration, what names a place or a process and computes nothing.
+NONE_REPORTED = "no recorded token of the first weights was reported again"
+PENALTIES = "with a presence or frequency penalty none can be asked for by itself"
 COMPUTES_NOTHING = frozenset({"default_sampling_params", "max_model_len"})
 
 
@@ -91,7 +93,8 @@ def judge_replay(run: FinishedRun, block: BlockPlan) -> Replay | None:
     }
     own_T = reported.pop(reference.arm.name, None)
     if own_T is None:
-        return Replay(*_verdict(None, ""), None, {}, {}, {}, {}, coverage)
+        because = f"{NONE_REPORTED}: {PENALTIES}" if counts_what_was_sampled(block.settings.sampling) else NONE_REPORTED
+        return Replay(Verdict.NOT_TESTED, because, None, {}, {}, {}, {}, coverage)
     recorded = measured(own_T, np.array([one.logprobs[place] for one, place in asked]), asked_of)
     verdict, because = _verdict(recorded, str(reference.result["resolved"]["dtype"]))
     return Replay(
@@ -180,7 +183,7 @@ def _measured(
 def _verdict(recorded: Measurements | None, dtype: str) -> tuple[Verdict, str]:
     """Judge by the value: these are the recorded tokens themselves, and no sample of others."""
     if recorded is None:
-        return Verdict.NOT_TESTED, "no recorded token of the first weights was reported again"
+        return Verdict.NOT_TESTED, NONE_REPORTED
     found = recorded[METRIC]
     usual = next((one for one in USUAL if one.dtype == dtype), USUAL[-1])
     figure = f"k3 {found.value:.3g} nats over {found.tokens} recorded tokens of {found.sequences} completions"

@@ -79,7 +79,7 @@ class Limits:
         """The limits of this machine."""
         on_cpu = accelerator.kind == "cpu"
         gpus = 0 if on_cpu else len(accelerator.devices)
-        return cls(on_cpu, gpus, 32 if on_cpu else 128, 4096 if on_cpu else 1 << 17)
+        return cls(on_cpu, gpus, 32 if on_cpu else 128, 2048 if on_cpu else 1 << 17)
 
 
 def fit_engine_args(

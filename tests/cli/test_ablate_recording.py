@@ -4,6 +4,7 @@ import importlib.util
 import json
 import math
 import random
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -115,6 +116,37 @@ def test_what_was_recorded_stands_beside_the_reference(replayed: Run) -> None:
     assert "Recorded tokens, asked for again" in replayed.stdout
 
 
+def test_a_replay_goes_on_from_what_is_there_also_where_it_was_moved_to(
+    laboratory: Laboratory, replayed: Run, shared_laboratory: Laboratory
+) -> None:
+    (ran, kept) = (replayed.report["run"][name] for name in ("cells_run", "cells_kept"))
+    assert ran > 5 and kept == 0
+    elsewhere = shutil.copytree(replayed.folder, laboratory.folder / "elsewhere")
+    shutil.rmtree(next(elsewhere.glob("cells/*/samples.jsonl")).parent)
+    recording = shared_laboratory.folder / "today"
+    again = replay(shared_laboratory, recording, "--run-dir", str(elsewhere), "--output", f"json:{elsewhere}.json")
+    assert again.exit_code == replayed.exit_code, again.stderr
+    report = json.loads(Path(f"{elsewhere}.json").read_text())
+    assert (report["run"]["cells_run"], report["run"]["cells_kept"]) == (1, ran - 1)
+    assert report["blocks"] == replayed.report["blocks"] and report["layers"] == replayed.report["layers"]
+
+
+def test_with_a_penalty_on_what_was_sampled_no_recorded_token_is_asked_for_and_that_is_said(
+    laboratory: Laboratory,
+) -> None:
+    recording = recorded(laboratory.folder / "today", laboratory.model)
+    recipe = laboratory.folder / "recipe.yaml"
+    laboratory.command("ablate", str(recording), "--cpu", "--to", V1, "--write-recipe", str(recipe))
+    document = yaml.safe_load(recipe.read_text())
+    document["sampling"]["presence_penalty"] = 0.01
+    (block,) = document["blocks"]
+    block.update(factors={}, parity=[], leave_one_out=False, repeats=0)
+    recipe.write_text(yaml.safe_dump(document))
+    again = laboratory.ablate(recipe, "--quiet").report["blocks"][0]["replay"]
+    assert again["verdict"] == "not tested" and again["recorded"] is None
+    assert "presence or frequency penalty" in again["because"]
+
+
 def test_a_recording_of_other_logits_is_not_judged(laboratory: Laboratory) -> None:
     # A processor of logits, an adapter or other weights: the engine sampled from something else than is replayed.
     recording = recorded(laboratory.folder / "today", laboratory.model, temperature=1.3)
@@ -197,11 +229,11 @@ def test_a_long_recording_is_cut_to_what_the_machine_holds_and_that_is_said_firs
     recipe = laboratory.folder / "recipe.yaml"
     done = laboratory.command("ablate", str(recording), "--cpu", "--to", V1, "--write-recipe", str(recipe))
     assert done.exit_code == 0, done.stderr
-    assert "the first 64 tokens of completions of up to 960" in done.stderr
-    assert "3 of 16 recorded prompts, 12 completions (4 each; 64 recorded)" in done.stderr
+    assert "the first 32 tokens of completions of up to 960" in done.stderr
+    assert "6 of 16 recorded prompts, 24 completions (4 each; 64 recorded)" in done.stderr
     document = yaml.safe_load(recipe.read_text())
-    assert (document["prompts_used"], document["max_tokens"]) == (3, 64)
-    assert document["blocks"][0]["candidate"]["engine_args"]["max_model_len"] == 1664
+    assert (document["prompts_used"], document["max_tokens"]) == (6, 32)
+    assert document["blocks"][0]["candidate"]["engine_args"]["max_model_len"] == 1632
 
 
 def test_a_prompt_that_a_cpu_cannot_hold_is_refused_before_anything_starts(laboratory: Laboratory) -> None:

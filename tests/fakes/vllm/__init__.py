@@ -42,6 +42,7 @@ class SamplingParams:
     max_tokens: int
     temperature: float = 1.0
     ignore_eos: bool = False
+    presence_penalty: float = 0.0  # taken, and not applied
 
 
 class LLM:

@@ -17,7 +17,7 @@ from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell, engine_va
 from rlaudit.laboratory.recorded_requests import RecordedRequests
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.studies.arms.plan import Arm, Role, known_factors
-from rlaudit.laboratory.studies.arms.recipe import Block
+from rlaudit.laboratory.studies.arms.recipe import Block, Sampling
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.parse_json import parse_json
 from rlaudit.tokens.integrity import integrity_faults
@@ -115,7 +115,11 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
             "requests": requests(len(prompts), block.samples, block.rounds, context.seed)
             if recorded is None
             else requests_in_waves(recorded.wave_P, block.samples, context.seed),
-            **({} if recorded is None else {"recorded_tokens": asked_again(recorded, prompts, context.device)}),
+            **(
+                {}
+                if recorded is None or counts_what_was_sampled(block.sampling)
+                else {"recorded_tokens": asked_again(recorded, prompts, context.device)}
+            ),
             "concurrency": treatment.concurrency,
             "replicate": arm.replicate,
         },
@@ -147,6 +151,14 @@ def requests_in_waves(wave_P: Sequence[int], samples: int, seed: int) -> list[di
     """The requests of a recording: all samples of a prompt together, with the prompts of its wave."""
     asked = requests(len(wave_P), samples, 1, seed)
     return sorted(({**one, "round": wave_P[one["prompt"]]} for one in asked), key=lambda one: one["round"])
+
+
+def counts_what_was_sampled(sampling: Sampling) -> bool:
+    """Whether a token's logprob depends on which tokens before it were sampled, and not only on what they are.
+
+    Such a token cannot be asked for by itself: what was sampled before it would be its prompt.
+    """
+    return bool(sampling.presence_penalty or sampling.frequency_penalty)
 
 
 def asked_again(recorded: RecordedRequests, prompts: Sequence[Sequence[int]], device: str) -> list[dict[str, Any]]:

@@ -56,6 +56,10 @@ class Progress:
         """How many steps `done` will be told of."""
         self._steps = Steps(steps)
 
+    def expect_more(self, steps: int) -> None:
+        """Count further steps among those that `done` will be called for."""
+        self._steps.expected += steps
+
     def done(self, seconds: float | None = None, tokens_per_second: float | None = None) -> None:
         """One of the expected steps has ended. seconds: what it took; None where nothing had to be run for it."""
         self._steps.done(seconds, tokens_per_second)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
     Judged = tuple[Report, Callable[[Path], None] | None]
+
+
+class Until(StrEnum):
+    """What ends a run before its last arm."""
+
+    VERDICT = "verdict"
 
 
 def ablate(
@@ -67,6 +74,9 @@ def ablate(
     executor: Annotated[str, typer.Option(help=where.EXECUTOR_HELP, metavar="WHERE")] = LOCAL,
     shard: Annotated[str | None, typer.Option(help=where.SHARD_HELP, metavar="I/N")] = None,
     merge: Annotated[bool, typer.Option("--merge", help=where.MERGE_HELP)] = False,
+    until: Annotated[
+        Until | None, typer.Option(help="verdict: run no further arm once none can turn a layer any more.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run, and stop.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> int:
@@ -123,7 +133,8 @@ def ablate(
         progress.note(own.said())
         return own.exit_code
     of_shards = where.cells_of_shards(folder)
-    with carried_out(study, plan, folder, accelerator, prompt_set, progress, given, place, of_shards) as ended:
+    look = _look(plan, progress, stops=until is Until.VERDICT) if study.looks else None
+    with carried_out(study, plan, folder, accelerator, prompt_set, progress, given, place, of_shards, look) as ended:
         finished, kept = ended
         document, write_tokens = JUDGES[study.name](finished, path, fail_on is FailOn.ERROR)
         kept.finish(document, write_tokens)
@@ -179,6 +190,20 @@ def _merge(
         kept.finish(document, write_tokens)
     write_outputs(list(outputs), document)
     return int(document["exit_code"])
+
+
+def _look(plan: Any, progress: Progress, *, stops: bool) -> "Callable[[Any], bool]":
+    """Return what says how the layers stand while arms are still to come. stops: whether a settled verdict ends it."""
+
+    def look(run: Any) -> bool:
+        from rlaudit.diagnosis.as_it_forms import so_far
+
+        known = so_far(run, plan)
+        for line in known.lines:
+            progress.note(f"  {line}")
+        return stops and known.is_settled
+
+    return look
 
 
 def _judged_arms(finished: Any, path: Path, fail_on_mismatch: bool) -> "Judged":

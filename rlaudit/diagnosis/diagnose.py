@@ -175,6 +175,7 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
         if arm.failure is not None:
             state = arm.status if arm.status == arm.failure.boundary else f"{arm.status} at {arm.failure.boundary}"
             lines.append(f"{where}: {name}: {state}: {arm.failure.message}")
+    lines += [run.ended_early] if run.ended_early else []
     lines += [f"block {name} was not run: {reason}" for name, reason in run.plan.left_out.items()]
     lines += [f"{where}: {name} was not run: {reason}" for (where, name), reason in run.not_run.items()]
     unengaged = {

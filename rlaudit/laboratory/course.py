@@ -86,6 +86,10 @@ class Course:
 
         return answer
 
+    def asked_again(self, sequences: int) -> None:
+        """Count sequences that equal some which the trainer has been asked for."""
+        self._asked += sequences
+
     def engine(self, version: str) -> Environment | Failure:
         """The environment of an engine, or why there is none for it."""
         return self.surroundings.engines[version]
@@ -134,16 +138,19 @@ def carried_out(
     given: GivenInterpreters = NONE_GIVEN,
     place: Place = one_at_a_time,
     elsewhere: Sequence[Path] = (),
+    look: Callable[[Finished], bool] | None = None,
 ) -> Iterator[tuple[Finished, RunFolder]]:
     """The plan carried out in `folder`, which is this process's alone until the report lies there; its cells run at
-    `place`, but for those that are finished in folders of cells `elsewhere`.
+    `place`, but for those that are finished in folders of cells `elsewhere`. look: is shown the run as far as it is, if
+    the study does that, and returns whether that is enough.
 
     Raises whatever preparing its surroundings raises (surroundings.py), and what the study does.
     """
     with opened(folder, elsewhere) as kept:
         with place(kept.cells, accelerator, lambda sentence: progress.note(f"  {sentence}")) as executor:
             surroundings = prepare(plan, folder, accelerator, prompts, progress, executor, given)
-            finished = study.execute(plan, kept, surroundings, progress)
+            shown = (look,) if look is not None and study.looks else ()
+            finished = study.execute(plan, kept, surroundings, progress, *shown)
         yield finished, kept
 
 

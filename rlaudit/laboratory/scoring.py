@@ -89,6 +89,13 @@ class ScoringBatch:
         self.asked += 1
         self.sequences.setdefault((tuple(prompt), tuple(token_ids)), len(self.sequences))
 
+    def besides(self, other: "ScoringBatch") -> "ScoringBatch":
+        """Return what is asked for besides another batch of the same request."""
+        rest = ScoringBatch(self.request, asked=self.asked - other.asked)
+        missing = [key for key in self.sequences if key not in other.sequences]
+        rest.sequences = {key: place for place, key in enumerate(missing)}
+        return rest
+
 
 @dataclass(frozen=True, eq=False)
 class Scores:
@@ -104,10 +111,38 @@ class Scores:
         places = [self.batch.sequences[key] for key in keys]
         return np.concatenate([np.arange(offsets[place], offsets[place + 1]) for place in places])
 
+    def joined(self, other: "Scores") -> "Scores":
+        """Return these and those of another batch of the same request, which has none of these sequences.
+
+        How far the trainer is from itself is the larger of both.
+        """
+        own, others = self.arrays["offsets"], other.arrays["offsets"]
+        arrays = {
+            name: np.concatenate([values, other.arrays[name]])
+            for name, values in self.arrays.items() if name != "offsets"
+        } | {"offsets": np.concatenate([own, own[-1] + others[1:]])}  # fmt: skip
+        batch = ScoringBatch(self.batch.request, dict(self.batch.sequences), self.batch.asked + other.batch.asked)
+        for key in other.batch.sequences:
+            batch.sequences.setdefault(key, len(batch.sequences))
+        floors = self.result["micro_batch_floor"], other.result["micro_batch_floor"]
+        floor = {name: _of_both(name, *(one[name] for one in floors)) for name in floors[0]}
+        seconds = self.result["seconds_scoring"] + other.result["seconds_scoring"]
+        rate = float(arrays["offsets"][-1]) / seconds if seconds > 0 else self.result["tokens_per_second"]
+        result = {**self.result, "micro_batch_floor": floor, "seconds_scoring": seconds, "tokens_per_second": rate}
+        return Scores(batch, arrays, result)
+
     def by_sequence(self) -> dict[SequenceKey, NDArray[np.float64]]:
         """The trainer's logprobs of every sequence."""
         offsets, logprobs = self.arrays["offsets"], self.arrays["trainer_logprobs"].astype(np.float64)
         return {key: logprobs[offsets[place] : offsets[place + 1]] for key, place in self.batch.sequences.items()}
+
+
+def _of_both(name: str, one: float | None, other: float | None) -> float | None:
+    """Return a figure of two micro-batch floors: counts add, distances are the larger."""
+    known = [value for value in (one, other) if value is not None]
+    if not known:
+        return None
+    return sum(known) if name in {"sequences", "tokens"} else max(known)
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,8 @@ class Study(Generic[SomeRecipe, SomePlan, Finished]):
     key: what only its recipes have. recipe_of: plain data, its file and cpu or cuda to a recipe. plan: the recipe on
     this machine with these prompts. cost: what a plan starts and how long that takes. execute: the plan
     carried out in a run directory (run_folder.py) with these surroundings, as a diagnosis needs it. in_one_folder: its
-    cells read files of the run directory, and are those of no other.
+    cells read files of the run directory, and are those of no other. looks: whether `execute` takes a function that is
+    shown the run as far as it is.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Study(Generic[SomeRecipe, SomePlan, Finished]):
     cost: Callable[[SomePlan, Accelerator, PromptSet], Cost]
     execute: Callable[..., Finished]
     in_one_folder: bool = False
+    looks: bool = False
 
 
 def known_studies() -> dict[str, Study[Any, Any, Any]]:

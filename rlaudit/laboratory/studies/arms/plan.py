@@ -1,8 +1,9 @@
 """From a recipe to arms: what is run, and which arm each one is compared with.
 
 One-at-a-time from the candidate as it is *and* leave-one-out from the parity arm: a factor whose two effects disagree
-interacts with another. A/A repeats of both ends measure the noise floor. Order is random inside a block, so that drift
-of the machine does not look like a factor.
+interacts with another. A/A repeats of both ends measure the noise floor. What decides runs first: the reference, the
+candidate, and the candidate with the likeliest cause removed; the order of the others is random, so that drift of the
+machine does not look like a factor.
 """
 
 import random
@@ -74,6 +75,11 @@ class BlockPlan:
     def with_role(self, role: Role) -> tuple[Arm, ...]:
         """The arms that play `role`."""
         return tuple(arm for arm in self.arms if arm.role is role)
+
+    @property
+    def deciding(self) -> tuple[Arm, ...]:
+        """The arms by which the semantic layer is known: what is run first."""
+        return tuple(arm for arm in self.arms if _decides(arm, self.settings))
 
     @property
     def engines(self) -> tuple[Arm, ...]:
@@ -270,7 +276,19 @@ def _plan_block(block: Block, factors: dict[str, Factor], shuffle: random.Random
         _check_engine(arm)
     shuffle.shuffle(first_part)
     shuffle.shuffle(last)
+    # Sorting keeps the order of equals.
+    first_part.sort(key=lambda arm: not _decides(arm, block))
     return BlockPlan(block, tuple(first_part + last))
+
+
+def _decides(arm: Arm, block: Block) -> bool:
+    """Return whether an arm is one that decides: both ends, and the first of the parity settings alone."""
+    if arm.role in {Role.RECORDED, Role.REFERENCE, Role.CANDIDATE}:
+        return True
+    likeliest = next(iter(block.parity), None)
+    return arm.role is Role.FIRST and likeliest is not None and (arm.factor, arm.level) == (
+        likeliest, block.factors[likeliest][0],
+    )  # fmt: skip
 
 
 def _with_own_settings(candidate: Treatment, extra: ExtraArm) -> Treatment:

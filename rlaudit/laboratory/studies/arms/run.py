@@ -48,14 +48,24 @@ class FinishedRun:
     surroundings: Surroundings
     bookkeeping: Bookkeeping
     not_run: Mapping[ArmId, str]
+    # Why arms that were planned are not in the plan here; empty if all are.
+    ended_early: str = ""
 
     def of_block(self, block: BlockPlan) -> dict[str, FinishedArm]:
         """The block's arms by name."""
         return {arm.name: self.arms[block.name, arm.name] for arm in block.arms if (block.name, arm.name) in self.arms}
 
 
-def execute(plan: Plan, folder: RunFolder, surroundings: Surroundings, progress: Progress) -> FinishedRun:
+Look = Callable[[FinishedRun], bool]
+
+
+def execute(
+    plan: Plan, folder: RunFolder, surroundings: Surroundings, progress: Progress, look: Look = lambda _run: False
+) -> FinishedRun:
     """Run every arm of the plan and score what they sampled. Failed arms do not stop the others.
+
+    look: is shown the run when the arms that decide have ended, and after each block but the last, and returns whether
+    that is enough: no further arm is run then.
 
     Raises NotFinished when the model's tokenizer cannot be read, or when the trainer cannot score, which is tried
     before the first arm; OSError where the run directory cannot be written.
@@ -71,8 +81,20 @@ def execute(plan: Plan, folder: RunFolder, surroundings: Surroundings, progress:
         for block in plan.blocks
     }
     scoring = _Scoring(plan, course)
-    for block in plan.blocks:
-        arms |= {(block.name, finished_arm.arm.name): finished_arm for finished_arm in first[block.name]}
+
+    def is_enough() -> bool:
+        """Show the run as far as it is."""
+        known = dict(arms)
+        scoring.ask_early(known)
+        seen = _so_far(plan, known)
+        return look(FinishedRun(seen, known, scoring.answers(known), course.context.prompt_token_ids, surroundings,
+                                course.books(), dict(not_run)))  # fmt: skip
+
+    for number, block in enumerate(plan.blocks, start=1):
+        for finished_arm in first[block.name]:
+            arms[block.name, finished_arm.arm.name] = finished_arm
+            if number == 1 and finished_arm.arm == block.deciding[-1] and is_enough():
+                return _ended(plan, arms, scoring, course, not_run)
         last = block.with_role(Role.LAST)
         reasons = {arm.name: reason for arm in last if (reason := _needless(block, arm, arms)) is not None}
         for name, reason in reasons.items():
@@ -82,9 +104,40 @@ def execute(plan: Plan, folder: RunFolder, surroundings: Surroundings, progress:
         needed = [arm for arm in last if arm.name not in reasons]
         arms |= {(block.name, one.arm.name): one for one in _rolled(course, block, needed, titles)}
         scoring.ask(arms, not_run)
+        if number < len(plan.blocks) and is_enough():
+            return _ended(plan, arms, scoring, course, not_run)
+    return _ended(plan, arms, scoring, course, not_run)
+
+
+def _ended(
+    plan: Plan, arms: Mapping[ArmId, FinishedArm], scoring: "_Scoring", course: Course, not_run: Mapping[ArmId, str]
+) -> FinishedRun:
+    """Return the run with the arms that there are."""
+    planned = sum(len(block.arms) for block in plan.blocks)
+    left = planned - len(arms) - len(not_run)
+    early = f"{left} of {planned} arms were not run, as the verdict was reached before them" if left else ""
     return FinishedRun(
-        plan, arms, scoring.answers(arms), course.context.prompt_token_ids, surroundings, course.books(), not_run
+        _so_far(plan, arms) if left else plan,
+        arms,
+        scoring.answers(arms),
+        course.context.prompt_token_ids,
+        course.surroundings,
+        course.books(),
+        not_run,
+        early,
     )
+
+
+def _so_far(plan: Plan, arms: Mapping[ArmId, FinishedArm]) -> Plan:
+    """Return the plan without the arms that have not ended, and without blocks of which none has."""
+    blocks = []
+    for block in plan.blocks:
+        ended = tuple(arm for arm in block.arms if (block.name, arm.name) in arms)
+        if ended:
+            judged = block.parity_name in {arm.name for arm in ended}
+            settings = block.settings if judged else block.settings.model_copy(update={"parity": []})
+            blocks.append(BlockPlan(settings, ended))
+    return replace(plan, blocks=tuple(blocks))
 
 
 def _titles(plan: Plan) -> dict[ArmId, str]:
@@ -111,7 +164,9 @@ def _rolled(
 
 
 class _Scoring:
-    """What the trainer is asked: a batch for each way of scoring, as soon as all arms that it is for have ended."""
+    """What the trainer is asked: a batch for each way of scoring, as soon as all arms that it is for have ended; and
+    before that, for a look at the run, what has been sampled so far.
+    """
 
     def __init__(self, plan: Plan, course: Course) -> None:
         self._course = course
@@ -120,23 +175,46 @@ class _Scoring:
             for arm in block.arms:
                 if arm.model is None:
                     self._arms.setdefault(scoring_request(arm).key, set()).add((block.name, arm.name))
-        self._asked: dict[str, Callable[[], Scores]] = {}
+        # By the key of the request: what was asked for in all, what is not answered yet, and the answers.
+        self._covered: dict[str, ScoringBatch] = {}
+        self._asked: dict[str, list[Callable[[], Scores]]] = {}
+        self._answers: dict[str, Scores] = {}
 
     def ask(self, arms: Mapping[ArmId, FinishedArm], not_run: Mapping[ArmId, str]) -> None:
         """Ask for the batches that have become whole."""
         known = arms.keys() | not_run.keys()
-        whole = {key for key, needed in self._arms.items() if needed <= known} - self._asked.keys()
+        self._ask(arms, {key for key, needed in self._arms.items() if needed <= known})
+
+    def ask_early(self, arms: Mapping[ArmId, FinishedArm]) -> None:
+        """Ask for everything that was sampled so far."""
+        self._ask(arms, set(self._arms))
+
+    def _ask(self, arms: Mapping[ArmId, FinishedArm], wanted: set[str]) -> None:
         for key, batch in _batches(arms, self._course.context).items():
-            if key in whole:
-                number = len(self._asked) + 1
-                title = f"trainer {number}/{len(self._arms)}: {_described(batch)}"
-                self._asked[key] = self._course.scores(batch, title)
+            if key not in wanted:
+                continue
+            rest = self._besides_earlier(key, batch)
+            if not rest.sequences:
+                self._course.asked_again(rest.asked)
+                continue
+            self._course.progress.expect_more(1)
+            title = f"trainer {list(self._arms).index(key) + 1}/{len(self._arms)}: {_described(rest)}"
+            self._asked.setdefault(key, []).append(self._course.scores(rest, title))
+
+    def _besides_earlier(self, key: str, batch: ScoringBatch) -> ScoringBatch:
+        """Return what a batch asks for that was not asked for before it."""
+        earlier = self._covered.get(key)
+        self._covered[key] = batch
+        return batch if earlier is None else batch.besides(earlier)
 
     def answers(self, arms: Mapping[ArmId, FinishedArm]) -> dict[str, Scores]:
-        """The scores of all batches, in the order of the arms."""
-        self._course.progress.expect(len(self._asked))
+        """Return the scores of all batches, in the order of the arms."""
         keys = [scoring_request(one.arm).key for one in arms.values() if one.ok and one.arm.model is None]
-        return {key: self._asked[key]() for key in dict.fromkeys(keys)}
+        for key in dict.fromkeys(keys):
+            for answer in self._asked.pop(key, ()):
+                found = answer()
+                self._answers[key] = self._answers[key].joined(found) if key in self._answers else found
+        return {key: self._answers[key] for key in dict.fromkeys(keys) if key in self._answers}
 
 
 def _sampled(course: Course, arm: Arm, cell: Cell | Failure, outcome: Outcome) -> FinishedArm:

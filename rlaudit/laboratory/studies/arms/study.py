@@ -6,4 +6,4 @@ from rlaudit.laboratory.studies.arms.recipe import recipe_of
 from rlaudit.laboratory.studies.arms.run import execute
 from rlaudit.laboratory.study import Study
 
-STUDY = Study("arms", "blocks", recipe_of, plan_arms, cost_of_arms, execute)
+STUDY = Study("arms", "blocks", recipe_of, plan_arms, cost_of_arms, execute, looks=True)

@@ -1,0 +1,65 @@
+"""The verdict while a run is under way: the three layers by the arms that have ended, and what is still to come."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rlaudit.diagnosis.diagnose import Diagnosis, diagnose
+from rlaudit.diagnosis.judgement import Judgement
+from rlaudit.laboratory.studies.arms.plan import Plan
+from rlaudit.laboratory.studies.arms.run import FinishedRun
+from rlaudit.layers import Verdict
+from rlaudit.statistics.estimate import figure
+
+FIGURES = {"mean_ratio_minus_one": "mean ratio - 1", "k3": "k3"}
+
+
+@dataclass(frozen=True)
+class SoFar:
+    """What a run says before its end."""
+
+    # Each arm's distance to the trainer, each layer, and what could still change it.
+    lines: tuple[str, ...]
+    # Whether no arm that is to come can turn a layer.
+    is_settled: bool
+
+
+def so_far(run: FinishedRun, planned: Plan) -> SoFar:
+    """Judge a run by the arms that have ended.
+
+    It is settled if the first layer that is not clean is a mismatch whose cause an arm has removed: the layers after it
+    are judged once it is mended, and further arms only name further causes.
+    """
+    diagnosis = diagnose(run)
+    arms = sum(len(block.arms) for block in planned.blocks)
+    lines = [f"so far: {len(run.arms)} of {arms} arms", *(f"  {line}" for line in _arms(diagnosis))]
+    for number, judgement in enumerate(diagnosis.layers, start=1):
+        lines += [f"  {number}. {_verdict(judgement)}", f"     {_still_open(judgement, run, planned)}"]
+    first = next((one for one in diagnosis.layers if one.verdict is not Verdict.MATCH), None)
+    settled = first is not None and first.verdict is Verdict.MISMATCH and bool(first.causes)
+    return SoFar(tuple(lines), settled)
+
+
+def _arms(diagnosis: Diagnosis) -> Iterator[str]:
+    for block in diagnosis.blocks:
+        for name, arm in block.measured.items():
+            figures = [
+                f"{title} {figure(found.value, found.low, found.high)}"
+                for metric, title in FIGURES.items()
+                if (found := arm.measurements[metric]).value is not None
+            ]
+            yield f"{block.plan.name}: {name}: {', '.join(figures)}"
+
+
+def _verdict(judgement: Judgement) -> str:
+    cause = f": {judgement.cause}" if judgement.verdict is Verdict.MISMATCH and judgement.cause else ""
+    return f"{judgement.layer.value:<15} {judgement.verdict.value.upper()}{cause}"
+
+
+def _still_open(judgement: Judgement, run: FinishedRun, planned: Plan) -> str:
+    if judgement.verdict is Verdict.MISMATCH:
+        return "stands: arms to come can only name further causes"
+    if judgement.verdict is not Verdict.MATCH:
+        return f"open: {judgement.because}"
+    begun = {block.name for block in run.plan.blocks}
+    to_come = [block.name for block in planned.blocks if block.name not in begun]
+    return f"stands, but for block {', '.join(to_come)}" if to_come else "stands, but for the noise of repeats to come"

@@ -8,13 +8,14 @@ import yaml
 
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.models.model import MADE_HERE
+from rlaudit.engines.models.model_files import ModelFiles, read_model_files
 from rlaudit.errors import UsageError
 from rlaudit.home import expanded
 from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.inspect import one_config
 from rlaudit.laboratory.experiment import Experiment
 from rlaudit.laboratory.recipe import RECIPE_SCHEMA
-from rlaudit.laboratory.recorded_requests import recorded_requests
+from rlaudit.laboratory.recorded_requests import RecordedRequests, recorded_requests
 from rlaudit.laboratory.studies.arms.from_config import experiment_from
 from rlaudit.laboratory.studies.updates.from_recording import updates_from
 from rlaudit.laboratory.study import known_studies
@@ -62,6 +63,8 @@ def experiment_of(
     recorded = None
     if is_recording(path):
         recorded, model = recorded_requests(path), model_on_this_machine(inspected.audit, model)
+        if model is not None and expanded(model).is_dir():
+            refuse_another_vocabulary(recorded, read_model_files(model))
     return experiment_from(inspected.audit, inspected.findings, accelerator, model, recorded, repeated)
 
 
@@ -78,6 +81,18 @@ def model_on_this_machine(audit: Audit, named: str | None) -> str | None:
             f"name it yourself: --model {recorded}, or a folder that holds it",
         )
     return named or recorded
+
+
+def refuse_another_vocabulary(requests: RecordedRequests, files: ModelFiles) -> None:
+    """Raise UsageError if a recorded token is none of the model's: an engine would end after minutes, or go on."""
+    vocabulary = files.configuration.get("vocab_size")
+    asked = [*requests.prompts, *(one.token_ids for one in requests.completions)]
+    beyond = next((token for ids in asked for token in ids if not 0 <= token < (vocabulary or token + 1)), None)
+    if beyond is not None:
+        raise UsageError(
+            f"the recording has token {beyond}, and {files.name} those below {vocabulary}: it is another tokenizer's",
+            "give the recorded model, in whatever folder it is: --model",
+        )
 
 
 def as_yaml(experiment: Experiment) -> str:

@@ -64,7 +64,8 @@ class RecordedRequests:
     prompts: distinct ones, as token ids. wave_P: with which wave each was first asked. samples: completions that most
     prompts were asked for. longest: the most tokens of a completion. completions: what was sampled from the first
     weights, as an engine with the checkpoint's is held against it.
-    of_prompts, of_sequences: how many prompts and whole completions the recording holds. effective: the resolved
+    of_prompts, of_sequences: how many prompts and whole completions the recording holds; adapted: how many of these
+    completions a LoRA adapter had a part in. effective: the resolved
     configuration of the engine, {section: {field: value}}; generation: V0 or V1; trainer_dtype: of the model whose
     logprobs the loss uses. None for what is unknown.
     """
@@ -76,6 +77,7 @@ class RecordedRequests:
     completions: tuple[Completion, ...]
     of_prompts: int
     of_sequences: int
+    adapted: int
     effective: Mapping[str, Any]
     generation: str | None
     trainer_dtype: str | None
@@ -129,7 +131,7 @@ def recorded_requests(path: Path) -> RecordedRequests:
     if engine is None:
         raise NotFinished(f"{path} holds no engine that started", "nothing of it can be asked again")
     asked: dict[str, _Asked] = {}
-    sequences = longest = kept = 0
+    sequences = longest = kept = adapted = 0
     for front in log.fronts:
         for sequence in front.whole:
             if front.first + sequence.number not in log.numbers:
@@ -139,6 +141,7 @@ def recorded_requests(path: Path) -> RecordedRequests:
             held = asked.setdefault(sequence.prompt, _Asked(tuple(map(int, sequence.prompt_ids)), begun))
             held.counts[begun] += 1
             sequences += 1
+            adapted += sequence.lora is not None
             longest = max(longest, len(sequence.ids_T))
             if kept < MOST_COMPLETIONS and _of_first_weights(front, sequence):
                 kept += 1
@@ -164,6 +167,7 @@ def recorded_requests(path: Path) -> RecordedRequests:
         ),
         of_prompts=len(asked),
         of_sequences=sequences,
+        adapted=adapted,
         effective=engine.engine.effective or {},
         generation=generation(engine),
         trainer_dtype=_trainer_dtype(log),

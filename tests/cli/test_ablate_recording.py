@@ -31,6 +31,7 @@ def recorded(
     updated: bool = False,
     longer: int = 1,
     environment: Mapping[str, str] | None = None,
+    lora: str | None = None,
     **written: object,
 ) -> Path:
     """A recording of V0, whose logprobs are those that it samples with. temperature: of what was really sampled.
@@ -51,7 +52,7 @@ def recorded(
     for number in range(PROMPTS):
         prompt = [(number * 7 + place) % known_model.VOCABULARY for place in range(20 * longer)]
         for sample in range(SAMPLES):
-            request = front.request(prompt, index=sample)
+            request = front.request(prompt, index=sample, lora=lora)
             source = random.Random(1000 * number + sample)
             last, ids, logprobs = prompt[-1], [], []
             for _ in range(TOKENS * longer):
@@ -149,13 +150,14 @@ def test_with_a_penalty_on_what_was_sampled_no_recorded_token_is_asked_for_and_t
 
 def test_a_recording_of_other_logits_is_not_judged(laboratory: Laboratory) -> None:
     # A processor of logits, an adapter or other weights: the engine sampled from something else than is replayed.
-    recording = recorded(laboratory.folder / "today", laboratory.model, temperature=1.3)
+    recording = recorded(laboratory.folder / "today", laboratory.model, temperature=1.3, lora="mine", enable_lora=True)
     done = replay(laboratory, recording)
     assert done.exit_code == 3
     again = done.report["blocks"][0]["replay"]
     assert again["verdict"] == "mismatch" and again["recorded"]["k3"]["value"] > 1e-3
     assert {layer["verdict"] for layer in done.report["layers"]} == {"inconclusive"}
     assert all("the replay is not the recorded run" in layer["because"] for layer in done.report["layers"])
+    assert any("64 of 64 recorded completions were sampled with LoRA" in line for line in done.report["not_seen"])
 
 
 @pytest.mark.parametrize(
@@ -273,6 +275,16 @@ def test_a_redacted_recording_is_not_asked_again(laboratory: Laboratory) -> None
     done = replay(laboratory, recording)
     assert done.exit_code == 3
     assert "is redacted" in done.stderr
+
+
+def test_a_model_of_another_tokenizer_is_refused_before_anything_starts(laboratory: Laboratory) -> None:
+    recording = recorded(laboratory.folder / "today", laboratory.model)
+    other = laboratory.folder / "other"
+    other.mkdir()
+    (other / "config.json").write_text('{"vocab_size": 7}')
+    done = replay(laboratory, recording, "--model", str(other))
+    assert done.exit_code == 2
+    assert "those below 7: it is another tokenizer's" in done.stderr
 
 
 def test_no_model_is_fetched_because_a_recording_names_it(laboratory: Laboratory) -> None:

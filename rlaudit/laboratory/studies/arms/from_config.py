@@ -77,6 +77,11 @@ def experiment_from(
     passed = (lambda values: Taken(values, ())) if recorded is None else partial(taken_over, repeated=repeated)
     points = [_point(side, limits, changed, passed) for side in (audit.before, audit.after)]
     left_out = list(dict.fromkeys(sentence for point in points for sentence in point.left_out))
+    if recorded is not None and recorded.adapted:
+        left_out.append(
+            f"adapter: {recorded.adapted} of {recorded.of_sequences} recorded completions were sampled with LoRA, which "
+            "no arm has (merge it into the checkpoint: --model)"
+        )
     changed += left_out
     parity = [name for name, moved in suspects.items() if moved.to_reference]
     document: dict[str, Any] = {

@@ -6,7 +6,6 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.nemo_rl.read import DIALECT as NEMO_RL
 from rlaudit.configs.dialects.rlinf import DIALECT as RLINF
 from rlaudit.configs.rollout_config import Origin, RolloutConfig
 from rlaudit.configs.source import Source
@@ -41,6 +40,7 @@ def scaled(self, logits):
         logits.div_(self.cfg["generation"]["temperature"])
     return logits
 """
+NEMO_RL = declared()["nemo_rl"]
 SKYRL = declared()["skyrl"]
 OTHERS = (
     (

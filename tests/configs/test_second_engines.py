@@ -3,7 +3,6 @@
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.dialects.nemo_rl.read import DIALECT as NEMO_RL
 from rlaudit.configs.dialects.verl.read import read as read_verl
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.source import Source
@@ -57,7 +56,7 @@ policy:
     vllm_cfg: {{precision: {precision}, use_deep_gemm: {deep}, tensor_parallel_size: 1, gpu_memory_utilization: 0.6}}
 grpo: {{num_prompts_per_step: 4}}
 """
-    (config,) = NEMO_RL.read(Source("run.yaml", text), Version("0.18.1"))
+    (config,) = declared()["nemo_rl"].read(Source("run.yaml", text), Version("0.18.1"))
     said = config.environment.get("VLLM_USE_DEEP_GEMM")
     assert (said.value if said is not None else None) == variable
     assert [one.loss for one in config.lost if one.name == "use_deep_gemm"] == lost
@@ -94,5 +93,5 @@ distillation:
 policy: {generation: {backend: vllm, vllm_cfg: {precision: bfloat16, tensor_parallel_size: 1}}}
 env: {judge: {local_vllm_model: {vllm_serve_kwargs: {tensor_parallel_size: 4}}}}
 """
-    (config,) = NEMO_RL.read(Source("run.yaml", text), Version("0.18.1"))
+    (config,) = declared()["nemo_rl"].read(Source("run.yaml", text), Version("0.18.1"))
     assert any(sentence.startswith("env.judge.local_vllm_model") for sentence in config.not_seen)

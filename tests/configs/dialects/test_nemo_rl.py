@@ -3,10 +3,12 @@ from pathlib import Path
 import pytest
 from reading import lost_names, read_all, read_file, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.nemo_rl.read import DIALECT
 from rlaudit.configs.rollout_config import Loss, Origin
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
+
+DIALECT = declared()["nemo_rl"]
 
 ALONE = """\
 grpo:
@@ -240,4 +242,35 @@ def test_what_the_config_under_a_commands_overrides_says_is_unknown_where_it_is_
     config = read_one(DIALECT, text, "0.25.1", "run.sh")
     assert config.engine["enforce_eager"].value is True
     assert isinstance(config.sampling["temperature"].value, Unknown)
-    assert "a.yaml, on which the overrides are made, is not beside this file" in config.not_seen
+    assert "a.yaml, which this config inherits, is not beside it" in config.not_seen
+
+
+@pytest.mark.parametrize(
+    ("line", "mode"),
+    [
+        ('llm_kwargs = dict(logprobs_mode="processed_logprobs")', "processed_logprobs"),
+        ('llm_kwargs = dict(logprobs_mode="raw_logprobs")', "raw_logprobs"),
+        ('llm_kwargs["logprobs_mode"] = logprobs_mode', None),
+        ("llm_kwargs.update(given)", Unknown),
+    ],
+)
+def test_a_copy_of_the_code_tells_who_sets_logprobs_mode(tmp_path: Path, line: str, mode: object) -> None:
+    worker = tmp_path / "nemo_rl" / "models" / "generation" / "vllm" / "vllm_worker.py"
+    worker.parent.mkdir(parents=True)
+    worker.write_text(f"{line}\nenable_sleep_mode=True\n")
+    config = tmp_path / "run.yaml"
+    config.write_text(ALONE)
+    engine = read_file(DIALECT, config, "0.25.1").engine
+    found = engine["logprobs_mode"].value if "logprobs_mode" in engine else None
+    assert isinstance(found, Unknown) if mode is Unknown else found == mode
+    assert engine["enable_sleep_mode"].value is True and isinstance(engine["trust_remote_code"].value, Unknown)
+
+
+def test_what_the_worker_gives_the_engine_is_not_written_into_its_keywords_again() -> None:
+    config = read_one(DIALECT, ALONE, "0.25.1")
+    assert config.write("seed", 7) is None and config.write("distributed_executor_backend", "mp") is None
+
+
+def test_updates_in_flight_that_are_not_known_are_unknown() -> None:
+    text = ALONE.replace("enabled: false", "enabled: true\n    in_flight_weight_updates: ${oc.env:FLYING}")
+    assert isinstance(read_one(DIALECT, text, "0.25.1").trainer["weight_updates"].value, Unknown)

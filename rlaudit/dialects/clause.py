@@ -28,6 +28,10 @@ A setting is a clause, or a list of clauses of which the first that says somethi
     {key: vllm_engine_kwargs, overruled: {arguments: [seed], because: ...}}     those that the code itself gives win
     {key: "@engine_kwargs.vllm", null: nothing, flags: {if: server, otherwise: TypeError}}   spelt as flags, no_x: true
 
+Of the environment it takes a mapping of variables, and those of the command, which win over the code's or yield:
+
+    {key: inference.env_vars, command: yields}
+
 A value of the code may be `same as: $engine.dtype`, such a `mapping`, `sum: [...]` or `product: [...]` of references
 and numbers.
 """

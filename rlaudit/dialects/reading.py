@@ -28,6 +28,7 @@ from rlaudit.dialects.span import Span, carried, span_of, written_fields
 from rlaudit.dialects.spec import Spec, package_of
 from rlaudit.dialects.tree import Layout, Tree, node_at
 from rlaudit.dialects.writing import writer_of
+from rlaudit.vllm import milestones
 from rlaudit.vllm.catalogue import Catalogue
 
 _SECTIONS = ("engine", "sampling", "environment", "trainer")
@@ -122,7 +123,7 @@ class Reading:
         if reference == "release":
             return self.span.compared(sign, Version(str(other)), self.of)
         if reference == "vllm":
-            version = Version(str(other))
+            version = getattr(milestones, str(other), None) or Version(str(other))
             return _VERSIONS[sign](self.vllm, version)
         return compared(self.value(reference), sign, other)
 
@@ -277,7 +278,7 @@ class Reading:
         return f"{said['because']} ({where})" if where else str(said["because"])
 
     def _files(self, said: Said) -> str:
-        files = [file.rpartition("/")[2] for file in said.get("at", {})]
+        files = dict.fromkeys(file.rpartition("/")[2] for file in said.get("at", {}))
         return f"{self.spec.title} {', '.join(files)}, {self.spec.said['read']}" if files else ""
 
     def lose(self, said: Said) -> None:
@@ -309,6 +310,8 @@ class Reading:
         if said is None:
             return
         if kind == "environment":
+            for name, node in entries(self.node(said["key"])) if "key" in said else ():
+                self.draft.environment.by_file(name, node)
             self._command_variables(wins=said["command"] == "wins")
             return
         catalogue, truth = Catalogue.at(self.vllm), self.holds(said.get("if"))
@@ -328,6 +331,7 @@ class Reading:
                 settings.by_file(key, node, note=said.get("because", ""))
             elif "front end" in said and (key in catalogue.frontend or key in said["front end"]):
                 where = said["key"].lstrip("@")
+                where = self.layout.renames.get(where, where)
                 self.draft.not_seen.append(f"{where}.{key}: of the HTTP endpoint, no argument of the engine")
             else:
                 reason = f"vLLM {self.vllm} has no argument {key}; {said['unknown key']}"
@@ -465,7 +469,8 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     if backend is not None and not runs_vllm(backend) and backend != MANDATORY:
         return None
     draft, said = reading.draft_of_all(), spec.said
-    own = layout.written(tree.own) or tree.own
+    own = reading.node(said["shown at"]) if "shown at" in said else layout.written(tree.own)
+    own = own or tree.own
     place = tree.command.place if tree.command is not None else (own.key or own.place)
     if "device" in said and (device := reading.node(said["device"])) is not None:
         draft.device = by_file(said["device"], device)

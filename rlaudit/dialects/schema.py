@@ -296,6 +296,7 @@ _WRITE = keys(
     {
         "fields": text,
         "others": text,
+        "fields if": holds,
         "others if": holds,
         "plus": anything,
         "only": list_of(text),
@@ -325,6 +326,7 @@ _DIALECT = keys(
         "release": _RELEASE,
         "defaults if": holds,
         "backend": keys({"key": text, "default": text, "also": list_of(text)}, "key"),
+        "shown at": text,
         "model": text,
         "device": text,
         "offline": holds,

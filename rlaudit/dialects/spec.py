@@ -12,6 +12,7 @@
     rollouts if: use_vllm                                                   # else the config is none (`keys.py`)
     conditions: {asynchronous: trainer.fully_async is set}                  # names for conditions (`condition.py`)
     release: {...}                                                          # what tells the release (`span.py`)
+    shown at: inference | orchestrator     # where a config stands that is more than its layout's root
     backend: {key: "@backend", also: [vllm_*]}    # read if it is vLLM; `also`: patterns of further names of its own
     engine: {ARGUMENT: CLAUSES, ...}       # what becomes each argument of vLLM, in vLLM's names (`clause.py`)
     sampling: {PARAMETER: CLAUSES, ...}

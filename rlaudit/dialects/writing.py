@@ -3,6 +3,7 @@
 write:
   fields: "@"                     # an argument with a plain `key:` is written there, under that key; of several under
                                   # the one that is written, else the first
+  fields if: CONDITION            # and only if it holds
   others: "@engine_init_kwargs"   # any other one, under vLLM's name; nothing without it
   plus: "+"                       # in front of an override's key that Hydra does not know; per layout if a mapping
   others if: CONDITION            # `others` is written to only if it holds
@@ -56,7 +57,8 @@ class _Homes:
 
     def __init__(self, reading: "Reading", said: Mapping[str, Any]) -> None:
         self._reading, self._said = reading, said
-        self._keys = _plain_keys(reading) if "fields" in said else {}
+        with_fields = "fields" in said and reading.holds(said.get("fields if")) is True
+        self._keys = _plain_keys(reading) if with_fields else {}
         self._switches = set(reading.spec.said["files"].get("flags", {}).get("switches", ()))
 
     def _home(self, name: str, value: Any) -> tuple[str, str, Any] | None:
@@ -89,6 +91,8 @@ class _Homes:
         if home is None:
             return None
         path, key, value = home
+        if "." in key and self._reading.spec.said["write"].get("fields") == "":
+            path, _, key = key.rpartition(".")
         own = self._reading.tree.own
         mapping: Node | None = own.get(*path.split(".")) if path else own
         text = self._reading.source.text

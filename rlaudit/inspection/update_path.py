@@ -80,7 +80,8 @@ def _of_prime_rl(side: Side) -> UpdatePath | Unknown | None:
     """What overrules prime-rl's default."""
     if side.config.framework != "prime_rl":
         return None
-    quantized = side.config.options.get(_QUANTIZED_ON_THE_WAY)
+    options = side.config.options.items()
+    quantized = next((one for name, one in options if name.endswith(_QUANTIZED_ON_THE_WAY)), None)
     if quantized is None and not side.config.sampling:
         return Unknown("how weights are broadcast is in another file of this run", (_RELOADED, _COPIED))
     if quantized is None or quantized.value is False:

@@ -80,8 +80,6 @@ def test_until_verdict_runs_everything_if_nothing_is_found(laboratory: Laborator
         "factors": {"prefix-caching": "off"},
         "parity": ["prefix-caching"],
     }
-    run = laboratory.ablate(
-        laboratory.recipe({**block, "repeats": 0}), "--until", "verdict"
-    )
+    run = laboratory.ablate(laboratory.recipe({**block, "repeats": 0}), "--until", "verdict")
     assert len(run.report["arms"]) == 2
     assert not any("were not run" in line for line in run.report["not_seen"])

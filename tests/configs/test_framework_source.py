@@ -8,7 +8,6 @@ from packaging.version import Version
 from rlaudit.configs.dialects.open_instruct.read import DIALECT as OPEN_INSTRUCT
 from rlaudit.configs.dialects.openrlhf.read import DIALECT as OPENRLHF
 from rlaudit.configs.dialects.pipelinerl.read import DIALECT as PIPELINERL
-from rlaudit.configs.dialects.prime_rl.read import DIALECT as PRIME_RL
 from rlaudit.configs.dialects.trl.read import DIALECT as TRL
 from rlaudit.configs.dialects.verl.read import DIALECT as VERL
 from rlaudit.configs.framework_source.environment import folders_of
@@ -249,61 +248,7 @@ def test_an_interpreter_without_packages_is_a_usage_error(tmp_path: Path) -> Non
         folders_of(str(tmp_path / "python"))
 
 
-PRIME = """
-class VllmConfig(BaseConfig):
-    gpu_memory_utilization: float = Field(0.77, ge=0)
-    max_num_seqs: int | None = None
-
-class InferenceConfig(BaseConfig):
-    enable_fp32_lm_head: bool = True
-"""
 PAUSE = 'async def pause(request):\n    await engine.pause_generation(mode="wait", clear_cache=True)\n'
-RL = "[inference.vllm]\nenforce_eager = true\n[orchestrator]\n[trainer]\n"
-
-
-def test_fields_of_a_config_class_that_are_the_engines_own_are_its_defaults(tmp_path: Path) -> None:
-    files = {"src/prime_rl/configs/inference.py": PRIME, "src/prime_rl/inference/vllm/server.py": PAUSE}
-    home = laid_out(tmp_path / "checkout", files)
-    (config,) = PRIME_RL.read(Source(str(tmp_path / "rl.toml"), RL, (str(home),)), NOW)
-    assert config.engine["gpu_memory_utilization"].value == 0.77 and "max_num_seqs" not in config.engine
-
-
-OLD_PRIME = """
-class InferenceConfig(BaseSettings):
-    gpu_memory_utilization: float = 0.9
-    seed: int | None = None
-
-    def to_vllm(self):
-        rsetattr(namespace, "logprobs_mode", "processed_logprobs")
-"""
-OLD_SERVER = """
-from vllm.entrypoints.openai.tool_parsers import ToolParserManager
-
-async def build(args):
-    engine_args = AsyncEngineArgs.from_cli_args(args)
-
-async def update(engine, path):
-    await engine.collective_rpc("update_weights", args=(path,))
-"""
-OLD_RUN = "[model]\nname = 'org/policy'\n[parallel]\ndp = 6\n"
-
-
-@pytest.mark.parametrize("resets", [False, True])
-def test_an_update_that_nowhere_resets_or_pauses_is_known_to_do_neither(tmp_path: Path, resets: bool) -> None:
-    home = laid_out(
-        tmp_path / "checkout",
-        {
-            "src/prime_rl/inference/config.py": OLD_PRIME,
-            "src/prime_rl/inference/vllm/server.py": OLD_SERVER,
-            "src/prime_rl/orchestrator/orchestrator.py": "",
-            "src/prime_rl/inference/worker.py": "def hook(self):\n    self.reset_prefix_cache()\n" if resets else "",
-        },
-    )
-    (config,) = PRIME_RL.read(Source(str(tmp_path / "infer.toml"), OLD_RUN, (str(home),)), NOW)
-    assert config.says("pause_mode") is None and "seed" not in config.engine
-    assert config.engine["logprobs_mode"].value == "processed_logprobs"
-    assert config.says("salts_prefix_cache") is False
-    assert config.says("resets_prefix_cache") is (None if resets else False)
 
 
 ENGINES = """

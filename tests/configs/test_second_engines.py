@@ -63,7 +63,9 @@ grpo: {{num_prompts_per_step: 4}}
 
 
 def test_nodes_of_prime_rl_are_listed_and_how_many_engines_they_are_is_open():
-    from rlaudit.configs.dialects.prime_rl.read import DIALECT
+    from rlaudit.dialects.declared import declared
+
+    DIALECT = declared()["prime_rl"]
 
     text = """
 [deployment]

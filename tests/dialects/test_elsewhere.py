@@ -110,3 +110,27 @@ def test_a_word_for_a_file_that_moved_stands_for_each_of_its_places(tmp_path: Pa
     (tmp_path / "again").mkdir()
     (tmp_path / "again" / "toy").symlink_to(tmp_path / "toy")
     assert isinstance(read(tmp_path / "again", said, "sampler: {}\n").engine["seed"].value, Unknown)
+
+
+def test_a_mapping_of_variables_is_the_environment(tmp_path: Path) -> None:
+    config = read(tmp_path, 'environment: {"*": {key: "@env", command: yields}}\n', "sampler: {env: {VLLM_X: '1'}}\n")
+    assert config.environment["VLLM_X"].value == "1"
+
+
+@pytest.mark.parametrize(("vllm", "known"), [("0.15.1", False), ("0.16.0", True)])
+def test_a_milestone_of_vllm_is_asked_for_by_its_name(vllm: str, known: bool, tmp_path: Path) -> None:
+    said = "trainer: {pause_mode: {if: vllm >= PAUSE_TAKES_A_MODE, value: keep, because: its code}}\n"
+    assert ("pause_mode" in read(tmp_path, said, "sampler: {}\n", vllm).trainer) is known
+
+
+def test_a_config_is_shown_at_the_section_that_the_dialect_names(tmp_path: Path) -> None:
+    config = read(tmp_path, "shown at: '@engine | @other'\n", "sampler:\n  other: {a: 1}\n  engine:\n    b: 1\n")
+    assert config.place is not None and config.place.line == 3
+
+
+@pytest.mark.parametrize("older", [True, False])
+def test_fields_are_written_only_if_the_dialect_says_so(tmp_path: Path, older: bool) -> None:
+    said = 'engine: {seed: {key: "sampler.parts.seed"}}\nwrite: {fields: "", fields if: "@older"}\n'
+    config = f"sampler:\n  older: {str(older).lower()}\n  parts:\n    a: 1\n"
+    edits = read(tmp_path, said, config).write("seed", 7)
+    assert (edits is not None and edits[0].replacement.strip() == "seed: 7") if older else edits is None

@@ -134,6 +134,7 @@ def test_words_that_may_hold_any_option_are_named() -> None:
         ("3.4.1", CHOICE, "export VLLM_USE_V1=1\n", "1"),
         ("3.4.1", "", "", Unknown),
         ("3.5.0", "", "", None),
+        ("3.5.0.dev0", CHOICE, "", "0"),
     ],
 )
 def test_the_engine_that_a_copy_chooses_is_known_while_its_line_is_there(

@@ -3,9 +3,11 @@ from pathlib import Path
 import pytest
 from reading import read_file, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.prime_rl.read import DIALECT
-from rlaudit.configs.rollout_config import Loss, Origin
+from rlaudit.configs.rollout_config import Loss, Origin, RolloutConfig
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
+
+DIALECT = declared()["prime_rl"]
 
 RUN = """\
 seq_len = 512
@@ -80,9 +82,11 @@ def test_trainer_facts_know_the_salted_cache_and_the_kept_pause() -> None:
     assert config.says("importance_sampling_mode") == "dppo mask"
 
 
-def test_an_unwritten_head_is_unknown_since_its_default_changed() -> None:
+def test_an_unwritten_head_is_unknown_while_its_default_changed() -> None:
     config = read_one(DIALECT, RUN.replace("enable_fp32_lm_head = true", ""), "0.26.0", "rl.toml")
-    assert isinstance(config.trainer["rollout_head_dtype"].value, Unknown)
+    assert config.trainer["rollout_head_dtype"].value == "float32"
+    flat = read_one(DIALECT, FLAT, "0.26.0", "rl.toml")
+    assert isinstance(flat.trainer["rollout_head_dtype"].value, Unknown)
 
 
 def test_the_flat_layout_maps_its_own_names_and_loses_unknown_extras() -> None:
@@ -167,3 +171,101 @@ def test_an_adapter_that_is_trained_turns_adapters_on_in_the_engine(written: str
     assert "enable_lora" not in read_one(DIALECT, RUN, "0.18.1", "rl.toml").engine
     engine = read_one(DIALECT, f"{RUN}\n[trainer.model.lora]\n{written}\n", "0.18.1", "rl.toml").engine
     assert (engine["enable_lora"].value, engine["max_lora_rank"].value) == (True, rank)
+
+
+CONFIGS = "packages/prime-rl-configs/src/prime_rl/configs/inference.py"
+SERVER = "src/prime_rl/inference/vllm/server.py"
+REQUESTS = "src/prime_rl/orchestrator/envs.py"
+
+
+def read_in(checkout: Path, text: str, **files: str) -> RolloutConfig:
+    """Read a run's file in a copy of prime-rl that has some files."""
+    for name, content in files.items():
+        path = checkout / {"configs": CONFIGS, "server": SERVER, "requests": REQUESTS}[name]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    (checkout / ".git").mkdir()
+    run = checkout / "rl.toml"
+    run.write_text(text)
+    return read_file(DIALECT, run, "0.18.1")
+
+
+@pytest.mark.parametrize(("default", "known"), [("0.9", True), ("0.77", False)])
+def test_a_default_is_known_while_its_line_is_in_the_copy(default: str, known: bool, tmp_path: Path) -> None:
+    configs = f"class VllmConfig(BaseConfig):\n    gpu_memory_utilization: float = {default}\n"
+    setting = read_in(tmp_path, RUN, configs=configs).engine["gpu_memory_utilization"]
+    assert setting.value == 0.9 if known else isinstance(setting.value, Unknown)
+
+
+@pytest.mark.parametrize(
+    ("server", "requests", "resets", "salts"),
+    [
+        ("await engine_client(request).reset_prefix_cache()\n", "", True, False),
+        ("", 'sampling["extra_body"] = {**more, "cache_salt": cache_salt}\n', False, True),
+        ("", "", None, None),
+    ],
+)
+def test_what_keeps_old_prefixes_away_is_what_a_copy_of_a_flat_release_has(
+    server: str, requests: str, resets: bool | None, salts: bool | None, tmp_path: Path
+) -> None:
+    config = read_in(tmp_path, FLAT, server=server, requests=requests)
+    assert (config.says("resets_prefix_cache"), config.says("salts_prefix_cache")) == (resets, salts)
+    assert config.says("pause_mode") is None
+
+
+INFER = '[server]\nport = 8001\n[vllm]\nmodel = "org/policy"\nmax_model_len = 64\n'
+ORCH = "batch_size = 8\n[train.sampling]\ntemperature = 0.7\n[[train.source]]\nname = 'a'\n"
+TRAIN = "[model]\ndtype = 'float32'\n[optim]\nlr = 1e-6\n"
+
+
+@pytest.fixture
+def split(tmp_path: Path) -> Path:
+    """A run whose sections are a file each."""
+    for name, text in (("infer", INFER), ("orch", ORCH), ("train", TRAIN)):
+        (tmp_path / f"{name}.toml").write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["infer", "orch"])
+def test_the_files_of_one_run_are_read_together(split: Path, name: str) -> None:
+    config = read_file(DIALECT, split / f"{name}.toml", "0.26.0")
+    assert config.engine["max_model_len"].value == 64 and config.sampling["temperature"].value == 0.7
+    assert config.says("dtype") == "float32"
+    assert {Path(part).name for part in config.parts} == {"infer.toml", "orch.toml", "train.toml"} - {f"{name}.toml"}
+
+
+@pytest.mark.parametrize("name", ["inference", "orchestrator"])
+def test_so_are_files_with_the_whole_word_and_one_before_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / "big-inference.toml").write_text(INFER)
+    (tmp_path / "big-orchestrator.toml").write_text(ORCH)
+    (tmp_path / "infer.toml").write_text(INFER.replace("64", "32"))
+    config = read_file(DIALECT, tmp_path / f"big-{name}.toml", "0.26.0")
+    assert config.engine["max_model_len"].value == 64 and config.sampling["temperature"].value == 0.7
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "uv run rl --inference @ infer.toml --orchestrator @ orch.toml --trainer @ train.toml\n",
+        "uv run inference @ infer.toml &\nuv run orchestrator @ orch.toml &\nuv run trainer @ train.toml\n",
+    ],
+)
+def test_the_files_that_a_script_names_are_read_together(split: Path, script: str) -> None:
+    (split / "run.sh").write_text(script)
+    config = read_file(DIALECT, split / "run.sh", "0.26.0")
+    assert config.engine["max_model_len"].value == 64 and config.sampling["temperature"].value == 0.7
+    assert config.says("dtype") == "float32" and config.write("enforce_eager", True) is None
+
+
+def test_a_file_of_another_kind_beside_it_is_no_part_of_the_run(tmp_path: Path) -> None:
+    (tmp_path / "infer.toml").write_text(INFER)
+    (tmp_path / "orch.toml").write_text("[tool.orch]\nname = 1\n")
+    config = read_file(DIALECT, tmp_path / "infer.toml", "0.26.0")
+    assert not config.parts and isinstance(config.sampling.get("temperature").value, Unknown)
+
+
+def test_a_file_with_a_model_only_is_the_engines_if_it_lies_beside_an_orchestrators(split: Path) -> None:
+    (split / "infer.toml").write_text('[model]\nname = "org/policy"\n')
+    assert not DIALECT.recognise(source_of('[model]\nname = "org/policy"\n', "infer.toml"))
+    config = read_file(DIALECT, split / "orch.toml", "0.26.0")
+    assert config.model is not None and config.engine["logprobs_mode"].value == "processed_logprobs"

@@ -1,0 +1,264 @@
+"""What YAML cannot say of prime-rl: files of one section, the files of one run side by side, and its command line.
+
+A run's file has the sections inference, orchestrator and trainer; one of an entry point has one of them at its root.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from rlaudit.configs.arguments import of_word
+from rlaudit.configs.command_lines import command_lines
+from rlaudit.configs.draft import known, leaves
+from rlaudit.configs.engine_names import canonical
+from rlaudit.configs.merging import mapping_of, merged, nested
+from rlaudit.configs.rollout_config import Origin
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.flags import flags
+from rlaudit.configs.syntax.node import Node, entries, within
+from rlaudit.configs.syntax.shell_command import Command
+from rlaudit.dialects.reading import Reading
+from rlaudit.dialects.spec import Spec
+from rlaudit.dialects.tree import Tree
+
+# Section -> the words for it in names of files, the longer first.
+_SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "inference": ("inference", "infer"),
+    "orchestrator": ("orchestrator", "orch"),
+    "trainer": ("trainer", "train"),
+}
+_ENTRIES = ("rl", *_SECTIONS)
+_INFERENCE_ONLY = {
+    "vllm_extra", "enable_fp32_lm_head", "enable_fp32_router_logits", "use_deep_gemm", "kv_cache_offload",
+    "weight_broadcast", "api_server_count",
+}  # fmt: skip
+# Of the API server and of the launcher: nothing of them reaches the engine.
+_LAUNCHER = {
+    "server", "deployment", "slurm", "output_dir", "dry_run", "log", "router", "backend_port", "experimental", "vllm",
+    "vllm_extra", "api_server_count", "weight_broadcast", "enable_fp32_router_logits", "use_pd_kv_transfer",
+    "enable_return_sampling_mask_logprobs",
+}  # fmt: skip
+_TRAINER_ONLY = {"optim", "loss", "ckpt", "weight_broadcast", "scheduler", "data"}
+
+
+@dataclass(frozen=True, eq=False)
+class _Started:
+    """A command that starts prime-rl. named: sections of which it names a file, or overrides a key."""
+
+    entry: str
+    command: Command
+    root: Node
+    parts: tuple[str, ...]
+    missing: tuple[str, ...]
+    named: frozenset[str]
+    overrides: bool
+
+
+def trees(source: Source, spec: Spec) -> Iterator[Tree]:
+    """Find the runs of a TOML file, of a script, or of the chart's values."""
+    if source.suffix == ".toml":
+        root = _toml(source)
+        own = _sections(root) if root is not None else None
+        if own is not None:
+            whole, parts = _with_files_beside(source, own)
+            yield Tree(_arranged(whole), _arranged(own), parts=parts)
+        return
+    started = list(_runs(source))
+    for one in started:
+        root = _arranged(one.root)
+        yield Tree(root, root, one.command, parts=one.parts, missing=one.missing)
+    chart = mapping_of(source) if not started else None
+    if chart is not None and "prime-rl" in str(known(chart.get("image", "repository"), "")):
+        replicas = chart.get("inference", "replicas")
+        if replicas is not None and all(chart.get(name) is not None for name in _SECTIONS):
+            root = nested(("inference", "replicas"), replicas)
+            yield Tree(root, chart, call="chart")
+
+
+def _toml(source: Source) -> Node | None:
+    try:
+        return source.toml
+    except (ValueError, RecursionError):  # kept in source.refusals
+        return None
+
+
+def _sections(root: Node) -> Node | None:
+    """Return the sections of a prime-rl TOML, the root's own under its name; None for any other file."""
+    inference, orchestrator, trainer = (_table(root, name) for name in _SECTIONS)
+    if (orchestrator is not None and (inference is not None or trainer is not None)) or (
+        inference is not None and (trainer is not None or _is_inference(inference))
+    ):
+        return root
+    if inference is not None or orchestrator is not None or trainer is not None:
+        return None
+    if _is_inference(root):
+        return nested(("inference",), root)
+    return nested(("orchestrator",), root) if _is_orchestrator(root) else None
+
+
+def _is_inference(table: Node) -> bool:
+    names = set(dict(table.items()))
+    if _table(table, "vllm") is not None:
+        return bool(names & (_INFERENCE_ONLY | {"server", "deployment", "router", "slurm", "log"})) or len(names) == 1
+    sized = bool({"tp", "dp"} & set(dict(entries(table.get("parallel")))))
+    return _table(table, "model") is not None and (sized or bool(names & _INFERENCE_ONLY))
+
+
+def _is_orchestrator(table: Node) -> bool:
+    """Return whether a table samples for an environment, with a group size."""
+    grouped = any(table.get(name) is not None for name in ("rollouts_per_example", "group_size", "batch_size"))
+    sampling = table.get("train", "sampling") or _table(table, "sampling")
+    places = (("env",), ("environment",), ("train", "env"), ("train", "source"))
+    return grouped and sampling is not None and any(table.get(*path) is not None for path in places)
+
+
+def _table(root: Node, name: str) -> Node | None:
+    node = root.get(name)
+    return node if node is not None and isinstance(node.value, dict) else None
+
+
+def _with_files_beside(source: Source, own: Node) -> tuple[Node, tuple[str, ...]]:
+    """Return a file of one section with the others' files, which lie beside it under the same name but for the word of
+    their section: infer.toml, orch.toml, train.toml.
+    """
+    section = next(iter(dict(own.items())))
+    stem = PurePath(source.path).stem
+    word = next((one for one in _SECTIONS.get(section, ()) if one in stem), None)
+    parts: list[str] = []
+    for other, names in _SECTIONS.items() if len(dict(own.items())) == 1 and word is not None else ():
+        for name in names if other != section else ():
+            beside = source.neighbour(f"{stem.replace(str(word), name)}.toml")
+            root = _toml(beside) if beside is not None else None
+            if beside is not None and root is not None and _is_file_of(other, root):
+                own = merged(own, nested((other,), root))
+                parts.append(beside.path)
+                break
+    return own, tuple(parts)
+
+
+def _is_file_of(section: str, root: Node) -> bool:
+    """Return whether a file beside that of another section is what its name says, if only by its model."""
+    names = set(dict(root.items()))
+    if section != "orchestrator":
+        some = _TRAINER_ONLY if section == "trainer" else {"vllm", "model", "server", "parallel"}
+        return bool(some & names) and not names & set(_SECTIONS)
+    found = _sections(root)
+    return found is not None and found is not root and found.get(section) is not None
+
+
+def _arranged(root: Node) -> Node:
+    """Return the sections with vLLM's spelling of pass-through keys, and with the rollouts' sampling as one table."""
+    for table in ("vllm", "vllm_extra"):
+        passed = root.get("inference", table)
+        if passed is not None and isinstance(passed.value, dict):
+            spelt = Node({canonical(name): node for name, node in passed.items()}, passed.place, passed.key)
+            root = _with(root, ("inference", table), spelt)
+    sampling: dict[str, Node] = {}
+    for path in (("sampling",), ("train", "sampling")):
+        for name, node in entries(root.get("orchestrator", *path)):
+            sampling |= dict(node.items()) if name == "extra_body" else {name: node}
+    return _with(root, ("sampling",), Node(sampling, root.place)) if sampling else root
+
+
+def _with(root: Node, path: tuple[str, ...], node: Node) -> Node:
+    """Return a tree with a node at a path."""
+    if not path:
+        return node
+    below = _with(root.get(path[0]) or node, path[1:], node)
+    return Node({**dict(root.items()), path[0]: below}, root.place, root.key)
+
+
+def _runs(source: Source) -> Iterator[_Started]:
+    """The commands of a script that say something: more than the name of one file, which is read by itself. Commands
+    that start a section each are of one run.
+    """
+    marks = (*(f"{entry} @" for entry in _ENTRIES), "--inference", "--orchestrator", "--vllm.")
+    started = [one for line in command_lines(source, *marks) if (one := _started(line, source)) is not None]
+    single = [one for one in started if one.entry in _SECTIONS]
+    if len({one.entry for one in single}) > 1 and len({one.entry for one in single}) == len(single):
+        first = next((one for one in single if one.entry == "inference"), single[0])
+        root = first.root
+        for one in single:
+            root = merged(root, one.root)
+        parts = tuple(part for one in single for part in one.parts)
+        missing = tuple(name for one in single for name in one.missing)
+        yield replace(first, root=root, parts=parts, missing=missing)
+        started = [one for one in started if one not in single]
+    yield from (one for one in started if one.overrides or len(one.named) > 1)
+
+
+def _started(command: Command, source: Source) -> _Started | None:
+    """Return the overrides of a command over the files that it names by `@`."""
+    found = _entry(command)
+    if found is None:
+        return None
+    entry, at = found
+    words, section = command.words[at:], () if entry == "rl" else (entry,)
+    tree, parts, missing, named = Node({}, command.place), list[str](), list[str](), set[str](section)
+    for index, word in enumerate(words):
+        name = words[index + 1].value if word.value == "@" and index + 1 < len(words) else None
+        if not isinstance(name, str):
+            continue
+        before = words[index - 1].value if index else ""
+        home = (before[2:],) if isinstance(before, str) and before[2:] in _SECTIONS else section
+        beside = source.named_file(words[index + 1])
+        root = _toml(beside) if beside is not None else None
+        named |= set(home)
+        if beside is None or root is None:
+            missing.append(name)
+        else:
+            parts.append(beside.path)
+            tree = merged(tree, nested(home, root))
+    overrides = False
+    for flag in flags(words):
+        path = tuple(flag.name.split("."))
+        is_file = flag.value is not None and flag.value.value == "@"
+        if not flag.name or is_file or (flag.value is None and path[0] not in _SECTIONS):
+            continue
+        leaf = Node(True, flag.place, flag.place) if flag.value is None else of_word(flag.value, flag.place)
+        overrides = overrides or bool(section) or path[0] in {*_SECTIONS, "vllm"}
+        tree = merged(tree, nested((*section, *path), leaf))
+    return _Started(entry, command, tree, tuple(parts), tuple(missing), frozenset(named), overrides)
+
+
+def _entry(command: Command) -> tuple[str, int] | None:
+    """Return the entry point that a command starts, and the index of its first option."""
+    for at, word in enumerate(command.words):
+        name = PurePath(word.value).name if isinstance(word.value, str) else ""
+        if name in _ENTRIES and (at == 0 or command.words[at - 1].value == "run"):
+            return name, at + 1
+        if re.fullmatch(r"prime_rl\.(entrypoints|inference)\.\w+", name):
+            return name.rpartition(".")[2].replace("server", "inference"), at + 1
+    return None
+
+
+def name_exceptions(reading: Reading) -> None:
+    """Name the environments that sample otherwise, what is for one kind of rank only, and keys that are not known."""
+    root, not_seen = reading.tree.root, reading.draft.not_seen
+    for path in (("env",), ("train", "env"), ("train", "source")):
+        node = root.get("orchestrator", *path)
+        for one in node.elements() if node is not None else ():
+            for own in (one.get("sampling"), one.get("env", "sampling")):
+                if own is not None:
+                    not_seen.append(f"{own.place.setting}: this environment samples differently")
+    deployment = within(root, "inference", "deployment")
+    kinds = ("vllm_overrides", "env_vars", "env_overrides")
+    below = leaves(deployment, "inference.deployment.") if deployment is not None else ()
+    launched = {*_LAUNCHER, *reading.spec.keys_below("inference")}
+    other = [f"inference.{name}" for name, _ in entries(root.get("inference")) if name not in launched]
+    if other and reading.tree.call != "chart":
+        not_seen.append(f"{', '.join(other)}: no field of prime-rl's inference config read here")
+    own_keys = [name for name, _ in below if any(kind in name for kind in kinds)]
+    if own_keys:
+        not_seen.append(f"{', '.join(own_keys)}: for one kind of rank only, prefill or decode")
+
+
+def mark_overrides(reading: Reading) -> None:
+    """Tell the keys of a command from those of the files that it names."""
+    if reading.tree.command is None:
+        return
+    for settings in (reading.draft.engine, reading.draft.sampling):
+        for name, one in settings.items():
+            if one.place is not None and one.place.path == reading.source.path:
+                settings[name] = replace(one, origin=Origin.OVERRIDE)

@@ -27,7 +27,8 @@ def so_far(run: FinishedRun, planned: Plan) -> SoFar:
     """Judge a run by the arms that have ended.
 
     It is settled if the first layer that is not clean is a mismatch whose cause an arm has removed: the layers after it
-    are judged once it is mended, and further arms only name further causes.
+    are judged once it is mended, and further arms only name further causes. It is settled, too, if a replay is not the
+    recorded run: no arm of it is judged.
     """
     diagnosis = diagnose(run)
     arms = sum(len(block.arms) for block in planned.blocks)
@@ -36,6 +37,7 @@ def so_far(run: FinishedRun, planned: Plan) -> SoFar:
         lines += [f"  {number}. {_verdict(judgement)}", f"     {_still_open(judgement, run, planned)}"]
     first = next((one for one in diagnosis.layers if one.verdict is not Verdict.MATCH), None)
     settled = first is not None and first.verdict is Verdict.MISMATCH and bool(first.causes)
+    settled = settled or any(block.replay and block.replay.verdict is Verdict.MISMATCH for block in diagnosis.blocks)
     return SoFar(tuple(lines), settled)
 
 

@@ -151,8 +151,10 @@ def test_with_a_penalty_on_what_was_sampled_no_recorded_token_is_asked_for_and_t
 def test_a_recording_of_other_logits_is_not_judged(laboratory: Laboratory) -> None:
     # A processor of logits, an adapter or other weights: the engine sampled from something else than is replayed.
     recording = recorded(laboratory.folder / "today", laboratory.model, temperature=1.3, lora="mine", enable_lora=True)
-    done = replay(laboratory, recording)
+    done = replay(laboratory, recording, "--until", "verdict")
     assert done.exit_code == 3
+    # No further arm could turn it.
+    assert [arm["role"] for arm in done.report["arms"]] == ["recorded", "reference", "candidate", "one at a time"]
     again = done.report["blocks"][0]["replay"]
     assert again["verdict"] == "mismatch" and again["recorded"]["k3"]["value"] > 1e-3
     assert {layer["verdict"] for layer in done.report["layers"]} == {"inconclusive"}

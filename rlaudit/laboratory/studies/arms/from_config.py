@@ -79,8 +79,8 @@ def experiment_from(
     left_out = list(dict.fromkeys(sentence for point in points for sentence in point.left_out))
     if recorded is not None and recorded.adapted:
         left_out.append(
-            f"adapter: {recorded.adapted} of {recorded.of_sequences} recorded completions were sampled with LoRA, which "
-            "no arm has (merge it into the checkpoint: --model)"
+            f"adapter: {recorded.adapted} of {recorded.of_sequences} recorded completions were sampled with LoRA, "
+            "which no arm has (merge it into the checkpoint: --model)"
         )
     changed += left_out
     parity = [name for name, moved in suspects.items() if moved.to_reference]

@@ -14,7 +14,6 @@ ELSEWHERE = {
     "cli/demo.py": "the releases whose tokens the demo has",
     "configs/dialects/axolotl.py": "releases of axolotl, and the TRL that each pins",
     "configs/dialects/open_instruct/engine.py": "the vLLM beside which open-instruct's code sets generation_config",
-    "configs/dialects/nemo_rl/read.py": "the vLLM beside which NeMo-RL stopped to set logprobs_mode",
     "configs/dialects/pipelinerl/read.py": "what PipelineRL's own server refuses",
     **dict.fromkeys(
         [f"configs/dialects/trl/{part}.py" for part in ("engine", "release", "sampling", "server", "trainer")],

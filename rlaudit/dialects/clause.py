@@ -33,7 +33,7 @@ Of the environment it takes a mapping of variables, and those of the command, wh
     {key: inference.env_vars, command: yields}
 
 A value of the code may be `same as: $engine.dtype`, such a `mapping`, `sum: [...]` or `product: [...]` of references
-and numbers.
+and numbers; `a|1024` is 1024 if a is not written. With a `key`, a sum or product arrives in place of what it holds.
 """
 
 from collections.abc import Mapping
@@ -74,6 +74,9 @@ class Reader(Protocol):
     def defaults_hold(self) -> Truth:
         """Return whether the framework's own defaults stand behind the config."""
 
+    def without_default(self, truth: Truth) -> "Found | None":
+        """Return what is not written if they do not."""
+
 
 @dataclass(frozen=True)
 class Found:
@@ -102,8 +105,8 @@ def found(said: Said, reader: Reader) -> Found | None:  # noqa: PLR0911 - one fo
         return Found(None if meaning == "keep" else meaning, node)
     if "key" in said and "default" not in said:
         return None
-    if "default" in said and reader.defaults_hold() is not True:
-        return None
+    if "default" in said and (truth := reader.defaults_hold()) is not True:
+        return reader.without_default(truth)
     return _by_code(said, reader)
 
 
@@ -122,6 +125,8 @@ def _arriving(said: Said, node: Node, reader: Reader) -> Any:
         return said["value"]
     if "mapping" in said:
         return _assembled(said["mapping"], reader)
+    if "sum" in said or "product" in said:
+        return _computed(said, reader)
     if said.get("truth"):
         value = truth(node)
     if isinstance(value, Unknown):
@@ -157,14 +162,19 @@ def _by_code(said: Said, reader: Reader) -> Found | None:
     if "same as" in said:
         value = reader.value(said["same as"])
         return None if value is None else Found(value)
-    for name, together in (("sum", sum), ("product", prod)):
-        if name in said:
-            parts = [reader.value(part) if isinstance(part, str) else part for part in said[name]]
-            known = all(isinstance(part, int) and not isinstance(part, bool) for part in parts)
-            return Found(
-                together(parts) if known else Unknown(said.get("because", f"a part of the {name} is not known"))
-            )
+    if "sum" in said or "product" in said:
+        return Found(_computed(said, reader))
     return Found(Unknown(said["open"])) if "open" in said else None
+
+
+def _computed(said: Said, reader: Reader) -> Any:
+    """Return a sum or a product; Unknown if a part of it is not known."""
+    name, together = ("sum", sum) if "sum" in said else ("product", prod)
+    parts = [reader.value(part) if isinstance(part, str) else part for part in said[name]]
+    if all(isinstance(part, int) and not isinstance(part, bool) for part in parts):
+        return together(parts)
+    reason = next((part.reason for part in parts if isinstance(part, Unknown)), f"a part of the {name} is not known")
+    return Unknown(f"{said['because']}: {reason}" if "because" in said else reason)
 
 
 def _assembled(parts: Mapping[str, Any], reader: Reader) -> Any:

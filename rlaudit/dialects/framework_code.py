@@ -3,14 +3,15 @@
     at: {skyrl/train/config/config.py: "max_num_seqs: int = 1024"}
 
 is a file, relative to the folder that holds the package, and words of it. A fact of several releases names a place in
-each; one that is there is enough. If a copy of the framework lies around the config, each place is looked up in it:
-where file or words are gone, the copy may do anything else, and the fact is open. `copy has:` names places in the same
-way: its clause holds in a copy that has one of them, and nowhere else.
+each, of one file as a list of words; one that is there is enough. If a copy of the framework lies around the config,
+each place is looked up in it: where file or words are gone, the copy may do anything else, and the fact is open. `copy
+has:` names places in the same way: its clause holds in a copy that has one of them, and nowhere else.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from rlaudit.configs.framework_source.checkout import Checkout, shown
 
@@ -21,10 +22,10 @@ class FrameworkCode:
 
     checkout: Checkout | None = None
 
-    def line_of(self, at: Mapping[str, str]) -> str | None:
+    def line_of(self, at: Mapping[str, Any]) -> str | None:
         """Return `file:line` of the first place that is there; None if none is. Needs a copy."""
         assert self.checkout is not None
-        for file, words in at.items():
+        for file, words in places(at):
             source = self.checkout.file(file)
             found = words_in(source.text, words) if source is not None else None
             if source is not None and found is not None:
@@ -41,17 +42,24 @@ class FrameworkCode:
         looked_up = "looked up are the lines that decide; `rlaudit record` writes down what it makes of this config"
         return f"the code in {where}, {which}: {looked_up}"
 
-    def has(self, places: Mapping[str, str] | None) -> bool:
+    def has(self, at: Mapping[str, Any] | None) -> bool:
         """Return whether a copy is there and has one of some places; True if none are named."""
-        return places is None or (self.checkout is not None and self.line_of(places) is not None)
+        return at is None or (self.checkout is not None and self.line_of(at) is not None)
 
-    def is_gone(self, at: Mapping[str, str]) -> str:
+    def is_gone(self, at: Mapping[str, Any]) -> str:
         """Return why a fact does not hold in this copy; empty if it does, or without a copy."""
         if self.checkout is None or not at or self.line_of(at) is not None:
             return ""
         root = shown(f"{self.checkout.root}/{self.checkout.folder}")
-        places = " or ".join(f"`{words}` in {file}" for file, words in at.items())
-        return f"the copy in {root} does not have {places}; `rlaudit record` writes down what it does"
+        gone = " or ".join(f"`{words}` in {file}" for file, words in places(at))
+        return f"the copy in {root} does not have {gone}; `rlaudit record` writes down what it does"
+
+
+def places(at: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Return every file of an `at:` with the words that are looked up in it."""
+    for file, words in at.items():
+        for one in words if isinstance(words, list) else (words,):
+            yield file, one
 
 
 def words_in(text: str, words: str) -> int | None:

@@ -81,30 +81,38 @@ def _base(source: Source, one: Overridden, kind: str) -> Composed | None:
 def _flags(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
     """Commands that start one of some programs, with their options.
 
-    A program is the end of a word, or two words: `swift rlhf`. switches: options that take no value. config: the option
-    that names a file of further ones. call: the word that conditions know the program by, as a mapping of program to
-    word in place of a list.
+    A program is the end of a word, or two words: `swift rlhf`. As a mapping in place of a list, each has the word that
+    conditions know as `call`. switches: options that take no value. negated: options that a bare `--no_x` makes false.
+    intervals: options whose value is all words up to the next option, as one text. config: the option that names a file
+    of further ones. variables: the option of a launcher, in front of the program, that sets one: `--env NAME=value`.
+
+    Conditions know as `unread` whether a word that is no option holds options: a file, or a variable (`$OPTIONS`).
     """
     from rlaudit.configs.arguments import by_name
     from rlaudit.configs.command_lines import command_lines
     from rlaudit.configs.syntax.flags import flags
+    from rlaudit.dialects.option_words import hold_options, launched, whole
 
     listed = said["programs"]
     programs: Mapping[str, str] = listed if isinstance(listed, dict) else dict.fromkeys(listed, "")
-    switches = frozenset(said.get("switches", ()))
+    switches, intervals = frozenset(said.get("switches", ())), frozenset(said.get("intervals", ()))
     for command in command_lines(source, *(name.rpartition(" ")[2] for name in programs)):
         for at in range(len(command.words)):
             name = next((one for one in programs if _starts(one, command.words[: at + 1])), None)
             if name is None:
                 continue
-            arguments = by_name(flags(command.words, at + 1, switches.__contains__))
+            options = flags(command.words, at + 1, switches.__contains__)
+            arguments = by_name((whole(one, intervals) for one in options), said.get("negated", ()))
             named = arguments.pop(said["config"], None) if "config" in said else None
             beside = source.named_file(named)
             behind = mapping_of(beside) if beside is not None else None
             own = Node(arguments, command.place)
             root = own if behind is None else merged(behind, own)
             parts = (beside.path,) if beside is not None and behind is not None else ()
-            yield Tree(root, own, command, at + 1, programs[name], parts=parts)
+            missing = (str(named.text or named.value),) if named is not None and behind is None else ()
+            started = launched(command, at, said["variables"]) if "variables" in said else command
+            yield Tree(root, own, started, at + 1, programs[name], parts=parts, missing=missing,
+                       unread=hold_options(options))  # fmt: skip
             break
 
 

@@ -61,9 +61,9 @@ def _setting(name: str, entry: Any) -> Iterator[str]:
     clauses = entry if isinstance(entry, list) else [entry]
     for at, said in enumerate(clauses):
         yield f"  {name if at == 0 else '':<30} {_clause(said)}"
-        for file, words in said.get("at", {}).items():
+        for file, words in framework_code.places(said.get("at", {})):
             yield f"  {'':<32} {file}: {words}"
-        for file, words in said.get("copy has", {}).items():
+        for file, words in framework_code.places(said.get("copy has", {})):
             yield f"  {'':<32} only in a copy with {file}: {words}"
 
 

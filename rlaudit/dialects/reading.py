@@ -114,6 +114,7 @@ class Reading:
             "missing": bool(self.tree.missing or self.tree.limits),
             "composed": self.tree.is_composed,
             "command": self.tree.command is not None,
+            "unread": self.tree.unread,
             "path": self.source.path,
         }
         return facts.get(name)
@@ -137,6 +138,13 @@ class Reading:
     def defaults_hold(self) -> Truth:
         """Return whether the framework's own defaults stand behind the config."""
         return self.holds(self.spec.said.get("defaults if"))
+
+    def without_default(self, truth: Truth) -> Found | None:
+        """Return what is not written if they do not: open if the dialect has a reason, else left to vLLM."""
+        reason = self.spec.said.get("defaults else")
+        if reason is None:
+            return None
+        return Found(truth if isinstance(truth, Unknown) else Unknown(reason))
 
     def draft_of_all(self) -> Draft:
         """Fill the draft with everything that the dialect says."""
@@ -385,11 +393,12 @@ class Reading:
     def _list(self) -> None:
         """List the framework's own switches, further engines, and what was not seen."""
         said, draft = self.spec.said, self.draft
-        for path in said.get("options", ()):
-            if "*" in path:
-                self._list_matching(path)
-            else:
-                draft.list_options(self.tree.root, path)
+        patterns = [path for path in said.get("options", ()) if "*" in path]
+        draft.list_options(self.tree.root, *(path for path in said.get("options", ()) if path not in patterns))
+        for name, leaf in leaves(self.tree.root) if patterns else ():
+            if any(fnmatchcase(name, pattern) for pattern in patterns):
+                draft.options.by_file(name, leaf)
+        self._name_unknown()
         if "rest" in said:
             checkout = self.code.checkout
             section = self.node(said["rest"])
@@ -408,6 +417,16 @@ class Reading:
         if self.tree.command is not None:
             draft.not_seen += self._untold()
 
+    def _name_unknown(self) -> None:
+        """Say which keys are named like ones that are read, and are none."""
+        said = self.spec.said.get("unknown options")
+        if said is None:
+            return
+        names = [name for name, _ in self.tree.root.items() if fnmatchcase(name, said["named"])]
+        unknown = [name for name in names if name not in self.spec.words and name not in self.draft.options]
+        if unknown:
+            self.draft.not_seen.append(f"{', '.join(unknown)}: {said['because']}")
+
     def _spelt(self, path: str) -> str:
         """Return a path from the file's root."""
         return ".".join(part for part in (self.layout.root, path[1:]) if part) if path.startswith("@") else path
@@ -419,11 +438,6 @@ class Reading:
         if self.tree.options_at:
             return command_lines.untold(self.tree.command, self.tree.options_at)
         return hydra_dotlist.untold(self.tree.command)
-
-    def _list_matching(self, pattern: str) -> None:
-        for name, leaf in leaves(self.tree.root):
-            if fnmatchcase(name, pattern):
-                self.draft.options.by_file(name, leaf)
 
 
 def _clauses(entry: Said | list[Said]) -> Iterable[Said]:

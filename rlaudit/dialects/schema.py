@@ -173,7 +173,7 @@ def keys(known: Mapping[str, Check], *required: str) -> Check:
     return check_keys
 
 
-_AT = mapping_of(text)
+_AT = mapping_of(one_or_more(text))
 _REASON = {"because": text, "at": _AT}
 _CLAUSE = keys(
     {
@@ -270,7 +270,17 @@ _FILES = keys(
     {
         "yaml": keys({"defaults": one_of("hydra", "paths", "none")}),
         "overrides": keys({"prefix": text, "base": one_of("program", "config", "none")}, "prefix"),
-        "flags": keys({"programs": anything, "switches": list_of(text), "config": text}, "programs"),
+        "flags": keys(
+            {
+                "programs": anything,
+                "switches": list_of(text),
+                "negated": list_of(text),
+                "intervals": list_of(text),
+                "config": text,
+                "variables": text,
+            },
+            "programs",
+        ),
         "calls": mapping_of(text),
         "dictionary": keys({"key": text, "on": text}, "key", "on"),
         "toml": anything,
@@ -325,6 +335,7 @@ _DIALECT = keys(
         "conditions": mapping_of(holds),
         "release": _RELEASE,
         "defaults if": holds,
+        "defaults else": text,
         "backend": keys({"key": text, "default": text, "also": list_of(text)}, "key"),
         "shown at": text,
         "model": text,
@@ -341,6 +352,7 @@ _DIALECT = keys(
         "elsewhere": mapping_of(one_or_more(_ELSEWHERE), lambda name: name in {"engine", "sampling"}, "section"),
         "falses": list_of(keys({"if": holds, "arrives": flag, **_REASON})),
         "options": list_of(text),
+        "unknown options": keys({"named": text, "because": text}, "named", "because"),
         "rest": text,
         "other engines": keys({"besides": list_of(text), "if": holds}, "besides"),
         "not seen": list_of(keys({"if": holds, "say": text}, "if", "say")),

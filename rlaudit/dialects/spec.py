@@ -24,6 +24,9 @@
     elsewhere: {engine: {if: ..., because: ...}}                            # decided by another file (`elsewhere.py`)
     falses: [...]                          # which written falses never arrive (`falses.py`)
     options: [trainer.algorithm.use_tis, "*clip*"]                          # the framework's own switches, listed
+    unknown options: {named: "*vllm*", because: ...}       # so named, and nowhere in the dialect
+    defaults if: CONDITION                 # the framework's defaults stand behind the config; else, with
+    defaults else: REASON                  # a reason, what is not written is open, and without one left to vLLM
     rest: "@"                              # a section of which everything else that is written is listed
     not seen: [{if: ..., say: ...}]
     write: {others: "@engine_init_kwargs"}                                  # where a fix goes (`writing.py`)
@@ -33,6 +36,7 @@ that is null is taken out. The lines before the first blank one are the head: no
 files that have none of its marks.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -100,6 +104,11 @@ class Spec:
         """Return the keys of a mapping that the dialect reads."""
         prefix = path if path in {"", "@"} else f"{path}."
         return {key.removeprefix(prefix).partition(".")[0] for key in self.keys if key.startswith(prefix)}
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every name that stands in the dialect."""
+        return frozenset(re.findall(r"[\w.-]+", repr(self.said)))
 
     @cached_property
     def markers(self) -> tuple[str, ...]:

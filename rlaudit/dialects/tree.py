@@ -35,6 +35,8 @@ class Tree:
     missing: tuple[str, ...] = ()
     # Where reading stopped, in sentences.
     limits: tuple[str, ...] = ()
+    # Whether words of the command hold options that are not read.
+    unread: bool = False
     # Whether the file lists what it inherits.
     is_composed: bool = False
 

@@ -1,0 +1,133 @@
+"""Options of a command line as a dialect reads them."""
+
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.spelling import apply
+from rlaudit.dialects.declared import dialect_at
+
+TOY = """\
+marks: [toy.py]
+title: Toy
+
+read: r1
+files:
+  flags:
+    programs: [toy.py]
+    switches: [engine.enforce_eager, eager]
+    negated: [caching]
+    intervals: [band]
+    config: config
+    variables: env
+layouts:
+  dotted: {has: [engine.size]}
+  flat: {renames: {engine.size: size, engine.enforce_eager: eager}}
+defaults if: not unread
+defaults else: another file may say it
+engine:
+  tensor_parallel_size: {key: "@engine.size", default: 1}
+  enforce_eager: {key: "@engine.enforce_eager", default: false}
+  enable_prefix_caching: {key: caching, default: true}
+  max_model_len: {key: prompt | answer, sum: [prompt|100, answer|100]}
+  hf_overrides: {key: overrides}
+environment:
+  "*": {command: yields}
+options: ["*band*", size]
+unknown options: {named: "*eng*", because: no option that was read}
+write: {fields: "@"}
+"""
+
+
+def read(tmp_path: Path, command: str, more: dict[str, str] | None = None) -> RolloutConfig:
+    """Return what a command sets up."""
+    (tmp_path / "toy.yaml").write_text(TOY)
+    for name, text in (more or {}).items():
+        (tmp_path / name).write_text(text)
+    text = f"{command}\n"
+    (tmp_path / "run.sh").write_text(text)
+    (found,) = dialect_at(tmp_path / "toy.yaml").read(Source(str(tmp_path / "run.sh"), text), Version("0.18.1"))
+    return found
+
+
+def edited(config: RolloutConfig, command: str, name: str, value: object) -> str | None:
+    """Return the command with an argument written."""
+    edits: tuple[Edit, ...] | None = config.write(name, value)
+    return None if edits is None else apply(f"{command}\n", edits).strip()
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "value"),
+    [
+        ("--engine.size 4", "tensor_parallel_size", 4),
+        ("--size 4", "tensor_parallel_size", 4),
+        ("--size=4 --size 8", "tensor_parallel_size", 8),
+        ("", "tensor_parallel_size", 1),
+        ("--eager word", "enforce_eager", True),
+        ("--no-caching", "enable_prefix_caching", False),
+        ("--caching", "enable_prefix_caching", True),
+        ("--caching false", "enable_prefix_caching", False),
+        ("--prompt 300", "max_model_len", 400),
+        ("--prompt 300 --answer 50", "max_model_len", 350),
+        ("--prompt $N", "max_model_len", "open"),
+        ("""--overrides '{"a": {"b": [1]}}'""", "hf_overrides", {"a": {"b": [1]}}),
+    ],
+)
+def test_an_option_arrives_as_its_words_say(tmp_path: Path, options: str, name: str, value: object) -> None:
+    setting = read(tmp_path, f"python toy.py {options}").engine[name]
+    assert (setting.value if setting.known else "open") == value
+
+
+@pytest.mark.parametrize("ends", ["1", "0.5 2.0", "a b c"])
+def test_every_word_of_an_interval_is_one_text(tmp_path: Path, ends: str) -> None:
+    config = read(tmp_path, f"python toy.py --band {ends} --size 2")
+    assert str(config.options["band"].value) == ends and config.engine["tensor_parallel_size"].value == 2
+
+
+def test_a_launchers_variables_are_the_programs_own(tmp_path: Path) -> None:
+    command = "export VLLM_A=1 VLLM_B=1\npython launch.py --env VLLM_A=2 --env X=1 VLLM_C=a=b -- python toy.py --size 2"
+    environment = read(tmp_path, command).environment
+    assert {name: one.value for name, one in environment.items()} == {"VLLM_A": "2", "VLLM_B": "1", "VLLM_C": "a=b"}
+
+
+@pytest.mark.parametrize("unread", ["$ALL", "run.yaml", '"$A" --size 2'])
+def test_without_what_other_words_hold_a_default_is_open(tmp_path: Path, unread: str) -> None:
+    engine = read(tmp_path, f"python toy.py {unread}").engine
+    assert not engine["enable_prefix_caching"].known and not engine["enforce_eager"].known
+
+
+@pytest.mark.parametrize("added", ['"$@"', "${@:2}", "train"])
+def test_what_a_user_adds_leaves_the_defaults(tmp_path: Path, added: str) -> None:
+    assert read(tmp_path, f"python toy.py {added}").engine["enable_prefix_caching"].value is True
+
+
+def test_a_config_file_stands_behind_the_options_and_one_that_is_not_there_is_named(tmp_path: Path) -> None:
+    behind = {"base.yaml": "size: 8\ncaching: false\n"}
+    config = read(tmp_path, "python toy.py --config base.yaml --size 2", behind)
+    assert (config.engine["tensor_parallel_size"].value, config.engine["enable_prefix_caching"].value) == (2, False)
+    assert [Path(part).name for part in config.parts] == ["base.yaml"]
+    gone = read(tmp_path, "python toy.py --config gone.yaml")
+    assert any("gone.yaml" in said for said in gone.not_seen)
+
+
+def test_an_option_that_no_entry_names_is_said(tmp_path: Path) -> None:
+    config = read(tmp_path, "python toy.py --engine.size 1 --engine.sise 2")
+    assert "engine.sise: no option that was read" in config.not_seen
+
+
+@pytest.mark.parametrize(
+    ("command", "size", "eager"),
+    [
+        ("python toy.py --engine.size 1", "python toy.py --engine.size 2", "--engine.enforce_eager"),
+        ("python toy.py --size 1", "python toy.py --size 2", "--eager"),
+    ],
+)
+def test_a_fix_is_spelt_as_the_command_spells_its_options(tmp_path: Path, command: str, size: str, eager: str) -> None:
+    config = read(tmp_path, command)
+    assert edited(config, command, "tensor_parallel_size", 2) == size
+    assert edited(config, command, "enforce_eager", True) == f"{command} {eager}"
+    assert edited(config, command, "enforce_eager", False) is None

@@ -6,7 +6,6 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.configs.dialects.open_instruct.read import DIALECT as OPEN_INSTRUCT
-from rlaudit.configs.dialects.openrlhf.read import DIALECT as OPENRLHF
 from rlaudit.configs.dialects.pipelinerl.read import DIALECT as PIPELINERL
 from rlaudit.configs.dialects.trl.read import DIALECT as TRL
 from rlaudit.configs.dialects.verl.read import DIALECT as VERL
@@ -280,35 +279,6 @@ def test_no_option_is_written_that_the_checkout_does_not_have(tmp_path: Path, mo
     text = "python open_instruct/grpo_fast.py --vllm_num_engines 2\n"
     (config,) = OPEN_INSTRUCT.read(Source(str(tmp_path / "run.sh"), text, (str(home),)), NOW)
     assert bool(config.write("attention_backend", "FLASH_ATTN")) is bool(more)
-
-
-OPENRLHF_RUN = "python -m openrlhf.cli.train_ppo_ray --vllm.num_engines 2 --rollout.temperature 0.6\n"
-
-
-@pytest.mark.parametrize("sets", [True, False])
-@pytest.mark.parametrize(
-    ("computes", "divides"),
-    [
-        ("logits = logits / temperature", True),
-        ("logits.div_(temperature)", True),
-        ("logits = scaled(logits, 1 / self.args.temperature)", True),
-        ("kwargs = {'temperature': given.get('temperature', 1)}", None),
-    ],
-)
-def test_what_no_file_of_the_package_does_is_not_said_of_it(
-    tmp_path: Path, sets: bool, computes: str, divides: bool | None
-) -> None:
-    laid_out(
-        tmp_path,
-        {
-            "openrlhf/trainer/ray/vllm_engine.py": "def start(**given):\n    return AsyncEngineArgs(seed=1, **given)\n",
-            "openrlhf/models/actor.py": f"def logprobs(self, logits, temperature, given):\n    {computes}\n",
-            "openrlhf/deep/down/start.py": "os.environ['VLLM_ALLOW_INSECURE_SERIALIZATION'] = '1'\n" if sets else "",
-        },
-    )
-    (config,) = OPENRLHF.read(Source(str(tmp_path / "go.sh"), OPENRLHF_RUN), NOW)
-    assert ("VLLM_ALLOW_INSECURE_SERIALIZATION" in config.environment) is sets
-    assert config.says("divides_by_temperature") is divides
 
 
 @pytest.mark.parametrize(("more", "pauses"), [("", False), ("+async_training.partial_rollout=True", True)])

@@ -4,7 +4,6 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.openrlhf.read import DIALECT as OPENRLHF
 from rlaudit.configs.dialects.verl.read import DIALECT as VERL
 from rlaudit.configs.dialects.vllm.serve import DIALECT as VLLM
 from rlaudit.configs.python_environment import python_environment
@@ -12,6 +11,9 @@ from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.spelling import apply
+from rlaudit.dialects.declared import declared
+
+OPENRLHF = declared()["openrlhf"]
 
 VERL_RUN = """\
 import os

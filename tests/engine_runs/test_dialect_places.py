@@ -18,6 +18,7 @@ pytestmark = pytest.mark.engine
 
 # Distribution and the releases that were read, the newest last.
 PACKAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "openrlhf": ("openrlhf", ("0.8.6", "0.8.11", "0.9.9", "0.10.4", "0.11.2")),
     "skyrl": ("skyrl", ("0.1.0", "0.3.0")),
 }
 # Frameworks whose source is on GitHub alone.

@@ -4,10 +4,12 @@ import pytest
 from packaging.version import Version
 from reading import lost_names, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.openrlhf.read import DIALECT
 from rlaudit.configs.rollout_config import Loss, Origin
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
+
+DIALECT = declared()["openrlhf"]
 
 FLAT = """\
 export VLLM_ATTENTION_BACKEND=FLASH_ATTN
@@ -183,3 +185,49 @@ def test_a_copy_without_a_word_of_a_correction_leaves_open_whether_one_can_be_sw
     (config,) = DIALECT.read(Source(str(tmp_path / "run.sh"), command), Version("0.18.1"))
     assert config.says("importance_sampling_correction") is None and config.says("logs_mismatch") is None
     assert config.options["advantage_estimator"].value == "rloo"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_a_line_of_the_framework_decides_is_open_in_a_copy_without_the_line(tmp_path: Path, there: bool) -> None:
+    files = {
+        "openrlhf/trainer/ray/vllm_engine.py": "os.environ['VLLM_ALLOW_INSECURE_SERIALIZATION'] = '1'",
+        "openrlhf/models/utils.py": "logits.div_(temperature)",
+        "openrlhf/cli/train_ppo_ray.py": "'--vllm.gpu_memory_utilization', type=float, default=0.95",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace("'", '"') if there else "")
+    (config,) = DIALECT.read(Source(str(tmp_path / "run.sh"), DOTTED), Version("0.18.1"))
+    found = (
+        config.environment["VLLM_ALLOW_INSECURE_SERIALIZATION"],
+        config.trainer["divides_by_temperature"],
+        config.engine["gpu_memory_utilization"],
+    )
+    assert [one.value for one in found if one.known] == (["1", True, 0.95] if there else [])
+    assert config.engine["tensor_parallel_size"].value == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "vllm", "wanted"),
+    [
+        ("--vllm_num_engines 1 --bf16", "0.10.2", None),
+        ("--vllm_num_engines 1 --bf16 --async_train", "0.10.2", "1"),
+        ("--vllm_num_engines 1", "0.11.0", None),
+        ("--vllm_num_engines 1 --partial_rollout", "0.11.0", "1"),
+        ("--vllm.num_engines 1", "0.10.2", "1"),
+        ("--vllm.num_engines 1", "0.29.0", None),
+    ],
+)
+def test_the_release_says_whether_the_engine_is_chosen(options: str, vllm: str, wanted: str | None) -> None:
+    text = f"python -m openrlhf.cli.train_ppo_ray {options}\n"
+    setting = read_one(DIALECT, text, vllm, "run.sh").environment.get("VLLM_USE_V1")
+    assert (None if setting is None else setting.value) == wanted
+
+
+def test_a_pin_tells_the_release(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("openrlhf==0.9.9\n")
+    text = "python -m openrlhf.cli.train_ppo_ray --vllm_num_engines 1 --partial_rollout\n"
+    (config,) = DIALECT.read(Source(str(tmp_path / "run.sh"), text), Version("0.18.1"))
+    assert config.releases is not None and str(config.releases.oldest) == "0.9.9"
+    assert config.says("dtype") == "bfloat16"

@@ -37,12 +37,19 @@ OBJECTS = (
     "vllm.v1.engine.detokenizer:BaseIncrementalDetokenizer",
     "vllm.v1.engine.core:EngineCore",
     "vllm.v1.core.sched.scheduler:Scheduler",
+    "vllm.v1.core.sched.output:SchedulerOutput",
     WORKER,
     "vllm.engine.llm_engine:LLMEngine",
     "vllm.sequence:SequenceGroup",
     "vllm.sequence:Sequence",
     "vllm.sequence:SequenceData",
+    "vllm.sequence:Logprob",
+    "vllm.logprobs:Logprob",
+    "vllm.sequence:ExecuteModelRequest",
+    "vllm.sequence:SequenceGroupMetadata",
 )
+# Which of the recorder's files read them.
+READERS = (RECORDER, *(RECORDER.with_name(f"rlaudit_{name}.py") for name in ("v0", "ring", "weights")))
 _Releases = dict[Version, Mapping[str, Iterable[str]]]
 
 
@@ -92,7 +99,7 @@ def hooks(tree: Tree) -> dict[str, frozenset[str]]:
 
 def objects_read(tree: Tree) -> dict[str, frozenset[str]]:
     """Return the attributes of OBJECTS, inherited ones too, of those names that the recorder mentions."""
-    mentioned = _mentioned(RECORDER)
+    mentioned = frozenset(WORKER_METHODS).union(*map(_mentioned, READERS))
     found = {}
     for name in OBJECTS:
         module, cls = _class(tree, *name.split(":"))
@@ -103,7 +110,7 @@ def objects_read(tree: Tree) -> dict[str, frozenset[str]]:
 
 def _mentioned(file: Path) -> frozenset[str]:
     """Return the names in a Python file that may be attributes: those after a dot, and texts that are one name."""
-    names = set(WORKER_METHODS)
+    names = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         match node:
             case ast.Attribute(attr=name) | ast.Constant(value=str(name)):

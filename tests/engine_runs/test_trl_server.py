@@ -1,0 +1,130 @@
+"""TRL 0.25.1 with its own server over vLLM 0.10.2: three processes, recorded by one command, against TRL's own metrics.
+
+TRL 0.25.1 asks for processed logprobs where trainer and engine share a process. Its server does not: at a temperature
+of 0.7 the published mistake is still there, and the metrics that TRL itself logs show how large it is.
+"""
+
+import ast
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from test_recorded_training import FLOAT32_ROUNDING, PACKAGES
+from tiny_llama import write_tiny_llama
+from trl_sampling_metrics import metrics_by_step
+from trl_server import PROMPTS, SAMPLES, STEPS
+
+from rlaudit.cli.app import run
+from rlaudit.engines.environments.environment import ensure
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec, trainer_spec
+from rlaudit.engines.environments.pip_configuration import read_package_sources
+from rlaudit.engines.environments.uv import Uv, find_uv
+from rlaudit.engines.models.model import DEFAULT_MODEL, ensure_model
+from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.parse_json import parse_json
+from rlaudit.recorder.recording import open_recording
+from rlaudit.recorder.weight_updates import served_weights, versions_of
+
+pytestmark = pytest.mark.engine
+
+PROGRAM = Path(__file__).with_name("trl_server.py")
+TRL = "0.25.1"
+TENSORS = 21  # of the tiny model
+PROTOCOL = (
+    f"collective_rpc(method=update_named_param) x{TENSORS}",
+    f"load_weights of {TENSORS} tensors",
+    "reset_prefix_cache()",
+)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The recording, what TRL logged of each step, and how `rlaudit record` ended."""
+
+    recording: Path
+    logged: list[dict[str, float]]
+    said: str
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    folder, engine = tmp_path_factory.mktemp("server"), ensure(EnvironmentSpec("vllm", "0.10.2", "cpu"), report=print)
+    tokenizer = ensure_model(DEFAULT_MODEL, trainer_spec("cpu"), report=print)
+    write_tiny_llama(Path(tokenizer.path), folder / "tiny-llama")
+    packages = folder / "packages"
+    installed = [f"trl=={TRL}", *(one for one in PACKAGES if not one.startswith("trl=="))]
+    uv, interpreter = Uv(find_uv(), read_package_sources()), Path(engine.command[0])
+    uv.pip("install", interpreter, "--no-deps", "--target", packages, *installed)
+    kept = {name: value for name, value in os.environ.items() if name not in ("VLLM_PLUGINS", "RLAUDIT_RECORD")}
+    paths = (str(packages), str(_plugin(folder / "plugin")), str(PROGRAM.parent), kept.get("PYTHONPATH"))
+    variables = {
+        **kept,
+        **engine.variables,
+        **ENGINE.quiet,
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_CPU_OMP_THREADS_BIND": "all",
+        "VLLM_CPU_CI_ENV": "1",
+        "HF_HUB_OFFLINE": "1",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": _free_port(),
+    }
+    words = [sys.executable, "-m", "rlaudit", "record", "--into", "out", "--", *engine.command, str(PROGRAM)]
+    words += ["tiny-llama", _free_port(), "0.7"]
+    done = subprocess.run(words, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    steps = [ast.literal_eval(line) for line in done.stdout.splitlines() if line.startswith("{'loss'")]
+    logged = [{name: value for name, value in step.items() if name.startswith("sampling/")} for step in steps]
+    return Trained(folder / "out", logged, done.stderr)
+
+
+def _plugin(folder: Path) -> Path:
+    """Write what makes the program a plug-in of vLLM."""
+    about = folder / "trl_server-1.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: trl-server\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[vllm.general_plugins]\ntrl_server = trl_server:register\n")
+    return folder
+
+
+def _free_port() -> str:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1])
+
+
+def test_server_engine_core_and_trainer_are_recorded_whole(trained: Trained) -> None:
+    sequences = STEPS * PROMPTS * SAMPLES
+    assert f"3 processes, 1 engine, {sequences} requests, {sequences} sequences" in trained.said
+    kinds = [
+        (bool(one.engines), bool(one.workers), one.records.get("trainer", 0), one.failed, one.dropped)
+        for one in open_recording(trained.recording).processes
+    ]
+    assert sorted(kinds) == [(False, False, 2 * STEPS, (), ()), (False, True, 0, (), ()), (True, False, 0, (), ())]
+
+
+def test_each_optimizer_step_is_an_update_tensor_by_tensor_and_the_cache_is_emptied(trained: Trained) -> None:
+    (served,) = served_weights(open_recording(trained.recording))
+    assert [update.order for update in served.updates] == [PROTOCOL] * STEPS
+    assert [(update.reset, update.in_flight, update.error) for update in served.updates] == [(True, 0, None)] * STEPS
+    # TRL loads the weights that are there already before it samples for the first time, and none after the last step.
+    sampled = {version.number: version.sequences for version in versions_of(served)}
+    assert sampled == {0: 0} | dict.fromkeys(range(1, STEPS + 1), PROMPTS * SAMPLES)
+
+
+def test_trls_sampling_metrics_of_every_step_are_in_the_recording(trained: Trained) -> None:
+    recorded = metrics_by_step(trained.recording, TRL)
+    assert len(trained.logged) == len(recorded) == STEPS
+    for theirs, ours in zip(trained.logged, recorded, strict=True):
+        assert len(ours) == 5
+        assert ours == pytest.approx(theirs, **FLOAT32_ROUNDING)
+
+
+def test_compare_convicts_the_server_of_raw_logprobs(trained: Trained, capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(["compare", str(trained.recording), "--output", "json"])
+    semantic = parse_json(capsys.readouterr().out)["layers"][0]
+    assert (code, semantic["verdict"], semantic["causes"]) == (1, "mismatch", ["raw-logprobs"])

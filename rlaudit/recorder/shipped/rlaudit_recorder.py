@@ -147,7 +147,8 @@ TOTALS_SECONDS = 10.0
 IDLE_TOTALS_SECONDS = 1.0  # when nothing is in flight: Ray ends its workers without an orderly exit
 FEW_SAMPLING = 100  # for which these lines are short
 WRITE_SECONDS = 0.25
-LAST_SECONDS = 2.0  # what the disk is given at the end
+LAST_SECONDS = 2.0  # what the disk is given at the end without anything written
+MOST_LAST_SECONDS = 20.0  # and in all: 64 MiB on a machine with much else to do
 
 
 class _Process:
@@ -158,7 +159,7 @@ class _Process:
         # once there is a step; False: it is to have none.
         self.file = self.queue = self.ring = None
         self.bytes = self.queued = self.taken = self.looked_at = self.failed_writes = self.failures = self.lost = 0
-        self.torn = self.full = False
+        self.torn = self.full = self.closed = False
         self.few = True
         self.dropped = set()
         # Requests that are not finished: kept ones and those without a token (of V0, all), by engine and id; those
@@ -383,11 +384,10 @@ def put(kind, **fields):
         record = _secrets.mask(record)
     if process.ring and kind in _ring.CALLS:
         _ring.note(process, "put", record)
-    if process.queue is None:
+    if process.queue is None or process.closed:
         _write(process, _line(record))
         return
-    # About what its lists take.
-    size = 200 + sum(12 * len(fields[name].values) for name in ("ids", "values") if name in fields)
+    size = 200 + sum(12 * len(fields[name].values) for name in ("ids", "values") if name in fields)  # about
     if process.queued + size - process.taken > MOST_QUEUED_BYTES and kind not in ("dropped", "totals"):
         drop(kind, "the disk does not keep up")
         return
@@ -491,8 +491,10 @@ def start_writer(process):
     if process.queue is None:
         if process.file is None:
             _begin_file(process)
-        process.queue = queue.SimpleQueue()
-        threading.Thread(target=_keep_writing, args=(process,), name="rlaudit-recorder", daemon=True).start()
+        made = queue.SimpleQueue()
+        if process.queue is None:  # another thread may have begun one meanwhile
+            process.queue = made
+            threading.Thread(target=_keep_writing, args=(process,), name="rlaudit-recorder", daemon=True).start()
 
 
 def _keep_writing(process):
@@ -555,29 +557,30 @@ def _is_idle(totals):
 def _put_totals(process):
     process.totals_at = time.monotonic()
     now = {**process.totals, "by_sampling": dict(process.totals["by_sampling"])}
-    if now != process.totals_written:
+    if now != process.totals_written or now["ended"]:
         process.totals_written = now
         put("totals", **now)
+        if process.totals["ended"] and not now["ended"]:  # it has ended meanwhile, and the last line holds
+            _put_totals(process)
 
 
 def _end(process):
-    """Close what is open at an orderly exit; give the disk two seconds and no more."""
+    """Close what is open at an orderly exit. Whatever fails, what waits is written, if the disk takes it."""
     if process is not _process or process.totals["ended"]:
         return
-    try:
-        for engine, requests in process.kept.items():
-            for request in list(requests):
-                finish(process, engine, request, None)
-        close_runs(process)
-        put_steps(process)
-        quietly("ring", _ring.close, process)
-        process.totals["ended"] = True
-        _put_totals(process)
-        limit = time.monotonic() + LAST_SECONDS
-        while process.queued > process.taken and time.monotonic() < limit:
-            time.sleep(0.005)  # the thread writes: a disk that hangs holds nobody up
-    except Exception as error:
-        failed("end", error)
+    for engine, request in [(engine, one) for engine, held in list(process.kept.items()) for one in list(held)]:
+        quietly("end", finish, process, engine, request, None)
+    for name, close in (("end", close_runs), ("end", put_steps), ("ring", _ring.close)):
+        quietly(name, close, process)
+    process.totals["ended"] = True
+    quietly("end", _put_totals, process)
+    written, began = process.taken, time.monotonic()
+    limit, last = began + LAST_SECONDS, began + MOST_LAST_SECONDS
+    while process.queued > process.taken and time.monotonic() < min(limit, last):
+        if process.taken > written:
+            written, limit = process.taken, time.monotonic() + LAST_SECONDS
+        time.sleep(0.005)  # the thread writes: a disk that hangs holds nobody up
+    process.closed = process.queued <= process.taken  # what comes now is written by whom it comes from
 
 
 # Configurations, as plain data ---------------------------------------------------------------------------------------
@@ -809,10 +812,8 @@ def _outputs_begin(call):
         else:
             sequence.add(step, count)
         held += count
-        rows = None
-        if sequence.asked:
-            rows = taken.get(request, output.new_logprobs) if taken else output.new_logprobs
-            rows = None if rows is None else rows[1]  # tokens, logprobs, ranks: lists, arrays since 0.12.0
+        rows = taken.get(request, output.new_logprobs) if sequence.asked else None
+        rows = None if rows is None else rows[1]  # tokens, logprobs, ranks: lists, arrays since 0.12.0
         if count == 1 and rows is not None:
             sequence.ids.append(ids[0])
             sequence.logprobs.append(rows[0][0] if type(rows) is list else rows.item(0))

@@ -71,6 +71,9 @@ class Reader(Protocol):
     def compare(self, reference: str, sign: str, other: Any) -> Truth:
         """Return how a reference compares to a value."""
 
+    def unread(self) -> Unknown | None:
+        """Return what a key holds that is not written, if the config may have keys that could not be read."""
+
     def defaults_hold(self) -> Truth:
         """Return whether the framework's own defaults stand behind the config."""
 
@@ -103,6 +106,8 @@ def found(said: Said, reader: Reader) -> Found | None:  # noqa: PLR0911 - one fo
         if meaning == "nothing":
             return Found(None, is_nothing=True)
         return Found(None if meaning == "keep" else meaning, node)
+    if "key" in said and node is None and isinstance(left := reader.unread(), Unknown):
+        return Found(left)
     if "key" in said and "default" not in said:
         return None
     if "default" in said and (truth := reader.defaults_hold()) is not True:

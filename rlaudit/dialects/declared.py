@@ -1,5 +1,6 @@
 """Declared dialects among the others: recognised by their marks, read as their file says."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +12,7 @@ from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.dialects.front_ends import trees_of
 from rlaudit.dialects.reading import configs_of
-from rlaudit.dialects.spec import head_of, shipped, spec_at
+from rlaudit.dialects.spec import head_of, programs_of, shipped, spec_at
 from rlaudit.dialects.tree import Tree
 
 # A user's own dialect is more specific than every one of this package.
@@ -38,11 +39,19 @@ def dialect_at(path: Path) -> Dialect:
     """Return the dialect of a file, the rest of which is read when a config has its marks."""
     head = head_of(path)
 
+    def marked(source: Source) -> Iterator[Path]:
+        yield from (one for one in programs_of(path) if head_of(one).marks_it(source.text))
+
     def recognise(source: Source) -> bool:
-        return head.marks_it(source.text) and bool(_trees(source, path))
+        return any(_trees(source, one) for one in marked(source))
 
     def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
-        return configs_of(spec_at(path), _trees(source, path), source, vllm)
+        found = [
+            one for each in marked(source) for one in configs_of(spec_at(each), _trees(source, each), source, vllm)
+        ]
+        if len(programs_of(path)) > 1:
+            found.sort(key=lambda one: one.place.start if one.place is not None else 0)
+        return tuple(found)
 
     return Dialect(path.stem, head.title, head.specific, recognise, read, head.about)
 

@@ -2,6 +2,8 @@
 
     elsewhere:
       engine: {if: vllm_mode == server, because: the server is started by another command, lost: not passed}
+      engine: {..., open: kept}         # if it is not known whether it is elsewhere, what is written is open, not lost
+      engine: {..., keeps: [dtype]}     # arguments that the framework's code tells of the server all the same
       sampling: {if: call == server, because: the trainer samples}
 
 What the framework's code would decide is not taken then; what the file writes is, unless it is `lost`.
@@ -28,10 +30,14 @@ def with_elsewhere(config: RolloutConfig, reading: "Reading") -> RolloutConfig:
         said, truth = entry_of(reading, kind)
         if said is None:
             continue
-        reason = truth.reason if isinstance(truth, Unknown) else said["because"]
-        written = {name: one for name, one in getattr(config, kind).items() if one.place is not None}
+        reason = _reason(said, truth)
+        is_kept = "lost" not in said or (isinstance(truth, Unknown) and "open" in said)
+        known = {
+            name: one for name, one in getattr(config, kind).items()
+            if (one.place is not None and is_kept) or name in said.get("keeps", ())
+        }  # fmt: skip
         sentence = f"every {_NAMES[kind]}: {reason}"
-        section: Any = Elsewhere(reason, {} if "lost" in said else written, sentence)
+        section: Any = Elsewhere(reason, known, sentence)
         config = replace(config, **{kind: section}, not_seen=(*config.not_seen, sentence))
     return config
 
@@ -46,13 +52,25 @@ def entry_of(reading: "Reading", kind: str) -> tuple[Said | None, Truth]:
     return None, False
 
 
+def _reason(said: Said, truth: Truth) -> str:
+    if not isinstance(truth, Unknown):
+        return str(said["because"])
+    return f"perhaps {said['because']}: {truth.reason}" if "open" in said else truth.reason
+
+
 def lose_elsewhere(reading: "Reading", kind: str, losses: int) -> None:
     """Keep as lost what is written of a section that is decided elsewhere. losses: how many there were before it."""
     said, truth = entry_of(reading, kind)
     if said is None or "lost" not in said:
         return
     draft, loss, certain = reading.draft, LOSSES[said["lost"]], not isinstance(truth, Unknown)
-    reason = f"{truth.reason if isinstance(truth, Unknown) else said['because']}: write it there"
+    if "open" in said and not certain:
+        for name, one in getattr(draft, kind).items():
+            if one.place is not None and one.known:
+                reason = f"{one.value} or without effect: {_reason(said, truth)}"
+                getattr(draft, kind)[name] = replace(one, value=Unknown(reason), note=reason)
+        return
+    reason = f"{_reason(said, truth)}: write it there"
     gone = [(one.name, one.written, one.place) for one in draft.lost[losses:]]
     gone += [(one.name, one.written, one.place) for one in getattr(draft, kind).values() if one.place is not None]
     draft.lost[losses:] = [Lost(name, written, place, loss, reason, certain) for name, written, place in gone]

@@ -3,17 +3,23 @@
     at: {skyrl/train/config/config.py: "max_num_seqs: int = 1024"}
 
 is a file, relative to the folder that holds the package, and words of it. A fact of several releases names a place in
-each, of one file as a list of words; one that is there is enough. If a copy of the framework lies around the config,
-each place is looked up in it: where file or words are gone, the copy may do anything else, and the fact is open. `copy
-has:` names places in the same way: its clause holds in a copy that has one of them, and nowhere else.
+each, of one file as a list of words; one that is there is enough. `{value}` in the words is the setting's value as
+Python spells it, `{call}` in the file the word for the program or the class that the config is for. If a copy of the
+framework lies around the config, each place is looked up in it: where file or words are gone, the copy may do anything
+else, and the fact is open. `copy has:` names places in the same way: its clause holds in a copy that has one of them,
+and nowhere else.
 """
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rlaudit.configs.framework_source.checkout import Checkout, shown
+
+# File -> words, or some of which one is enough.
+At = Mapping[str, str | Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,7 @@ class FrameworkCode:
 
     checkout: Checkout | None = None
 
-    def line_of(self, at: Mapping[str, Any]) -> str | None:
+    def line_of(self, at: At) -> str | None:
         """Return `file:line` of the first place that is there; None if none is. Needs a copy."""
         assert self.checkout is not None
         for file, words in places(at):
@@ -42,11 +48,11 @@ class FrameworkCode:
         looked_up = "looked up are the lines that decide; `rlaudit record` writes down what it makes of this config"
         return f"the code in {where}, {which}: {looked_up}"
 
-    def has(self, at: Mapping[str, Any] | None) -> bool:
+    def has(self, at: At | None) -> bool:
         """Return whether a copy is there and has one of some places; True if none are named."""
         return at is None or (self.checkout is not None and self.line_of(at) is not None)
 
-    def is_gone(self, at: Mapping[str, Any]) -> str:
+    def is_gone(self, at: At) -> str:
         """Return why a fact does not hold in this copy; empty if it does, or without a copy."""
         if self.checkout is None or not at or self.line_of(at) is not None:
             return ""
@@ -55,11 +61,20 @@ class FrameworkCode:
         return f"the copy in {root} does not have {gone}; `rlaudit record` writes down what it does"
 
 
-def places(at: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Return every file of an `at:` with the words that are looked up in it."""
+def places(at: At) -> Iterator[tuple[str, str]]:
+    """Return each file with each of the words that are looked up in it."""
     for file, words in at.items():
-        for one in words if isinstance(words, list) else (words,):
-            yield file, one
+        yield from ((file, one) for one in ([words] if isinstance(words, str) else words))
+
+
+def filled(at: At, value: Any, *calls: str) -> At:
+    """Return places with the setting's value and the words for the program in them."""
+    spelt = json.dumps(value) if isinstance(value, str) else repr(value)
+    named: dict[str, list[str]] = {}
+    for file, words in places(at):
+        for path in dict.fromkeys(file.replace("{call}", call) for call in calls):
+            named.setdefault(path, []).append(words.replace("{value}", spelt))
+    return named
 
 
 def words_in(text: str, words: str) -> int | None:

@@ -4,7 +4,8 @@
       yaml: {defaults: hydra}                      # or `paths`, files named relative to this one; or `none`
       overrides: {prefix: generator., base: program}     # Hydra's, over the program's config, or that of --config
       flags: {programs: [openrlhf.cli.train_ppo_ray], switches: [...], config: config}       # `--option value`
-      calls: {GRPOConfig: GRPO}                    # of a Python program; `call` in conditions is the word at the right
+      calls: {GRPOConfig: GRPO}                    # of a Python program; `call` in conditions is the word at the right;
+                                                   # what may be among its `**more` is not known, and no default
       dictionary: {key: actor_rollout_ref, on: verl/trainer/config/ppo_trainer.yaml}        # of a Python program
       toml: {}
       trees: {hook: NAME}                          # a function (source, spec) -> trees
@@ -24,7 +25,7 @@ from rlaudit.configs.inherited_paths import inherited, overriding
 from rlaudit.configs.merging import mapping_of, merged, reread
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
-from rlaudit.dialects.keys import sets_up_rollouts
+from rlaudit.dialects.keys import sets_up_rollouts, with_kind
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
 
@@ -37,7 +38,7 @@ def trees_of(source: Source, spec: Spec) -> Iterator[Tree]:
         for tree in _WAYS[way](source, spec, said or {}):
             layout = next((one for one in spec.layouts if one.section(tree.root) is not None), None)
             if layout is not None and sets_up_rollouts(spec.said, tree, layout) is not False:
-                yield tree
+                yield with_kind(spec.said, tree, layout)
 
 
 def _yaml(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
@@ -49,8 +50,8 @@ def _yaml(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
     config = reader(source) if said.get("defaults", "none") != "none" else Composed(own)
     if config is not None:
         yield Tree(
-            config.root, own, parts=config.parts, missing=config.missing, limits=config.limits,
-            is_composed=own.get("defaults") is not None,
+            config.root, own, parts=config.parts, missing=config.missing,
+            limits=config.limits, is_composed=own.get("defaults") is not None,
         )  # fmt: skip
 
 
@@ -127,11 +128,15 @@ def _starts(program: str, words: Sequence[Node]) -> bool:
 
 def _calls(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
     """Calls of a framework's config classes in a Python program."""
-    if source.suffix != ".py":
+    if source.suffix != ".py" or not any(f"{name}(" in source.text for name in said):
         return
-    for call in source.calls(set(said)):
+    try:
+        found = source.calls(said)
+    except (ValueError, RecursionError):  # kept in source.refusals
+        return
+    for call in found:
         arguments = Node(dict(call.arguments), call.place)
-        yield Tree(arguments, arguments, call=said[call.name], python_call=call)
+        yield Tree(arguments, arguments, call=said[call.name], python_call=call, open=call.open)
 
 
 def _dictionary(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:

@@ -1,13 +1,15 @@
 """What a config's keys alone tell of it, before more of it is read: whether it sets up rollouts at all.
 
 rollouts if: call == rollout or (rlhf_type in (grpo, ppo) and use_vllm)      # a config for which it is false is none
+kinds: {rloo: normalize_advantages is set, grpo: use_vllm}     # `call`, if only keys tell it: the first that holds
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from rlaudit.configs.draft import arriving
-from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.dialects.condition import Truth, compared, condition
 from rlaudit.dialects.tree import Layout, Tree, node_at
 
@@ -28,8 +30,10 @@ class Keys:
         """Return what a key holds, or the word for the program."""
         if reference in {"call", "layout"}:
             return self.tree.call if reference == "call" else self.layout.name
+        if reference in {"command", "program"}:
+            return (self.tree.command if reference == "command" else self.tree.python_call) is not None
         node = self.node(reference)
-        return None if node is None else arriving(node)
+        return unread(self.tree) if node is None else arriving(node)
 
     def is_written(self, reference: str) -> bool:
         """Return whether the config has a key."""
@@ -38,6 +42,19 @@ class Keys:
     def compare(self, reference: str, sign: str, other: Any) -> Truth:
         """Return how a key's value compares to a word."""
         return compared(self.value(reference), sign, other)
+
+
+def unread(tree: Tree) -> Unknown | None:
+    """Return what a key holds that is not written: nothing, unless the config may have keys that could not be read."""
+    return Unknown(f"it may be among further arguments: {tree.open}") if tree.open else None
+
+
+def with_kind(said: Mapping[str, Any], tree: Tree, layout: Layout) -> Tree:
+    """Return a config with the word for its program, by its keys if nothing else tells it."""
+    if tree.call or "kinds" not in said:
+        return tree
+    keys = Keys(tree, layout)
+    return replace(tree, call=next((word for word, held in said["kinds"].items() if condition(held)(keys) is True), ""))
 
 
 def sets_up_rollouts(said: Mapping[str, Any], tree: Tree, layout: Layout) -> Truth:

@@ -5,7 +5,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rlaudit.dialects import clause, condition, elsewhere, falses, framework_code, front_ends, keys, span, spec, writing
+from rlaudit.dialects import (
+    clause,
+    condition,
+    elsewhere,
+    engine_call,
+    falses,
+    framework_code,
+    front_ends,
+    keys,
+    own_trainer,
+    span,
+    spec,
+    writing,
+)
 from rlaudit.dialects.spec import Spec, spec_at
 
 _SECTIONS = {
@@ -13,6 +26,7 @@ _SECTIONS = {
     "sampling": "What a request asks for",
     "environment": "Variables",
     "trainer": "What the trainer does",
+    "objective": "Options with defaults that decide the objective",
 }
 _CHANGES = ("map", "above", "up to", "text", "truth", "wrap", "json", "null")
 
@@ -38,7 +52,20 @@ def page_of(path: Path) -> str:
 
 def grammar() -> str:
     """Return what may stand in a dialect: the documentation of the files that read it."""
-    parts = (spec, front_ends, keys, clause, condition, span, falses, elsewhere, framework_code, writing)
+    parts = (
+        spec,
+        front_ends,
+        keys,
+        clause,
+        condition,
+        span,
+        falses,
+        elsewhere,
+        framework_code,
+        engine_call,
+        own_trainer,
+        writing,
+    )
     return "\n\n".join(inspect.getdoc(part) or "" for part in parts)
 
 
@@ -46,7 +73,11 @@ def _releases(dialect: Spec) -> Iterator[str]:
     said = dialect.said.get("release", {})
     if said:
         yield from ("", "What tells its release")
-    for kind in ("by keys", "by vllm"):
+    for name, field in said.get("fields", {}).items():
+        yield f"  {name}: {', '.join(f'{bound} {field[bound]}' for bound in ('since', 'before') if bound in field)}"
+    for first, newest in said.get("admits vllm", {}).items():
+        yield f"  from {first} on: {said['admits by']} admits vLLM up to {newest}"
+    for kind in ("by keys", "runs with vllm", "by vllm"):
         for entry in said.get(kind, ()):
             first = f"from {entry['since']} on" if "since" in entry else ""
             end = f"before {entry['before']}" if "before" in entry else ""

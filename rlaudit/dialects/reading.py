@@ -2,13 +2,14 @@
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from packaging.version import Version
 
 from rlaudit.configs.draft import MANDATORY, Draft, Settings, arriving, by_file, is_said, known, leaves
-from rlaudit.configs.elsewhere import left_open
+from rlaudit.configs.elsewhere import as_written, left_open
 from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.framework_source.checkout import checkout_of
 from rlaudit.configs.framework_source.own_files import take_own_files
@@ -22,8 +23,11 @@ from rlaudit.configs.syntax.node import Node, Unknown, entries
 from rlaudit.dialects.clause import LOSSES, Found, Said, found, node_of
 from rlaudit.dialects.condition import Truth, compared, condition
 from rlaudit.dialects.elsewhere import lose_elsewhere, with_elsewhere
+from rlaudit.dialects.engine_call import take_engine_call
 from rlaudit.dialects.falses import drop_falses
-from rlaudit.dialects.framework_code import FrameworkCode
+from rlaudit.dialects.framework_code import FrameworkCode, filled
+from rlaudit.dialects.keys import unread
+from rlaudit.dialects.own_trainer import with_own_trainer
 from rlaudit.dialects.span import Span, carried, span_of, written_fields
 from rlaudit.dialects.spec import Spec, package_of
 from rlaudit.dialects.tree import Layout, Tree, node_at
@@ -97,9 +101,15 @@ class Reading:
         if "|" in reference and reference.rpartition("|")[2].strip().isdigit():
             reference, _, default = reference.rpartition("|")
             node = self.node(reference)
-            return arriving(node) if is_said(node) else int(default)
+            return (
+                arriving(node) if is_said(node) else self.unread() if node is None and self.tree.open else int(default)
+            )
         node = self.node(reference)
-        return None if node is None else arriving(node)
+        return self.unread() if node is None else arriving(node)
+
+    def unread(self) -> Unknown | None:
+        """Return what a key holds that is not written, if the config may have keys that could not be read."""
+        return unread(self.tree)
 
     def _of_the_reading(self, name: str) -> Any:
         """Return what is known of the reading itself by a word; None for any other word."""
@@ -162,12 +172,16 @@ class Reading:
             lose_elsewhere(self, kind, losses)
             if kind == "sampling":
                 self._neutral_sampling()
+            elif kind == "engine":
+                take_engine_call(self)
         if "environment" not in said:
             self._command_variables(wins=True)
         drop_falses(self)
         for entry in said.get("lost", ()):
             self.lose(entry)
         self._list()
+        for name, entry in said.get("objective", {}).items():
+            self.put("options", name, entry)
         for hook in said.get("hooks", ()):
             self.spec.hook(hook)(self)
         if self.code.checkout is not None:
@@ -241,8 +255,9 @@ class Reading:
         if says.loss is not None and says.node is not None:
             self.draft.lose(name, says.node, says.loss, self.sentence(said))
             return
-        at = said.get("at", said.get("copy has", {}))
+        at = filled(said.get("at", said.get("copy has", {})), says.value, self.tree.call)
         gone = self.code.is_gone(at) if says.node is None or "value" in said or "map" in said else ""
+        gone = "" if isinstance(says.value, Unknown) else gone
         value = Unknown(gone) if gone else says.value
         note = gone or self.note(says, said)
         settings: Settings = getattr(self.draft, kind)
@@ -261,6 +276,10 @@ class Reading:
         sentence = f"{' or '.join(values)}: {reason.reason}"
         node = next((one.node for one in possible if one.node is not None), None)
         lost = next((one for one in possible if one.loss is not None and one.node is not None), None)
+        # What may arrive as well is open, which says enough; what may stop the start is more.
+        arrives = any(one.node is not None and one.loss is None for one in possible)
+        if lost is not None and arrives and lost.loss is not Loss.REFUSED:
+            lost = None
         if lost is not None and lost.node is not None and lost.loss is not None:
             self.draft.lose(name, lost.node, lost.loss, sentence, certain=False)
         # What vLLM takes by itself is not known here, and so not all that the setting may be.
@@ -286,8 +305,8 @@ class Reading:
         return f"{said['because']} ({where})" if where else str(said["because"])
 
     def _files(self, said: Said) -> str:
-        files = dict.fromkeys(file.rpartition("/")[2] for file in said.get("at", {}))
-        return f"{self.spec.title} {', '.join(files)}, {self.spec.said['read']}" if files else ""
+        files = [file.rpartition("/")[2] for file in filled(said.get("at", {}), None, self.tree.call)]
+        return f"{self.spec.title} {', '.join(dict.fromkeys(files))}, {self.spec.said['read']}" if files else ""
 
     def lose(self, said: Said) -> None:
         """Keep something that is written and never arrives."""
@@ -320,7 +339,7 @@ class Reading:
         if kind == "environment":
             for name, node in entries(self.node(said["key"])) if "key" in said else ():
                 self.draft.environment.by_file(name, node)
-            self._command_variables(wins=said["command"] == "wins")
+            self._command_variables(wins=said["command"] == "wins", prefixes=tuple(said.get("prefixes", _VARIABLES)))
             return
         catalogue, truth = Catalogue.at(self.vllm), self.holds(said.get("if"))
         settings: Settings = getattr(self.draft, kind)
@@ -364,8 +383,13 @@ class Reading:
             value = Unknown(f"{note}, or {said['otherwise']}; {truth.reason}") if isinstance(truth, Unknown) else False
             self.draft.engine.by_file(name, node, value, value.reason if isinstance(value, Unknown) else note)
 
-    def _command_variables(self, *, wins: bool) -> None:
-        """Take exports and prefixes in force, or a submitted job's own variables."""
+    def _command_variables(self, *, wins: bool, prefixes: tuple[str, ...] = _VARIABLES) -> None:
+        """Take exports and prefixes in force, a submitted job's own variables, or those that a program sets."""
+        if self.tree.python_call is not None:
+            from rlaudit.configs.python_environment import python_environment
+
+            for name, node in python_environment(self.source, prefixes).items():
+                self.draft.environment.by_file(name, node)
         if self.tree.command is None:
             return
         from rlaudit.configs.ray_job import take_job_environment
@@ -373,7 +397,7 @@ class Reading:
         if take_job_environment(self.draft, self.source, self.tree.command):
             return
         for name, node in self.tree.command.variables.items():
-            if name.startswith(_VARIABLES) and (wins or name not in self.draft.environment):
+            if name.startswith(prefixes) and (wins or name not in self.draft.environment):
                 self.draft.environment.by_file(name, node)
 
     def _replicas(self, entry: Said | list[Said]) -> None:
@@ -416,6 +440,8 @@ class Reading:
             draft.not_seen.append(self.code.read)
         if self.tree.command is not None:
             draft.not_seen += self._untold()
+        if self.tree.open and self.tree.python_call is not None:
+            draft.not_seen.append(f"further arguments of {self.tree.python_call.name}: {self.tree.open}")
 
     def _name_unknown(self) -> None:
         """Say which keys are named like ones that are read, and are none."""
@@ -498,6 +524,10 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     config = with_elsewhere(config, reading)
     for one in _clauses(said.get("engine", {}).get("*", [])):
         config = left_open(config, node_of(one, reading), one["key"].lstrip("@"))
+    if tree.open and tree.python_call is not None:
+        name = tree.python_call.name
+        config = replace(config, engine=as_written(config.engine, name), sampling=as_written(config.sampling, name))
+    config = with_own_trainer(config, reading)
     if backend is None or any(fnmatchcase(backend, one) for one in said["backend"].get("also", ())):
         return config
     return with_own_backend(config, spec.title, said["backend"]["key"].lstrip("@"), backend, reading.code.checkout)

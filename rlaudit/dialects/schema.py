@@ -220,11 +220,15 @@ _PASSED_ON = keys(
         "lost": one_of(*LOSSES),
         "flags": keys({"if": holds, "otherwise": text}, "if", "otherwise"),
         "command": one_of("wins", "yields"),
+        "prefixes": list_of(text),
         **_REASON,
     }
 )
 _DECIDED = keys({"if": holds, "because": text}, "because")
-_ELSEWHERE = keys({"if": holds, "because": text, "lost": one_of(*LOSSES)}, "because")
+_ELSEWHERE = keys(
+    {"if": holds, "because": text, "lost": one_of(*LOSSES), "open": one_of("kept"), "keeps": list_of(text)},
+    "because",
+)  # fmt: skip
 
 
 def _replicas(node: yaml.Node) -> Iterator[Fault]:
@@ -294,6 +298,8 @@ _RELEASE = keys(
         "of": text,
         "package": keys({"names": list_of(text), "repositories": list_of(text)}, "names"),
         "carried": mapping_of(release, is_release, "release"),
+        "oldest": release,
+        "fields if": holds,
         "fields": mapping_of(keys({"if": holds, **_BOUND, "name": text})),
         "by keys": _BOUNDS,
         "runs with vllm": _BOUNDS,
@@ -331,6 +337,7 @@ _DIALECT = keys(
         "files": _FILES,
         "layouts": mapping_of(keys({"root": text, "has": list_of(anything), "renames": mapping_of(text)})),
         "sources": mapping_of(list_of(text)),
+        "kinds": mapping_of(holds),
         "rollouts if": holds,
         "conditions": mapping_of(holds),
         "release": _RELEASE,
@@ -342,11 +349,14 @@ _DIALECT = keys(
         "device": text,
         "offline": holds,
         "bare": holds,
+        "engine call": keys({"files": list_of(text), "if": holds}, "files"),
         "engine": _section(),
         "sampling": _section(),
         "neutral sampling": _DECIDED,
         "environment": _section(),
         "trainer": _section(lambda name: name in TRAINER, "trainer fact"),
+        "objective": _section(),
+        "own trainer": keys({"modules": list_of(text)}, "modules"),
         "lost": list_of(_lost),
         "guarded": keys({"arguments": list_of(text), **_REASON}, "because"),
         "elsewhere": mapping_of(one_or_more(_ELSEWHERE), lambda name: name in {"engine", "sampling"}, "section"),

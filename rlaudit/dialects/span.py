@@ -4,10 +4,12 @@ A config does not name its framework's release. A dialect lists what tells it:
 
     package: {names: [trl], repositories: [huggingface/trl]}            # how a file of pins spells it
     release:
+      oldest: 0.14.0                    # the first with what is read here
       fields:                           # a release that does not have a key stops at it
         vllm_mode: {since: 0.18.0}
         vllm_device: {before: 0.18.0, name: device}       # name: of the argument that it would be
         max_prompt_length: {before: 0.28.0, if: call != RLOO}
+      fields if: call != OnlineDPO      # of the configs that have these fields
       by keys:                          # all that hold are true of the release; one that leaves none is passed over
         - {if: "@logprobs_mode is set", since: 0.7.0, because: rollout.logprobs_mode exists since 0.7.0}
       runs with vllm:                   # other releases do not start, and a pin of one is refused
@@ -129,7 +131,8 @@ def span_of(
     has a key. here: the release of the framework's source or of the pin. is_copy: whether the framework's source lies
     around the config, which vLLM's release then says nothing of.
     """
-    takes = _told(_having(said, holds, is_written), said.get("by keys", ()), holds)
+    takes = Span(Version(str(said["oldest"]))) if "oldest" in said else Span()
+    takes = _told(_having(takes, said, holds, is_written), said.get("by keys", ()), holds)
     if is_copy:
         return takes if here is None else _only(here)
     runs = Span()
@@ -151,14 +154,15 @@ def written_fields(
     said: Said, holds: Callable[[str | None], Truth], is_written: Callable[[str], bool]
 ) -> Iterator[str]:
     """Return the fields of a dialect's `release` that a config writes."""
+    if holds(said.get("fields if")) is not True:
+        return
     for name, field in said.get("fields", {}).items():
         if is_written(name) and holds(field.get("if")) is True:
             yield name
 
 
-def _having(said: Said, holds: Callable[[str | None], Truth], is_written: Callable[[str], bool]) -> Span:
-    """Return the releases that have every field that is written."""
-    span = Span()
+def _having(span: Span, said: Said, holds: Callable[[str | None], Truth], is_written: Callable[[str], bool]) -> Span:
+    """Return the releases of a span that have every field that is written."""
     for name in written_fields(said, holds, is_written):
         for bound, word in (("since", "is there since"), ("before", "is gone from")):
             if bound in (field := said["fields"][name]):

@@ -9,17 +9,21 @@
     package: {folder: skyrl, names: [skyrl], repositories: [NovaSky-AI/SkyRL]}
     files: {yaml: {defaults: hydra}, overrides: {prefix: generator.}}       # how configs are written (`front_ends.py`)
     layouts: {newer: {root: generator.inference_engine}, older: {root: generator, has: [...], renames: {...}}}
+    kinds: {rloo: normalize_advantages is set}     # the word for a config whose program or class tells none (`keys.py`)
     rollouts if: use_vllm                                                   # else the config is none (`keys.py`)
     conditions: {asynchronous: trainer.fully_async is set}                  # names for conditions (`condition.py`)
     release: {...}                                                          # what tells the release (`span.py`)
     shown at: inference | orchestrator     # where a config stands that is more than its layout's root
     backend: {key: "@backend", also: [vllm_*]}    # read if it is vLLM; `also`: patterns of further names of its own
+    engine call: {files: [...]}            # where the framework builds its engine (`engine_call.py`)
     engine: {ARGUMENT: CLAUSES, ...}       # what becomes each argument of vLLM, in vLLM's names (`clause.py`)
     sampling: {PARAMETER: CLAUSES, ...}
     environment: {VARIABLE: CLAUSES, ...}
     trainer: {FACT: CLAUSES, ...}          # what the trainer does with the logprobs
+    objective: {OPTION: CLAUSES, ...}      # options that decide the objective, with the framework's defaults
     lost: [{key: ..., as: not passed, because: ...}]                        # what is written and never arrives
       # or {others of: "@vllm_cfg", but: [...]}: keys of a mapping that nothing here names; `arguments: true`: of vLLM's
+    own trainer: {modules: [trl]}          # a program may train with a class of its own (`own_trainer.py`)
     guarded: {arguments: [...], because: ...}      # passed only to a vLLM that has them; all arguments without a list
     elsewhere: {engine: {if: ..., because: ...}}                            # decided by another file (`elsewhere.py`)
     falses: [...]                          # which written falses never arrive (`falses.py`)
@@ -34,6 +38,8 @@
 `extends: verl` takes another dialect's entries, section by section, and replaces those that it has itself; an entry
 that is null is taken out. The lines before the first blank one are the head: nothing else of a dialect is read for
 files that have none of its marks.
+
+A framework of several programs may have a file for each of the others, `NAME.PROGRAM.yaml`.
 """
 
 import re
@@ -46,6 +52,7 @@ from typing import Any
 
 import yaml
 
+from rlaudit.dialects.framework_code import At, filled
 from rlaudit.dialects.tree import Layout
 from rlaudit.errors import UsageError
 from rlaudit.pins.package import Package
@@ -60,7 +67,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # Keys that hold places of the framework's code.
 _OF_THE_CODE = {"at", "copy has"}
 # Sections whose entries an extending dialect replaces one by one.
-_BY_ENTRY = ("engine", "sampling", "environment", "trainer", "conditions", "layouts", "files", "release")
+_BY_ENTRY = ("engine", "sampling", "environment", "trainer", "objective", "conditions", "layouts", "files", "release")
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +98,16 @@ class Spec:
         return package_of(one) if "names" in one else None
 
     @cached_property
-    def places(self) -> tuple[tuple[str, Mapping[str, str]], ...]:
-        """Every `at:`, with the name of the setting that it decides."""
-        return tuple(_places(self.said, ""))
+    def places(self) -> tuple[tuple[str, At], ...]:
+        """Every `at:`, with the name of the setting that it decides; several of a default that moved."""
+        calls = tuple(
+            dict.fromkeys((*self.said.get("files", {}).get("calls", {}).values(), *self.said.get("kinds", ())))
+        )
+        return tuple(
+            (name, filled(clause["at"], value, *(calls or ("",))))
+            for name, clause in _places(self.said, "")
+            for value in (clause.get("default", clause.get("value")), *clause.get("moved", {}).values())
+        )
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -114,7 +128,8 @@ class Spec:
     def markers(self) -> tuple[str, ...]:
         """Files by which a copy of the framework is known."""
         named = self.said.get("package", {}).get("files", ())
-        return tuple(dict.fromkeys((*named, *(file for _, at in self.places for file in at))))
+        built = self.said.get("engine call", {}).get("files", ())
+        return tuple(dict.fromkeys((*named, *built, *(file for _, at in self.places for file in at))))
 
     def hook(self, name: str) -> Any:
         """Return a function of the Python file beside the dialect."""
@@ -131,7 +146,13 @@ def package_of(said: Mapping[str, Any]) -> Package:
 
 def shipped() -> dict[str, Path]:
     """Return the dialects of this package by name."""
-    return {path.stem: path for path in sorted(FRAMEWORKS.glob("*.yaml"))}
+    return {path.stem: path for path in sorted(FRAMEWORKS.glob("*.yaml")) if "." not in path.stem}
+
+
+@lru_cache(maxsize=64)
+def programs_of(path: Path) -> tuple[Path, ...]:
+    """Return a dialect's file and those of the framework's other programs, which only this package's have."""
+    return (path, *(sorted(FRAMEWORKS.glob(f"{path.stem}.*.yaml")) if path.parent == FRAMEWORKS else ()))
 
 
 @dataclass(frozen=True)
@@ -182,7 +203,7 @@ def spec_at(path: Path) -> Spec:
             raise UsageError(f"{path}: it extends {extended}, which is no dialect", f"known: {', '.join(shipped())}")
         said = over(spec_at(base).said, said)
         said.setdefault("hooks in", extended)
-    return Spec(path.stem, path, _located(said, said.get("sources", {})))
+    return Spec(path.stem.partition(".")[0], path, _located(said, said.get("sources", {})))
 
 
 def mapping_at(path: Path) -> dict[str, Any]:
@@ -240,10 +261,11 @@ def _keys(said: Any) -> Iterator[str]:
         yield from _keys(child)
 
 
-def _places(said: Any, name: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _places(said: Any, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Return every clause with an `at:`."""
     if isinstance(said, dict):
         if isinstance(said.get("at"), dict):
-            yield name, said["at"]
+            yield name, said
         for key, child in said.items():
             yield from _places(
                 child, name if key in {"if", "at"} or (name and "." in name) else f"{name}{'.' * bool(name)}{key}"

@@ -29,6 +29,8 @@ class Tree:
     call: str = ""
     # The call of a Python program that writes it.
     python_call: "Call | None" = None
+    # Why it may have further keys that could not be read (`**more`); empty if it is complete.
+    open: str = ""
     # Other files that were read with it.
     parts: tuple[str, ...] = ()
     # Inherited files that are not beside this one.

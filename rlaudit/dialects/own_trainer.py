@@ -1,0 +1,186 @@
+"""A program that trains with a class of its own in place of the framework's trainer.
+
+    own trainer: {modules: [trl]}         # a class from elsewhere that is based on none of theirs is the program's own
+
+Its options are the framework's, and what becomes of them is not: those that its file does not name decide nothing, and
+what the framework's trainer gives to vLLM, asks of it and computes says nothing of another one.
+"""
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlaudit.configs.draft import Settings, by_code, unwritten
+from rlaudit.configs.elsewhere import Elsewhere, leave_open
+from rlaudit.configs.framework_source.checkout import is_there, shown
+from rlaudit.configs.program import program_source
+from rlaudit.configs.rollout_config import Loss, RolloutConfig, Setting
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.syntax.python_text import parse
+from rlaudit.configs.syntax.unreadable import UnreadableText
+from rlaudit.dialects.engine_call import given_by
+
+if TYPE_CHECKING:
+    from rlaudit.dialects.reading import Reading
+
+_TRAINER = re.compile(r"\w*Trainer(?!Callback|State|Control|Config|Arguments|Mixin)\w*")
+_DEEPEST = 6
+
+
+@dataclass(frozen=True)
+class OwnTrainer:
+    """A class that is not the framework's. source: the file that defines it; None if it is not there."""
+
+    name: str
+    source: Source | None
+
+    def __str__(self) -> str:
+        where = shown(self.source.path) if self.source is not None else "its file is not there"
+        return f"{self.name} ({where})"
+
+
+def own_trainers_of(reading: "Reading") -> tuple[OwnTrainer, ...]:
+    """Return the trainers of its own with which the program of a config trains; none if none is seen."""
+    said, tree = reading.spec.said.get("own trainer"), reading.tree
+    if said is None or (tree.command is None and tree.python_call is None):
+        return ()
+    program = reading.source if tree.command is None else program_source(reading.source, tree.command)
+    return own_trainers(program, tuple(said["modules"])) if program is not None else ()
+
+
+def with_own_trainer(config: RolloutConfig, reading: "Reading") -> RolloutConfig:
+    """Return a config as it is, or without what only the framework's own trainer decides."""
+    own = own_trainers_of(reading)
+    if not own:
+        return config
+    reason = f"{' or '.join(one.name for one in own)}, no trainer of {reading.of}'s, decides it"
+    sampling = Settings(_written(config.sampling))
+    leave_open(sampling, reason)
+    given = {
+        key: one for each in own if each.source is not None for key, one in given_by(each.source, reading.vllm).items()
+    }
+    written = {key: replace(one, value=Unknown(reason), note=reason) for key, one in _written(config.engine).items()}
+    named = " or ".join(map(str, own))
+    said = f"what {named}, no trainer of {reading.of}'s, hands to vLLM and computes; `rlaudit record` writes it down"
+    return replace(
+        config,
+        engine=Elsewhere(reason, {**written, **given}, said),
+        sampling=sampling,
+        trainer={key: _open(fact, reason) for key, fact in config.trainer.items()},
+        options={key: left for key, one in config.options.items() if (left := _option(one, own, reason)) is not None},
+        lost=tuple(one for one in config.lost if one.loss is Loss.REFUSED),
+        not_seen=(*(one for one in config.not_seen if one != getattr(config.engine, "said", "")), said),
+        decided={key: where for key, where in config.decided.items() if key in given},
+        write=unwritten,
+    )
+
+
+def _written(settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    return {name: one for name, one in settings.items() if one.place is not None}
+
+
+def _open(one: Setting, reason: str) -> Setting:
+    return one if one.place is not None else by_code(one.name, Unknown(reason), reason)
+
+
+def _option(option: Setting, own: Sequence[OwnTrainer], reason: str) -> Setting | None:
+    """Return an option with a default of the framework's as the trainer has it: None if no file of its names it."""
+    if option.place is not None:
+        return option
+    if any(one.source is None for one in own):
+        return _open(option, reason)
+    word = re.compile(rf"\b{re.escape(option.name)}\b")
+    return option if any(one.source is not None and word.search(one.source.text) for one in own) else None
+
+
+@lru_cache(maxsize=64)
+def own_trainers(program: Source, modules: tuple[str, ...]) -> tuple[OwnTrainer, ...]:
+    """Return the trainers of its own that a program makes; none if it makes one of the framework's, too."""
+    names = _Names.of(program)
+    if names is None:
+        return ()
+    used = {node.id for node in ast.walk(names.tree) if isinstance(node, ast.Name) and _TRAINER.fullmatch(node.id)}
+    bases = {one.id for made in names.classes.values() for one in made.bases if isinstance(one, ast.Name)}
+    found = [_defined(names, name, modules) for name in sorted({*used, *names.classes} - bases)
+             if _TRAINER.fullmatch(name)]  # fmt: skip
+    return tuple(one for one in found if one is not None) if None not in found else ()
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The classes and imports of a file."""
+
+    source: Source
+    tree: ast.Module
+    classes: Mapping[str, ast.ClassDef]
+    imports: Mapping[str, tuple[ast.ImportFrom, str]]
+
+    @classmethod
+    def of(cls, source: Source) -> "_Names | None":
+        try:
+            tree = parse(source.text)
+        except UnreadableText:
+            return None
+        nodes = list(ast.walk(tree))
+        classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+        imports = {
+            alias.asname or alias.name: (node, alias.name)
+            for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names
+        }  # fmt: skip
+        return cls(source, tree, classes, imports)
+
+
+def _defined(names: _Names, name: str, modules: Collection[str], depth: int = 0) -> OwnTrainer | None:
+    """Return the class behind a name, if neither it nor what it is based on is the framework's."""
+    if name in names.classes:
+        bases = [one.id if isinstance(one, ast.Name) else ast.unparse(one) for one in names.classes[name].bases]
+        is_own = all(_is_own(names, base, modules, depth) for base in bases)
+        return OwnTrainer(name, names.source) if is_own else None
+    if name not in names.imports:
+        return None
+    node, original = names.imports[name]
+    module = node.module or ""
+    if not node.level and module.partition(".")[0] in modules:
+        return None
+    for path in _files(names.source, module, node.level) if depth < _DEEPEST else ():
+        source = names.source.neighbour(str(path))
+        inner = _Names.of(source) if source is not None else None
+        if inner is not None and (original in inner.classes or original in inner.imports):
+            return _defined(inner, original, modules, depth + 1)
+    return OwnTrainer(original, None)
+
+
+def _is_own(names: _Names, base: str, modules: Collection[str], depth: int) -> bool:
+    """Return whether a base class is not the framework's; one whose module is not known may be."""
+    if base in names.imports and base not in names.classes:
+        node, _ = names.imports[base]
+        if (
+            not node.level
+            and (node.module or "").partition(".")[0] not in modules
+            and not _files(names.source, node.module or "", 0)
+        ):
+            return True
+    elif base not in names.classes:
+        return base.partition(".")[0] not in modules and base.partition(".")[0] in {"torch", "nn", "object"}
+    return depth < _DEEPEST and _defined(names, base, modules, depth + 1) is not None
+
+
+def _files(source: Source, module: str, level: int) -> tuple[Path, ...]:
+    """Return the files that a module may be, beside the one that imports it or above it up to the repository's root."""
+    folder = Path(source.path).absolute().parent
+    folders = [folder, *folder.parents][level - 1 : level] if level else list(_above(folder))
+    parts = Path(*module.split(".")) if module else Path()
+    candidates = [one for home in folders for one in (home / parts / "__init__.py", (home / parts).with_suffix(".py"))]
+    return tuple(one for one in candidates if is_there(one))
+
+
+def _above(folder: Path) -> Iterator[Path]:
+    for one in (folder, *folder.parents):
+        yield from (one, one / "src")
+        if (one / ".git").exists():
+            return

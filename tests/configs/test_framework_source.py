@@ -7,12 +7,14 @@ from packaging.version import Version
 
 from rlaudit.configs.dialects.open_instruct.read import DIALECT as OPEN_INSTRUCT
 from rlaudit.configs.dialects.pipelinerl.read import DIALECT as PIPELINERL
-from rlaudit.configs.dialects.trl.read import DIALECT as TRL
 from rlaudit.configs.dialects.verl.read import DIALECT as VERL
 from rlaudit.configs.framework_source.environment import folders_of
 from rlaudit.configs.rollout_config import Origin, RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.dialects.declared import declared
 from rlaudit.errors import UsageError
+
+TRL = declared()["trl"]
 
 NOW = Version("0.18.1")
 COLOCATED = "use_vllm: true\nvllm_mode: colocate\ntemperature: 0.7\nnum_generations: 8\n"
@@ -39,6 +41,9 @@ from dataclasses import dataclass, field
 @dataclass
 class GRPOConfig:
     vllm_gpu_memory_utilization: float = field(default=0.42, metadata={"help": "share"})
+    vllm_tensor_parallel_size: int = field(
+        default=1, metadata={})
+    vllm_model_impl: str = field( default="vllm")
     vllm_importance_sampling_correction: bool = field(default=False)
     temperature: float = 1.25
 """
@@ -146,13 +151,19 @@ def test_the_release_decides_only_where_no_source_is_there(tmp_path: Path) -> No
     assert colocated(None, tmp_path).engine["logprobs_mode"].value == "processed_logprobs"
 
 
-def test_defaults_of_options_are_read_where_they_stand(tmp_path: Path) -> None:
-    config = colocated(trl(tmp_path / "a"), tmp_path)
-    assert config.engine["gpu_memory_utilization"].value == 0.42
-    assert "grpo_config.py:6" in config.decided["gpu_memory_utilization"]
+def test_defaults_of_options_hold_if_the_copy_has_them(tmp_path: Path) -> None:
+    home = trl(tmp_path / "a")
+    config = colocated(home, tmp_path)
+    assert config.engine["tensor_parallel_size"].value == 1
+    assert config.decided["tensor_parallel_size"].endswith("grpo_config.py:7")
+    assert not config.engine["gpu_memory_utilization"].known
+    assert "grpo_config.py" in config.decided["gpu_memory_utilization"]
     assert config.says("importance_sampling_correction") is None  # on in the release, off by this class
     assert config.says("uses_rollout_logprobs") is None
     assert config.says("divides_by_temperature") is True
+    other = trl(tmp_path / "b")
+    (other / "trl/trainer/grpo_trainer.py").write_text(TRAINER.replace("{more}", "").replace("logits /", "logits *"))
+    assert colocated(other, tmp_path).says("divides_by_temperature") is None
 
 
 def test_what_the_config_writes_stays_as_it_is(tmp_path: Path) -> None:
@@ -163,12 +174,16 @@ def test_what_the_config_writes_stays_as_it_is(tmp_path: Path) -> None:
     assert config.sampling["temperature"].value == 0.7
 
 
-def test_an_expression_of_an_unreleased_copy_is_open_and_an_option_that_it_hands_on_is_not(tmp_path: Path) -> None:
-    more = "seed=self.rank // 2, model_impl=args.vllm_model_impl, kv_cache_dtype=chosen(args),"
-    for version, known in (("0.23.0", True), ("0.24.0.dev0", False)):
-        engine = colocated(trl(tmp_path / version, more, version), tmp_path).engine
-        assert engine["seed"].known is known and engine["model_impl"].known
-        assert ("kv_cache_dtype" in engine) is not known
+@pytest.mark.parametrize(
+    ("seed", "known"), [("self.rank // 2", False), ("process_index // self.tensor_parallel_size", True)]
+)
+def test_an_expression_that_is_not_the_dialects_is_open_and_an_option_that_it_hands_on_is_not(
+    tmp_path: Path, seed: str, known: bool
+) -> None:
+    more = f"seed={seed}, model_impl=args.vllm_model_impl, kv_cache_dtype=chosen(args), max_model_len=longest(args),"
+    engine = colocated(trl(tmp_path, more), tmp_path).engine
+    assert engine["seed"].known is known and engine["model_impl"].known
+    assert not engine["kv_cache_dtype"].known and not engine["max_model_len"].known
 
 
 def test_a_config_inside_a_checkout_needs_no_option(tmp_path: Path) -> None:

@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from rlaudit.configs.dialects.trl.read import DIALECT as TRL
 from rlaudit.configs.dialects.verl.read import DIALECT as VERL
 from rlaudit.configs.program import program_source
 from rlaudit.configs.source import Source
 from rlaudit.dialects.declared import declared
 
-SKYRL = declared()["skyrl"]
+SKYRL, TRL = declared()["skyrl"], declared()["trl"]
 
 OVERRIDES = {
     "verl": (VERL, "actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.top_k=50"),

@@ -1,8 +1,8 @@
 from packaging.version import Version
 from simulated_audit import findings
 
-from rlaudit.configs.dialects.trl.read import DIALECT
 from rlaudit.configs.source import Source
+from rlaudit.dialects.declared import declared
 from rlaudit.inspection.audit import audit_of
 from rlaudit.inspection.finding import Severity
 from rlaudit.inspection.selection import known_rules
@@ -44,5 +44,5 @@ def test_a_default_that_is_decided_later_is_not_called_different():
 def test_variables_of_an_engine_that_another_command_starts_are_not_called_left_to_vllm():
     text = "use_vllm: true\nvllm_mode: server\nnum_generations: 4\n"
     versions = (Version("0.8.5"), Version("0.18.1"))
-    before, after = (DIALECT.read(Source("x.yaml", text), version)[0] for version in versions)
+    before, after = (declared()["trl"].read(Source("x.yaml", text), version)[0] for version in versions)
     assert not list(RULE.check(audit_of(before, after, versions, Machine())))

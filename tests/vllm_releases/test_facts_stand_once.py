@@ -15,11 +15,10 @@ ELSEWHERE = {
     "configs/dialects/axolotl.py": "releases of axolotl, and the TRL that each pins",
     "configs/dialects/open_instruct/engine.py": "the vLLM beside which open-instruct's code sets generation_config",
     "configs/dialects/pipelinerl/read.py": "what PipelineRL's own server refuses",
-    **dict.fromkeys(
-        [f"configs/dialects/trl/{part}.py" for part in ("engine", "release", "sampling", "server", "trainer")],
-        "releases of TRL, and which vLLM each works with",
-    ),
     "configs/dialects/unsloth/read.py": "a release of TRL",
+    **dict.fromkeys(
+        [f"configs/trl/{part}.py" for part in ("engine", "release", "sampling", "trainer")], "releases of TRL"
+    ),
     "configs/dialects/vllm/server_report.py": "what a server reports as its release when it does not know it",
     "configs/dialects/verl/engine.py": "releases of verl, and the vLLM for which its server sets a graph mode",
     "configs/dialects/verl/release.py": "releases of verl, and which vLLM each is for",

@@ -12,8 +12,6 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.trl.release import TRL, Releases, both, that_run
-from rlaudit.configs.dialects.trl.sampling import collect_sampling
 from rlaudit.configs.draft import Draft, arriving, known
 from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
 from rlaudit.configs.framework_source.checkout import Checkout
@@ -24,6 +22,8 @@ from rlaudit.configs.omitted_flag import dropped
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown, within
+from rlaudit.configs.trl.release import TRL, Releases, both, that_run
+from rlaudit.configs.trl.sampling import collect_sampling
 from rlaudit.pins.package import Package
 
 # The module that serves if the config names no other.

@@ -107,9 +107,10 @@ def test_other_scripts_are_not_recognised() -> None:
 
 
 def test_an_option_that_begins_like_trls_flag_does_not_make_it_trls() -> None:
-    from rlaudit.configs.dialects.trl.read import DIALECT as TRL
+    from rlaudit.dialects.declared import declared
 
     text = "accelerate launch open_instruct/grpo_fast.py --vllm_num_engines 2 --use_vllm_logprobs true\n"
     assert DIALECT.recognise(source_of(text, "run.sh"))
-    assert not TRL.recognise(source_of(text, "run.sh"))
-    assert TRL.recognise(source_of(text.replace("--use_vllm_logprobs true", "--use-vllm=true"), "run.sh"))
+    trl = declared()["trl"]
+    assert not trl.recognise(source_of(text, "run.sh"))
+    assert trl.recognise(source_of(text.replace("--use_vllm_logprobs true", "--use-vllm=true"), "run.sh"))

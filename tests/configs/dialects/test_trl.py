@@ -5,9 +5,11 @@ import pytest
 from packaging.version import Version
 from reading import lost_names, read_all, read_file, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.trl.read import DIALECT
-from rlaudit.configs.rollout_config import Loss, Origin
+from rlaudit.configs.rollout_config import Loss, Origin, RolloutConfig
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
+
+DIALECT = declared()["trl"]
 
 COLOCATED = """\
 model_name_or_path: org/policy
@@ -96,7 +98,7 @@ def test_keys_that_no_release_for_this_vllm_has_are_said_so() -> None:
     assert any("no TRL release" in sentence for sentence in config.not_seen)
     (lost,) = (one for one in config.lost if one.name == "device")
     assert lost.loss is Loss.REFUSED and lost.certain
-    assert lost.reason.startswith("TRL 0.27 or later, which this vLLM needs, has no vllm_")
+    assert lost.reason.startswith("TRL 0.27.0 or later, which this vLLM needs, has no vllm_")
 
 
 def test_sampling_defaults_follow_the_release_and_stay_unknown_without_one() -> None:
@@ -222,7 +224,7 @@ def test_where_the_mode_is_not_told_a_field_of_the_colocated_engine_may_arrive_a
     text = "use_vllm: true\nmodel_name_or_path: m\nvllm_gpu_memory_utilization: 0.4\nreward_funcs: x\n"
     config = read_one(DIALECT, text, "0.12.0", "run.yaml")
     said = config.engine["gpu_memory_utilization"]
-    assert said.written == 0.4 and isinstance(said.value, Unknown) and "colocate" in said.value.reason
+    assert said.written == 0.4 and isinstance(said.value, Unknown) and "or without effect" in said.value.reason
     assert not config.lost
     server = read_one(DIALECT, f"{text}vllm_mode: server\n", "0.18.1", "run.yaml")
     assert [(one.name, one.loss) for one in server.lost] == [("gpu_memory_utilization", Loss.NOT_PASSED)]
@@ -243,7 +245,7 @@ def test_a_command_of_any_name_stands_on_the_trainer_s_file_that_it_names(tmp_pa
 def test_no_top_k_is_sent_before_0_16_and_where_the_release_is_open_it_is_unknown() -> None:
     written = "use_vllm: true\nvllm_device: auto\nmax_completion_length: 64\nreward_funcs: [x]\n"
     value = read_one(DIALECT, written, "0.8.5").sampling["top_k"].value
-    assert isinstance(value, Unknown) and "none before 0.16, 50 in 0.16" in value.reason
+    assert isinstance(value, Unknown) and "0 or 50" in value.reason and "0.16.0" in value.reason
     ranked = read_one(DIALECT, f"{written}top_k: 20\n", "0.8.5").sampling["top_k"]
     assert ranked.value == 20
 
@@ -286,3 +288,87 @@ def test_whether_a_program_of_the_project_trains_with_trls_own_trainer_is_open(s
     line = f"{started} --use_vllm true --vllm_mode colocate --num_generations 8\n"
     open_ones = [one for one in read_one(DIALECT, line, "0.18.1", "run.sh").not_seen if "TRL's own trainer" in one]
     assert (["grpo.py" in one and "`rlaudit record`" in one for one in open_ones] == [True]) is is_open
+
+
+PROGRAM = """\
+from trl import GRPOConfig, TrlParser
+from own.trainer import OwnTrainer{imported}
+
+def main(args: GRPOConfig) -> None:
+    trainer_class = OwnTrainer if args.use_vllm else {otherwise}
+    trainer_class(args=args).train()
+"""
+OWN = """\
+from transformers import Trainer
+from vllm import LLM
+
+class OwnTrainer(Trainer):
+    def __init__(self, args):
+        self.llm = LLM(model=args.model, enable_prefix_caching=True, max_model_len=args.longest, dtype="half", seed=3)
+        self.beta = args.beta
+"""
+
+
+def of_program(folder: Path, program: str, trainer: str = OWN) -> RolloutConfig:
+    """The config of a script that starts a program with a trainer of the project's."""
+    (folder / ".git").mkdir(exist_ok=True)
+    (folder / "own").mkdir(exist_ok=True)
+    (folder / "train.py").write_text(program)
+    (folder / "own/__init__.py").write_text("")
+    (folder / "own/trainer.py").write_text(trainer)
+    line = "accelerate launch train.py --use_vllm true --vllm_mode colocate --vllm_gpu_memory_utilization 0.5\n"
+    return read_one(DIALECT, line, "0.18.1", str(folder / "run.sh"))
+
+
+def test_a_trainer_of_the_projects_own_is_not_judged_by_trls(tmp_path: Path) -> None:
+    config = of_program(tmp_path, PROGRAM.format(imported="", otherwise="OwnTrainer"))
+    assert config.engine["enable_prefix_caching"].value is True and config.engine["seed"].value == 3
+    for name in ("logprobs_mode", "max_model_len", "gpu_memory_utilization", "max_num_batched_tokens"):
+        assert not config.engine.get(name).known
+    assert config.engine["gpu_memory_utilization"].written == 0.5
+    assert all(not one.known for one in config.trainer.values()) and not config.sampling["temperature"].known
+    # Its config is TRL's, and so are the defaults of the options that it reads.
+    assert config.options["beta"].value == 0.0 and "loss_type" not in config.options
+    assert config.write("gpu_memory_utilization", 0.3) is None
+    assert any("OwnTrainer" in said and "own/trainer.py" in said for said in config.not_seen)
+
+
+@pytest.mark.parametrize(
+    ("program", "trainer"),
+    [
+        (PROGRAM.format(imported="\nfrom trl import GRPOTrainer", otherwise="GRPOTrainer"), OWN),
+        (PROGRAM.format(imported="", otherwise="OwnTrainer"), OWN.replace("from transformers import Trainer",
+                                                                         "from trl import GRPOTrainer as Trainer")),
+    ],
+)  # fmt: skip
+def test_a_trainer_that_is_trls_or_may_be_is_taken_for_it(tmp_path: Path, program: str, trainer: str) -> None:
+    config = of_program(tmp_path, program, trainer)
+    assert config.engine["logprobs_mode"].value == "processed_logprobs"
+    assert config.says("divides_by_temperature") is True
+
+
+def test_a_trainer_whose_file_is_not_there_leaves_everything_open(tmp_path: Path) -> None:
+    program = PROGRAM.format(imported="", otherwise="OwnTrainer").replace("own.trainer", "elsewhere.trainer")
+    config = of_program(tmp_path, program)
+    assert not config.options["beta"].known and not config.engine.get("seed").known
+
+
+def test_before_0_26_the_context_is_prompt_and_completion_together() -> None:
+    text = COLOCATED + "max_prompt_length: {}\nmax_completion_length: 100\n"
+    assert read_one(DIALECT, text.format(1000), "0.8.5").engine["max_model_len"].value == 1100
+    assert read_one(DIALECT, COLOCATED, "0.8.5").engine["max_model_len"].value == 768
+    assert "max_model_len" not in read_one(DIALECT, text.format("null"), "0.8.5").engine
+    assert "max_model_len" not in read_one(DIALECT, COLOCATED, "0.18.1").engine
+
+
+def test_steps_that_follow_from_the_number_of_processes_leave_max_num_seqs_open() -> None:
+    written = COLOCATED + "per_device_train_batch_size: 4\ngradient_accumulation_steps: 2\n"
+    assert read_one(DIALECT, written, "0.18.1").engine["max_num_seqs"].value == 8
+    assert not read_one(DIALECT, written + "generation_batch_size: 64\n", "0.18.1").engine["max_num_seqs"].known
+
+
+def test_the_asynchronous_trainer_needs_no_use_vllm() -> None:
+    text = "from trl.experimental.async_grpo import AsyncGRPOConfig  # vllm\nargs = AsyncGRPOConfig(temperature=0.7)\n"
+    config = read_one(DIALECT, text, "0.18.1", "train.py")
+    assert config.says("weight_updates") == "in flight" and not config.engine.get("dtype").known
+    assert config.sampling["temperature"].value == 0.7

@@ -1,9 +1,11 @@
 from reading import lost_names, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.trl.read import DIALECT as TRL
 from rlaudit.configs.dialects.unsloth.read import DIALECT
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
+
+TRL = declared()["trl"]
 
 TEXT = """\
 import os

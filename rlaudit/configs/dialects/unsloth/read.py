@@ -8,10 +8,6 @@ from packaging.version import Version
 
 from rlaudit.configs.arguments import truth
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.trl.engine import OPTIONS
-from rlaudit.configs.dialects.trl.release import TRL, releases
-from rlaudit.configs.dialects.trl.sampling import collect_sampling
-from rlaudit.configs.dialects.trl.trainer import collect_facts
 from rlaudit.configs.dialects.unsloth.engine import VARIABLES, collect_engine, collect_head, sampling_params
 from rlaudit.configs.draft import Draft, by_file
 from rlaudit.configs.elsewhere import Elsewhere, as_written
@@ -20,6 +16,10 @@ from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.trl.engine import OPTIONS
+from rlaudit.configs.trl.release import TRL, releases
+from rlaudit.configs.trl.sampling import collect_sampling
+from rlaudit.configs.trl.trainer import collect_facts
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 if TYPE_CHECKING:

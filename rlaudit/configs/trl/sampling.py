@@ -6,9 +6,9 @@ Defaults by release were read in the wheels that release.py names.
 from collections.abc import Mapping
 from typing import Any
 
-from rlaudit.configs.dialects.trl.release import Releases
 from rlaudit.configs.draft import Draft, arriving, is_said, moved_default
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.trl.release import Releases
 
 # Parameter -> (value before, first release with another, value from there on).
 _DEFAULTS: Mapping[str, tuple[Any, str, Any]] = {

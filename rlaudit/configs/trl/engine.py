@@ -10,9 +10,6 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialects.trl.release import TRL, Releases, releases
-from rlaudit.configs.dialects.trl.sampling import collect_sampling
-from rlaudit.configs.dialects.trl.trainer import collect_facts
 from rlaudit.configs.draft import Draft, by_code, is_said, known, moved_default
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
@@ -22,6 +19,9 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.trl.release import TRL, Releases, releases
+from rlaudit.configs.trl.sampling import collect_sampling
+from rlaudit.configs.trl.trainer import collect_facts
 
 Write = Callable[[str, Any], tuple[Edit, ...] | None]
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlaudit.configs.arguments import truth
-from rlaudit.configs.dialects.trl.release import Releases
 from rlaudit.configs.draft import Draft, is_said
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.trl.release import Releases
 
 _CORRECTION = "vllm_importance_sampling_correction"
 _GRPO = "TRL 1.16.0 trainer/grpo_trainer.py"

@@ -1,0 +1,121 @@
+"""What YAML cannot say of TRL: scripts of any name train with it, and fields that no release has."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fnmatch import fnmatch
+from pathlib import PurePath
+from typing import Any
+
+from rlaudit.configs.arguments import by_name, truth
+from rlaudit.configs.command_lines import command_lines
+from rlaudit.configs.merging import mapping_of
+from rlaudit.configs.program import TRAINING, trains, words_of
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.flags import flags
+from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.shell_command import Command
+from rlaudit.dialects.keys import sets_up_rollouts
+from rlaudit.dialects.own_trainer import own_trainers_of
+from rlaudit.dialects.reading import Reading
+from rlaudit.dialects.spec import Spec
+from rlaudit.dialects.tree import Tree
+
+_SUBCOMMANDS = {"grpo", "rloo"}
+_LAUNCHERS = {"accelerate", "torchrun", "python", "python3", "deepspeed", "trl"}
+# What tells a script that trains: one that evaluates has max_new_tokens as well, and none of a Trainer's arguments.
+_OF_TRAINERS = {
+    "num_generations", "max_completion_length", "reward_funcs", "vllm_mode", "vllm_gpu_memory_utilization",
+    "vllm_server_host", "vllm_server_base_url", "vllm_device", "per_device_train_batch_size",
+    "gradient_accumulation_steps", "num_train_epochs", "learning_rate", "max_steps", "config",
+}  # fmt: skip
+# Booleans that are true unless `--no_<name>` is said.
+_NEGATED = ("vllm_importance_sampling_correction", "bf16")
+
+
+def command_lines_of_trainers(source: Source, spec: Spec) -> Iterator[Tree]:
+    """Return the commands that start a trainer, each on the file that its `--config` names."""
+    for command in command_lines(source, "use_vllm", "use-vllm", "trl ", "--config"):
+        words = [word.value if isinstance(word.value, str) else "" for word in command.words]
+        found = (_started(source, spec, command, words, at) for at in range(len(words)))
+        yield from [tree for tree in found if tree is not None][:1]
+
+
+def _started(source: Source, spec: Spec, command: Command, words: list[str], at: int) -> Tree | None:
+    following = words[at + 1] if at + 1 < len(words) else ""
+    is_subcommand = PurePath(words[at]).name == "trl" and following in _SUBCOMMANDS
+    if not is_subcommand and not (_is_script(words, at) and _takes_options_of_a_trainer(command, at)):
+        return None
+    first = at + 1 + is_subcommand
+    arguments = by_name(flags(command.words, first), _NEGATED)
+    beside = source.named_file(arguments.pop("config", None))
+    behind = mapping_of(beside) if beside is not None else None
+    own = Node(arguments, command.place)
+    alone = Tree(own, own, command, first, _kind(words[first - 1], arguments))
+    if "use_vllm" in arguments and truth(arguments["use_vllm"]) is False:
+        return None
+    if beside is None or behind is None:
+        return alone if "use_vllm" in arguments else None
+    if "use_vllm" not in arguments and sets_up_rollouts(spec.said, Tree(behind, behind), spec.layouts[0]) is False:
+        return None
+    return replace(alone, root=Node({**dict(behind.items()), **arguments}, command.place), parts=(beside.path,))
+
+
+def _kind(script: str, arguments: dict[str, Node]) -> str:
+    """Return the trainer that a script's name tells; empty if its options do."""
+    name = script.lower()
+    for word, kind in (("rloo", "rloo"), ("online_dpo", "online_dpo"), ("online-dpo", "online_dpo")):
+        if word in name:
+            return kind
+    return "gold" if "gold" in name and "lmbda" in arguments else ""
+
+
+def _is_script(words: list[str], at: int) -> bool:
+    """Return whether a word is a program after a launcher, if nothing says that it is another framework's."""
+    before = {PurePath(word).name for word in words[:at]}
+    is_module = at > 0 and words[at - 1] == "-m"
+    if not (words[at].endswith(".py") or is_module) or not before & _LAUNCHERS:
+        return False
+    return not any("swift" in word or "--rlhf_type" in word for word in words)
+
+
+def _takes_options_of_a_trainer(command: Command, at: int) -> bool:
+    given = by_name(flags(command.words, at + 1))
+    named = bool(words_of(str(command.words[at].value)) & TRAINING)
+    return trains(command) and (named or bool(_OF_TRAINERS & given.keys()))
+
+
+def unknown_fields(reading: Reading) -> None:
+    """Name the written fields of vLLM that no release has."""
+    said = str(reading.spec.said)
+    other = [
+        name for name, _ in reading.tree.root.items()
+        if name.startswith("vllm_") and name not in said and not fnmatch(name, "vllm_importance_sampling_*")
+    ]  # fmt: skip
+    if other:
+        reading.draft.not_seen.append(f"{', '.join(other)}: no vLLM setting of any TRL release read here")
+
+
+def own_script(reading: Reading) -> None:
+    """Say that a program of the project is taken for one that trains with TRL's own trainer."""
+    command = reading.tree.command
+    script = str(command.words[reading.tree.options_at - 1].value) if command is not None else ""
+    if command is not None and script not in _SUBCOMMANDS and not own_trainers_of(reading):
+        what = f"whether {PurePath(script).name} trains with TRL's own trainer, as is taken here"
+        reading.draft.not_seen.append(f"{what}; `rlaudit record` writes down how its engine is built")
+
+
+def further_flags(reading: Reading) -> None:
+    """Hand flags on to `vllm serve` that `trl vllm-serve` does not know; before it was the server they stopped it."""
+    known = {said["key"] for entry in reading.spec.said["engine"].values() for said in _clauses(entry) if "key" in said}
+    is_own = reading.holds("release < 1.8.0") is True
+    for name, node in reading.tree.root.items():
+        if name in known or name in {"model", "host", "port", "log_level", "config"}:
+            continue
+        if is_own:
+            reading.draft.not_seen.append(f"--{name}: `trl vllm-serve` does not take it before TRL 1.11")
+        else:
+            reading.draft.engine.by_file(name, node, note="handed on to `vllm serve` from TRL 1.11 at the latest")
+
+
+def _clauses(entry: Any) -> list[Any]:
+    return entry if isinstance(entry, list) else [entry]

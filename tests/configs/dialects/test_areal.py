@@ -4,10 +4,12 @@ import pytest
 from packaging.version import Version
 from reading import lost_names, read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.areal.read import DIALECT
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
+
+DIALECT = declared()["areal"]
 
 YAML = """\
 seed: 3
@@ -101,9 +103,11 @@ def test_what_is_no_areal_config_is_not_recognised() -> None:
 OLD_CLASS = """
 @dataclass
 class vLLMConfig:
+    model: str = ""
     seed: int = 1
     swap_space: int = 4
     enforce_eager: bool = True
+    enable_chunked_prefill: bool = False
     enable_prefix_caching: bool = False
     uvicorn_log_level: str = "warning"
 """
@@ -132,10 +136,24 @@ def of_checkout(root: Path, fields: str, vllm: str) -> RolloutConfig:
 def test_the_class_of_the_checkout_says_what_is_passed(tmp_path: Path) -> None:
     another = "\n@dataclass\nclass SGLangConfig:\n    swap_space: int = 9\n"
     config = of_checkout(tmp_path, OLD_CLASS + another, "0.8.5")
-    assert "block_size" not in config.engine and config.engine["swap_space"].value == 4
+    assert not config.engine["block_size"].known and config.engine["swap_space"].value == 4
     assert "enable_prefix_caching" not in config.engine  # a false flag is not passed, and V1 caches
     assert config.write("enable_prefix_caching", False) is None  # this class would refuse no_enable_prefix_caching
     assert "uvicorn_log_level" not in config.engine
     negated = OLD_CLASS.replace("enable_prefix_caching: bool = False", "no_enable_prefix_caching: bool = True")
     newer = of_checkout(tmp_path / "b", negated, "0.19.1")
-    assert not newer.engine["enable_prefix_caching"].known and newer.write("enable_prefix_caching", False)
+    assert newer.engine["enable_prefix_caching"].value is False and newer.write("enable_prefix_caching", False)
+    other = of_checkout(tmp_path / "c", negated.replace("bool = True", "bool = ask()"), "0.19.1")
+    assert isinstance(other.engine["enable_prefix_caching"].value, Unknown)
+
+
+def test_a_greedy_flag_that_is_not_known_leaves_the_temperature_open() -> None:
+    for greedy, temperature in (("true", 0.0), ("false", 0.8), ("${oc.env:GREEDY}", Unknown)):
+        text = YAML.replace("  max_new_tokens", f"  greedy: {greedy}\n  max_new_tokens")
+        value = read_one(DIALECT, text, "0.19.1").sampling["temperature"].value
+        assert isinstance(value, Unknown) if temperature is Unknown else value == temperature
+
+
+def test_without_any_key_of_it_there_is_no_correction() -> None:
+    text = YAML.replace("  rejection_sampling:\n    metric: ratio\n    upper: 5.0\n", "")
+    assert read_one(DIALECT, text, "0.19.1").says("importance_sampling_correction") is False

@@ -18,7 +18,7 @@ A setting is a clause, or a list of clauses of which the first that says somethi
     truth: true      as a command line spells yes and no  wrap: image             as {image: it}
     up to: [8, 16]   the next that is as large            open: REASON            it arrives in a way that is not known
     json: true       a text is the mapping that it spells, as options of a command line are
-    null: V          a written null means V, or `keep` (the null arrives), `nothing`; else as if it were not written
+    null: V          a written null means V, or `keep` (the null arrives), `nothing`, `unwritten`: as without `null`
     mapping: {A: "@a", B: 1}  a mapping of references and values; without those that are missing
     fixes: false     the key is read, and no fix is written under it
 
@@ -101,7 +101,7 @@ def found(said: Said, reader: Reader) -> Found | None:  # noqa: PLR0911 - one fo
         return Found(None, node, LOSSES[said["lost"]]) if written else None
     if is_said(node):
         return Found(_arriving(said, node, reader), node)
-    if node is not None and "null" in said:
+    if node is not None and said.get("null", "unwritten") != "unwritten":
         meaning = said["null"]
         if meaning == "nothing":
             return Found(None, is_nothing=True)

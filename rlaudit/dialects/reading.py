@@ -156,6 +156,13 @@ class Reading:
             return None
         return Found(truth if isinstance(truth, Unknown) else Unknown(reason))
 
+    def _with_null(self, kind: str, said: Said) -> Said:
+        """Return a clause of the engine with what a null means in this dialect, unless it says so itself."""
+        arrives = self.spec.said.get("nulls arrive if")
+        if arrives is None or kind != "engine" or "key" not in said or "null" in said:
+            return said
+        return {**said, "null": "keep" if self.holds(arrives) is True else "nothing"}
+
     def draft_of_all(self) -> Draft:
         """Fill the draft with everything that the dialect says."""
         said, draft = self.spec.said, self.draft
@@ -218,7 +225,7 @@ class Reading:
         reason: Unknown | None = None
         for said in _clauses(entry):
             truth = self.holds(said.get("if")) if self.code.has(said.get("copy has")) else False
-            says = found(said, self) if truth is not False else None
+            says = found(self._with_null(kind, said), self) if truth is not False else None
             if says is None:
                 continue
             possible.append((says, said))
@@ -344,7 +351,7 @@ class Reading:
         catalogue, truth = Catalogue.at(self.vllm), self.holds(said.get("if"))
         settings: Settings = getattr(self.draft, kind)
         for key, node in entries(node_of(said, self)):
-            if node.value is None and said.get("null") == "nothing":
+            if node.value is None and ("lost" in said or said.get("null") == "nothing"):
                 continue
             if isinstance(truth, Unknown):
                 settings.by_file(key, node, truth, truth.reason)

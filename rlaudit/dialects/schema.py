@@ -51,7 +51,7 @@ def faults(path: Path, *, has_hooks: bool = True) -> list[str]:
 def _hooks(root: yaml.Node) -> Iterator[yaml.Node]:
     """Return every key that names a function."""
     for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
-        if key.value in {"hook", "hooks"}:
+        if key.value in {"hook", "hooks", "hooks in"}:
             yield key
         yield from _hooks(value)
 
@@ -150,6 +150,11 @@ def mapping_of(check_value: Check, names: Callable[[str], bool] | None = None, w
                 yield from check_value(value)
 
     return check_mapping
+
+
+def or_null(check_one: Check) -> Check:
+    """Accept null as well, which takes an entry of an extended dialect out."""
+    return lambda node: iter(()) if node.tag == "tag:yaml.org,2002:null" else check_one(node)
 
 
 def keys(known: Mapping[str, Check], *required: str) -> Check:
@@ -270,27 +275,26 @@ def _section(names: Callable[[str], bool] | None = None, what: str = "") -> Chec
     return check_section
 
 
-_FILES = keys(
-    {
-        "yaml": keys({"defaults": one_of("hydra", "paths", "none")}),
-        "overrides": keys({"prefix": text, "base": one_of("program", "config", "none")}, "prefix"),
-        "flags": keys(
-            {
-                "programs": anything,
-                "switches": list_of(text),
-                "negated": list_of(text),
-                "intervals": list_of(text),
-                "config": text,
-                "variables": text,
-            },
-            "programs",
-        ),
-        "calls": mapping_of(text),
-        "dictionary": keys({"key": text, "on": text}, "key", "on"),
-        "toml": anything,
-        "trees": keys({"hook": text}, "hook"),
-    }
-)
+_WAYS: Mapping[str, Check] = {
+    "yaml": keys({"defaults": one_of("hydra", "paths", "none")}),
+    "overrides": keys({"prefix": text, "base": one_of("program", "config", "none")}, "prefix"),
+    "flags": keys(
+        {
+            "programs": anything,
+            "switches": list_of(text),
+            "negated": list_of(text),
+            "intervals": list_of(text),
+            "config": text,
+            "variables": text,
+        },
+        "programs",
+    ),
+    "calls": mapping_of(text),
+    "dictionary": keys({"key": text, "on": text}, "key", "on"),
+    "toml": anything,
+    "trees": keys({"hook": text}, "hook"),
+}
+_FILES = keys({name: or_null(way) for name, way in _WAYS.items()})
 _BOUND = {"since": release, "before": release}
 _BOUNDS = list_of(keys({"if": holds, **_BOUND, "because": text}, "if", "because"))
 _RELEASE = keys(
@@ -343,6 +347,7 @@ _DIALECT = keys(
         "release": _RELEASE,
         "defaults if": holds,
         "defaults else": text,
+        "nulls arrive if": holds,
         "backend": keys({"key": text, "default": text, "also": list_of(text)}, "key"),
         "shown at": text,
         "model": text,
@@ -368,6 +373,7 @@ _DIALECT = keys(
         "not seen": list_of(keys({"if": holds, "say": text}, "if", "say")),
         "write": _WRITE,
         "hooks": list_of(text),
+        "hooks in": text,
     }
 )  # fmt: skip
 

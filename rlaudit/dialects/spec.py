@@ -26,6 +26,7 @@
     own trainer: {modules: [trl]}          # a program may train with a class of its own (`own_trainer.py`)
     guarded: {arguments: [...], because: ...}      # passed only to a vLLM that has them; all arguments without a list
     elsewhere: {engine: {if: ..., because: ...}}                            # decided by another file (`elsewhere.py`)
+    nulls arrive if: CONDITION             # else a null of the engine's keys is nothing; without it as if not written
     falses: [...]                          # which written falses never arrive (`falses.py`)
     options: [trainer.algorithm.use_tis, "*clip*"]                          # the framework's own switches, listed
     unknown options: {named: "*vllm*", because: ...}       # so named, and nowhere in the dialect

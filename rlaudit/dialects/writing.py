@@ -72,10 +72,16 @@ class _Homes:
             return (self._path(said["others"]), f"{negation['prefix']}{name}", True) if plain is False else None
         if name in self._keys:
             return self._path(said["fields"]), self._keys[name], value
-        once = "given once" in said and name in self._reading.spec.said["engine"]
         if "others" not in said or holds(said.get("others if")) is not True:
             return None
-        return None if once and holds(said["given once"]) is not False else (self._path(said["others"]), name, value)
+        once = "given once" in said and holds(said["given once"]) is not False
+        return None if once and self._is_given(name) else (self._path(said["others"]), name, value)
+
+    def _is_given(self, name: str) -> bool:
+        """Return whether the framework's code may give the engine an argument by itself."""
+        entry = self._reading.spec.said["engine"].get(name, ())
+        clauses = [entry] if isinstance(entry, dict) else entry
+        return any("nothing" not in one and self._reading.holds(one.get("if")) is not False for one in clauses)
 
     def _path(self, path: str) -> str:
         """Return a path from the file's root."""

@@ -7,14 +7,14 @@ from packaging.version import Version
 
 from rlaudit.configs.dialects.open_instruct.read import DIALECT as OPEN_INSTRUCT
 from rlaudit.configs.dialects.pipelinerl.read import DIALECT as PIPELINERL
-from rlaudit.configs.dialects.verl.read import DIALECT as VERL
 from rlaudit.configs.framework_source.environment import folders_of
 from rlaudit.configs.rollout_config import Origin, RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
 from rlaudit.errors import UsageError
 
-TRL = declared()["trl"]
+TRL, VERL = declared()["trl"], declared()["verl"]
 
 NOW = Version("0.18.1")
 COLOCATED = "use_vllm: true\nvllm_mode: colocate\ntemperature: 0.7\nnum_generations: 8\n"
@@ -61,11 +61,16 @@ class Server:
         }
         return ["serve"] + build_cli_args_from_config(args)
 """
-SERIALIZER = '''
+SERIALIZER = """
 def build_cli_args_from_config(config):
-    """Writes no- for nothing."""
-    return [{text} + key for key in config]
-'''
+    for k, v in config.items():
+        if isinstance(v, bool):
+            if v:
+                cli_args.append(f"--{k}")
+            {text}
+        elif isinstance(v, list):
+            cli_args.extend(v)
+"""
 MAIN = """
 import hydra
 
@@ -105,7 +110,7 @@ def trl(root: Path, more: str = "", version: str = "0.23.0") -> Path:
     )
 
 
-def verl(root: Path, text: str = '"--"') -> Path:
+def verl(root: Path, text: str = "") -> Path:
     """A checkout that looks like verl's."""
     home = "verl/workers/rollout/vllm_rollout"
     return laid_out(
@@ -233,8 +238,8 @@ def test_a_choice_on_the_command_line_takes_another_file_of_the_group(tmp_path: 
     assert commanded(home).says("dtype") == "bfloat16"
 
 
-@pytest.mark.parametrize(("text", "known"), [('"--"', True), ('"--no-"', False)])
-def test_a_serializer_without_a_word_for_a_false_drops_it_and_one_with_it_leaves_it_open(
+@pytest.mark.parametrize(("text", "known"), [("", True), ('else: cli_args.append(f"--no-{k}")', False)])
+def test_a_serializer_as_in_the_release_drops_a_false_and_another_one_leaves_it_open(
     tmp_path: Path, text: str, known: bool
 ) -> None:
     config = commanded(verl(tmp_path, text))
@@ -330,7 +335,8 @@ def test_a_copy_under_another_name_is_read_as_the_package_is(tmp_path: Path, nam
     text = COPIED.replace("own_rl", named)
     laid_out(tmp_path, {f"{named}/workers/rollout/vllm_rollout/vllm_rollout_spmd.py": text})
     (config,) = VERL.read(Source(str(tmp_path / "config.yaml"), ROOTED), NOW)
-    assert config.engine["seed"].value == 7
+    assert isinstance(config.engine["seed"].value, Unknown) and "rlaudit record" in config.engine["seed"].note
+    assert config.engine["gpu_memory_utilization"].value == 0.5
 
 
 def test_a_file_that_any_package_may_have_tells_no_copy(tmp_path: Path) -> None:

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from rlaudit.configs.dialects.verl.read import DIALECT as VERL
 from rlaudit.configs.program import program_source
 from rlaudit.configs.source import Source
 from rlaudit.dialects.declared import declared
 
-SKYRL, TRL = declared()["skyrl"], declared()["trl"]
+SKYRL, TRL, VERL = declared()["skyrl"], declared()["trl"], declared()["verl"]
 
 OVERRIDES = {
     "verl": (VERL, "actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.top_k=50"),

@@ -4,7 +4,6 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.verl.read import DIALECT as VERL
 from rlaudit.configs.dialects.vllm.serve import DIALECT as VLLM
 from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.rollout_config import RolloutConfig
@@ -13,7 +12,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.spelling import apply
 from rlaudit.dialects.declared import declared
 
-OPENRLHF = declared()["openrlhf"]
+OPENRLHF, VERL = declared()["openrlhf"], declared()["verl"]
 
 VERL_RUN = """\
 import os

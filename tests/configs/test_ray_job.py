@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.dialects.verl.read import read
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.dialects.declared import declared
 
 PROGRAM = "python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.name=vllm"
 
@@ -15,7 +15,7 @@ PROGRAM = "python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.name=vllm"
 def config_of(script: Path, command: str) -> RolloutConfig:
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text(f"export VLLM_USE_V1=0\n{command}\n")
-    (config,) = read(Source(str(script), script.read_text()), Version("0.18.1"))
+    (config,) = declared()["verl"].read(Source(str(script), script.read_text()), Version("0.18.1"))
     return config
 
 

@@ -5,13 +5,12 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.dialects.verl.read import DIALECT as VERL
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
 
-MS_SWIFT, TRL = declared()["ms_swift"], declared()["trl"]
+MS_SWIFT, TRL, VERL = declared()["ms_swift"], declared()["trl"], declared()["verl"]
 FLAT = "num_generations: 4\nuse_vllm: true\n"
 SWIFT = "swift rlhf --rlhf_type grpo --use_vllm true --vllm_mode colocate --model org/policy\n"
 OVERRIDES = "python -m verl.trainer.main_ppo actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.n=8\n"

@@ -3,7 +3,6 @@
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.dialects.verl.read import read as read_verl
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
@@ -39,7 +38,7 @@ def test_a_judge_of_roll_is_named_with_its_settings_and_is_not_the_rollout_engin
 @pytest.mark.parametrize("enabled", [True, False])
 def test_a_reward_model_of_verl_counts_where_it_is_on(enabled):
     text = VERL.replace("ENABLED", str(enabled).lower())
-    (config,) = read_verl(Source("run.yaml", text), Version("0.18.1"))
+    (config,) = declared()["verl"].read(Source("run.yaml", text), Version("0.18.1"))
     assert any(sentence.startswith("reward_model.rollout") for sentence in config.not_seen) is enabled
     assert ("reward_model.rollout.tensor_model_parallel_size" in config.options) is enabled
 
@@ -89,7 +88,7 @@ distillation:
   enabled: true
   teacher_models: {one: {inference: {name: vllm, gpu_memory_utilization: 0.6}}}
 """
-    (config,) = read_verl(Source("run.yaml", text), Version("0.18.1"))
+    (config,) = declared()["verl"].read(Source("run.yaml", text), Version("0.18.1"))
     assert config.options["distillation.teacher_models.one.inference.gpu_memory_utilization"].value == 0.6
     text = """
 policy: {generation: {backend: vllm, vllm_cfg: {precision: bfloat16, tensor_parallel_size: 1}}}

@@ -79,6 +79,13 @@ def test_a_negation_is_a_flag_and_no_keyword(tmp_path: Path, mode: str, value: b
         assert config.engine["async_scheduling"].value is False
 
 
+@pytest.mark.parametrize(("mode", "there"), [("server", False), ("inside", True)])
+def test_a_null_is_no_flag_and_a_keyword(tmp_path: Path, mode: str, there: bool) -> None:
+    said = f"nulls arrive if: not flags\n{SAID}"
+    engine = read(tmp_path, said, f"sampler: {{mode: {mode}, eager: null, prefixes: null}}\n").engine
+    assert ("enforce_eager" in engine, "enable_prefix_caching" in engine) == (there, there)
+
+
 def test_a_mapping_that_is_not_read_is_lost(tmp_path: Path) -> None:
     config = config_of(tmp_path, "mode: server\n  old: 1")
     assert [(one.name, one.loss) for one in config.lost] == [("seed", Loss.NOT_PASSED)] and "seed" not in config.engine

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.engine
 # Distribution and the releases that were read, the newest last.
 PACKAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "openrlhf": ("openrlhf", ("0.8.6", "0.8.11", "0.9.9", "0.10.4", "0.11.2")),
+    "rllm": ("verl", ("0.3.0.post1", "0.5.0", "0.6.1", "0.7.0", "0.9.0", "0.9.1")),
     "skyrl": ("skyrl", ("0.1.0", "0.3.0")),
+    "verl": ("verl", ("0.3.0.post1", "0.5.0", "0.6.1", "0.7.0", "0.9.0", "0.9.1")),
 }
 # Frameworks whose source is on GitHub alone.
 NOT_ON_THE_INDEX = {"roll"}

@@ -20,10 +20,6 @@ ELSEWHERE = {
         [f"configs/trl/{part}.py" for part in ("engine", "release", "sampling", "trainer")], "releases of TRL"
     ),
     "configs/dialects/vllm/server_report.py": "what a server reports as its release when it does not know it",
-    "configs/dialects/verl/engine.py": "releases of verl, and the vLLM for which its server sets a graph mode",
-    "configs/dialects/verl/release.py": "releases of verl, and which vLLM each is for",
-    "configs/dialects/verl/trainer.py": "releases of verl",
-    "configs/dialects/verl/write.py": "releases of verl",
     "configs/recorded_source.py": "what a run reports as its release when it does not know it",
     "engines/environments/resolve.py": "packages beside which a release was tried",
     "inspection/update_path.py": "the vLLM beside which a framework is known to load weights in one way",

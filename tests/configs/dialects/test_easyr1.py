@@ -6,9 +6,9 @@ from packaging.version import Version
 from reading import read_file, read_one, rewritten, source_of
 
 from rlaudit.configs.dialects.easyr1 import DIALECT
-from rlaudit.configs.dialects.verl.read import DIALECT as VERL
 from rlaudit.configs.rollout_config import Loss, Origin, RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.dialects.declared import declared
 
 TEXT = """\
 data:
@@ -31,7 +31,7 @@ trainer:
 
 def test_fields_literals_and_the_trainer_are_read() -> None:
     config = read_one(DIALECT, TEXT, "0.8.5")
-    assert not VERL.recognise(source_of(TEXT)) and config.offline
+    assert not declared()["verl"].recognise(source_of(TEXT)) and config.offline
     assert config.model is not None and config.model.value == "org/model"
     assert (config.engine["dtype"].value, config.engine["max_model_len"].value) == ("float16", 4096)
     assert config.engine["enforce_eager"].origin is Origin.FRAMEWORK and "enable_prefix_caching" not in config.engine

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 from reading import read_file, read_one, source_of
 
-from rlaudit.configs.dialects.rllm import DIALECT
-from rlaudit.configs.dialects.verl.read import DIALECT as VERL
+from rlaudit.dialects.declared import declared
 
+DIALECT, VERL = declared()["rllm"], declared()["verl"]
 ROLLOUT = "actor_rollout_ref.rollout"
 YAML = """\
 defaults:

@@ -5,10 +5,12 @@ from packaging.version import Version
 from reading import lost_names, read_all, read_file, read_one, rewritten, source_of
 from verl_samples import SCRIPT, SYNC, YAML, in_script
 
-from rlaudit.configs.dialects.verl.read import DIALECT
 from rlaudit.configs.rollout_config import Loss, Origin
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
+
+DIALECT = declared()["verl"]
 
 
 def test_a_written_false_is_dropped_by_the_releases_for_vllm_0_11() -> None:
@@ -191,10 +193,9 @@ def test_what_sets_no_rollout_is_not_recognised(text: str) -> None:
 
 
 def test_a_null_is_no_flag_so_that_vllm_decides() -> None:
-    config = read_one(DIALECT, YAML.replace("mode: async", "logprobs_mode: null"), "0.24.0")
-    assert config.engine["logprobs_mode"].value is None
-    assert config.engine["logprobs_mode"].place is not None
-    assert config.engine["logprobs_mode"].origin is Origin.FRAMEWORK  # so that no rule takes the null for vLLM's
+    written = YAML.replace("mode: async", "logprobs_mode: null").replace("enforce_eager: false", "enforce_eager: null")
+    engine = read_one(DIALECT, written + "defaults: [ppo_trainer]\n", "0.24.0").engine
+    assert "logprobs_mode" not in engine and "enforce_eager" not in engine
 
 
 def test_switches_elsewhere_turn_engine_arguments_on() -> None:

@@ -4,8 +4,10 @@ import pytest
 from reading import lost_names, read_one, rewritten
 from verl_samples import SCRIPT, SYNC, in_script
 
-from rlaudit.configs.dialects.verl.read import DIALECT
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
+
+DIALECT = declared()["verl"]
 
 
 @pytest.mark.parametrize("vllm", ["0.8.5", "0.11.0", "0.18.1"])
@@ -20,7 +22,8 @@ def test_an_in_process_engine_is_told_false_and_never_a_negation(vllm: str) -> N
 
 
 def test_prefix_caching_of_an_in_process_engine_is_written_only_where_v0_6_is_certain() -> None:
-    assert read_one(DIALECT, SYNC, "0.8.5").write("enable_prefix_caching", False) is None
+    older = SYNC.replace("    enable_prefix_caching: false\n", "")
+    assert read_one(DIALECT, older, "0.8.5").write("enable_prefix_caching", False) is None
     text = rewritten(read_one(DIALECT, SYNC, "0.11.0"), SYNC, "enable_prefix_caching", True)
     assert text == SYNC.replace("enable_prefix_caching: false", "enable_prefix_caching: true")
 
@@ -35,8 +38,14 @@ def test_false_is_not_written_where_the_kind_of_engine_is_unknown() -> None:
     assert config.write("async_scheduling", False) is None
     assert config.write("enable_prefix_caching", False) is None
     assert config.write("max_logprobs", 20) is not None
-    older = read_one(DIALECT, in_script("actor_rollout_ref.actor.tis_imp_ratio_cap=2"), "0.18.1", "run.sh")
-    assert older.write("async_scheduling", False) is None
+    server = in_script("actor_rollout_ref.actor.tis_imp_ratio_cap=2", "actor_rollout_ref.rollout.mode=async")
+    assert read_one(DIALECT, server, "0.18.1", "run.sh").write("async_scheduling", False) is None
+
+
+def test_the_engine_is_in_process_by_default_up_to_v0_6_unless_a_recipe_says_otherwise() -> None:
+    older, recipe = "actor_rollout_ref.actor.tis_imp_ratio_cap=2", "async_training.partial_rollout=true"
+    assert read_one(DIALECT, in_script(older), "0.18.1", "run.sh").offline
+    assert not read_one(DIALECT, in_script(older, recipe), "0.18.1", "run.sh").offline
 
 
 def test_a_negation_is_an_error_in_process_and_unknown_where_the_engine_is() -> None:
@@ -61,4 +70,6 @@ def test_whether_megatron_ranks_have_their_own_generators_depends_on_the_release
 
 
 def _with_actor(lines: str) -> str:
-    return SYNC.replace("  rollout:\n", f"  actor:\n    {lines or '{}'}\n  rollout:\n", 1)
+    # A key that v0.6 brought.
+    older = SYNC.replace("    enable_prefix_caching: false\n", "")
+    return older.replace("  rollout:\n", f"  actor:\n    {lines or '{}'}\n  rollout:\n", 1)

@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.dialects.verl.read import DIALECT
 from rlaudit.configs.framework_source.checkout import Checkout
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.dialects.declared import declared
+
+DIALECT = declared()["verl"]
 
 NOW = Version("0.18.1")
 HOME = "verl/workers/rollout/vllm_rollout"
@@ -77,8 +79,10 @@ def test_a_copy_without_a_server_builds_its_engine_in_the_trainer_whatever_the_v
     config = run(copy(tmp_path, file, 'distributed_executor_backend="external_launcher",'))
     assert config.offline
     assert config.engine["distributed_executor_backend"].value == "external_launcher"
-    assert not {"enable_sleep_mode", "override_generation_config", "compilation_config", "seed"} & set(config.engine)
-    assert config.decided["enable_prefix_caching"].endswith(f"{file}, which does not name it")
+    assert config.decided["distributed_executor_backend"].endswith(f"{file}:13")
+    assert not {"override_generation_config", "compilation_config", "seed"} & set(config.engine)
+    # Up to v0.5 verl sets both, and this copy has no such line.
+    assert not config.engine["enable_prefix_caching"].known and not config.engine["enable_sleep_mode"].known
 
 
 def test_nothing_is_written_to_a_copy_that_does_not_hand_it_on(tmp_path: Path) -> None:
@@ -91,7 +95,8 @@ def test_nothing_is_written_to_a_copy_that_does_not_hand_it_on(tmp_path: Path) -
 
 
 def test_a_copy_that_reads_engine_kwargs_is_given_keywords_not_flags(tmp_path: Path) -> None:
-    config = run(copy(tmp_path, first='more = config["engine_kwargs"].get("vllm", {})', more="**more,"))
+    root = copy(tmp_path, first='more = config["engine_kwargs"].get("vllm", {})', more="**more,")
+    config = run(root, "actor_rollout_ref.rollout.mode=sync")
     (edit,) = config.write("async_scheduling", False) or ()
     assert "engine_kwargs.vllm.async_scheduling=false" in edit.replacement.lower()
 
@@ -105,20 +110,21 @@ def test_a_false_that_is_a_keyword_arrives(tmp_path: Path) -> None:
 
 def test_what_is_written_and_not_seen_to_be_handed_on_is_open(tmp_path: Path) -> None:
     more = "actor_rollout_ref.rollout.max_num_seqs=8 +actor_rollout_ref.rollout.enable_prefix_caching=False"
-    config = run(copy(tmp_path, more="enable_prefix_caching=True,"), more)
+    config = run(copy(tmp_path, more="enable_prefix_caching=True,"), f"{more} actor_rollout_ref.rollout.mode=sync")
     assert not config.engine["max_num_seqs"].known and not config.engine["enable_prefix_caching"].known
     assert "vllm_rollout.py is not seen to hand" in config.engine["max_num_seqs"].note
 
 
 def test_a_seed_that_the_source_computes_is_not_told(tmp_path: Path) -> None:
-    config = run(copy(tmp_path, more='seed=int(os.getenv("RANK", "0")) // 2,'))
+    root = copy(tmp_path, more='seed=int(os.getenv("RANK", "0")) // 2,')
+    config = run(root, "actor_rollout_ref.rollout.mode=sync")
     assert not config.engine["seed"].known
 
 
 @pytest.mark.parametrize(
     ("passed", "written", "runs"),
     [
-        ("config.prompt_length + config.response_length", "null", None),
+        ("config.prompt_length + config.response_length", "null", 512 + 1024),
         ("config.prompt_length + config.response_length", "32768", None),
         ("int(config.max_model_len or config.prompt_length + config.response_length)", "32768", 32768),
     ],
@@ -132,8 +138,12 @@ def test_a_context_length_is_known_if_the_copy_hands_it_on(
     assert runs is None or length.value == runs
 
 
-def test_what_a_copy_makes_of_a_load_format_is_open(tmp_path: Path) -> None:
-    assert not run(copy(tmp_path)).engine["load_format"].known
+@pytest.mark.parametrize(("line", "known"), [("startswith", True), ("endswith", False)])
+def test_a_copy_takes_every_dummy_for_one_if_it_says_so(tmp_path: Path, line: str, known: bool) -> None:
+    file = copy(tmp_path) / HOME / "vllm_rollout.py"
+    file.write_text(file.read_text().replace("startswith", line))
+    load_format = run(tmp_path).engine["load_format"]
+    assert load_format.value == "dummy" if known else not load_format.known
 
 
 def test_a_complete_section_without_newer_keys_tells_an_old_release_where_no_source_is_there(tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ import pytest
 from reading import read_one
 from verl_samples import SYNC, YAML, in_script
 
-from rlaudit.configs.dialects.verl.read import DIALECT
 from rlaudit.configs.rollout_config import RolloutConfig, Setting
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
+
+DIALECT = declared()["verl"]
 
 
 def script(vllm: str, *overrides: str) -> RolloutConfig:
@@ -18,7 +20,8 @@ def is_open(setting: Setting) -> bool:
 
 
 def test_nothing_is_said_of_a_seed_that_every_release_passes_in_another_way() -> None:
-    older, newer = script("0.8.5"), script("0.18.1")
+    text = in_script().replace("    actor_rollout_ref.rollout.enable_prefix_caching=False \\\n", "")
+    older, newer = read_one(DIALECT, text, "0.8.5", "run.sh"), script("0.18.1")
     assert is_open(older.engine["seed"]) and newer.engine["seed"].value == 42
 
 

@@ -1,0 +1,49 @@
+"""What YAML cannot say of verl: what a copy hands on, and programs and engine classes on top of it."""
+
+import re
+from dataclasses import replace
+
+from rlaudit.configs.draft import MANDATORY
+from rlaudit.configs.framework_source.checkout import shown
+from rlaudit.configs.syntax.node import Unknown, entries
+from rlaudit.dialects.reading import Reading
+
+# The programs of verl: recipes (recipe.dapo.main_dapo) lie beside the package.
+_OWN_MODULES = ("verl.", "recipe.", "rllm.")
+_ENGINES = {"vllm", "vllm_spmd", MANDATORY}
+
+
+def handed_on(reading: Reading) -> None:
+    """Leave open what is written and the engine's file of a copy is not seen to hand on."""
+    checkout, engine = reading.code.checkout, reading.draft.engine
+    files = reading.spec.said["sources"]["in process" if reading.holds("in_process") is True else "server"]
+    copies = (checkout.file(file) for file in files if checkout is not None)
+    source = next((copy for copy in copies if copy is not None), None)
+    if source is None:
+        return
+    fields = {node.place: key for key, node in entries(reading.section)}
+    for name, one in list(engine.items()):
+        field = fields.get(one.place) if one.place is not None and one.value == one.written else None
+        if field is not None and not re.search(rf"""\b{name}["']?\s*[=:].*\b{field}\b""", source.text):
+            reason = f"{shown(source.path)} is not seen to hand rollout.{field} on"
+            engine[name] = replace(one, value=Unknown(reason), note=reason)
+
+
+def unread(reading: Reading) -> None:
+    """Take the variables that the program gives its cluster, and say what it may set besides."""
+    from rlaudit.configs.program import program_of, program_source
+    from rlaudit.configs.ray_job import take_program_environment
+
+    draft, command, name = reading.draft, reading.tree.command, reading.node("@name")
+    if name is not None and isinstance(name.value, Unknown):
+        draft.not_seen.append(f"the rollout engine: {name.value.reason}; it is read as vLLM's")
+    elif name is not None and str(name.value) not in _ENGINES:
+        draft.not_seen.append(f"the engine class of rollout.name {name.value}, which no release of verl has")
+    if isinstance(reading.holds("in_process"), Unknown):
+        draft.not_seen.append("whether the engine is a server or in the trainer's process: v0.6 knows both")
+    program = program_of(command) if command is not None else ""
+    if program and not program.startswith(_OWN_MODULES):
+        draft.not_seen.append(f"what {program} sets by itself, a program on top of {reading.spec.title}")
+    source = program_source(reading.source, command) if command is not None else None
+    if source is not None:
+        take_program_environment(draft, source)

@@ -36,7 +36,7 @@ class _Wishes:
 def inspect(arguments: list[str]) -> int:
     """The exit code of `rlaudit inspect` with these arguments."""
     asked = parse(arguments)
-    outputs = parse_outputs(asked.output) if asked.output or not asked.diff else []
+    outputs = parse_outputs(asked.output, asked.verbose) if asked.output or not asked.diff else []
     return _inspected(asked, outputs) if asked.bump is None else _bumped(asked, outputs)
 
 

@@ -38,6 +38,7 @@ class Asked:
     defaults: bool
     stdin_name: str | None
     allow_no_config: bool
+    verbose: bool
     bump: str | None = None
 
 
@@ -92,6 +93,8 @@ def arguments_parser() -> argparse.ArgumentParser:
     add("--fail-on", choices=FAIL_ON, help="the severity from which findings exit with 1 (error)")
     add("--exit-zero", action="store_true", help="findings never exit with 1")
     add("--output", action="append", default=[], metavar="FORMAT[:PATH]", help=OUTPUT_HELP)
+    add("-v", "--verbose", action="store_true",
+        help="text and Markdown with notes, and with settings whose move decides nothing")  # fmt: skip
     add("--diff", action="store_true", help="print what --fix would do as a patch, and change nothing")
     add("--fix", choices=FIX_MODES, metavar="MODE", help="make the safe fixes; =unsafe makes all of them")
     add("--baseline", type=Path, metavar="FILE", help="findings that are known and do not count")

@@ -30,7 +30,7 @@ class Output:
     path: Path | None
 
 
-def parse_outputs(wanted: list[str]) -> list[Output]:
+def parse_outputs(wanted: list[str], verbose: bool = False) -> list[Output]:
     """Raises UsageError for a format there is no file for, two reports on one stdout, or one on a closed stdout."""
     # Only the formats that are asked for are imported: a file is named after its format (a test says so).
     known = sorted(module.name for module in pkgutil.iter_modules(formats.__path__))
@@ -40,6 +40,7 @@ def parse_outputs(wanted: list[str]) -> list[Output]:
         if name not in known:
             raise UsageError(f"unknown output format {name!r}", f"there are: {', '.join(known)}")
         report_format: ReportFormat = importlib.import_module(f"{formats.__name__}.{name}").FORMAT
+        report_format = report_format.verbose() if verbose else report_format
         outputs.append(Output(report_format, Path(path) if path not in ("", DASH) else None))
     on_stdout = sum(output.path is None for output in outputs)
     if on_stdout > 1:

@@ -20,6 +20,9 @@ def report(
         Path, typer.Argument(help="A run directory, or the JSON report of any command: rlaudit report runs/v0-to-v1.")
     ],
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Text and Markdown with what a page folds, such as notes.")
+    ] = False,
     table: Annotated[
         str | None,
         typer.Option(metavar="PROJECT", help="Print the mismatch as a project wants it, such as prime-rl."),
@@ -31,7 +34,7 @@ def report(
     from rlaudit.report.mismatch_table import rendered
     from rlaudit.report.read_report import read_report
 
-    outputs = parse_outputs(output or []) if output or table is None else []
+    outputs = parse_outputs(output or [], verbose) if output or table is None else []
     wanted = None if table is None else _table(table, outputs)
     path = run / REPORT if run.is_dir() else run
     if run.is_file() or (run.is_dir() and has_report(run)):

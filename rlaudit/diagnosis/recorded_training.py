@@ -26,7 +26,7 @@ from rlaudit.inspection.selection import known_rules
 from rlaudit.inspection.versions import Versions
 from rlaudit.layers import Layer, Verdict
 from rlaudit.progress import Progress
-from rlaudit.report.outlines.inspect import shown
+from rlaudit.report.shown_value import shown
 from rlaudit.tokens.open_table import open_tables
 from rlaudit.vllm.catalogue import known_versions
 from rlaudit.vllm.machine import Machine

@@ -13,6 +13,7 @@ from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
+from rlaudit.inspection.action import Action, without_fix
 from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.layers import Layer
 from rlaudit.vllm.catalogue import Catalogue
@@ -146,13 +147,15 @@ class Rule:
 
     def finding(
         self, audit: Audit, severity: Severity, setting: str, message: str, fix: Fix | None = None,
-        confirm: str = "", place: Place | None = None,
+        confirm: str = "", place: Place | None = None, action: Action | None = None,
     ) -> Finding:  # fmt: skip
         """A finding of this rule at the place where `setting` is, or would be, written."""
         where = place or audit.place(setting)
+        action = action or without_fix(audit, setting, where.setting)
         line = audit.config.decided.get(setting)
         message = message if line is None else f"{message} What decides: {line}."
-        return Finding(self.name, self.layer, severity, message, where, setting, _value(audit, setting), fix, confirm)
+        value = _value(audit, setting)
+        return Finding(self.name, self.layer, severity, message, where, setting, value, fix, confirm, action)
 
 
 def _value(audit: Audit, setting: str) -> str:

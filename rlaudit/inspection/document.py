@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.syntax.place import Place
+from rlaudit.inspection.action import action_of
 from rlaudit.inspection.audit import as_json
 from rlaudit.inspection.baseline import fingerprint, relative_to
 from rlaudit.inspection.finding import Finding, Fix, Severity
@@ -22,6 +23,7 @@ from rlaudit.report.plain import plain
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.diagnosis import Judged as JudgedLayer
+    from rlaudit.report.parts.inspection import Action as ReportedAction
     from rlaudit.report.parts.inspection import Config, FixEdit, Fixes, Location, Suppression, Versions
     from rlaudit.report.parts.inspection import Finding as ReportedFinding
     from rlaudit.report.parts.inspection import Fix as ReportedFix
@@ -147,7 +149,13 @@ def _finding(one: Judged, texts: dict[str, str]) -> "ReportedFinding":
         "fix": _fix(finding.fix, texts) if finding.fix is not None else None,
         "suppressed": _suppressed(one.suppressed) if one.suppressed is not None else None,
         "fingerprint": fingerprint(finding, relative_to(Path.cwd())),
+        "action": _action(finding),
     }
+
+
+def _action(finding: Finding) -> "ReportedAction | None":
+    action = action_of(finding)
+    return None if action is None else {"kind": action.kind, "of": action.of}
 
 
 def _place(place: Place) -> "Location":

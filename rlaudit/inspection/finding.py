@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.place import Place
+from rlaudit.inspection.action import Action
 from rlaudit.layers import Layer
 
 
@@ -49,3 +50,5 @@ class Finding:
     value: str = ""
     fix: Fix | None = None
     confirm: str = ""
+    # What settles it if no fix does.
+    action: Action | None = None

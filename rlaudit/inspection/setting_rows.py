@@ -107,7 +107,7 @@ def _row(
     old = before.value if before is not None else None
     new = after.value if after is not None else None
     place = said.place
-    return {
+    row: ReportedSetting = {
         "config": number,
         "group": group,
         "name": name,
@@ -123,6 +123,8 @@ def _row(
         if place is None
         else {"path": shown_path(place.path), "line": place.line, "column": place.column, "setting": place.setting},
     }
+    facts = [value.fact for value in (new, old) if isinstance(value, Unknown)]
+    return {**row, "open_because": facts[0]} if facts else row
 
 
 def _moves(old: Any, new: Any) -> bool:

@@ -5,6 +5,7 @@ know blocks and no command.
 """
 
 import importlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -90,11 +91,26 @@ class Findings:
 
 @dataclass(frozen=True)
 class Folded:
-    """What a page opens when asked; text and Markdown leave it to the page and the JSON report."""
+    """What a page opens when asked; text and Markdown leave it to the page, to -v and to the JSON report.
+
+    kind: what its items are, in the plural, to count those that were left out.
+    """
 
     summary: str
-    block: "Table | Lines"
+    block: "Table | Lines | Findings"
     title: str = ""
+    kind: str = ""
+
+    @property
+    def number(self) -> int:
+        """How many items it has."""
+        match self.block:
+            case Table(_, rows):
+                return len(rows)
+            case Lines(lines):
+                return len(lines)
+            case Findings(findings):
+                return len(findings)
 
 
 @dataclass(frozen=True)
@@ -143,6 +159,7 @@ class Outline:
     """A whole report. title: what text, where `headed`, and a page begin with; lead: what it is about.
 
     facts: how much was looked at. about: lines below the title. pictured: the formats beside HTML that have pictures.
+    unfolded_by: the option of the command with which text shows what a page folds, which text then names.
     """
 
     title: str
@@ -153,6 +170,16 @@ class Outline:
     headed: bool = True
     indents: Indents = field(default_factory=Indents)
     pictured: frozenset[str] = frozenset({"text", "markdown"})
+    unfolded_by: str = ""
+
+    @property
+    def left_out(self) -> str:
+        """What text and Markdown leave out, and the option that shows it; empty if there is no such option."""
+        numbers = Counter[str]()
+        for block in (one for section in self.sections for one in section.blocks if isinstance(one, Folded)):
+            numbers[block.kind] += block.number
+        named = ", ".join(f"{kind} ({number})" for kind, number in numbers.items())
+        return f"{self.unfolded_by} also shows: {named}." if named and self.unfolded_by else ""
 
     def shown(self, *, on_page: bool = False, on_terminal: bool = False) -> list[Section]:
         """The sections that have something to say there."""

@@ -31,6 +31,7 @@ How to confirm
 
 from collections.abc import Iterator
 
+from rlaudit.inspection.action import take
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
@@ -39,10 +40,12 @@ from rlaudit.layers import Layer
 def check(audit: Audit) -> Iterator[Finding]:
     """A pin that does not run with the new vLLM, else two ranges that do not meet."""
     pin = audit.config.refused_pin
-    if pin is not None:
-        yield RULE.finding(audit, Severity.ERROR, pin.where, f"{pin.where} {pin.because}. Move it with vLLM.")
-        return
     before, after = audit.before.config.releases, audit.after.config.releases
+    move = take(audit.config.framework, after, str(audit.after.version))
+    if pin is not None:
+        message = f"{pin.where} {pin.because}. Move it with vLLM."
+        yield RULE.finding(audit, Severity.ERROR, pin.where, message, action=move)
+        return
     if before is None or after is None:
         return
     if before.newest is None or before.newest > after.oldest:
@@ -52,7 +55,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         f"({before.until}), and {after.oldest} or later with {audit.after.version} ({after.because}). "
         "Move it with vLLM, and read what it changes."
     )
-    yield RULE.finding(audit, Severity.WARNING, "framework", message)
+    yield RULE.finding(audit, Severity.WARNING, "framework", message, action=move)
 
 
 RULE = Rule("framework-moves-too", Layer.INFERENCE_PATH, check, already=Severity.WARNING)

@@ -30,6 +30,7 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.inspection.action import Action, ActionKind
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
@@ -57,7 +58,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         off = {"pass_config": {PASS: False}}
         fix = audit.fix("Keep all-reduce and RMSNorm apart, as before", safe=True, compilation_config=off)
     confirm = "rlaudit ablate, factor enforce-eager, with tensor parallelism"
-    yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, confirm)
+    decide = Action(ActionKind.DECIDE, f"{SETTING}.pass_config.{PASS}")
+    yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, confirm, action=decide)
 
 
 RULE = Rule("fuse-allreduce-rms", Layer.INFERENCE_PATH, check)

@@ -125,5 +125,5 @@ def architecture(view: View) -> Architecture | Unknown:
         if re.match(pattern, name):
             return Architecture(says)
     if isinstance(said.value, Unknown):
-        return Unknown(f"the model is not told: {said.value.reason}")
+        return Unknown(f"the model is not told: {said.value.reason}", hangs_on=said.value.fact)
     return Unknown(f"the architecture of {said.value} is not known, and its config.json is not here")

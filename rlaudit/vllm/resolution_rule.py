@@ -104,8 +104,10 @@ class ResolutionRule:
 def engine_unknown(view: View, what: str) -> Resolved:
     """The decision where V0 and V1 differ and it cannot be told which of them runs."""
     engine = view.value("engine")
-    reason = engine.reason if isinstance(engine, Unknown) else "V0 or V1 cannot be told"
-    return Resolved(Unknown(f"{what} depends on the engine: {reason}"), "V0 and V1 decide differently")
+    if not isinstance(engine, Unknown):
+        engine = Unknown("V0 or V1 cannot be told")
+    unknown = Unknown(f"{what} depends on the engine: {engine.reason}", hangs_on=engine.fact)
+    return Resolved(unknown, "V0 and V1 decide differently")
 
 
 def task_of(view: View) -> Any:

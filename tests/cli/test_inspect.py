@@ -182,6 +182,16 @@ def test_what_is_written_and_lost_is_named_with_its_place(desk: Desk) -> None:
     assert "- whether toys train" in desk.out
 
 
+def test_verbose_shows_the_notes(desk: Desk) -> None:
+    desk.file("x.yaml", PLAIN)
+    desk.inspect("x.yaml")
+    assert "toy-warm" not in desk.out and "-v also shows: notes (1)" in desk.out
+    desk.inspect("x.yaml", "-v")
+    assert " note x.yaml:5:18 toy-warm" in desk.out
+    desk.inspect("x.yaml", "--verbose", "--output", "markdown")
+    assert "toy-warm" in desk.out
+
+
 def test_the_words_of_a_config_cannot_move_the_cursor(desk: Desk) -> None:
     desk.file("x.yaml", PLAIN + '  typo: "\\e[2J\\u202e"\n')
     desk.inspect("x.yaml")

@@ -22,7 +22,7 @@ def document(desk: Desk) -> dict[str, Any]:
 
 
 def test_piped_text_is_not_cut_and_has_no_colour(document: dict[str, Any]) -> None:
-    report = text.render(document, None)
+    report = text.render_in_full(document, None)
     assert "\x1b" not in report
     for one in document["findings"]:
         assert f"   {one['message']}\n" in report
@@ -33,22 +33,41 @@ def test_piped_text_is_not_cut_and_has_no_colour(document: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_a_terminal_gets_colours_and_every_word(document: dict[str, Any], width: int) -> None:
-    report = text.render(document, width)
+def test_a_terminal_gets_colours_and_every_word_and_no_line_is_wider(document: dict[str, Any], width: int) -> None:
+    report = text.render_in_full(document, width)
     assert "\x1b[1;31merror\x1b[0m" in report
     plain = " ".join(ANSI.sub("", report).split())
     for one in document["findings"]:
         assert one["message"] in plain
         assert one["rule"] in plain
-    longest = max(len(line) for line in ANSI.sub("", report).splitlines() if "long-name" not in line)
-    assert longest <= max(width, 60)
+    assert max(map(len, ANSI.sub("", report).splitlines())) <= width
 
 
-def test_findings_come_before_the_table_and_the_exit_code_last(document: dict[str, Any]) -> None:
+def test_notes_and_settings_that_decide_nothing_are_counted_and_shown_when_asked_for(document: dict[str, Any]) -> None:
+    brief, full = text.render(document, None), text.render_in_full(document, None)
+    assert {"note", "error"} <= {one["severity"] for one in document["findings"]}
+    assert " error x.yaml" in brief and " error x.yaml" in full
+    assert " note x.yaml" not in brief and " note x.yaml" in full
+    assert "ignore_patterns" not in brief and "ignore_patterns" in full
+    assert "-v also shows: notes (" in brief and "-v also shows" not in full
+    assert " note x.yaml" in text.render(document | {"inspection": document["inspection"] | {"fail_on": "note"}}, None)
+
+
+def test_a_setting_that_decides_nothing_is_shown_if_something_sets_it(desk: Desk) -> None:
+    desk.file("x.yaml", PLAIN.replace("seed: 1", "scheduler_cls: mine.Scheduler"))
+    desk.inspect("x.yaml", "--output", "json")
+    document = json.loads(desk.out)
+    (row,) = (row for row in document["settings"] if row["name"] == "scheduler_cls")
+    row["moves"] = True
+    lines = [line.split()[:2] for line in text.render(document, None).splitlines()]
+    assert ["scheduler_cls", "mine.Scheduler"] in lines
+
+
+def test_what_to_do_comes_first_then_findings_then_what_moves_and_what_is_open(document: dict[str, Any]) -> None:
     report = text.render(document, None)
     places = [
         report.index(part)
-        for part in ("x.yaml: Toy", " error x.yaml", " Settings that move", " Not seen", "Exit code 1")
+        for part in ("x.yaml: Toy", " What to do", " error x.yaml", " Settings that move", " Open", " Not seen", "Exit")
     ]
     assert places == sorted(places)
 
@@ -56,17 +75,59 @@ def test_findings_come_before_the_table_and_the_exit_code_last(document: dict[st
 def test_markdown_shows_the_words_of_a_config_and_does_not_obey_them(desk: Desk) -> None:
     desk.file("x.yaml", PLAIN + '  "<img src=x>|`": "[a](b) | *c*"\n')
     desk.inspect("x.yaml", "--output", "json")
-    page = markdown.render(json.loads(desk.out), None)
+    page = markdown.render_in_full(json.loads(desk.out), None)
     assert "<img" not in page
     assert "[a\\](b)" in page
     assert "*c*" not in page.replace("\\*c\\*", "")
 
 
-def test_a_long_reason_stands_below_the_table_once_and_a_short_one_in_it(document: dict[str, Any]) -> None:
-    reason = "its value is decided by a file that is not here, " * 3
-    first, second, third, *_ = (row for row in document["settings"] if row["config"] == 0)
-    for row, value in ((first, reason), (second, reason), (third, "the file is not here")):
-        row |= {"moves": True, "effective_from": {"unknown": value}}
+def test_what_one_fact_leaves_open_is_one_line(document: dict[str, Any]) -> None:
+    fact = "the server's command is in another file"
+    rows = [row for row in document["settings"] if row["config"] == 0]
+    for row in rows[:7]:
+        row |= {"moves": True, "written": "x", "effective_from": 1, "effective_to": {"unknown": f"it depends: {fact}"}}
+        row["open_because"] = fact
+    rows[7] |= {"moves": True, "written": "x", "effective_from": 1024, "effective_to": {"unknown": "no file"}}
+    rows[7]["open_because"] = "no file"
     report = text.render(document, None)
-    assert report.count(reason.strip()) == 1 and report.count("unknown (1)") == 2 and f"(1) {reason.strip()}" in report
-    assert "unknown: the file is not here" in report and "the file is not here\n" not in report
+    assert f"  - 7 settings with vLLM 0.18.1: {fact}\n" in report
+    assert f"  - {rows[7]['name']} with vLLM 0.18.1, 1024 with 0.8.5: no file\n" in report
+    assert rows[0]["name"] in text.render_in_full(document, None)
+
+
+def test_findings_with_one_action_are_one_line_and_a_note_alone_is_no_action(document: dict[str, Any]) -> None:
+    (first, *_) = document["findings"]
+    decide = {"kind": "decide", "of": "top_k"}
+    document["findings"] = [
+        first | {"rule": "moved", "severity": "warning", "action": decide},
+        first | {"rule": "moved", "severity": "warning", "action": {"kind": "decide", "of": "top_p"}},
+        first | {"rule": "reset", "severity": "error", "action": {"kind": "fix", "of": ""}},
+        first | {"rule": "raw", "severity": "note", "action": {"kind": "fix", "of": ""}},
+        first | {"rule": "older", "severity": "error", "action": {"kind": "framework", "of": "verl 0.9.0 or later"}},
+        first | {"rule": "idle", "severity": "note", "action": None},
+        first | {"rule": "off", "severity": "note", "action": {"kind": "record", "of": ""}},
+    ]
+    report = text.render(document, None)
+    what = report[report.index(" What to do") : report.index(" error ")].split("\n")
+    assert what[1:4] == [
+        "  - Run it with --fix: reset and 1 note",
+        "  - Take verl 0.9.0 or later: older",
+        "  - Decide top_k, top_p: moved",
+    ]
+
+
+def test_a_row_too_wide_for_its_table_stands_below_its_name(document: dict[str, Any]) -> None:
+    (row,) = (row for row in document["settings"] if row["name"] == "served_model_name")
+    row["moves"] = True
+    lines = ANSI.sub("", text.render(document, 80)).splitlines()
+    (name,) = (number for number, line in enumerate(lines) if line.split() == ["served_model_name"])
+    assert lines[name + 1].startswith("      written a-long-name")
+    assert any(line.split()[:1] == ["setting"] for line in lines)
+
+
+def test_a_report_of_an_older_release_without_actions_is_still_drawn(document: dict[str, Any]) -> None:
+    for one in document["findings"]:
+        del one["action"]
+    for row in document["settings"]:
+        row.pop("open_because", None)
+    assert "What to do" not in text.render(document, 80)

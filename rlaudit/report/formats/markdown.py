@@ -33,13 +33,23 @@ LONGEST = 60
 
 def render(document: "Report", width: int | None) -> str:
     """The same parts as the text report, then the pictures as tables."""
+    return _page(document, unfolded=False)
+
+
+def render_in_full(document: "Report", width: int | None) -> str:
+    """With what a page folds."""
+    return _page(document, unfolded=True)
+
+
+def _page(document: "Report", unfolded: bool) -> str:
     outline = outline_of(document)
     parts = [f"# {_title(outline.title)}" if outline.headed else f"# rlaudit {document['command']}"]
     parts += [escaped(outline.lead)] if outline.lead else []
     parts += [_list(outline.about)] if outline.about else []
     # What a terminal ends with, so that it is seen, a page begins with.
     for section in sorted(outline.shown(), key=lambda one: not one.closes):
-        parts += _section(section)
+        parts += _section(section, unfolded)
+    parts += [escaped(outline.left_out)] if outline.left_out and not unfolded else []
     if "markdown" in outline.pictured:
         parts += _pictures(document)
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -65,11 +75,13 @@ def _thinned(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     return kept if not rows or kept[-1] is rows[-1] else [*kept, rows[-1]]
 
 
-def _section(section: Section) -> Iterator[str]:
+def _section(section: Section, unfolded: bool) -> Iterator[str]:
     if section.title and not isinstance(section.blocks[0], Verdicts):
         yield from (f"## {_title(title)}" for title in (section.title, *section.also))
     for block in section.blocks:
-        if not isinstance(block, Folded):
+        if isinstance(block, Folded):
+            yield from (f"### {_title(block.summary)}", _block(block.block)) if unfolded else ()
+        else:
             yield f"### {_title(block.title)}" if block.title else ""
             yield _block(block)
 
@@ -121,4 +133,4 @@ def _list(lines: Iterable[str]) -> str:
     return "\n".join(f"- {escaped(line)}" for line in lines)
 
 
-FORMAT = ReportFormat("markdown", render)
+FORMAT = ReportFormat("markdown", render, in_full=render_in_full)

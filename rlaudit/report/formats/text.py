@@ -1,6 +1,7 @@
 """Text for people: what matters first, then what it rests on, then what was not seen.
 
-On a terminal, coloured and wrapped to its width. Piped, the same lines in full: nothing is cut to a width nobody has.
+On a terminal, coloured, and no line is wider than it (but those of code, which is pasted). Piped, each sentence is a
+line, and a row of a table too wide for columns is its name and a line: nothing is cut to a width nobody has.
 
 A picture is a line of blocks for each of its series.
 """
@@ -44,6 +45,10 @@ BOLD, DIM, RED = "1", "2", "1;31"
 VERDICTS = {Verdict.MATCH: "32", Verdict.MISMATCH: RED, Verdict.INCONCLUSIVE: "33", Verdict.NOT_TESTED: DIM}
 SEVERITIES = {Severity.ERROR: RED, Severity.WARNING: "33", Severity.NOTE: "36"}
 NARROWEST = 20
+# Piped, sentences stay whole; a row of a table that is wider than this is read as a sentence too.
+WIDEST_PIPED = 160
+# Of a table that fits less well no row is in columns.
+FEWEST_IN_COLUMNS = 3
 # The end of a long report on a screen: its lines, and those of one statement, from the most to what fits any terminal.
 MOST_LINES, NARROWEST_BRIEF = 40, 40
 ROOM = (6, 4, 3, 2, 1)
@@ -56,17 +61,28 @@ NARROWEST_BLOCKS = 24
 
 def render(document: "Report", width: int | None) -> str:
     """The report as text; ANSI colours only for a terminal (`width` given), blocks only where they can be written."""
+    return _rendered(document, width, unfolded=False)
+
+
+def render_in_full(document: "Report", width: int | None) -> str:
+    """With what a page folds."""
+    return _rendered(document, width, unfolded=True)
+
+
+def _rendered(document: "Report", width: int | None, unfolded: bool) -> str:
     outline = outline_of(document)
-    page = _Page(width, outline.indents)
+    page = _Page(width, outline.indents, unfolded)
     page.begin(outline)
     shown = outline.shown(on_terminal=width is not None)
     for section in shown:
         if not section.closes:
             page.section(section)
+    if outline.left_out and not unfolded:
+        page.line(0, outline.left_out)
     told = page.text()
     if "text" in outline.pictured:
         told += sparklines(document, width) if encodable(sys.stdout.encoding) else ""
-    closing = _Page(width, outline.indents)
+    closing = _Page(width, outline.indents, unfolded)
     for section in shown:
         if section.closes:
             closing.section(section)
@@ -75,8 +91,8 @@ def render(document: "Report", width: int | None) -> str:
 
 
 class _Page:
-    def __init__(self, width: int | None, indents: Indents) -> None:
-        self.width, self.indents, self.lines = width, indents, list[str]()
+    def __init__(self, width: int | None, indents: Indents, unfolded: bool) -> None:
+        self.width, self.indents, self.unfolded, self.lines = width, indents, unfolded, list[str]()
 
     def text(self) -> str:
         return "".join(f"{line.rstrip()}\n" for line in self.lines).lstrip("\n")
@@ -118,7 +134,7 @@ class _Page:
         match block:
             case Lines(lines, _, mark):
                 for line in lines:
-                    self.line(self.indents.line, mark + line)
+                    self.line(self.indents.line, mark + line, hanging=len(mark))
             case Entries(entries):
                 for name, said in entries:
                     self.line(self.indents.line, name)
@@ -144,6 +160,9 @@ class _Page:
                     self.finding(finding)
             case Brief(statements):
                 self.brief(statements)
+            case Folded(summary, inner) if self.unfolded:
+                self.heading(self.indents.title, summary)
+                self.block(inner)
             case Folded():
                 pass
 
@@ -165,8 +184,12 @@ class _Page:
 
     def finding(self, finding: "Finding") -> None:
         layer = f" ({finding['layer']})" if finding["layer"] else ""
-        where = f"{location(finding['location'])} {finding['rule']}{layer}"
-        self.lines += ["", f" {self.coloured(finding['severity'], SEVERITIES[finding['severity']])} {where}"]
+        severity = finding["severity"]
+        where = f"{severity} {location(finding['location'])} {finding['rule']}{layer}"
+        self.line(0)
+        begun = len(self.lines)
+        self.line(1, where, hanging=2)
+        self.lines[begun] = self.lines[begun].replace(severity, self.coloured(severity, SEVERITIES[severity]), 1)
         self.line(3, finding["message"])
         if finding["fix"] is not None:
             self.line(3, f"fix: {fix_line(finding['fix'])}")
@@ -174,25 +197,48 @@ class _Page:
             self.line(3, f"confirm: {finding['confirm']}")
 
     def table(self, table: Table) -> None:
-        """Columns where they fit; on a narrower terminal each row below its name: never half a figure."""
+        """Columns for the rows that fit; of a wider row the figures stand below its name: never half a figure."""
         header = [one_line(name) for name in table.header[: table.on_terminal]]
         rows = [[one_line(cell) for cell in row[: len(header)]] for row in table.rows]
-        shown = [[*row, *[""] * (len(header) - len(row))] for row in ([header, *rows] if table.headed else rows)]
-        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
         indent = self.indents.table
-        if self.width is None or indent + sum(widths) + 2 * len(widths) <= self.width:
-            for number, row in enumerate(shown, start=0 if table.headed else 1):
-                text = "  ".join(cell.ljust(room) for cell, room in zip(row, widths, strict=True)).rstrip()
-                code = DIM if number == 0 else RED if number - 1 in table.marked else ""
-                self.lines.append(" " * indent + self.coloured(text, code))
-            return
-        for number, (name, *figures) in enumerate(rows):
-            self.line(indent, name, RED if number in table.marked else "")
+        shown = [header] if table.headed else []
+        fitting = _fitting(shown, rows, (WIDEST_PIPED if self.width is None else self.width) - indent)
+        widths = _widths([*shown, *(rows[place] for place in fitting)], len(header))
+        if table.headed and fitting:
+            self.lines.append(" " * indent + self.coloured(_columns(header, widths), DIM))
+        for place, row in enumerate(rows):
+            code = RED if place in table.marked else ""
+            if place in fitting:
+                self.lines.append(" " * indent + self.coloured(_columns(row, widths), code))
+                continue
+            name, *figures = row
+            self.line(indent, name, code)
             named = zip(header[1:], figures, strict=False)
             # A row that ends early has no figures, and says why in their place.
             whole = table.headed and len(figures) == len(header) - 1
             said = [f"{word} {figure}" if whole else figure for word, figure in named if figure]
             self.line(indent + 3, "; ".join(said))
+
+
+def _fitting(header: Sequence[Sequence[str]], rows: Sequence[Sequence[str]], room: int) -> set[int]:
+    """Return the rows that fit in columns beside each other: the widest are left out, all if hardly one remains."""
+    columns = max(map(len, (*header, *rows)), default=0)
+    fitting = set(range(len(rows)))
+    while len(fitting) >= FEWEST_IN_COLUMNS or len(fitting) == len(rows):
+        widths = _widths([*header, *(rows[place] for place in fitting)], columns)
+        if sum(widths) + 2 * len(widths) <= room or not fitting:
+            return fitting
+        fitting.remove(max(fitting, key=lambda place: max(map(len, rows[place]), default=0)))
+    return set()
+
+
+def _widths(rows: Sequence[Sequence[str]], columns: int) -> list[int]:
+    padded = [[*map(len, row), *[0] * (columns - len(row))] for row in rows]
+    return [max(column) for column in zip(*padded, strict=True)]
+
+
+def _columns(row: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(room) for cell, room in zip(row, widths, strict=False)).rstrip()
 
 
 def verdict_title(layer: "Judged") -> str:
@@ -256,4 +302,4 @@ def encodable(encoding: str | None) -> bool:
     return True
 
 
-FORMAT = ReportFormat("text", render)
+FORMAT = ReportFormat("text", render, in_full=render_in_full)

@@ -7,7 +7,6 @@ from rlaudit.inspection.finding import Severity
 from rlaudit.report.outline import (
     NOT_SEEN,
     Block,
-    Findings,
     Indents,
     Lines,
     Outline,
@@ -16,7 +15,8 @@ from rlaudit.report.outline import (
     Table,
     listed,
 )
-from rlaudit.report.outlines.inspect import count, not_seen_elsewhere, shown, summary
+from rlaudit.report.outlines.inspect import count, findings_blocks, not_seen_elsewhere, summary
+from rlaudit.report.shown_value import shown
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.bump import Bump, CrossedDefect
@@ -46,6 +46,7 @@ def outline(report: "Report") -> Outline:
         headed=True,
         indents=Indents(title=1, line=2),
         pictured=frozenset(),
+        unfolded_by="-v",
     )
 
 
@@ -70,8 +71,10 @@ def _findings(report: "Report") -> list[Block]:
         if one["suppressed"] is None:
             alike.setdefault((one["severity"], one["rule"], one["message"]), []).append(one)
     ranked = sorted(alike.values(), key=lambda found: SEVERITIES.index(found[0]["severity"]))
-    found = [_with_places(one) for one in ranked]
-    return [Findings(found)] if found else []
+    about = report.get("inspection")
+    return findings_blocks(
+        [_with_places(one) for one in ranked], about is not None and about["fail_on"] == Severity.NOTE
+    )
 
 
 def _with_places(found: "Sequence[Finding]") -> "Finding":

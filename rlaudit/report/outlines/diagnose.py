@@ -8,10 +8,10 @@ from rlaudit.layers import Layer
 from rlaudit.report.figures import interval
 from rlaudit.report.outline import Block, Lines, Outline, Section, Table, listed, not_seen, verdicts
 from rlaudit.report.outlines.compare import versions_of
-from rlaudit.report.outlines.inspect import shown
 from rlaudit.report.parts.comparison import Compared
 from rlaudit.report.parts.diagnosis import Difference, Kind, Trainings
 from rlaudit.report.report import Report
+from rlaudit.report.shown_value import shown
 
 TITLES: Mapping[Kind, str] = {
     "release": "Releases",

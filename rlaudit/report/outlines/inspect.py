@@ -1,15 +1,17 @@
 """The report of an inspection: each file, what was found there, what moves, and what was not seen."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Layer
+from rlaudit.report.actions import action_lines
+from rlaudit.report.inspected_settings import settings_blocks
 from rlaudit.report.outline import (
     NOT_SEEN,
     Block,
     Findings,
+    Folded,
     Indents,
     Lines,
     Outline,
@@ -19,6 +21,7 @@ from rlaudit.report.outline import (
     listed,
     verdicts,
 )
+from rlaudit.report.shown_value import shown
 from rlaudit.report.statements import location
 
 if TYPE_CHECKING:
@@ -28,11 +31,8 @@ if TYPE_CHECKING:
 SEVERITIES = tuple(reversed(Severity))
 # In the order in which they must be judged.
 LAYERS = (*Layer, None)
-MOVES = "Settings that move or do not arrive as written"
-RAN = "As written, and as vLLM ran it"
+ACTIONS, LOST = "What to do", "Written, and without effect"
 LAST_STEPS = ["step or batch", "process", "time", "requests", "tokens", "cached", ""]
-# Of the reasons in a column: two of these and the settings' names still fit a wide terminal.
-LONGEST_REASON = 80
 OUTCOMES = {
     0: "no finding at or above {fail_on}",
     1: "a finding at or above {fail_on}",
@@ -42,18 +42,25 @@ OUTCOMES = {
 
 
 def outline(report: "Report") -> Outline:
-    """In reading order."""
+    """In reading order: what to do, what was found, what moves, what is open."""
     configs = report.get("configs", ())
     paths = list(dict.fromkeys(config["path"] for config in configs))
     about = report.get("inspection")
     known = set(paths)
-    others = _counting(finding for finding in report["findings"] if finding["location"]["path"] not in known)
+    found = _counting(report["findings"])
+    others = [finding for finding in found if finding["location"]["path"] not in known]
+    notes = about is not None and about["fail_on"] == Severity.NOTE
+    lines = action_lines(found)
+    actions: list[Block] = [Lines(lines, ACTIONS)] if lines else []
+    # Of one file its name comes first.
+    alone = len(paths) == 1
     return Outline(
         _title(configs),
         [
             verdicts(report, page_only=True),
-            *_files(report, paths),
-            Section("others", "Elsewhere", [Findings(others)] if others else [], gathers=True),
+            Section("actions", ACTIONS, [] if alone else actions, gathers=True),
+            *_files(report, paths, actions if alone else (), notes=notes),
+            Section("others", "Elsewhere", findings_blocks(others, notes), gathers=True),
             _defaults(report),
             listed("failed", "Failed", about["bugs"] if about else (), indent=1),
             listed("not-seen", NOT_SEEN, not_seen_elsewhere(report), indent=1),
@@ -63,6 +70,7 @@ def outline(report: "Report") -> Outline:
         headed=False,
         indents=Indents(title=1, line=2),
         pictured=frozenset(),
+        unfolded_by="-v",
     )
 
 
@@ -73,8 +81,11 @@ def _title(configs: "Sequence[Config]") -> str:
     return f"{len(configs)} rollout configs" if configs else "No rollout config"
 
 
-def _files(report: "Report", paths: Sequence[str]) -> Iterator[Section]:
-    """One for each path. What a report lists flat is gathered once: a repository has thousands of rows."""
+def _files(report: "Report", paths: Sequence[str], first: Sequence[Block], notes: bool) -> Iterator[Section]:
+    """One for each path, the first after the blocks `first`.
+
+    What a report lists flat is gathered once: a repository has thousands of rows.
+    """
     configs: dict[str, list[tuple[Config, list[Setting]]]] = {}
     settings: dict[int | None, list[Setting]] = {}
     findings: dict[str | None, list[Finding]] = {}
@@ -85,33 +96,48 @@ def _files(report: "Report", paths: Sequence[str]) -> Iterator[Section]:
     for number, config in enumerate(report.get("configs", ())):
         configs.setdefault(config["path"], []).append((config, settings.get(number, [])))
     for place, path in enumerate(paths):
-        yield _file(place, configs[path], _counting(findings.get(path, [])))
+        found = findings.get(path, [])
+        blocks = [*first, *findings_blocks(_counting(found), notes), *_configs(configs[path], found)]
+        title, *also = (_config_title(config, len(configs[path]) > 1) for config, _ in configs[path])
+        yield Section(f"file-{place}", title, blocks, also)
 
 
-def _file(place: int, own: "Sequence[tuple[Config, list[Setting]]]", found: "list[Finding]") -> Section:
-    several = len(own) > 1
-    blocks: list[Block] = [Findings(found)] if found else []
+def findings_blocks(found: "Sequence[Finding]", notes: bool) -> list[Block]:
+    """Findings of which a reader may have to do something, and the notes. notes: whether they count as well."""
+    later = [] if notes else [one for one in found if one["severity"] == Severity.NOTE]
+    first = [one for one in found if notes or one["severity"] != Severity.NOTE]
+    blocks: list[Block] = [Findings(first)] if first else []
+    return [*blocks, *([Folded(f"Notes ({len(later)})", Findings(later), kind="notes")] if later else [])]
+
+
+def _configs(own: "Sequence[tuple[Config, list[Setting]]]", found: "Sequence[Finding]") -> Iterator[Block]:
     for config, rows in own:
-        blocks += _config(config, rows, several)
-    first, *also = (_config_title(config, several) for config, _ in own)
-    return Section(f"file-{place}", first, blocks, also)
+        yield from _config(config, rows, found, len(own) > 1)
 
 
-def _config(config: "Config", settings: "Sequence[Setting]", several: bool) -> list[Block]:
+def _config(config: "Config", settings: "Sequence[Setting]", found: "Sequence[Finding]", several: bool) -> list[Block]:
     where = f" (line {config['line']})" if several and config["line"] is not None else ""
-    header, rows, reasons = _moving(config, settings)
-    lost = [
-        f"{location(one['location'])}: {one['name']} ({shown(one['written'])}): {one['reason']}"
-        for one in config["lost"]
-    ]
+    grave = {one["setting"] for one in found if one["severity"] != Severity.NOTE and "setting" in one}
     seen = config.get("recorded", ())
     blocks: list[Block] = [Lines(seen, f"Recorded{where}")] if seen else []
     last = [_last_step(one) for one in config.get("last_steps", ())]
     blocks += [Table(LAST_STEPS, last, f"The last steps{where}")] if last else []
-    blocks += [Table(header, rows, f"{RAN if seen else MOVES}{where}", values=True)] if rows else []
-    blocks += [Lines(reasons, "Why a value is not known")] if reasons else []
-    blocks += [Lines(lost, "Written, and without effect")] if lost else []
-    return [*blocks, *([Lines(config["not_seen"], "Not seen in this file")] if config["not_seen"] else [])]
+    return [*blocks, *settings_blocks(config, settings, grave, where), *_lost(config, found)]
+
+
+def _lost(config: "Config", found: "Sequence[Finding]") -> Iterator[Block]:
+    """What is written without effect; of what findings say so much it is folded."""
+    places = {location(finding["location"]) for finding in found}
+    unsaid: list[str] = []
+    said: list[str] = []
+    for one in config["lost"]:
+        where = location(one["location"])
+        line = f"{where}: {one['name']} ({shown(one['written'])}): {one['reason']}"
+        (said if where in places else unsaid).append(line)
+    if unsaid:
+        yield Lines(unsaid, LOST)
+    if said:
+        yield Folded(f"{LOST} ({len(said)})", Lines(said), kind="settings written without effect")
 
 
 def _last_step(one: "LastStep") -> list[str]:
@@ -138,46 +164,6 @@ def _counting(findings: "Iterable[Finding]") -> "list[Finding]":
     return sorted(found, key=lambda finding: (SEVERITIES.index(finding["severity"]), LAYERS.index(finding["layer"])))
 
 
-def _moving(config: "Config", settings: "Sequence[Setting]") -> tuple[list[str], list[list[str]], list[str]]:
-    """Header and rows of the table of settings that move, or that do not arrive as they are written; and the reasons
-    that are too long for it, to which its cells point.
-    """
-    versions = config["versions"]
-    migrates = versions["from"] != versions["to"]
-    rows = []
-    long: dict[str, int] = {}
-    for row in settings:
-        if row.get("moves") or _arrives_changed(row) or (config.get("recorded") and _was_written(row)):
-            effective = [_cell(row["effective_from"], row, long)] if migrates else []
-            written = "-" if row["written"] is None else shown(row["written"])
-            rows.append([row["name"], written, *effective, _cell(row["effective_to"], row, long), row["origin"]])
-    sides = [f"vLLM {versions['from']}"] if migrates else []
-    reasons = [f"({number}) {reason}" for reason, number in long.items()]
-    return ["setting", "written", *sides, f"vLLM {versions['to']}", "decided by"], rows, reasons
-
-
-def _cell(value: Any, row: "Setting", long: dict[str, int]) -> str:
-    """A value for a column; a long reason not to know it is kept in `long`, and named by its number."""
-    if isinstance(value, dict) and len(value) == 1:
-        if len(reason := str(value.get("unknown", ""))) > LONGEST_REASON:
-            return f"unknown ({long.setdefault(reason, len(long) + 1)})"
-        if "absent" in value and row.get("group") == "environment":
-            return "not read"
-    return shown(value)
-
-
-def _was_written(row: "Setting") -> bool:
-    """Whether somebody set it for vLLM: an argument, or a variable of its own."""
-    of_vllm = row.get("group") == "engine" or (row.get("group") == "environment" and row["name"].startswith("VLLM_"))
-    return of_vllm and row["written"] is not None and row["origin"] != "engine"
-
-
-def _arrives_changed(row: "Setting") -> bool:
-    """Whether what is written is not what arrives; an empty value is how several dialects write a bare flag."""
-    written, effective = row["written"], row["effective_to"]
-    return written is not None and written != effective and not (written == "" and effective is True)
-
-
 def _defaults(report: "Report") -> Section:
     """What moves without a config."""
     versions = report["versions"]
@@ -189,18 +175,6 @@ def _defaults(report: "Report") -> Section:
     header = ["setting", f"vLLM {versions['from']}", f"vLLM {versions['to']}", "note"]
     title = f"vLLM {versions['from']} -> {versions['to']}: {report.get('description', 'defaults')}"
     return Section("moving", title, [Table(header, rows, values=True)] if rows else [])
-
-
-def shown(value: Any) -> str:
-    """A value as a config would spell it; what is not known says so."""
-    if isinstance(value, dict) and len(value) == 1:
-        if "unknown" in value:
-            return f"unknown: {value['unknown']}"
-        if "absent" in value:
-            return "no such argument"
-    if isinstance(value, str):
-        return value if value.strip() else json.dumps(value)
-    return json.dumps(value, ensure_ascii=False)
 
 
 def not_seen_elsewhere(report: "Report") -> list[str]:

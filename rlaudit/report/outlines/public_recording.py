@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from rlaudit.layers import Layer
 from rlaudit.report.outline import NOT_SEEN, Block, Entries, Lines, Outline, Prose, Section, Table, listed
-from rlaudit.report.outlines.inspect import count, not_seen_elsewhere, shown, summary
+from rlaudit.report.outlines.inspect import count, not_seen_elsewhere, summary
+from rlaudit.report.shown_value import shown
 from rlaudit.vllm.moved import WHY
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 

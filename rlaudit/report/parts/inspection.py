@@ -5,6 +5,7 @@ from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
+from rlaudit.inspection.action import ActionKind
 from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Layer
 
@@ -52,8 +53,19 @@ class Suppression(TypedDict):
     line: int | None
 
 
+class Action(TypedDict):
+    """What settles a finding: findings with equal actions are settled together.
+
+    kind: "fix" (this command with --fix), "framework" (take the release that `of` names), "change" and "decide" (the
+    setting `of`), "unsafe fix" (decide on what `of` says, which --fix=unsafe does), "record" (record the run).
+    """
+
+    kind: ActionKind
+    of: str
+
+
 class Finding(TypedDict):
-    """What a rule says of one place."""
+    """What a rule says of one place. action: null for a note that asks for nothing."""
 
     rule: str
     layer: Layer | None
@@ -66,6 +78,7 @@ class Finding(TypedDict):
     value: NotRequired[str]
     confirm: NotRequired[str]
     fingerprint: NotRequired[str]
+    action: NotRequired[Action | None]
 
 
 class Setting(TypedDict):
@@ -73,7 +86,7 @@ class Setting(TypedDict):
 
     written and effective: JSON data; {"unknown": reason} where it cannot be told, {"absent": reason} where that version
     has no such argument, or does not read the variable. config: index into configs; null where the row is about vLLM
-    alone.
+    alone. open_because: the fact that settles an unknown value; rows with the same one are settled together.
     """
 
     name: str
@@ -86,6 +99,7 @@ class Setting(TypedDict):
     moves: NotRequired[bool]
     note: NotRequired[str]
     location: NotRequired[Location | None]
+    open_because: NotRequired[str]
 
 
 class LostSetting(TypedDict):

@@ -16,7 +16,9 @@ def apply(view: View) -> Resolved | None:
     elif not isinstance(ranks, Unknown):
         ranks *= number(replicas) or 1
     if isinstance(ranks, Unknown):
-        return Resolved(Unknown(f"one process or several: {ranks.reason}"), "by the number of ranks")
+        return Resolved(
+            Unknown(f"one process or several: {ranks.reason}", hangs_on=ranks.fact), "by the number of ranks"
+        )
     if view.machine.platform == "cpu" and (view.since("0.20.0") or not view.since("0.9.1")):
         return Resolved("mp", "a CPU runs its workers in processes of their own")
     if ranks == 1:

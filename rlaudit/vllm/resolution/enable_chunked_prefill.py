@@ -33,7 +33,8 @@ def _v0(view: View) -> Resolved:
         return Resolved(False, "V0 never chunks by default on a CPU")
     length = view.value("max_model_len")
     if isinstance(length, Unknown):
-        return Resolved(Unknown(f"V0 chunks prefills above {_LONG} tokens of context: {length.reason}"), "V0")
+        unknown = Unknown(f"V0 chunks prefills above {_LONG} tokens of context: {length.reason}", hangs_on=length.fact)
+        return Resolved(unknown, "V0")
     if (number(length) or 0) <= _LONG:
         return Resolved(False, f"V0 chunks prefills only above {_LONG} tokens of context")
     if view.given("speculative_config") is not None or view.given("enable_lora") is True:

@@ -20,7 +20,8 @@ def apply(view: View) -> Resolved:  # noqa: PLR0911 - one for each reason
         return Resolved(False, "off by default until 0.16")
     ranks = view.given("tensor_parallel_size")
     if isinstance(ranks, Unknown):
-        return Resolved(Unknown(f"it depends on tensor_parallel_size: {ranks.reason}"), "by tensor parallelism")
+        unknown = Unknown(f"it depends on tensor_parallel_size: {ranks.reason}", hangs_on=ranks.fact)
+        return Resolved(unknown, "by tensor parallelism")
     if (number(ranks) or 1) <= 1:
         return Resolved(False, "one tensor parallel rank has nothing to sum")
     if number(ranks) not in _RANKS:

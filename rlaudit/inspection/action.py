@@ -1,0 +1,67 @@
+"""What to do about a finding: findings with the same action are settled by it together."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from rlaudit.configs.rollout_config import FrameworkReleases, Origin
+from rlaudit.configs.syntax.node import Unknown
+
+if TYPE_CHECKING:
+    from rlaudit.inspection.audit import Audit
+    from rlaudit.inspection.finding import Finding
+
+
+class ActionKind(StrEnum):
+    """In the order in which to act: what one command does first, what takes a run last."""
+
+    FIX = "fix"
+    FRAMEWORK = "framework"
+    CHANGE = "change"
+    UNSAFE_FIX = "unsafe fix"
+    DECIDE = "decide"
+    RECORD = "record"
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing to do. of: the release to take, the setting to change or to decide, or what an unsafe fix does."""
+
+    kind: ActionKind
+    of: str = ""
+
+
+def action_of(finding: "Finding") -> Action | None:
+    """Return what settles a finding: its fix, else what its rule found; None for a note without a safe fix."""
+    fix = finding.fix
+    if fix is not None and fix.safe:
+        return Action(ActionKind.FIX)
+    if finding.severity.rank == 0:
+        return None
+    if fix is not None:
+        return Action(ActionKind.UNSAFE_FIX, fix.description)
+    action = finding.action or Action(ActionKind.DECIDE, finding.setting)
+    # What is certain to be wrong has to change; the rest is for the reader to decide.
+    certain = action.kind is ActionKind.DECIDE and finding.severity.rank > 1
+    return Action(ActionKind.CHANGE, action.of) if certain else action
+
+
+def without_fix(audit: "Audit", setting: str, spelt: str) -> Action:
+    """Return what settles a finding about a setting if no fix does. spelt: the setting as its file spells it."""
+    config = audit.config
+    for settings in (config.engine, config.sampling, config.environment, config.trainer, config.options):
+        if setting in settings and settings[setting].place is None and settings[setting].origin is Origin.FRAMEWORK:
+            # No line of the user's says it: the framework's code does.
+            return Action(ActionKind.DECIDE, setting) if settings[setting].known else Action(ActionKind.RECORD)
+    if audit.after.exists(setting) and isinstance(audit.after.value(setting), Unknown):
+        return Action(ActionKind.RECORD)
+    return Action(ActionKind.DECIDE, spelt or setting)
+
+
+def take(framework: str, releases: FrameworkReleases | None, vllm: str) -> Action:
+    """Return the move of the framework to a release that goes with a vLLM."""
+    name = framework.replace("_", "-")
+    if releases is None:
+        return Action(ActionKind.FRAMEWORK, f"a release of {name} that goes with vLLM {vllm}")
+    until = f", before {releases.newest}" if releases.newest is not None else ""
+    return Action(ActionKind.FRAMEWORK, f"{name} {releases.oldest} or later{until}")

@@ -1,0 +1,147 @@
+"""The settings of one inspected config, by what a reader does with them: what moves, what is open, what decides
+nothing.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rlaudit.report.outline import Block, Folded, Lines, Table
+from rlaudit.report.shown_value import shown
+from rlaudit.vllm.decides_nothing import DECIDES_NOTHING
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.inspection import Config, Setting
+
+MOVES = "Settings that move or do not arrive as written"
+RAN = "As written, and as vLLM ran it"
+OPEN = "Open (what a line names settles it, or a recorded run: rlaudit record)"
+# Of the settings that one fact leaves open; if there are more they are counted.
+MOST_NAMES = 4
+# Of the known value beside an open one: a longer one is in the table that is folded.
+LONGEST_VALUE = 30
+# What vLLM gets. Of other groups a value that does not move has only arrived in other words than it was written in.
+_OF_VLLM = ("engine", "sampling", "environment")
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of one config that are worth a line. open: by the fact that would settle them."""
+
+    moving: "list[Setting]" = field(default_factory=list)
+    deciding_nothing: "list[Setting]" = field(default_factory=list)
+    open: "dict[str, list[Setting]]" = field(default_factory=dict)
+
+
+def settings_blocks(config: "Config", settings: "Sequence[Setting]", found: Collection[str], which: str) -> list[Block]:
+    """Return the table of what moves, what is open, and what a page folds.
+
+    found: the settings that findings above notes are about. which: the config's line, if its file has several.
+    """
+    rows = _sorted(config, settings, found)
+    title = f"{RAN if config.get('recorded') else MOVES}{which}"
+    blocks: list[Block] = [_table(config, rows.moving, title)] if rows.moving else []
+    lines = [*_open_lines(config, rows.open), *config["not_seen"]]
+    blocks += [Lines(lines, f"{OPEN}{which}")] if lines else []
+    unknown = [row for group in rows.open.values() for row in group]
+    folded = {"settings that decide nothing": rows.deciding_nothing, "settings with an open value": unknown}
+    return [
+        *blocks,
+        *(
+            Folded(f"{kind.capitalize()} ({len(some)}){which}", _table(config, some), kind=kind)
+            for kind, some in folded.items()
+            if some
+        ),
+    ]
+
+
+def _sorted(config: "Config", settings: "Sequence[Setting]", found: Collection[str]) -> _Rows:
+    rows = _Rows()
+    for row in settings:
+        if not (row.get("moves") or _arrives_changed(row) or (config.get("recorded") and _was_written(row))):
+            continue
+        if row["name"] not in found and _decides_nothing(row):
+            rows.deciding_nothing.append(row)
+        elif _is_unknown(row["effective_from"]) or _is_unknown(row["effective_to"]):
+            rows.open.setdefault(row.get("open_because", ""), []).append(row)
+        else:
+            rows.moving.append(row)
+    return rows
+
+
+def _decides_nothing(row: "Setting") -> bool:
+    """Whether no decision hangs on a row: vLLM's own default of such a setting, or the same value in other words."""
+    if row["written"] is None:
+        return row["origin"] == "engine" and row["name"] in DECIDES_NOTHING
+    return not row.get("moves") and row.get("group") not in _OF_VLLM and not _is_unknown(row["effective_to"])
+
+
+def _table(config: "Config", rows: "Sequence[Setting]", title: str = "") -> Table:
+    """The column of what is written only if something is."""
+    versions = config["versions"]
+    migrates = versions["from"] != versions["to"]
+    written = any(row["written"] is not None for row in rows)
+    header = ["setting", *(["written"] if written else []), *([f"vLLM {versions['from']}"] if migrates else [])]
+    cells = [
+        [
+            row["name"],
+            *(["-" if row["written"] is None else shown(row["written"])] if written else []),
+            *([_cell(row["effective_from"], row)] if migrates else []),
+            _cell(row["effective_to"], row),
+            row["origin"],
+        ]
+        for row in rows
+    ]
+    return Table([*header, f"vLLM {versions['to']}", "decided by"], cells, title, values=True)
+
+
+def _cell(value: Any, row: "Setting") -> str:
+    """A value for a column; why it is not known is said where the open settings are."""
+    if _is_unknown(value):
+        return "unknown"
+    if isinstance(value, dict) and set(value) == {"absent"} and row.get("group") == "environment":
+        return "not read"
+    return shown(value)
+
+
+def _open_lines(config: "Config", open_: "dict[str, list[Setting]]") -> list[str]:
+    """A line for each fact, those that leave most open first."""
+    groups = sorted(open_.items(), key=lambda one: -len(one[1]))
+    return [f"{_who(rows)}{_side(config, rows)}: {fact}" for fact, rows in groups]
+
+
+def _who(rows: "Sequence[Setting]") -> str:
+    return ", ".join(row["name"] for row in rows) if len(rows) <= MOST_NAMES else _counted(rows)
+
+
+def _side(config: "Config", rows: "Sequence[Setting]") -> str:
+    """With which release, if the values with the other one are all known; of a single setting that value too."""
+    old, new = config["versions"]["from"], config["versions"]["to"]
+    before = {_is_unknown(row["effective_from"]) for row in rows}
+    after = {_is_unknown(row["effective_to"]) for row in rows}
+    if old == new or len(before | after) == 1 or len(before) + len(after) != 2:
+        return ""
+    side, other = (new, old) if after == {True} else (old, new)
+    value = shown(rows[0]["effective_from" if after == {True} else "effective_to"])
+    known = f", {value} with {other}" if len(rows) == 1 and len(value) <= LONGEST_VALUE else ""
+    return f" with vLLM {side}{known}"
+
+
+def _is_unknown(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == {"unknown"}
+
+
+def _was_written(row: "Setting") -> bool:
+    """Whether somebody set it for vLLM: an argument, or a variable of its own."""
+    of_vllm = row.get("group") == "engine" or (row.get("group") == "environment" and row["name"].startswith("VLLM_"))
+    return of_vllm and row["written"] is not None and row["origin"] != "engine"
+
+
+def _arrives_changed(row: "Setting") -> bool:
+    """Whether what is written is not what arrives; an empty value is how several dialects write a bare flag."""
+    written, effective = row["written"], row["effective_to"]
+    return written is not None and written != effective and not (written == "" and effective is True)
+
+
+def _counted(rows: "Sequence[Setting]") -> str:
+    return f"{len(rows)} setting{'' if len(rows) == 1 else 's'}"

@@ -57,11 +57,15 @@ def _without_flags(command: Command, name: str, switch: Switch) -> tuple[Edit, .
 
 
 def _without_gap(text: str) -> str:
-    """A text without the blanks and continued line ends at its end. A pattern would try each blank of the text."""
+    """A text without the blanks and line ends at its end, which separate words of one command and do not end it.
+
+    A line end within a command is continued, or stands in a list or in folded YAML: left alone on its line, it would
+    end the command there. A pattern would try each blank of the text.
+    """
     while True:
-        shorter = text.rstrip(" \t")
-        if shorter.endswith(("\\\n", "\\\r\n")):
-            shorter = shorter[: shorter.rindex("\\")]
+        shorter = text.rstrip()
+        if shorter.endswith("\\") and text[len(shorter) :].startswith(("\n", "\r\n")):
+            shorter = shorter[:-1]
         if shorter == text:
             return text
         text = shorter

@@ -82,6 +82,13 @@ def test_an_argument_that_a_release_does_not_have_is_a_setting_all_the_same() ->
     assert rollout.engine["logprobs_mode"].value == "raw_logprobs"
 
 
+def test_a_name_that_programs_have_too_is_the_programs_own_before_vllm_has_it() -> None:
+    text = "vllm:\n  max_num_seqs: 4\n  max_model_len: 8\n  gpu_memory_utilization: 0.8\n  log_level: info\n"
+    before, after = read_one(DIALECT, text, "0.18.1"), read_one(DIALECT, text, "0.31.0")
+    assert "log_level" not in before.engine and before.options["vllm.log_level"].value == "info"
+    assert after.engine["log_level"].value == "info"
+
+
 def test_the_nearest_sampling_is_the_rollouts_and_not_the_references() -> None:
     reference, rollout = read_all(DIALECT, ROLES, "0.18.1")
     assert (rollout.sampling["temperature"].value, rollout.sampling["top_k"].value) == (0.6, 20)

@@ -66,6 +66,22 @@ def test_samplers_that_differ_make_the_value_unknown() -> None:
     assert isinstance(config.sampling["temperature"].value, Unknown) and config.sampling["n"].value == 2
 
 
+def test_a_sampler_that_scores_is_not_taken_for_the_rollouts_and_neither_is_hidden() -> None:
+    rollout = "SamplingParams(n=8, temperature=0.9)"
+    score = "SamplingParams(temperature=0, max_tokens=1, prompt_logprobs=1)"
+    config = read_one(DIALECT, f"from vllm import *\nLLM('m')\n{rollout}\n{score}\n", "0.18.1", "run.py")
+    for name in ("n", "temperature", "max_tokens", "prompt_logprobs"):
+        value = config.sampling[name].value
+        assert isinstance(value, Unknown) and value.fact == "SamplingParams in lines 3 and 4 differ", name
+
+
+def test_of_samplers_the_one_that_asks_for_logprobs_is_the_rollouts_and_the_other_is_said() -> None:
+    text = "from vllm import *\nLLM('m')\nSamplingParams(temperature=0.9, logprobs=0)\nSamplingParams(temperature=0)\n"
+    config = read_one(DIALECT, text, "0.18.1", "run.py")
+    assert config.sampling["temperature"].value == 0.9
+    assert "SamplingParams in line 4: it asks for no logprobs and is not taken for the rollout's" in config.not_seen
+
+
 def test_keywords_from_elsewhere_are_said() -> None:
     text = "from vllm import LLM\ndef f(**kw):\n    return LLM('m', seed=1, **kw)\n"
     config = read_one(DIALECT, text, "0.18.1", "run.py")

@@ -155,6 +155,15 @@ def test_of_a_repeated_flag_the_last_wins_and_the_first_is_said() -> None:
     assert [(lost.name, lost.loss) for lost in config.lost] == [("enable_prefix_caching", Loss.OVERRULED)]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_flag_alone_on_a_line_of_folded_yaml_goes_with_its_line(end: str) -> None:
+    lines = ("services:", "  s:", "    image: vllm/vllm-openai:v0.8.5", "    command: >", "      --model m",
+             "      --disable-log-requests", "      --seed 1", "")  # fmt: skip
+    text = end.join(lines)
+    (config,) = DIALECT.read(Source("compose.yaml", text), Version("0.18.1"))
+    assert rewritten(config, text, "disable_log_requests", None) == end.join((*lines[:5], *lines[6:]))
+
+
 def test_abbreviations_underscores_and_dotted_flags_mean_what_argparse_makes_of_them() -> None:
     config = shell("vllm serve m --gpu-memory-util .8 --max_num_seqs 4 --compilation-config.mode 3\n")
     assert values(config) == {"gpu_memory_utilization": 0.8, "max_num_seqs": 4, "compilation_config": {"mode": 3}}

@@ -142,15 +142,15 @@ def _name(key: str) -> str:
     return key.replace("-", "_")
 
 
-def read(source: Source, _vllm: Version) -> tuple[RolloutConfig, ...]:
+def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Every mapping of engine arguments, in the order of the file."""
     found = _engines(source)
-    return tuple(_config(source, one, several=len(found) > 1) for one in found)
+    return tuple(_config(source, one, vllm, several=len(found) > 1) for one in found)
 
 
-def _config(source: Source, found: _Found, *, several: bool) -> RolloutConfig:
+def _config(source: Source, found: _Found, vllm: Version, *, several: bool) -> RolloutConfig:
     draft = Draft(NAME, source.path)
-    known = {key: _name(key) for key, _ in entries(found.node) if lifetime("engine", _name(key)) is not None}
+    known = {key: _name(key) for key, _ in entries(found.node) if _is_argument(_name(key), vllm)}
     # Among many keys of others, `seed` and `dtype` are the program's own.
     whole = len(known) * 2 > len(dict(entries(found.node)))
     prefix = f"{found.path}." if found.path else ""
@@ -175,8 +175,16 @@ def _config(source: Source, found: _Found, *, several: bool) -> RolloutConfig:
     return replace(config, engine=engine) if not asked else replace(config, engine=engine, sampling=Elsewhere(asked))
 
 
+def _is_argument(name: str, vllm: Version) -> bool:
+    """Whether a key is an engine argument. One that programs have as well, and this release not yet, is the program's:
+    `log_level`, which vLLM has since 0.31.0.
+    """
+    life = lifetime("engine", name)
+    return life is not None and not (name in _COMMON and life[0] > vllm)
+
+
 def _list(draft: Draft, path: str, node: Node) -> None:
-    """A key that no release of vLLM has, as the program's own."""
+    """A key that vLLM does not have, as the program's own."""
     if isinstance(node.value, dict) and node.value:
         for name, leaf in leaves(node, f"{path}."):
             draft.options.by_file(name, leaf)

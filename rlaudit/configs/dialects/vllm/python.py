@@ -26,6 +26,7 @@ from rlaudit.configs.syntax.spelling import Spell
 from rlaudit.configs.usage_context import makes_bare_engine
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.lifetimes import lifetime
+from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.python_calls import Call
@@ -41,7 +42,8 @@ SAMPLING = "SamplingParams"
 _POSITIONAL = ("model",)
 # How a program puts its actors into a placement group.
 _PLACED = "PlacementGroupSchedulingStrategy("
-_LOGPROBS = {"logprobs", "prompt_logprobs"}
+# What only a call that samples asks for; `prompt_logprobs` is of one that scores.
+_LOGPROBS = "logprobs"
 NO_SAMPLING = "sampling parameters: no SamplingParams(...) in this file"
 _LLM_ONLY = {"hf_token", "compilation_config", "use_tqdm_on_load", "chat_template"}
 
@@ -167,13 +169,23 @@ def _argument(draft: Draft, call: "Call", name: str, node: Node, catalogue: Cata
         draft.lose(name, node, Loss.REFUSED, f"TypeError at start: {call.name} has no argument {name}")
 
 
+def _leaves_out(call: "Call", name: str) -> bool:
+    return not call.open and not call.positional and name not in call.arguments
+
+
 def collect_sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) -> None:
     """The sampling parameters where all calls agree; Unknown where they differ.
 
-    Where some ask for logprobs and others do not, the others are no training rollouts: evaluation, or a judge.
+    Where some ask for logprobs and others do not, the others are no training rollouts: evaluation, or a judge. That is
+    said; and which of several calls scores what another one has sampled is not decided here.
     """
-    asking = [call for call in sampled if call.arguments.keys() & _LOGPROBS]
+    asking = [call for call in sampled if _LOGPROBS in call.arguments]
+    others = [call for call in sampled if call not in asking] if asking else []
+    if others:
+        lines = ", ".join(str(one.place.line) for one in others)
+        draft.not_seen.append(f"{SAMPLING} in line {lines}: it asks for no logprobs and is not taken for the rollout's")
     sampled = asking or sampled
+    differing = f"{SAMPLING} in lines {' and '.join(str(one.place.line) for one in sampled)} differ"
     for call in sampled:
         for name, node in call.arguments.items():
             if name not in catalogue.sampling and lifetime("sampling", name) is None:
@@ -183,13 +195,18 @@ def collect_sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) 
             setting = by_file(name, node)
             earlier = draft.sampling.get(name)
             if earlier is not None and earlier.value != setting.value:
-                lines = " and ".join(str(one.place.line) for one in sampled)
-                differ = Unknown(f"SamplingParams in lines {lines} differ in {name}")
+                differ = Unknown(f"{differing} in {name}", hangs_on=differing)
                 setting = by_file(name, node, differ)
             draft.sampling[name] = setting
         if call.open:
             draft.not_seen.append(f"further sampling parameters in line {call.place.line}: {call.open}")
             leave_open(draft.sampling, call.open)
+    for name, setting in list(draft.sampling.items()):
+        declared = catalogue.sampling.get(name)
+        default = NEUTRAL_SAMPLING.get(name, declared.default if declared is not None else None)
+        if setting.known and setting.value != default and any(_leaves_out(call, name) for call in sampled):
+            differ = Unknown(f"{differing} in {name}: not all of them set it", hangs_on=differing)
+            draft.sampling[name] = replace(setting, value=differ)
     if not sampled:
         draft.not_seen.append(NO_SAMPLING)
 

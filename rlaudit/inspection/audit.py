@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,17 +109,28 @@ class Audit:
             return False
         return before.default == after.default or after.default is None
 
-    def place(self, name: str) -> Place:
+    def place(self, name: str, by: Sequence[str] = ()) -> Place:
         """Where an engine argument, sampling parameter, variable or trainer setting is written, else where it would be.
 
-        Never None: the config's own place, then line 1 of the file.
+        by: what decides it if nothing writes it, in the order of preference: the place of the first that is written,
+        under the name of the setting. Never None: the config's own place, then line 1 of the file.
         """
         config = self.config
+        written = self._written(name)
+        if written is not None:
+            return written
+        places = (place for one in by if (place := self._written(one)) is not None)
+        home = next(places, config.place or Place(config.path, 1, 1, ""))
+        return Place(home.path, home.line, home.column, name, home.start, home.end)
+
+    def _written(self, name: str) -> Place | None:
+        config = self.config
+        if name == "model":
+            return config.model.place if config.model is not None else None
         for settings in (config.engine, config.sampling, config.environment, config.trainer):
             if name in settings and settings[name].place is not None:
-                return settings[name].place  # type: ignore[return-value]
-        home = config.place or Place(config.path, 1, 1, "")
-        return Place(home.path, home.line, home.column, name, home.start, home.end)
+                return settings[name].place
+        return None
 
     def fix(self, description: str, safe: bool, **wanted: Any) -> Fix | None:
         """Edits that set engine arguments in the file's own spelling; None where the file cannot be written so."""
@@ -147,10 +158,10 @@ class Rule:
 
     def finding(
         self, audit: Audit, severity: Severity, setting: str, message: str, fix: Fix | None = None,
-        confirm: str = "", place: Place | None = None, action: Action | None = None,
+        confirm: str = "", place: Place | None = None, by: Sequence[str] = (), action: Action | None = None,
     ) -> Finding:  # fmt: skip
-        """A finding of this rule at the place where `setting` is, or would be, written."""
-        where = place or audit.place(setting)
+        """A finding of this rule at the place where `setting` is written, else where what decides it is, `by`."""
+        where = place or audit.place(setting, by)
         action = action or without_fix(audit, setting, where.setting)
         line = audit.config.decided.get(setting)
         message = message if line is None else f"{message} What decides: {line}."

@@ -72,7 +72,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     fix = None
     if trainer in ("bfloat16", "float16"):
         fix = audit.fix("Run the engine in the trainer's dtype", safe=False, dtype=trainer)
-    yield RULE.finding(audit, severity, SETTING, message, fix, CONFIRM)
+    yield RULE.finding(audit, severity, SETTING, message, fix, CONFIRM, by=("model",))
 
 
 RULE = Rule("dtype-auto-trap", Layer.INFERENCE_PATH, check, defaults=("dtype",))

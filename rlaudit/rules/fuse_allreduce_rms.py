@@ -59,7 +59,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         fix = audit.fix("Keep all-reduce and RMSNorm apart, as before", safe=True, compilation_config=off)
     confirm = "rlaudit ablate, factor enforce-eager, with tensor parallelism"
     decide = Action(ActionKind.DECIDE, f"{SETTING}.pass_config.{PASS}")
-    yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, confirm, action=decide)
+    by = ("tensor_parallel_size",)
+    yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, confirm, by=by, action=decide)
 
 
 RULE = Rule("fuse-allreduce-rms", Layer.INFERENCE_PATH, check)

@@ -60,7 +60,7 @@ def check(audit: Audit) -> Iterator[Finding]:
             f"Whether {engine_of(side)} takes {', '.join(left or unknown)} from the model's generation_config.json"
         )
         message += f" cannot be told: {'; '.join(open_questions)}."
-        yield RULE.finding(audit, Severity.NOTE, "generation_config", message)
+        yield RULE.finding(audit, Severity.NOTE, "generation_config", message, by=("model",))
     elif left:
         certain = audit.config.has_trainer and set(left) & set(COMMON)
         file = "the model's generation_config.json" if where == "auto" else f"the generation_config.json in {where}"
@@ -69,7 +69,8 @@ def check(audit: Audit) -> Iterator[Finding]:
             message += " (the penalties are new in 0.31.0)"
         message += ". Set generation_config=vllm, or name all of them in the sampling parameters."
         fix = audit.fix("take vLLM's neutral sampling defaults", safe=False, generation_config="vllm")
-        yield RULE.finding(audit, Severity.WARNING if certain else Severity.NOTE, "generation_config", message, fix)
+        severity = Severity.WARNING if certain else Severity.NOTE
+        yield RULE.finding(audit, severity, "generation_config", message, fix, by=("model",))
 
 
 def _left_to_the_model(side: Side) -> tuple[list[str], dict[str, str]]:

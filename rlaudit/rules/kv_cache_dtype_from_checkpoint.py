@@ -62,7 +62,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if declared is not None and declared.choices is not None and wanted in declared.choices:
         fix = audit.fix(f"Keep the KV cache in {wanted}", safe=False, kv_cache_dtype=wanted)
     confirm = "rlaudit ablate, factor engine-version"
-    yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, confirm)
+    yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, confirm, by=("model",))
 
 
 def _may_quantise(audit: Audit) -> str:

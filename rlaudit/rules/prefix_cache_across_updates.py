@@ -72,7 +72,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if audit.migrates and caching is True and audit.before.value(SETTING) is True:
         message += f" It is so with vLLM {audit.before.version} already: the move changes nothing of it."
     fix = audit.fix("Turn prefix caching off", restores(audit, SETTING, False), enable_prefix_caching=False)
-    yield RULE.finding(audit, severity, SETTING, message, fix, CONFIRM)
+    yield RULE.finding(audit, severity, SETTING, message, fix, CONFIRM, by=("weight_updates",))
 
 
 RULE = Rule("prefix-cache-across-updates", Layer.INFERENCE_PATH, check)

@@ -68,7 +68,7 @@ def check(audit: Audit) -> Iterator[Finding]:
             heat = temperature(audit.after)
             matters = audit.config.says("divides_by_temperature") and not isinstance(heat, Unknown) and heat != 1
             severity = Severity.WARNING if matters else Severity.NOTE
-            yield RULE.finding(audit, severity, "logprobs_mode", message, confirm=CONFIRM)
+            yield RULE.finding(audit, severity, "logprobs_mode", message, confirm=CONFIRM, by=("temperature",))
     elif what is Returned.RAW:
         verdict = _verdict(audit)
         if verdict is not None:
@@ -78,7 +78,7 @@ def check(audit: Audit) -> Iterator[Finding]:
             if audit.after.version >= PROCESSED_IS_FINAL:
                 fix = audit.fix("return processed logprobs", safe, logprobs_mode="processed_logprobs")
             message = f"{_what_is_returned(audit)} {sentence} {_remedy(audit)}"
-            yield RULE.finding(audit, severity, "logprobs_mode", message, fix, CONFIRM)
+            yield RULE.finding(audit, severity, "logprobs_mode", message, fix, CONFIRM, by=("temperature",))
 
 
 def _verdict(audit: Audit) -> tuple[Severity, str] | None:

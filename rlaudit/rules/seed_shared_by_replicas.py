@@ -54,7 +54,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         "so equal batches of equal prompts give equal samples. "
         "Give each its own seed, or send a seed with every request."
     )
-    yield RULE.finding(audit, Severity.WARNING, SETTING, message)
+    yield RULE.finding(audit, Severity.WARNING, SETTING, message, by=("replicas",))
 
 
 RULE = Rule("seed-shared-by-replicas", Layer.INFERENCE_PATH, check)

@@ -68,7 +68,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         message = f"{pauses} while prefix caching is on in vLLM {version}: blocks of old weights serve new requests. "
         message += f"Set {SETTING} to false, or clear the cache."
     fix = audit.fix("Turn prefix caching off", restores(audit, SETTING, False), enable_prefix_caching=False)
-    yield RULE.finding(audit, severity, SETTING, message, fix, "rlaudit ablate weight-update")
+    by = ("pause_mode", "pause_clears_cache", "weight_updates")
+    yield RULE.finding(audit, severity, SETTING, message, fix, "rlaudit ablate weight-update", by=by)
 
 
 RULE = Rule("stale-kv-after-update", Layer.INFERENCE_PATH, check)

@@ -83,9 +83,11 @@ class Requests:
 
 
 def unshared(prompts: Sequence[Sequence[int]]) -> list[list[int]]:
-    """The prompts, each behind a token that stands nowhere else in front: its first block is in no cache."""
+    """Return the prompts, each behind a token that stands nowhere else in front: its first block is in no cache."""
     starting = {prompt[0] for prompt in prompts}
-    free = (token for token in range(1000, 1_000_000) if token not in starting)
+    # Tokens of the prompts first: they are in the vocabulary of any model, however small.
+    known = sorted({token for prompt in prompts for token in prompt})
+    free = (token for token in dict.fromkeys([*known, *range(1000, 2000 + len(prompts))]) if token not in starting)
     return [[next(free), *prompt] for prompt in prompts]
 
 

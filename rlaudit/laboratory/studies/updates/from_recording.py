@@ -20,8 +20,8 @@ from rlaudit.vllm.resolution.engine import has_v0
 
 # What AsyncLLM.pause_generation does if it is given no mode (0.18.1 vllm/v1/engine/async_llm.py:726).
 UNNAMED_MODE: PauseMode = "abort"
-# Prompts and samples of a small study: what becomes of an update does not depend on how many there are.
-PROMPTS, SAMPLES = 8, 2
+# What becomes of an update does not depend on how many there are, but stale keys are told from 32 sequences on.
+PROMPTS, SAMPLES = 16, 4
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,8 @@ def test_an_unshared_prompt_begins_with_a_token_of_its_own() -> None:
     twins = unshared(prompts)
     assert [twin[1:] for twin in twins] == prompts
     assert len({twin[0] for twin in twins} | {1000, 3}) == 4
+    # A token that a small model has not would be refused.
+    assert max(twin[0] for twin in unshared([[1, *range(2, 20)]] * 16)) < 20
 
 
 def test_seeds_differ_between_prompts_samples_and_streams() -> None:

@@ -202,7 +202,7 @@ def test_no_variable_that_loads_code_is_taken_over(laboratory: Laboratory, name:
     recording = recorded(
         laboratory.folder / "stranger",
         laboratory.model,
-        environment={name: HOSTILE[name], "VLLM_CPU_KVCACHE_SPACE": "1"},
+        environment={name: HOSTILE[name], "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "all"},
     )
     recipe = laboratory.folder / "recipe.yaml"
     done = laboratory.command("ablate", str(recording), "--cpu", "--to", V1, "--write-recipe", str(recipe))
@@ -212,6 +212,8 @@ def test_no_variable_that_loads_code_is_taken_over(laboratory: Laboratory, name:
     assert "evil" not in str(block)
     # A number in a name that a folder could be in is none.
     assert block["candidate"]["environment_variables"]["VLLM_CPU_KVCACHE_SPACE"] == "1"
+    assert "VLLM_CPU_OMP_THREADS_BIND" not in block["candidate"]["environment_variables"]
+    assert "VLLM_CPU_OMP_THREADS_BIND: left out" in done.stderr
 
 
 def test_nothing_of_a_hostile_recording_reaches_an_engine_and_the_report_names_it(

@@ -15,6 +15,7 @@ import numpy as np
 
 from rlaudit.configs.rollout_config import Origin
 from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.finding import Finding
@@ -199,6 +200,9 @@ def _point(side: Side, limits: Limits, changed: list[str], passed: Callable[[Map
         }
     )
     variables = dict(set_there.values)
+    if variables.pop(ENGINE.bound_by, None) is not None:
+        # 0.32.0 does not know every word that older releases did ("all").
+        changed.append(f"{ENGINE.bound_by}: left out; of the cores of the machine that it was written for")
     point: dict[str, Any] = {"version": str(side.version), "engine_args": engine_args}
     if has_v0(side.version) and VARIABLE in variables:
         del variables[VARIABLE]

@@ -131,3 +131,13 @@ def test_a_fix_is_spelt_as_the_command_spells_its_options(tmp_path: Path, comman
     assert edited(config, command, "tensor_parallel_size", 2) == size
     assert edited(config, command, "enforce_eager", True) == f"{command} {eager}"
     assert edited(config, command, "enforce_eager", False) is None
+
+
+def test_an_interpolation_of_yaml_that_holds_the_second_word_of_a_program_is_no_script(tmp_path: Path) -> None:
+    dialect = tmp_path / "toy.yaml"
+    dialect.write_text(TOY.replace("toy.py", "toy rollout").replace("[toy rollout]\ntitle", "[toy]\ntitle"))
+    text = "toy: {tokenizer: '${rollout.model}'}\nrun: |\n  toy rollout --engine.size 2\n"
+    source = Source(str(tmp_path / "job.yaml"), text)
+    (found,) = dialect_at(dialect).read(source, Version("0.18.1"))
+    assert found.engine["tensor_parallel_size"].value == 2
+    assert not source.refusals

@@ -6,7 +6,6 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.rlinf import DIALECT as RLINF
 from rlaudit.configs.rollout_config import Origin, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
@@ -48,7 +47,10 @@ OTHERS = (
         "actor_infer:\n  strategy_args:\n    strategy_name: {}\n    strategy_config:\n      max_num_seqs: 8\n",
     ),
     (SKYRL, "generator:\n  num_inference_engines: 1\n  weight_sync_backend: nccl\n  backend: {}\n  max_num_seqs: 8\n"),
-    (RLINF, "rollout:\n  rollout_backend: {}\n  max_running_requests: 8\n  vllm:\n    enable_prefix_caching: true\n"),
+    (
+        declared()["rlinf"],
+        "rollout:\n  rollout_backend: {}\n  max_running_requests: 8\n  vllm:\n    enable_prefix_caching: true\n",
+    ),
 )
 
 

@@ -2,7 +2,10 @@
 
 from reading import lost_names, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.rlinf import DIALECT
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
+
+DIALECT = declared()["rlinf"]
 
 TEXT = """\
 cluster:
@@ -47,3 +50,11 @@ def test_a_field_is_written_where_it_is_read() -> None:
 def test_sglang_and_other_files_are_none_of_it() -> None:
     assert not DIALECT.recognise(source_of(TEXT.replace("backend: vllm", "backend: sglang")))
     assert not DIALECT.recognise(source_of("rollout_backend: vllm\n"))
+
+
+def test_what_the_command_line_decides_is_open() -> None:
+    text = TEXT.replace("  return_logprobs", "  validate_weight: ${oc.env:VALIDATE}\n  return_logprobs")
+    assert isinstance(read_one(DIALECT, text, "0.18.1").engine["load_format"].value, Unknown)
+    assert read_one(DIALECT, TEXT, "0.18.1").engine["load_format"].value == "dummy"
+    greedy = TEXT.replace("do_sample: true", "do_sample: false")
+    assert read_one(DIALECT, greedy, "0.18.1").sampling["temperature"].value == 0

@@ -24,6 +24,7 @@ MOST_BYTES = 1 << 30
 _SCHEMA, _BEGINNING = "rlaudit-ring/1", 24
 _HEAD = struct.Struct("<IIQ")
 _CRC = struct.Struct("<I")
+_REQUEST = ("number", "at", "request", "engine", "parent", "lora", "prompt", "sampling", "index")
 # What a block's arrays have to be, in the order in which they may come.
 _ARRAYS = {"prompt": {"ids": "i"}, "batch": {"numbers": "i", "tokens": "i"}}
 _ARRAYS["step"] = {"numbers": "i", "ids": "i", "counts": "i", "logprobs": "f"}
@@ -52,7 +53,8 @@ class LastStep:
     came within a millisecond has one in V0, which stamps none.
 
     counts: tokens of each request. ids and logprobs: of all its tokens in that order; logprobs in nats, NaN for one
-    that was not returned, None if none was. cached: prompt tokens from the prefix cache; None if that is not known.
+    that was not returned, None if none was, or if the ring left them out for want of time. cached: prompt tokens from
+    the prefix cache; None if that is not known.
     """
 
     step: int
@@ -138,9 +140,10 @@ class _Reader:
 
     def read(self, process: Process, file: Path, data: bytes) -> LastSteps:
         for number, record, arrays in _blocks(data, self.damage):
-            whole = checked(record, number, self.damage, RING_FIELDS)
-            if whole is not None:
-                self._take(number, whole, arrays)
+            for one in self._each(number, record):
+                whole = checked(one, number, self.damage, RING_FIELDS)
+                if whole is not None:
+                    self._take(number, whole, arrays)
         requests = {number: self._request(record) for number, record in self.requests.items()}
         unfinished = (one for number, one in requests.items() if number not in self.over and one.engine is not None)
         return LastSteps(
@@ -155,6 +158,18 @@ class _Reader:
             self.missed,
             self.damage.sentences(),
         )
+
+    def _each(self, number: int, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield a record, or the requests that it holds."""
+        rows = record.get("requests") if record.get("kind") == "requests" else None
+        if not isinstance(rows, list):
+            yield record
+            return
+        for row in rows:
+            if isinstance(row, list) and len(row) == len(_REQUEST):
+                yield {"kind": "request", **dict(zip(_REQUEST, row, strict=True))}
+            else:
+                self.damage.add("a request that is no row is left out", number)
 
     def _take(self, number: int, record: dict[str, Any], arrays: dict[str, "array[Any]"]) -> None:
         kind = record["kind"]

@@ -6,7 +6,8 @@ Without an engine: 256 sequences (32 prompts of 512 tokens, 8 samples each) of 2
 OutputProcessor, without the recorder's hooks, with them, and with the ring as well, in turn, in one process. A step is
 a call of process_outputs with 256 outputs of one token and its logprob. `hooks` is the time inside the call, `all` the
 time of the processor that the whole round took more, requests and the thread that writes included; both a step. `share`
-is `all` of a decode step of 8 ms, which is a fast one for 256 sequences. A worker's ring notes a batch and its return.
+is `all` of a decode step of 8 ms, which is a fast one for 256 sequences: the ring leaves logprobs out of it. A worker's
+ring notes a batch and its return.
 With an engine: COMMAND starts an interpreter that holds a vLLM; 256 sequences of 32 tokens are sampled without hooks,
 at 1/16 and at all prompts, in turn.
 """

@@ -170,6 +170,47 @@ dying.die("SIGKILL")
     assert {(one.name, one.length) for one in kept.in_flight} == {("early", 3), ("late", 3)}
 
 
+# Thirty steps, ten by ten as if each had taken so many seconds.
+PACED = f"""
+import sys; sys.path.insert(0, {str(HERE)!r})
+import time, vllm, dying, rlaudit_ring
+from vllm.sampling_params import SamplingParams
+from vllm.v1.engine.core import LogprobsLists
+from vllm.v1.engine.output_processor import OutputProcessor
+from types import SimpleNamespace
+rlaudit_ring.SHARE, rlaudit_ring.STEPS_OF_A_SHARE = {{share}}, 10
+processor = vllm.LLM().llm_engine.output_processor
+request = dict(prompt_token_ids=[1, 2, 3], sampling_params=SamplingParams(max_tokens=10**6, logprobs=0))
+processor.add_request(SimpleNamespace(request_id="one", cache_salt=None, lora_request=None, **request), None)
+ring = __import__("rlaudit_recorder")._process.ring
+for step in range(30):
+    ring.since -= {{seconds}}[step // 10]
+    output = SimpleNamespace(request_id="one", new_token_ids=[step], finish_reason=None, stop_reason=None,
+                             new_logprobs=LogprobsLists([[step]], [[-0.5]], []), num_cached_tokens=0)
+    processor.process_outputs([output], engine_core_timestamp=float(step))
+dying.die("SIGKILL")
+"""
+
+
+@pytest.mark.parametrize(
+    ("share", "seconds", "has_logprobs"),
+    [
+        (1e-9, (0, 0, 0), (True, False, False)),  # of steps that take no time but the ring's
+        (1e-3, (1000, 1000, 1000), (True, True, True)),
+        (1e-3, (0, 1000, 1000), (True, False, True)),
+    ],
+)
+def test_logprobs_are_left_out_while_the_ring_takes_more_than_its_share_of_the_time(
+    share: float, seconds: tuple[int, ...], has_logprobs: tuple[bool, ...], tmp_path: Path
+) -> None:
+    here = place(tmp_path)
+    assert run(recorded=here, program=PACED.format(share=share, seconds=seconds)).code == -9
+    ((_, kept),) = rings(here)
+    assert [list(step.ids) for step in kept.steps] == [[step] for step in range(30)]
+    assert [step.logprobs is not None for step in kept.steps[::10]] == list(has_logprobs)
+    assert kept.lost == ()
+
+
 def test_what_is_damaged_is_not_believed_and_nothing_stops_at_it(tmp_path: Path) -> None:
     here, seen = died("V1", "front end", "SIGKILL", -9, tmp_path)
     ((process, kept),) = rings(here)
@@ -210,6 +251,8 @@ def hostile(body: bytes) -> bytes:
         b'{"kind": "step", "at": 1, "step": 1, "arrays": [["ids", "i", 99999999999]]}',
         b'{"kind": "step", "at": 1e308, "step": 1}', b'{"kind": "batch", "at": NaN, "batch": 1}',
         b'{"kind": "request", "at": 1, "number": 1, "request": 3}', b'{"kind": "computed", "at": 1, "batch": 5}',
+        b'{"kind": "requests", "requests": 7}', b'{"kind": "requests", "requests": [7, [1, 2]]}',
+        b'{"kind": "requests", "requests": [[1, 0.5, 3, null, null, null, null, null, null]]}',
     ],
 )  # fmt: skip
 def test_a_block_that_is_whole_and_holds_something_else_is_left_out(body: bytes, tmp_path: Path) -> None:

@@ -735,7 +735,7 @@ def requested(engine, request, prompt, parameters, index, parent, lora, **fields
     if name is None and not ring:
         return None
     # A caller's own names; a server's callers may put a key into them.
-    named = _secrets.mask({"request": request, "parent": parent, "lora": lora})
+    named = {"request": _secrets.mask(request), "parent": _secrets.mask(parent), "lora": _secrets.mask(lora)}
     if named["parent"] != parent:  # vLLM makes the names of samples of it
         named["request"] = request.replace(parent, named["parent"])
     _ring.note(process, "request", engine, request, named, prompt, sampling=sampling, index=index)

@@ -16,16 +16,18 @@ length of the object (uint32), the block's number (uint64, from 1), and the CRC-
     ring       first block of a half: at, pid, missed (records too many or too long to be written), left_out (requests
                in flight that did not fit into this half)
     prompt     prompt (number), length, [ids] (missing: there was no room for them)
-    request    number, engine (number; missing: as a worker knows it), request, parent, lora, prompt, sampling, index
+    requests   requests: of each [number, at, request, engine (number; null: as a worker knows it), parent, lora,
+               prompt, sampling, index]
     step       step (as in `steps`), at (its stamp), engine, cached, ended [[number, finish]], [numbers] (of requests, 0
                for an unknown one), [counts] (tokens of each; missing: one), [ids], [logprobs] (NaN: not returned;
-               missing: of none)
+               missing: of none, or for want of time)
     gone       at, numbers, finish: requests that ended elsewhere, by a stop string or an abort
     batch      batch (number), at, [numbers], [tokens] (of each): what a worker begins to compute
     computed   batch, at, error: the worker's call has returned; a GPU may still compute
     left       at, requests (in flight), computing (whether a batch failed or has not returned): an orderly end
     another    a record of the recording, of CALLS
 
+Logprobs, a third of what a step costs, are left out while the ring takes more than its share of the time, 0.5 %.
 Requests are written with the next block of another kind. The file is written by offset and not mapped into memory: a
 page that the file system cannot give (a full or failing disk, a file that was cut) would end the training by SIGBUS,
 and a fresh page costs as much as a write (measured on ext4: 3.4 and 4.8 us). No descriptor stays open, so none is
@@ -37,7 +39,7 @@ import os
 import struct
 import time
 import zlib
-from itertools import chain
+from itertools import chain, groupby
 
 import rlaudit_recorder as recorder
 
@@ -50,11 +52,17 @@ CALLS = frozenset("event repeats load failed dropped sampling".split())
 OF_A_WORKER = 8  # the ring of a process without requests has this part of the size: it holds no tokens
 # A write takes some microseconds. One that takes this long was held up by the disk, not by a busy processor alone.
 SLOW_SECONDS = 0.5
+SHARE = 0.005  # of the time: with the rest of the recorder 1 %
+STEPS_OF_A_SHARE = 100  # over which it is taken
+AGAIN = 0.5  # of its share, at most, the ring takes before it takes logprobs again: these are less than half of it
 MOST_SLOW_SECONDS = 5.0
 WORKER = "worker"  # in place of an engine, for what a worker is given
 MOST_WAITING = 100  # requests
 MOST_LEFT_WAITING = 10_000  # while a thread writes
 MOST_OF_A_REQUEST = 400  # bytes, about
+# A step's object: JSON's encoder takes three times as long.
+STEP = '{"kind":"step","step":%d,"at":%r,"engine":%s,"cached":%d,"ended":%s,"arrays":[%s]}'
+PROMPT_OF_A_REQUEST = 6  # its place among what is noted of one
 DYING_SECONDS = 0.5
 ENDED_BY_ITS_PARENT = -15  # a process that vLLM terminates at its own end
 
@@ -146,7 +154,8 @@ class _Ring:
     numbers: of requests in flight, by engine and name. about: of each number, its record and its prompt's ids. same: of
     each engine, the names in the last step, and their numbers as an array. waiting: records for the next write. due:
     whether they are to be written now. part: the step of V0 that is being filled. free: whose element is taken by the
-    thread that writes; another one does not wait for it.
+    thread that writes; another one does not wait for it. has_time: for logprobs. spent: seconds of the processor that
+    steps took since then.
     """
 
     def __init__(self, process, size):
@@ -156,6 +165,7 @@ class _Ring:
         self.prompt, self.waiting, self.due, self.same = (None, 0), [], False, {}
         self.part, self.part_step, self.part_of, self.part_ended = [], None, None, []
         self.batches, self.computing, self.slow, self.free = 0, False, 0.0, [True]
+        self.has_time, self.spent, self.steps, self.since = True, 0.0, 0, time.monotonic()
         file = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         try:
             os.write(file, struct.pack("<16sQ", SCHEMA.encode(), self.half_size))
@@ -169,26 +179,26 @@ class _Ring:
 
     # What is written ---------------------------------------------------------------------------------------------
 
-    def request(self, engine, name, named, prompt, **fields):
+    def request(self, engine, name, named, prompt, sampling=None, index=None):
         """Note a request that arrives. named: what it is called, without secrets. prompt: its ids, if given."""
         if len(self.about) > recorder.MOST_REMEMBERED:
             self.give_up("there are more than %d requests in flight" % recorder.MOST_REMEMBERED)
             return
         self.requests += 1
         number = self.requests
-        if engine != WORKER:
-            fields["engine"] = self.engines.setdefault(engine, len(self.engines) + 1)
+        of = None if engine == WORKER else self.engines.setdefault(engine, len(self.engines) + 1)
         if prompt is not None and self.prompt[0] is not prompt:
             self.prompt = (prompt, self.prompt[1] + 1)
             self.waiting.append(self.of_prompt(self.prompt[1], prompt))
         place = None if prompt is None else self.prompt[1]
-        record = {"kind": "request", "at": time.monotonic(), "number": number, **named, "prompt": place, **fields}
+        named = (named["request"], of, named.get("parent"), named.get("lora"))
+        row = (number, time.monotonic(), *named, place, sampling, index)
         known = self.numbers.setdefault(engine, {})
         self.about.pop(known.get(name), None)  # one of that name that was not seen to end
         known[name] = number
-        self.about[number] = (record, prompt)
+        self.about[number] = (row, prompt)
         self.same.pop(engine, None)
-        self.waiting.append((record, ()))
+        self.waiting.append((row, ()))
         if len(self.waiting) >= MOST_WAITING:
             self.put()
 
@@ -202,21 +212,25 @@ class _Ring:
 
     def step(self, engine, outputs, names, ids, counts, taken, step, stamp, cached, ended):
         """Note what all requests were given. taken: logprobs that the caller is not given. ended: [(name, output)]."""
-        rows = [output.new_logprobs for output in outputs]
-        if taken:
-            rows = [taken.get(name, row) for name, row in zip(names, rows)]
+        began = time.thread_time()
         arrays, single = [self.coded(engine, names)], counts.count(1) == len(counts)
         if single:
             arrays.append(_whole("ids", [token for (token,) in ids]))
         else:
             arrays += [_whole("ids", list(chain.from_iterable(ids))), _whole("counts", counts)]
-        values = _logprobs(rows, counts, single)
+        values = _logprobs(outputs, taken, counts, single) if self.has_time else None
         if values is not None:
             arrays.append(_floats(values))
         known = self.numbers.get(engine, {})
         over = [[known.get(name, 0), str(output.finish_reason)] for name, output in ended]
-        which = {"kind": "step", "step": step, "at": stamp, "engine": self.engines.get(engine)}
-        self.put({**which, "cached": cached, "ended": over}, arrays)
+        which = (step, stamp, self.engines.get(engine) or "null", cached, recorder._JSON.encode(over) if over else "[]")
+        self.put(STEP % (*which, _listed(arrays)), arrays)
+        self.spent += time.thread_time() - began
+        self.steps += 1
+        if self.steps == STEPS_OF_A_SHARE:
+            now = time.monotonic()
+            self.has_time = self.spent < SHARE * (1 if self.has_time else AGAIN) * (now - self.since)
+            self.spent, self.steps, self.since = 0.0, 0, now
 
     def begin_part(self, engine, step):
         """Begin a step of V0, whose requests come one by one; it is written when the next one, or a batch, begins."""
@@ -260,6 +274,8 @@ class _Ring:
 
     def gone(self, engine, names, finish):
         """Forget requests that have ended, and write it if no step says it."""
+        if not names:
+            return
         known = self.numbers.get(engine, {})
         numbers = [known.pop(name) for name in names if name in known]
         for number in numbers:
@@ -327,13 +343,13 @@ class _Ring:
             self.missed += len(records)
 
     def as_blocks(self, records):
-        """Return the bytes of records, each with its arrays."""
+        """Return the bytes of records, each with its arrays. Requests that come together are one block."""
         blocks = []
-        for record, *given in records:
+        for record, *given in _joined(records):
             arrays = given[0] if given else ()
             self.block += 1
-            whole = {**record, "arrays": [array[:3] for array in arrays]} if arrays else record
-            text = recorder._JSON.encode(whole).encode()
+            whole = {**record, "arrays": [array[:3] for array in arrays]} if type(record) is dict and arrays else record
+            text = (whole if type(whole) is str else recorder._JSON.encode(whole)).encode()
             body = b"".join([text, *[array[3] for array in arrays]])
             head = struct.pack("<IIQ", len(body), len(text), self.block)
             blocks += [head, struct.pack("<I", zlib.crc32(body, zlib.crc32(head))), body]
@@ -343,11 +359,11 @@ class _Ring:
         """Begin the other half anew; return its first blocks: what is in flight, as far as half of it goes."""
         self.half, self.at, self.room = 1 - self.half, 0, self.half_size // 4
         known, records, room, left_out = set(), [], self.half_size // 2, 0
-        for record, prompt in list(self.about.values()):
-            parts = [(record,)]
-            if prompt is not None and record["prompt"] not in known:
-                known.add(record["prompt"])
-                parts.insert(0, self.of_prompt(record["prompt"], prompt))
+        for row, prompt in list(self.about.values()):
+            parts, number = [(row,)], row[PROMPT_OF_A_REQUEST]
+            if prompt is not None and number not in known:
+                known.add(number)
+                parts.insert(0, self.of_prompt(number, prompt))
             room -= MOST_OF_A_REQUEST + sum(array[2] * 4 for _, *arrays in parts for array in chain(*arrays))
             if room > 0:
                 records += parts
@@ -435,6 +451,23 @@ def _taken(held):
     return taken
 
 
+def _is_request(record):
+    return type(record[0]) is tuple
+
+
+def _joined(records):
+    """Yield records, requests that follow one another as one: a record each takes longer than all else about them."""
+    for are_requests, some in groupby(records, _is_request):
+        if are_requests:
+            yield ({"kind": "requests", "requests": [row for row, *_ in some]},)
+        else:
+            yield from some
+
+
+def _listed(arrays):
+    return ",".join(['["%s","%s",%d]' % array[:3] for array in arrays])
+
+
 def _whole(name, values):
     return (name, "i", len(values), struct.pack("<%di" % len(values), *values))
 
@@ -443,13 +476,16 @@ def _floats(values):
     return ("logprobs", "f", len(values), struct.pack("<%df" % len(values), *values))
 
 
-def _logprobs(rows, counts, single):
-    """Return the logprobs of the sampled tokens; None for none. rows: of each request its tokens, logprobs and ranks,
-    which are lists, and arrays since 0.12.0.
+def _logprobs(outputs, taken, counts, single):
+    """Return the logprobs of the sampled tokens; None for none. Each request has tokens, logprobs and ranks, which are
+    lists, and arrays since 0.12.0.
     """
-    if single:
+    if single and not taken:
         with contextlib.suppress(TypeError):  # a request without logprobs
-            return [row[1][0][0] for row in rows] if type(rows[0][1]) is list else [row[1].item(0) for row in rows]
+            if type(outputs[0].new_logprobs[1]) is list:
+                return [output.new_logprobs[1][0][0] for output in outputs]
+            return [output.new_logprobs[1].item(0) for output in outputs]
+    rows = [taken.get(output.request_id, output.new_logprobs) for output in outputs]
     if rows.count(None) == len(rows):
         return None
     each = (recorder._sampled(None if row is None else row[1], count) for row, count in zip(rows, counts))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.shell_command import TakenDefault
 from rlaudit.inspection.action import action_of
 from rlaudit.inspection.audit import as_json
 from rlaudit.inspection.baseline import fingerprint, relative_to
@@ -114,6 +115,11 @@ def _config(file: InspectedFile, config: InspectedConfig, settings: int) -> "Con
             for lost in audit.config.lost
         ],
         "not_seen": list(audit.config.not_seen),
+        "taken_defaults": [
+            {"variable": one.variable, "sentence": str(one)}
+            for one in audit.config.not_seen
+            if isinstance(one, TakenDefault)
+        ],
         "recorded": list(audit.config.recorded),
         "last_steps": [
             {

@@ -14,12 +14,12 @@ _SAYS: Mapping[ActionKind, str] = {
     ActionKind.FIX: "Run it with --fix",
     ActionKind.FRAMEWORK: "Take {of}",
     ActionKind.CHANGE: "Change {of}",
-    ActionKind.UNSAFE_FIX: "Decide, and --fix=unsafe does it: {of}",
+    ActionKind.UNSAFE_FIX: "Decide on --fix=unsafe ({of})",
     ActionKind.DECIDE: "Decide {of}",
     ActionKind.RECORD: "Record the run (rlaudit record -- COMMAND)",
 }
-# Of these, the objects of findings of the same rules stand in one line: each is a setting.
-_OF_SETTINGS = (ActionKind.CHANGE, ActionKind.DECIDE)
+# Of these, what findings of the same rules are about stands in one line.
+_JOINED: Mapping[ActionKind, str] = {ActionKind.CHANGE: ", ", ActionKind.DECIDE: ", ", ActionKind.UNSAFE_FIX: "; "}
 _ORDER = tuple(ActionKind)
 
 
@@ -33,10 +33,10 @@ def action_lines(findings: "Iterable[Finding]") -> list[str]:
     together: dict[tuple[ActionKind, str, str], list[str]] = {}
     for (kind, of), found in settled.items():
         if any(one["severity"] != Severity.NOTE for one in found):
-            apart = "" if kind in _OF_SETTINGS else of
+            apart = "" if kind in _JOINED else of
             together.setdefault((kind, apart, _settles(found)), []).append(of)
     ordered = sorted(together.items(), key=lambda one: _ORDER.index(one[0][0]))
-    return [f"{_SAYS[kind].format(of=', '.join(of))}: {names}" for (kind, _, names), of in ordered]
+    return [f"{_SAYS[kind].format(of=_JOINED.get(kind, '').join(of))}: {names}" for (kind, _, names), of in ordered]
 
 
 def _settles(findings: "Sequence[Finding]") -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MOVES = "Settings that move or do not arrive as written"
 RAN = "As written, and as vLLM ran it"
-OPEN = "Open (what a line names settles it, or a recorded run: rlaudit record)"
+OPEN, BY_RECORDING = "Open", " (what a line names settles it, or a recorded run: rlaudit record)"
 # Of the settings that one fact leaves open; if there are more they are counted.
 MOST_NAMES = 4
 # Of the known value beside an open one: a longer one is in the table that is folded.
@@ -41,8 +41,9 @@ def settings_blocks(config: "Config", settings: "Sequence[Setting]", found: Coll
     rows = _sorted(config, settings, found)
     title = f"{RAN if config.get('recorded') else MOVES}{which}"
     blocks: list[Block] = [_table(config, rows.moving, title)] if rows.moving else []
-    lines = [*_open_lines(config, rows.open), *config["not_seen"]]
-    blocks += [Lines(lines, f"{OPEN}{which}")] if lines else []
+    lines = [*_open_lines(config, rows.open), *not_seen_lines(config)]
+    settled = "" if config.get("recorded") else BY_RECORDING
+    blocks += [Lines(lines, f"{OPEN}{settled}{which}")] if lines else []
     unknown = [row for group in rows.open.values() for row in group]
     folded = {"settings that decide nothing": rows.deciding_nothing, "settings with an open value": unknown}
     return [
@@ -108,6 +109,17 @@ def _open_lines(config: "Config", open_: "dict[str, list[Setting]]") -> list[str
     """A line for each fact, those that leave most open first."""
     groups = sorted(open_.items(), key=lambda one: -len(one[1]))
     return [f"{_who(rows)}{_side(config, rows)}: {fact}" for fact, rows in groups]
+
+
+def not_seen_lines(config: "Config") -> list[str]:
+    """What a reader did not see; of the variables that it took at their defaults, if they are several, one line."""
+    taken = config.get("taken_defaults", ())
+    if len(taken) <= 1:
+        return list(config["not_seen"])
+    of_defaults = {one["sentence"] for one in taken}
+    names = ", ".join(one["variable"] for one in taken)
+    line = f"{len(taken)} variables are taken at their defaults, unless the environment sets them: {names}"
+    return [line, *(one for one in config["not_seen"] if one not in of_defaults)]
 
 
 def _who(rows: "Sequence[Setting]") -> str:

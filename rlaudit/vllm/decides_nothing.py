@@ -32,6 +32,7 @@ DECIDES_NOTHING: Mapping[str, str] = {
     "prefix_caching_hash_algo": "how blocks of the prefix cache are named",
     "ray_workers_use_nsight": _WATCHING,
     "reasoning_parser": "how a server cuts its answer into fields",
+    "safetensors_load_strategy": _LOADING,
     "scheduler_cls": _CLASS,
     "scheduling_policy": "releases write first come, first served in other ways",
     "show_hidden_metrics_for_version": _WATCHING,

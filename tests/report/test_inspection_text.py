@@ -125,6 +125,16 @@ def test_a_row_too_wide_for_its_table_stands_below_its_name(document: dict[str, 
     assert any(line.split()[:1] == ["setting"] for line in lines)
 
 
+def test_variables_that_were_taken_at_their_defaults_are_one_line(document: dict[str, Any]) -> None:
+    (config,) = document["configs"]
+    taken = [{"variable": name, "sentence": f"{name} is taken at its default 1"} for name in ("TP", "SEED")]
+    config |= {"taken_defaults": taken, "not_seen": [*(one["sentence"] for one in taken), "whether toys train"]}
+    report = text.render(document, None)
+    line = "  - 2 variables are taken at their defaults, unless the environment sets them: TP, SEED\n"
+    assert line + "  - whether toys train\n" in report
+    assert "is taken at its default" not in report
+
+
 def test_a_report_of_an_older_release_without_actions_is_still_drawn(document: dict[str, Any]) -> None:
     for one in document["findings"]:
         del one["action"]

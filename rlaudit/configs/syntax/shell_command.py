@@ -53,11 +53,29 @@ def acted_on(words: tuple[Node, ...]) -> tuple[Node, ...]:
     return words
 
 
-def said(name: str, value: str) -> str:
+class TakenDefault(str):
+    """The sentence for a variable, or an argument of the script, that was taken at its default. variable: which."""
+
+    variable: str
+
+    def further(self, words: str) -> "TakenDefault":
+        """The sentence with words after it."""
+        return taken_default(self.variable, f"{self}{words}")
+
+
+def taken_default(variable: str, sentence: str) -> TakenDefault:
+    """The sentence about a variable."""
+    made = TakenDefault(sentence)
+    made.variable = variable
+    return made
+
+
+def said(name: str, value: str) -> TakenDefault:
     """The sentence for a variable, or an argument of the script, that was taken at its default."""
     value = shortened(value)
     who = f"argument {name}" if name.isdigit() else name
-    return f"{who} is taken at its default {value}" if value.strip() else f"{who} is taken as empty, its default"
+    as_what = f"at its default {value}" if value.strip() else "as empty, its default"
+    return taken_default(who, f"{who} is taken {as_what}")
 
 
 def shortened(text: str) -> str:

@@ -46,14 +46,13 @@ def outline(report: "Report") -> Outline:
     configs = report.get("configs", ())
     paths = list(dict.fromkeys(config["path"] for config in configs))
     about = report.get("inspection")
-    known = set(paths)
     found = _counting(report["findings"])
-    others = [finding for finding in found if finding["location"]["path"] not in known]
+    # Of one file its name comes first, and what is found in the files that it is read with is found of it.
+    alone = len(paths) == 1
+    others = [] if alone else [finding for finding in found if finding["location"]["path"] not in set(paths)]
     notes = about is not None and about["fail_on"] == Severity.NOTE
     lines = action_lines(found)
     actions: list[Block] = [Lines(lines, ACTIONS)] if lines else []
-    # Of one file its name comes first.
-    alone = len(paths) == 1
     return Outline(
         _title(configs),
         [
@@ -92,7 +91,8 @@ def _files(report: "Report", paths: Sequence[str], first: Sequence[Block], notes
     for row in report["settings"]:
         settings.setdefault(row.get("config"), []).append(row)
     for finding in report["findings"]:
-        findings.setdefault(finding["location"]["path"], []).append(finding)
+        path = paths[0] if len(paths) == 1 else finding["location"]["path"]
+        findings.setdefault(path, []).append(finding)
     for number, config in enumerate(report.get("configs", ())):
         configs.setdefault(config["path"], []).append((config, settings.get(number, [])))
     for place, path in enumerate(paths):

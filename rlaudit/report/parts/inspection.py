@@ -129,6 +129,13 @@ class LastStep(TypedDict):
     state: str
 
 
+class TakenDefault(TypedDict):
+    """A variable of a script, or an argument of it, that was taken at its default, and the sentence in `not_seen`."""
+
+    variable: str
+    sentence: str
+
+
 class Config(TypedDict):
     """One rollout engine that a file sets up.
 
@@ -149,6 +156,7 @@ class Config(TypedDict):
     parts: Sequence[str]
     lost: Sequence[LostSetting]
     not_seen: Sequence[str]
+    taken_defaults: NotRequired[Sequence[TakenDefault]]
     recorded: NotRequired[Sequence[str]]
     last_steps: NotRequired[Sequence[LastStep]]
 

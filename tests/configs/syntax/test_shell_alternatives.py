@@ -82,7 +82,7 @@ def test_settings_of_a_condition_are_listed_and_none_of_them_is_assumed(
         'A=()\nif [ "$E" ]; then A+=(--enforce-eager --logprobs-mode processed_logprobs); fi\n'
         'vllm serve org/model "${A[@]}"\n'
     )
-    assert run(["inspect", "run.sh", "--from", "0.8.5", "--to", "0.18.1"]) == 0
+    assert run(["inspect", "-v", "run.sh", "--from", "0.8.5", "--to", "0.18.1"]) == 0
     shown = capsys.readouterr().out
     assert "--enforce-eager stands under a condition in line 2" in shown
     assert "Whether vLLM 0.18.1 returns raw or processed logprobs is not known" in " ".join(shown.split())

@@ -1,6 +1,7 @@
 import pytest
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.syntax.shell_command import TakenDefault
 from rlaudit.configs.syntax.shell_text import Command, commands
 from rlaudit.configs.syntax.unreadable import UnreadableText
 
@@ -112,6 +113,7 @@ def test_exports_and_prefixes_are_in_force_and_plain_assignments_are_not() -> No
 def test_a_default_that_the_environment_may_change_is_said() -> None:
     (command,) = commands("TP=${TP:-8}\nserve -tp $TP\n", "run.sh")
     assert command.assumed == ("TP is taken at its default 8",)
+    assert [one.variable for one in command.assumed if isinstance(one, TakenDefault)] == ["TP"]
     (command,) = commands("serve ${1:-x} ${EXTRA:-} $((${N:=2} + 1))\n", "run.sh")
     assert command.assumed == ("argument 1 is taken at its default x", "EXTRA is taken as empty, its default")
 

@@ -20,7 +20,7 @@ from rlaudit.configs.syntax.embedded import moved, words_of
 from rlaudit.configs.syntax.expansion import assumptions
 from rlaudit.configs.syntax.flags import Flag, flags
 from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.shell_command import Command
+from rlaudit.configs.syntax.shell_command import Command, TakenDefault
 from rlaudit.configs.syntax.spelling import Spell, Write
 from rlaudit.configs.syntax.unreadable import UnreadableText
 from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
@@ -49,7 +49,10 @@ def server_config(framework: str, source: Source, started: Invocation, vllm: Ver
     assumed = started.command.assumed if started.command is not None else ()
     effective = (node for name, node in started.variables.items() if name in draft.environment)
     assumed += assumptions((*started.words, *effective))
-    draft.not_seen += [f"{one}, unless the environment sets it" for one in dict.fromkeys(assumed)]
+    unless = ", unless the environment sets it"
+    draft.not_seen += [
+        one.further(unless) if isinstance(one, TakenDefault) else f"{one}{unless}" for one in dict.fromkeys(assumed)
+    ]
     return draft.done(model=reader.model, place=started.place, write=writer(started, source, vllm))
 
 

@@ -6,6 +6,8 @@ A setting is a clause, or a list of clauses of which the first that says somethi
     {key: "@max_num_seqs", default: 1024, moved: {0.9.1: 256}}     a default that a release moved
     {value: processed_logprobs, because: ...}             the framework's code sets it, whatever the config says
     {if: release >= 0.6.0, value: mp}                     only if a condition holds
+    {since: 0.11.0, value: mp, at: {...}}                 from a release of the framework on, or `before:` one;
+                                                          in a copy of the framework, if it has the words
     {value: raw, copy has: {...}}          only in a copy of the framework that has these words (`framework_code.py`)
     {open: an executor class of verl's own}               nobody can tell it from the config
     {nothing: true}                                       left to vLLM

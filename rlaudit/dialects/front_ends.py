@@ -83,9 +83,10 @@ def _flags(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
     """Commands that start one of some programs, with their options.
 
     A program is the end of a word, or two words: `swift rlhf`. As a mapping in place of a list, each has the word that
-    conditions know as `call`. switches: options that take no value. negated: options that a bare `--no_x` makes false.
-    intervals: options whose value is all words up to the next option, as one text. config: the option that names a file
-    of further ones. variables: the option of a launcher, in front of the program, that sets one: `--env NAME=value`.
+    conditions know as `call`. switches: options that take no value. negated: options that are true without a value, and
+    false as a bare `--no_x`. intervals: options whose value is all words up to the next option, as one text. config:
+    the option that names a file of further ones. variables: the option of a launcher, in front of the program, that
+    sets one: `--env NAME=value`.
 
     Conditions know as `unread` whether a word that is no option holds options: a file, or a variable (`$OPTIONS`).
     """

@@ -126,7 +126,9 @@ def _changed(said: Mapping[str, Any]) -> str:
 
 
 def _if(said: Mapping[str, Any]) -> str:
-    return f" (if {said['if']})" if "if" in said else ""
+    parts = [f"if {said['if']}"] if "if" in said else []
+    parts += [f"{bound} {said[bound]}" for bound in ("since", "before") if bound in said]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _because(said: Mapping[str, Any]) -> str:

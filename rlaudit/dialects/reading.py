@@ -21,7 +21,7 @@ from rlaudit.configs.second_engines import take_second_engines
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown, entries
 from rlaudit.dialects.clause import LOSSES, Found, Said, found, node_of
-from rlaudit.dialects.condition import Truth, compared, condition
+from rlaudit.dialects.condition import Truth, both, compared, condition
 from rlaudit.dialects.elsewhere import lose_elsewhere, with_elsewhere
 from rlaudit.dialects.engine_call import take_engine_call
 from rlaudit.dialects.falses import drop_falses
@@ -224,7 +224,7 @@ class Reading:
         possible: list[tuple[Found, Said]] = []
         reason: Unknown | None = None
         for said in _clauses(entry):
-            truth = self.holds(said.get("if")) if self.code.has(said.get("copy has")) else False
+            truth = self._applies(said)
             says = found(self._with_null(kind, said), self) if truth is not False else None
             if says is None:
                 continue
@@ -243,6 +243,18 @@ class Reading:
             self._settle(kind, name, first, said)
         else:
             self._leave_open(kind, name, [one for one, _ in possible], reason)
+
+    def _applies(self, said: Said) -> Truth:
+        """Return whether a clause is one of this copy, or release, and its condition holds."""
+        if not self.code.has(said.get("copy has")):
+            return False
+        truth = self.holds(said.get("if"))
+        if self.code.checkout is not None and "at" in said and not {"since", "before"}.isdisjoint(said):
+            return both(truth, self.code.has(said["at"]))
+        for bound, sign in (("since", ">="), ("before", "<")):
+            if bound in said:
+                truth = both(truth, self.compare("release", sign, said[bound]))
+        return truth
 
     def _is_left_out(self, name: str, possible: list[tuple[Found, Said]]) -> bool:
         """Return whether the framework passes an argument only to a vLLM that has it, and this one has not."""

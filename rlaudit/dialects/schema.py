@@ -189,6 +189,8 @@ _CLAUSE = keys(
         "value": anything,
         "open": text,
         "nothing": flag,
+        "since": release,
+        "before": release,
         "lost": one_of(*LOSSES),
         "map": mapping_of(anything),
         "above": number,

@@ -16,6 +16,7 @@ write:
 """
 
 import json
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,8 @@ class _Homes:
         self._reading, self._said = reading, said
         with_fields = "fields" in said and reading.holds(said.get("fields if")) is True
         self._keys = _plain_keys(reading) if with_fields else {}
-        self._switches = set(reading.spec.said["files"].get("flags", {}).get("switches", ()))
+        options = reading.spec.said["files"].get("flags", {})
+        self._switches, self._bare = set(options.get("switches", ())), set(options.get("negated", ()))
 
     def _home(self, name: str, value: Any) -> tuple[str, str, Any] | None:
         """Return the path of the mapping, the key in it and its value; None if an argument cannot be written."""
@@ -119,11 +121,18 @@ class _Homes:
         return f"{sign}{'.'.join(part for part in home[:2] if part)}", spelt[1]
 
     def as_option(self, name: str, value: Any) -> tuple[str, str] | None:
-        """Spell an option of a command line. A switch can be added, not denied."""
+        """Spell an option of a command line. A switch can be added, not denied.
+
+        None also if the copy of the framework around the config has no such option: its parser would stop there.
+        """
         home = self._home(name, value)
         if home is None or isinstance(value, dict | list):
             return None
-        option = f"--{home[1]}"
+        option, checkout = f"--{home[1]}", self._reading.code.checkout
+        if checkout is not None and not checkout.says(rf"\b{re.escape(home[1])}\b"):
+            return None
+        if value is True and home[1] in self._bare:
+            return option, ""
         if home[1] in self._switches:
             return (option, "") if value is True else None
         return option, str(value).lower() if isinstance(value, bool) else str(value)

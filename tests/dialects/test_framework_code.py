@@ -73,3 +73,37 @@ def test_elsewhere_it_is_what_the_other_clauses_say(tmp_path: Path, text: str | 
         copy(tmp_path, text)
     mode = read(tmp_path, EITHER, CONFIG).engine.get("logprobs_mode")
     assert isinstance(mode.value, Unknown) if is_open and mode is not None else mode is None
+
+
+DATED = """\
+package: {folder: toy}
+release:
+  by keys:
+    - {if: newer, since: 2.0.0, because: newer is there since 2.0}
+    - {if: older, before: 2.0.0, because: older is gone from 2.0 on}
+engine:
+  seed:
+    - {since: 2.0.0, value: 7, at: {toy/worker.py: seed=7}}
+    - {value: 1, at: {toy/worker.py: seed=1}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "there", "wanted"),
+    [
+        ("newer", None, 7),
+        ("older", None, 1),
+        ("other", None, "open"),
+        ("other", "seed=7", 7),
+        ("other", "seed=1", 1),
+        ("other", "seed=3", "open"),
+        ("older", "seed=7", 7),
+    ],
+)
+def test_the_copy_says_what_a_release_would_and_without_one_the_release_does(
+    tmp_path: Path, key: str, there: str | None, wanted: object
+) -> None:
+    if there is not None:
+        copy(tmp_path, there)
+    setting = read(tmp_path, DATED, f"{CONFIG}{key}: 1\n").engine["seed"]
+    assert (setting.value if setting.known else "open") == wanted

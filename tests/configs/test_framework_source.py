@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.dialects.open_instruct.read import DIALECT as OPEN_INSTRUCT
 from rlaudit.configs.dialects.pipelinerl.read import DIALECT as PIPELINERL
 from rlaudit.configs.framework_source.environment import folders_of
 from rlaudit.configs.rollout_config import Origin, RolloutConfig
@@ -14,7 +13,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
 from rlaudit.errors import UsageError
 
-TRL, VERL = declared()["trl"], declared()["verl"]
+OPEN_INSTRUCT, TRL, VERL = (declared()[name] for name in ("open_instruct", "trl", "verl"))
 
 NOW = Version("0.18.1")
 COLOCATED = "use_vllm: true\nvllm_mode: colocate\ntemperature: 0.7\nnum_generations: 8\n"
@@ -280,13 +279,17 @@ def create_vllm_engines(args):
 OPTIONS = "class Args:\n    inflight_updates: bool = True\n    vllm_enable_prefix_caching: bool = True\n"
 
 
+@pytest.mark.parametrize("opposite", [True, False])
 @pytest.mark.parametrize("more", ["", ' logprobs_mode="processed_logprobs", generation_config="vllm",'])
-def test_what_the_engines_file_says_or_does_not_name_is_known_whatever_the_commit(tmp_path: Path, more: str) -> None:
-    files = {"open_instruct/vllm_utils.py": ENGINES.replace("{more}", more), "open_instruct/grpo_utils.py": OPTIONS}
+def test_what_the_engines_file_says_or_does_not_name_is_known_whatever_the_commit(
+    tmp_path: Path, more: str, opposite: bool
+) -> None:
+    options = OPTIONS if opposite else OPTIONS.replace("caching: bool = True", "caching: bool = False")
+    files = {"open_instruct/vllm_utils.py": ENGINES.replace("{more}", more), "open_instruct/grpo_utils.py": options}
     home = laid_out(tmp_path / "checkout", files)
     text = "python open_instruct/grpo_fast.py --vllm_num_engines 2 --temperature 0.7\n"
     (config,) = OPEN_INSTRUCT.read(Source(str(tmp_path / "run.sh"), text, (str(home),)), Version("0.11.0"))
-    assert config.engine["enable_prefix_caching"].value is True
+    assert config.engine["enable_prefix_caching"].known is not opposite
     passed = {
         name: config.engine[name].value for name in ("logprobs_mode", "generation_config") if name in config.engine
     }

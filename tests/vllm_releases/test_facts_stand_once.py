@@ -13,7 +13,6 @@ ELSEWHERE = {
     "__init__.py": "rlaudit's own release",
     "cli/demo.py": "the releases whose tokens the demo has",
     "configs/dialects/axolotl.py": "releases of axolotl, and the TRL that each pins",
-    "configs/dialects/open_instruct/engine.py": "the vLLM beside which open-instruct's code sets generation_config",
     "configs/dialects/pipelinerl/read.py": "what PipelineRL's own server refuses",
     "configs/dialects/unsloth/read.py": "a release of TRL",
     **dict.fromkeys(

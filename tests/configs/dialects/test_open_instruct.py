@@ -1,8 +1,10 @@
 import pytest
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.open_instruct.read import DIALECT
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
+
+DIALECT = declared()["open_instruct"]
 
 SHELL = """\
 python mason.py --env VLLM_ATTENTION_BACKEND=FLASH_ATTN --num_nodes 2 -- python open_instruct/grpo_fast.py \\
@@ -39,7 +41,7 @@ def test_options_and_literals_of_the_code_become_engine_arguments() -> None:
     assert config.engine["enable_prefix_caching"].value is True
     assert config.engine["disable_cascade_attn"].value is True
     assert config.engine["max_model_len"].value == 1536
-    assert config.sampling["top_p"].value == 0.9 and config.sampling["temperature"].value == 0.7
+    assert config.sampling["top_p"].value == 0.9
     assert config.says("replicas") == 8 and config.says("weight_updates") == "in flight"
 
 
@@ -60,11 +62,40 @@ def test_the_three_generations_of_the_correction_are_told_apart() -> None:
         config = read_one(DIALECT, SHELL.rstrip() + f" {option}\n", "0.19.1", "run.sh")
         return config.trainer["importance_sampling_correction"].value
 
-    assert isinstance(corrected(""), Unknown)
+    assert corrected("") is True
     assert corrected("--truncated_importance_sampling_ratio_cap 2.0") is True
     assert corrected("--truncated_importance_sampling_ratio_cap 0.0") is False
     assert corrected("--use_rho_correction False") is False
     assert corrected("--rollout_importance_correction none") is False
+
+
+@pytest.mark.parametrize(
+    ("vllm", "option", "wanted"),
+    [
+        ("0.14.1", "", {"seed": 1, "temperature": 0.7, "corrected": False, "updates": "between rollouts"}),
+        ("0.16.0", "", {"seed": 1, "temperature": 0.7, "corrected": None, "updates": None}),
+        ("0.18.0", "", {"seed": None, "temperature": 0.7, "corrected": True, "updates": "in flight"}),
+        ("0.19.1", "", {"seed": None, "temperature": None, "corrected": True, "updates": "in flight"}),
+        ("0.19.1", "--rho_mask_metric tv", {"seed": 42, "temperature": 1.0, "corrected": True, "updates": "in flight"}),
+    ],
+)
+def test_the_vllm_and_the_options_tell_the_day_and_with_it_the_defaults(
+    vllm: str, option: str, wanted: dict[str, object]
+) -> None:
+    text = f"python open_instruct/grpo_fast.py --vllm_num_engines 2 {option}\n"
+    config = read_one(DIALECT, text, vllm, "run.sh")
+    found = {
+        "seed": config.engine["seed"],
+        "temperature": config.sampling["temperature"],
+        "corrected": config.trainer["importance_sampling_correction"],
+        "updates": config.trainer["weight_updates"],
+    }
+    assert {name: one.value if one.known else None for name, one in found.items()} == wanted
+
+
+def test_evaluation_may_need_a_longer_context() -> None:
+    text = SHELL.rstrip() + " --eval_response_length 4096\n"
+    assert read_one(DIALECT, text, "0.19.1", "run.sh").engine["max_model_len"].value == 4608
 
 
 def test_rollout_logprobs_as_old_ones_mean_no_recomputation() -> None:
@@ -98,7 +129,7 @@ def test_an_option_that_stands_in_another_place_is_no_default(options: str) -> N
 
 def test_what_a_user_adds_behind_the_options_leaves_the_defaults() -> None:
     config = read_one(DIALECT, SHELL.rstrip() + ' "$@"\n', "0.19.1", "run.sh")
-    assert config.sampling["temperature"].value == 0.7
+    assert config.engine["tensor_parallel_size"].value == 1 and config.sampling["top_p"].value == 0.9
 
 
 def test_other_scripts_are_not_recognised() -> None:

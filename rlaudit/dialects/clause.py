@@ -9,7 +9,7 @@ A setting is a clause, or a list of clauses of which the first that says somethi
     {since: 0.11.0, value: mp, at: {...}}                 from a release of the framework on, or `before:` one;
                                                           in a copy of the framework, if it has the words
     {value: raw, copy has: {...}}          only in a copy of the framework that has these words (`framework_code.py`)
-    {open: an executor class of verl's own}               nobody can tell it from the config
+    {open: an executor class of verl's own}               nobody can tell it from the config; `among:` what it can be
     {nothing: true}                                       left to vLLM
     {key: "@vllm_v1_disable_multiproc", lost: not passed, because: ...}     written, and without effect
 
@@ -171,7 +171,7 @@ def _by_code(said: Said, reader: Reader) -> Found | None:
         return None if value is None else Found(value)
     if "sum" in said or "product" in said:
         return Found(_computed(said, reader))
-    return Found(Unknown(said["open"])) if "open" in said else None
+    return Found(Unknown(said["open"], tuple(said.get("among", ())))) if "open" in said else None
 
 
 def _computed(said: Said, reader: Reader) -> Any:

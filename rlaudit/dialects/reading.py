@@ -61,12 +61,12 @@ class Reading:
         said, checkout = self.spec.said.get("release", {}), self.code.checkout
         here = release_here(self.source, self.spec.package, checkout) if self.spec.package is not None else None
         is_copy = checkout is not None
-        if "carried" in said:
+        self.framework = here
+        if "package" in said:
             is_copy = False
+            is_carried = here is not None and "carried" in said
             packaged = package_of(said["package"])
-            here = (
-                carried(said, here, self.spec.title) if here is not None else release_here(self.source, packaged, None)
-            )
+            here = carried(said, here, self.spec.title) if is_carried else release_here(self.source, packaged, None)
         return span_of(said, self.of, self.vllm, self.holds, self.is_written, here, is_copy)
 
     @property
@@ -133,6 +133,10 @@ class Reading:
         """Return how a reference compares to a value; releases compare as releases."""
         if reference == "release":
             return self.span.compared(sign, Version(str(other)), self.of)
+        if reference == "framework":
+            if self.framework is None:
+                return Unknown(f"the release of {self.spec.title} is not known: nothing pins it")
+            return _VERSIONS[sign](self.framework.version, Version(str(other)))
         if reference == "vllm":
             version = getattr(milestones, str(other), None) or Version(str(other))
             return _VERSIONS[sign](self.vllm, version)
@@ -291,7 +295,9 @@ class Reading:
 
     def _leave_open(self, kind: str, name: str, possible: list[Found], reason: Unknown) -> None:
         """Say what a setting may be, if conditions that are not known decide."""
-        values = list(dict.fromkeys(_spelt(one) for one in possible))
+        # A clause that leaves it open by itself says what it may be.
+        opens = [one for one in possible if one.node is None and isinstance(one.value, Unknown)]
+        values = list(dict.fromkeys(_spelt(one) for one in opens[-1:] or possible))
         sentence = f"{' or '.join(values)}: {reason.reason}"
         node = next((one.node for one in possible if one.node is not None), None)
         lost = next((one for one in possible if one.loss is not None and one.node is not None), None)

@@ -188,6 +188,7 @@ _CLAUSE = keys(
         "moved": mapping_of(anything, is_release, "release"),
         "value": anything,
         "open": text,
+        "among": list_of(anything),
         "nothing": flag,
         "since": release,
         "before": release,
@@ -296,6 +297,16 @@ _WAYS: Mapping[str, Check] = {
     "toml": anything,
     "trees": keys({"hook": text}, "hook"),
 }
+
+
+def _without_nulls(root: yaml.Node) -> yaml.Node:
+    """Return a dialect without the sections that it takes out of an extended one."""
+    if not isinstance(root, yaml.MappingNode):
+        return root
+    entries = [(key, value) for key, value in root.value if value.tag != "tag:yaml.org,2002:null"]
+    return yaml.MappingNode(root.tag, entries, root.start_mark, root.end_mark)
+
+
 _FILES = keys({name: or_null(way) for name, way in _WAYS.items()})
 _BOUND = {"since": release, "before": release}
 _BOUNDS = list_of(keys({"if": holds, **_BOUND, "because": text}, "if", "because"))
@@ -346,7 +357,7 @@ _DIALECT = keys(
         "kinds": mapping_of(holds),
         "rollouts if": holds,
         "conditions": mapping_of(holds),
-        "release": _RELEASE,
+        "release": lambda node: _RELEASE(_without_nulls(node)),
         "defaults if": holds,
         "defaults else": text,
         "nulls arrive if": holds,
@@ -381,7 +392,7 @@ _DIALECT = keys(
 
 
 def _dialect(root: yaml.Node) -> Iterator[Fault]:
-    yield from _DIALECT(root)
+    yield from _DIALECT(_without_nulls(root))
     if not isinstance(root, yaml.MappingNode):
         return
     said = {key.value: value for key, value in root.value}

@@ -231,7 +231,7 @@ def _parsed(text: str, path: Path) -> dict[str, Any]:
 
 def over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """Return a dialect with another one's entries behind its own."""
-    whole = {**base, **own}
+    whole = {name: said for name, said in {**base, **own}.items() if said is not None}
     for section in _BY_ENTRY:
         if section in base and isinstance(own.get(section), dict):
             entries = {**base[section], **own[section]}

@@ -14,7 +14,6 @@ ELSEWHERE = {
     "cli/demo.py": "the releases whose tokens the demo has",
     "configs/dialects/axolotl.py": "releases of axolotl, and the TRL that each pins",
     "configs/dialects/pipelinerl/read.py": "what PipelineRL's own server refuses",
-    "configs/dialects/unsloth/read.py": "a release of TRL",
     **dict.fromkeys(
         [f"configs/trl/{part}.py" for part in ("engine", "release", "sampling", "trainer")], "releases of TRL"
     ),

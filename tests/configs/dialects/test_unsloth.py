@@ -1,11 +1,13 @@
+from pathlib import Path
+
+import pytest
 from reading import lost_names, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.unsloth.read import DIALECT
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
 
-TRL = declared()["trl"]
+DIALECT, TRL = declared()["unsloth"], declared()["trl"]
 
 TEXT = """\
 import os
@@ -103,3 +105,40 @@ def test_sampling_params_from_elsewhere_leave_no_filter_at_its_default() -> None
     text = TEXT.replace("wanted = SamplingParams(", "other = dict(")
     config = read_one(DIALECT, text, "0.18.1", "train.py")
     assert config.sampling["temperature"].value == 0.8 and isinstance(config.sampling["min_p"].value, Unknown)
+
+
+ENVIRONMENT = "dependencies:\n  - pip:\n      - unsloth=={}\n      - trl==0.15.2\n      - vllm==0.8.5\n"
+
+
+@pytest.mark.parametrize(
+    ("pin", "passes"), [("2025.2.15", False), ("2026.10.9", True), ("2026.9.5", None)]
+)  # fmt: skip
+def test_a_pin_of_unsloth_tells_whether_processed_logprobs_are_asked_for(
+    tmp_path: Path, pin: str, passes: bool | None
+) -> None:
+    (tmp_path / "environment.yml").write_text(ENVIRONMENT.format(pin))
+    mode = read_one(DIALECT, TEXT, "0.18.1", str(tmp_path / "train.py")).engine.get("logprobs_mode")
+    if passes is None:
+        assert mode is not None and not mode.known
+    else:
+        assert (mode is not None and mode.value == "processed_logprobs") is passes
+    assert passes is not False or mode is None
+
+
+def test_a_pin_of_trl_tells_the_defaults_of_the_config(tmp_path: Path) -> None:
+    text = TEXT.replace("temperature=0.8, ", "")
+    (tmp_path / "environment.yml").write_text("dependencies:\n  - pip:\n      - trl==0.19.1\n")
+    config = read_one(DIALECT, text, "0.18.1", str(tmp_path / "train.py"))
+    assert config.sampling["temperature"].value == 1.0 and config.refused_pin is None
+    assert config.says("importance_sampling_correction") is False
+
+
+def test_keywords_of_the_config_that_the_file_does_not_tell_leave_sampling_and_trainer_open() -> None:
+    text = "def run(**more):\n" + "".join(f"    {line}\n" for line in TEXT.splitlines())
+    text = text.replace("num_generations=4)", "num_generations=4, **more)")
+    config = read_one(DIALECT, text, "0.18.1", "train.py")
+    assert not config.sampling.get("repetition_penalty").known
+    assert all(not one.known for name, one in config.trainer.items() if one.place is None and name in OF_THE_CONFIG)
+
+
+OF_THE_CONFIG = {"importance_sampling_correction", "uses_rollout_logprobs", "dtype"}

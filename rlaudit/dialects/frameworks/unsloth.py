@@ -1,0 +1,133 @@
+"""What YAML cannot say of unsloth: the calls of one program that belong together, and what its variables switch on."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rlaudit.configs.arguments import truth
+from rlaudit.configs.draft import arriving, known
+from rlaudit.configs.python_environment import python_environment
+from rlaudit.configs.rollout_config import Loss
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.dialects.reading import Reading
+from rlaudit.dialects.spec import Spec
+from rlaudit.dialects.tree import Tree
+from rlaudit.vllm.milestones import HEAD_DTYPE
+from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
+
+if TYPE_CHECKING:
+    from rlaudit.configs.syntax.python_calls import Call
+
+_CONFIGS = ("GRPOConfig", "UnslothGRPOConfig")
+_SAMPLING = ("SamplingParams", "vLLMSamplingParams")
+# Of vllm_sampling_params: GRPOConfig's own value is used for these.
+_OVERRULED = ("seed", "n", "temperature", "max_tokens", "logprobs")
+# Facts that options of GRPOConfig decide.
+_BY_THE_CONFIG = {
+    "importance_sampling_correction", "uses_rollout_logprobs", "logs_mismatch", "recomputes_old_logprobs",
+    "importance_sampling_mode", "dtype",
+}  # fmt: skip
+_STANDBY, _HEAD = "UNSLOTH_VLLM_STANDBY", "UNSLOTH_VLLM_FP32_LM_HEAD"
+
+
+def models(source: Source, _spec: Spec) -> Iterator[Tree]:
+    """Return each model that is loaded with an engine beside it, with the file's one GRPOConfig."""
+    configs = _calls(source, *_CONFIGS)
+    for load in _calls(source, "from_pretrained"):
+        # Keywords that the file does not tell may hold fast_inference, if the class is one of unsloth's.
+        may_be = bool(load.open) and source.text.startswith("Fast", load.place.start)
+        if truth(load.arguments.get("fast_inference"), may_be) is False:
+            continue
+        keys = {**(configs[0].arguments if len(configs) == 1 else {}), **load.arguments}
+        if load.positional:
+            keys.setdefault("model_name", load.positional[0])
+        standby = python_environment(source, (_STANDBY,)).get(_STANDBY)
+        if standby is not None:
+            keys["unsloth_vllm_standby_variable"] = standby
+        for name, reason in (("model", load.open), ("config", configs[0].open if len(configs) == 1 else "")):
+            if reason:
+                keys[f"further_{name}_arguments"] = Node(reason, load.place)
+        root = Node(keys, load.place)
+        yield Tree(root, root, call={0: "none", 1: "grpo"}.get(len(configs), "several"), python_call=load)
+
+
+def _calls(source: Source, *names: str) -> "tuple[Call, ...]":
+    try:
+        return source.calls(names) if source.suffix == ".py" else ()
+    except (ValueError, RecursionError):  # kept in source.refusals
+        return ()
+
+
+def of_the_config(reading: Reading) -> None:
+    """Take the SamplingParams that the GRPOConfig is given; leave out what no config or several of them say."""
+    draft, tree = reading.draft, reading.tree
+    # unsloth's own config class keeps fields that TRL's has lost.
+    draft.lost = [one for one in draft.lost if one.loss is not Loss.REFUSED]
+    for name, what in (("model", "from_pretrained"), ("config", "GRPOConfig")):
+        node = reading.node(f"further_{name}_arguments")
+        if node is not None:
+            draft.not_seen.append(f"further arguments of {what}: {node.value}")
+    if tree.call != "grpo":
+        draft.sampling.clear()
+        draft.trainer.clear()
+        draft.options = type(draft.options)({name: one for name, one in draft.options.items() if one.place is not None})
+        return
+    if (further := reading.node("further_config_arguments")) is not None:
+        reason = f"it may be among the further arguments of GRPOConfig: {further.value}"
+        for name in [name for name in draft.trainer if name in _BY_THE_CONFIG and draft.trainer[name].place is None]:
+            draft.trains(name, Unknown(reason), reason)
+    given = reading.node("vllm_sampling_params")
+    calls = [one for one in _calls(reading.source, *_SAMPLING) if given is not None and _is_given(reading, one, given)]
+    if len(calls) == 1:
+        _sampling_params(reading, calls[0])
+    elif given is not None and given.value is not None:
+        reason = "vllm_sampling_params: its SamplingParams(...) is not told by this file"
+        draft.not_seen.append(reason)
+        for name, setting in draft.sampling.items():
+            if setting.place is None and name in NEUTRAL_SAMPLING:
+                draft.sampling.by_code(name, Unknown(reason), reason)
+
+
+def _is_given(reading: Reading, call: "Call", given: Node) -> bool:
+    """Return whether a call is the argument itself, or the value of the name that the argument is."""
+    text, at = reading.source.text, call.place.start
+    if given.place.start <= at < max(given.place.end, given.place.start + 1):
+        return True
+    before, name = text[:at].rstrip(), text[given.place.start : given.place.end].strip()
+    return name.isidentifier() and before.endswith("=") and before[:-1].rstrip().endswith(name)
+
+
+def _sampling_params(reading: Reading, call: "Call") -> None:
+    """Take what a SamplingParams says, which counts in newer releases, apart from five fields."""
+    draft, source = reading.draft, "unsloth 2026.10.9 models/rl_replacements.py"
+    for name, node in call.arguments.items():
+        if name in _OVERRULED:
+            reason = f"GRPOConfig's own value is used for {name} ({source})"
+            draft.lose(name, node, Loss.OVERRULED, reason)
+            continue
+        before, value = draft.sampling.get(name), known(node)
+        value = 0 if name == "top_k" and value == -1 else value
+        is_same = before is not None and before.known and before.value == value
+        if isinstance(value, list) or isinstance(arriving(node), Unknown) or is_same:
+            draft.sampling.by_file(name, node)
+        else:
+            was = "vLLM's default" if before is None else str(before.value)
+            reason = f"{value} in unsloth 2026.10.9; releases of 2025 hand on lists only and use {was} ({source})"
+            draft.sampling.by_file(name, node, Unknown(reason), reason)
+
+
+def head(reading: Reading) -> None:
+    """Set both heads to float32 by UNSLOTH_VLLM_FP32_LM_HEAD, which stops the start below vLLM 0.26."""
+    draft, node = reading.draft, python_environment(reading.source, (_HEAD,)).get(_HEAD)
+    on = truth(node, False)
+    if node is None or on is False:
+        return
+    if reading.vllm < HEAD_DTYPE:
+        reason = "unsloth refuses to start: an fp32 lm_head needs vLLM 0.26 or later"
+        draft.lose(_HEAD, node, Loss.NOT_PASSED, reason)
+        return
+    note = f"{_HEAD}, set before unsloth is imported"
+    for fact in ("rollout_head_dtype", "head_dtype"):
+        draft.trains(fact, "float32" if on is True else on, note, node)
+    if on is True:
+        draft.engine.by_code("hf_overrides", {"head_dtype": "float32"}, note)

@@ -28,14 +28,15 @@ A setting is a clause, or a list of clauses of which the first that says somethi
 
     {key: "@engine_init_kwargs", unknown key: WHAT HAPPENS, front end: [chat_template]}    keys of the HTTP endpoint
     {key: vllm_engine_kwargs, overruled: {arguments: [seed], because: ...}}     those that the code itself gives win
-    {key: "@engine_kwargs.vllm", null: nothing, flags: {if: server, otherwise: TypeError}}   spelt as flags, no_x: true
+    {key: "@engine_kwargs.vllm", null: nothing, flags: {if: server, otherwise: TypeError}}   spelt as flags, no_x: true;
+        with `alone: true` a key without a value is a flag that is given
 
 Of the environment it takes a mapping of variables, and those of the command, which win over the code's or yield:
 
     {key: inference.env_vars, command: yields}
 
 A value of the code may be `same as: $engine.dtype`, such a `mapping`, `sum: [...]` or `product: [...]` of references
-and numbers; `a|1024` is 1024 if a is not written. With a `key`, a sum or product arrives in place of what it holds.
+and numbers; `a|1024` is 1024 if a is not written. With a `key`, such a value arrives in place of what it holds.
 """
 
 from collections.abc import Mapping
@@ -59,6 +60,8 @@ LOSSES = {
     "false dropped": Loss.FALSE_DROPPED,
 }
 Said = Mapping[str, Any]
+# Forms of a value that name other settings and keys.
+_REFERRING = {"mapping", "same as", "sum", "product"}
 
 
 class Reader(Protocol):
@@ -130,10 +133,8 @@ def _arriving(said: Said, node: Node, reader: Reader) -> Any:
         return Unknown(said["open"])
     if "value" in said:
         return said["value"]
-    if "mapping" in said:
-        return _assembled(said["mapping"], reader)
-    if "sum" in said or "product" in said:
-        return _computed(said, reader)
+    if not _REFERRING.isdisjoint(said):
+        return _referred(said, reader)
     if said.get("truth"):
         value = truth(node)
     if isinstance(value, Unknown):
@@ -164,14 +165,17 @@ def _by_code(said: Said, reader: Reader) -> Found | None:
     for name in ("value", "default"):
         if name in said:
             return Found(said[name])
-    if "mapping" in said:
-        return Found(_assembled(said["mapping"], reader))
-    if "same as" in said:
-        value = reader.value(said["same as"])
+    if not _REFERRING.isdisjoint(said):
+        value = _referred(said, reader)
         return None if value is None else Found(value)
-    if "sum" in said or "product" in said:
-        return Found(_computed(said, reader))
     return Found(Unknown(said["open"], tuple(said.get("among", ())))) if "open" in said else None
+
+
+def _referred(said: Said, reader: Reader) -> Any:
+    """Return what a clause makes of references."""
+    if "mapping" in said:
+        return _assembled(said["mapping"], reader)
+    return reader.value(said["same as"]) if "same as" in said else _computed(said, reader)
 
 
 def _computed(said: Said, reader: Reader) -> Any:

@@ -122,6 +122,7 @@ class Reading:
             "layout": self.layout.name,
             "call": self.tree.call,
             "missing": bool(self.tree.missing or self.tree.limits),
+            "missing_base": any("/" not in file for file in self.tree.missing),
             "composed": self.tree.is_composed,
             "command": self.tree.command is not None,
             "unread": self.tree.unread,
@@ -397,6 +398,9 @@ class Reading:
     def _flag(self, key: str, node: Node, said: Said) -> None:
         """Take a key that is spelt as a flag of vLLM's: `no_x: true` is a false, but no keyword of a call."""
         spelt = key.replace("-", "_")
+        if said.get("alone") and node.value in (None, ""):
+            self.draft.engine.by_file(canonical(key), node, True, "no value: the flag is passed alone")
+            return
         if not spelt.startswith("no_") or node.value is not True:
             self.draft.engine.by_file(canonical(key), node)
             return

@@ -226,7 +226,7 @@ _PASSED_ON = keys(
         "json": flag,
         "null": one_of("nothing"),
         "lost": one_of(*LOSSES),
-        "flags": keys({"if": holds, "otherwise": text}, "if", "otherwise"),
+        "flags": keys({"if": holds, "otherwise": text, "alone": flag}, "if", "otherwise"),
         "command": one_of("wins", "yields"),
         "prefixes": list_of(text),
         **_REASON,

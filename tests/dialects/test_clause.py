@@ -40,6 +40,10 @@ CASES = [
     ("[{key: '@a'}, {key: '@b', above: 1}]", "b: 3", True),
     ("{mapping: {m: '@a', n: 2, o: '@missing'}}", "a: 1", {"m": 1, "n": 2}),
     ("{if: '@a is written', value: 1}", "a: null", 1),
+    ("{key: '@a', sum: ['@b|1', '@a']}", "a: 2", 3),
+    ("{key: '@a', sum: ['@b|1', '@c|4']}", "b: 2", NOT_THERE),
+    ("{key: '@a', same as: '@b'}", "{a: 2, b: 3}", 3),
+    ("{if: missing_base, value: 1}", "a: 2", NOT_THERE),
     ("{if: '@a is not written', value: 1}", "b: 1", 1),
 ]
 
@@ -114,3 +118,10 @@ def test_defaults_hold_only_if_the_dialect_says_so(tmp_path: Path) -> None:
     said = "defaults if: '@whole is not set'\nengine: {x: {key: '@a', default: 3}}\n"
     assert read(tmp_path, said, "sampler: {b: 1}\n").engine["x"].value == 3
     assert "x" not in read(tmp_path, said, "sampler: {whole: 1}\n").engine
+
+
+@pytest.mark.parametrize(("value", "arrives"), [("''", True), ("", True), ("false", False), ("4", 4)])
+def test_a_flag_without_a_value_is_given(tmp_path: Path, value: str, arrives: object) -> None:
+    said = "engine: {'*': {key: '@kwargs', flags: {if: '@kwargs is set', otherwise: no, alone: true}}}\n"
+    config = read(tmp_path, said, f"sampler:\n  kwargs:\n    enable-chunked-prefill: {value}\n")
+    assert config.engine["enable_chunked_prefill"].value == arrives

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.dialects.pipelinerl.read import DIALECT as PIPELINERL
 from rlaudit.configs.framework_source.environment import folders_of
 from rlaudit.configs.rollout_config import Origin, RolloutConfig
 from rlaudit.configs.source import Source
@@ -13,7 +12,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
 from rlaudit.errors import UsageError
 
-OPEN_INSTRUCT, TRL, VERL = (declared()[name] for name in ("open_instruct", "trl", "verl"))
+OPEN_INSTRUCT, PIPELINERL, TRL, VERL = (declared()[name] for name in ("open_instruct", "pipelinerl", "trl", "verl"))
 
 NOW = Version("0.18.1")
 COLOCATED = "use_vllm: true\nvllm_mode: colocate\ntemperature: 0.7\nnum_generations: 8\n"

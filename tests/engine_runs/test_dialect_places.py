@@ -25,7 +25,7 @@ PACKAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "verl": ("verl", ("0.3.0.post1", "0.5.0", "0.6.1", "0.7.0", "0.9.0", "0.9.1")),
 }
 # Frameworks whose source is on GitHub alone.
-NOT_ON_THE_INDEX = {"open_instruct", "roll"}
+NOT_ON_THE_INDEX = {"open_instruct", "pipelinerl", "roll"}
 
 
 def missing(name: str, folders: list[Path]) -> dict[str, Mapping[str, str]]:

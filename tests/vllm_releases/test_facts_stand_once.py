@@ -13,7 +13,6 @@ ELSEWHERE = {
     "__init__.py": "rlaudit's own release",
     "cli/demo.py": "the releases whose tokens the demo has",
     "configs/dialects/axolotl.py": "releases of axolotl, and the TRL that each pins",
-    "configs/dialects/pipelinerl/read.py": "what PipelineRL's own server refuses",
     **dict.fromkeys(
         [f"configs/trl/{part}.py" for part in ("engine", "release", "sampling", "trainer")], "releases of TRL"
     ),

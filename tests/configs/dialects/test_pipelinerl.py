@@ -3,11 +3,13 @@ from pathlib import Path
 import pytest
 from reading import lost_names, read_file, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.pipelinerl.read import DIALECT
 from rlaudit.configs.hydra_defaults import with_defaults
 from rlaudit.configs.rollout_config import Loss, Origin
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
+
+DIALECT = declared()["pipelinerl"]
 
 V0_FILE = """\
 seed: 7

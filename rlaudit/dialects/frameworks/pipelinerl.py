@@ -1,0 +1,58 @@
+"""What YAML cannot say of PipelineRL: flags that the V1 server is not given, two temperatures, and dashes."""
+
+import re
+from typing import Any
+
+from rlaudit.configs.draft import arriving
+from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
+from rlaudit.configs.rollout_config import Loss
+from rlaudit.configs.syntax.node import Unknown, within
+from rlaudit.configs.syntax.spelling import Write
+from rlaudit.dialects.reading import Reading
+
+_DROPPED = ("disable_log_requests", "disable_frontend_multiprocessing")
+# Keys that PipelineRL's own configs write without dashes.
+_UNSPELT = {"max_model_len"}
+
+
+def dropped_flags(reading: Reading) -> None:
+    """Take out what launch.py leaves out for the V1 server. A copy of it without the word leaves nothing out."""
+    if reading.holds("v0") is True:
+        return
+    checkout = reading.code.checkout
+    launch = checkout.file("pipelinerl/launch.py") if checkout is not None else None
+    steps = ("num_scheduler_steps",) if reading.is_written("vllm_config.use_v1") else ()
+    for name in (*_DROPPED, *steps):
+        if launch is not None and re.search(name.replace("_", "[-_]"), launch.text) is None:
+            continue
+        setting = reading.draft.engine.pop(name, None)
+        if setting is not None:
+            kwargs = reading.node("vllm_config.vllm_kwargs")
+            node = within(kwargs, name.replace("_", "-")) or within(kwargs, name)
+            assert node is not None
+            reading.draft.lose(name, node, Loss.NOT_PASSED, "launch.py leaves it out for the V1 server (58d3934)")
+
+
+def division(reading: Reading) -> None:
+    """Say whether the trainer divides its logits by the temperature at which the engine samples."""
+    trainer, rollout = reading.node("finetune.rl.temperature"), reading.node("llm.parameters.temperature")
+    value: Any = True
+    if trainer is not None and rollout is not None:
+        theirs, ours = arriving(trainer), arriving(rollout)
+        if isinstance(theirs, Unknown):
+            # Not followed, as the base config is elsewhere: the published one follows the rollout's temperature.
+            value = True if "llm.parameters.temperature" in trainer.text else theirs
+        elif not isinstance(ours, Unknown) and theirs != ours:
+            value = Unknown(f"the trainer divides by {theirs} (finetune.rl.temperature), the rollout samples at {ours}")
+    because = "the logits are divided by finetune.rl.temperature"
+    at = {"pipelinerl/finetune/rl/__init__.py": "logits / config.temperature"}
+    reading.put("trainer", "divides_by_temperature", {"value": value, "because": because, "at": at})
+
+
+def flag_writer(reading: Reading) -> Write:
+    """Return what writes a flag as PipelineRL's own configs spell it, with dashes."""
+
+    def spelt(name: str, value: Any) -> tuple[str, str] | None:
+        return plain_spelling(name if name in _UNSPELT else name.replace("_", "-"), value)
+
+    return one_mapping(within(reading.tree.own, "vllm_config", "vllm_kwargs"), spelt, reading.source.text)

@@ -60,7 +60,9 @@ WORKER = "worker"  # in place of an engine, for what a worker is given
 MOST_WAITING = 100  # requests
 MOST_LEFT_WAITING = 10_000  # while a thread writes
 MOST_OF_A_REQUEST = 400  # bytes, about
-# A step's object: JSON's encoder takes three times as long.
+# Objects of every step: JSON's encoder takes three times as long.
+BATCH = '{"kind":"batch","batch":%d,"at":%r,"arrays":[%s]}'
+COMPUTED = '{"kind":"computed","batch":%d,"at":%r,"error":null}'
 STEP = '{"kind":"step","step":%d,"at":%r,"engine":%s,"cached":%d,"ended":%s,"arrays":[%s]}'
 PROMPT_OF_A_REQUEST = 6  # its place among what is noted of one
 DYING_SECONDS = 0.5
@@ -298,13 +300,15 @@ class _Ring:
         self.batches += 1
         self.computing = True
         arrays = [self.coded(WORKER, names), _whole("tokens", list(tokens.values()))]
-        self.put({"kind": "batch", "batch": self.batches, "at": time.monotonic()}, arrays)
+        self.put(BATCH % (self.batches, time.monotonic(), _listed(arrays)), arrays)
 
     def computed(self, error):
         """Note that the worker's call has returned."""
         self.computing = error is not None
-        if self.computing:
-            recorder._secrets.learn_text(recorder.error_text(error))
+        if not self.computing:
+            self.put(COMPUTED % (self.batches, time.monotonic()))
+            return
+        recorder._secrets.learn_text(recorder.error_text(error))
         text = recorder._secrets.mask(recorder.error_text(error))
         self.put({"kind": "computed", "batch": self.batches, "at": time.monotonic(), "error": text})
 

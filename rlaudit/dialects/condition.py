@@ -188,6 +188,12 @@ def literal(word: str, scope: Scope) -> Any:
     """Return a word as YAML reads it; one that begins with `@`, `$` or `/` is a reference."""
     if word[0] in "@$/":
         return scope.value(word.removeprefix("/"))
+    return _constant(word)
+
+
+# Asked for each config of each file, and PyYAML takes a tenth of a millisecond.
+@lru_cache(maxsize=2048)
+def _constant(word: str) -> Any:
     return yaml.safe_load(word)
 
 

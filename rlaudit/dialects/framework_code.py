@@ -69,6 +69,8 @@ def places(at: At) -> Iterator[tuple[str, str]]:
 
 def filled(at: At, value: Any, *calls: str) -> At:
     """Return places with the setting's value and the words for the program in them."""
+    if not at:
+        return at
     spelt = json.dumps(value) if isinstance(value, str) else repr(value)
     named: dict[str, list[str]] = {}
     for file, words in places(at):

@@ -4,6 +4,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
 
 from packaging.version import Version
@@ -51,10 +52,23 @@ class Reading:
         section = layout.section(tree.root)
         assert section is not None
         self.section: Node = section
-        folder = spec.said.get("package", {}).get("folder")
-        self.code = FrameworkCode(checkout_of(source, folder, *spec.markers) if folder else None)
+        self.code = _code_around(source, spec)
+        self._nodes: dict[str, Node | None] = {}
+        # Conditions on the config alone, once the release is known.
+        self._held: dict[str, Truth] = {}
+        self._facts: Mapping[str, Any] = {
+            "layout": layout.name,
+            "call": tree.call,
+            "missing": bool(tree.missing or tree.limits),
+            "missing_base": any("/" not in file for file in tree.missing),
+            "composed": tree.is_composed,
+            "command": tree.command is not None,
+            "unread": tree.unread,
+            "path": source.path,
+        }
         self.span = Span()
         self.span = self._span()
+        self._held.clear()
 
     def _span(self) -> Span:
         """Return the releases that this config may be of."""
@@ -80,8 +94,11 @@ class Reading:
 
     def node(self, path: str) -> Node | None:
         """Return the node at a path: `a.b`, `@key` below the layout's root, `a | b` for the first that is written."""
-        nodes = [self._node(one.strip()) for one in path.split("|")]
-        return next((one for one in nodes if is_said(one)), next((one for one in nodes if one is not None), None))
+        if path not in self._nodes:
+            nodes = [self._node(one.strip()) for one in path.split("|")]
+            there = next((one for one in nodes if one is not None), None)
+            self._nodes[path] = next((one for one in nodes if is_said(one)), there)
+        return self._nodes[path]
 
     def _node(self, path: str) -> Node | None:
         if not path.startswith("@"):
@@ -118,17 +135,7 @@ class Reading:
         if name.startswith("code:"):
             checkout = self.code.checkout
             return None if checkout is None else checkout.file(name.removeprefix("code:")) is not None
-        facts = {
-            "layout": self.layout.name,
-            "call": self.tree.call,
-            "missing": bool(self.tree.missing or self.tree.limits),
-            "missing_base": any("/" not in file for file in self.tree.missing),
-            "composed": self.tree.is_composed,
-            "command": self.tree.command is not None,
-            "unread": self.tree.unread,
-            "path": self.source.path,
-        }
-        return facts.get(name)
+        return self._facts.get(name)
 
     def compare(self, reference: str, sign: str, other: Any) -> Truth:
         """Return how a reference compares to a value; releases compare as releases."""
@@ -147,8 +154,13 @@ class Reading:
         """Return whether a condition, or one of the dialect's own by its name, holds."""
         if text is None:
             return True
-        named = self.spec.said.get("conditions", {}).get(text)
-        return condition(named if named is not None else text)(self)
+        if text not in self._held:
+            named = self.spec.said.get("conditions", {}).get(text)
+            truth = condition(named if named is not None else text)(self)
+            if not self.spec.may_change(text):
+                self._held[text] = truth
+            return truth
+        return self._held[text]
 
     def defaults_hold(self) -> Truth:
         """Return whether the framework's own defaults stand behind the config."""
@@ -493,6 +505,13 @@ class Reading:
         if self.tree.options_at:
             return command_lines.untold(self.tree.command, self.tree.options_at)
         return hydra_dotlist.untold(self.tree.command)
+
+
+# Asked under each version.
+@lru_cache(maxsize=64)
+def _code_around(source: Source, spec: Spec) -> FrameworkCode:
+    folder = spec.said.get("package", {}).get("folder")
+    return FrameworkCode(checkout_of(source, folder, *spec.markers) if folder else None)
 
 
 def _clauses(entry: Said | list[Said]) -> Iterable[Said]:

@@ -132,6 +132,14 @@ class Spec:
         built = self.said.get("engine call", {}).get("files", ())
         return tuple(dict.fromkeys((*named, *built, *(file for _, at in self.places for file in at))))
 
+    def may_change(self, condition: str) -> bool:
+        """Return whether a condition is on settings that are found while a config is read."""
+        return "$" in condition or any(name in condition for name in self._of_settings)
+
+    @cached_property
+    def _of_settings(self) -> tuple[str, ...]:
+        return tuple(name for name, text in self.said.get("conditions", {}).items() if "$" in str(text))
+
     def hook(self, name: str) -> Any:
         """Return a function of the Python file beside the dialect."""
         import importlib

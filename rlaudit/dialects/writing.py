@@ -18,6 +18,7 @@ write:
 import json
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.draft import is_said, unwritten
@@ -58,10 +59,14 @@ class _Homes:
 
     def __init__(self, reading: "Reading", said: Mapping[str, Any]) -> None:
         self._reading, self._said = reading, said
-        with_fields = "fields" in said and reading.holds(said.get("fields if")) is True
-        self._keys = _plain_keys(reading) if with_fields else {}
         options = reading.spec.said["files"].get("flags", {})
         self._switches, self._bare = set(options.get("switches", ())), set(options.get("negated", ()))
+
+    @cached_property
+    def _keys(self) -> Mapping[str, str]:
+        """The keys of the arguments that have one, which most reports never ask for."""
+        with_fields = "fields" in self._said and self._reading.holds(self._said.get("fields if")) is True
+        return _plain_keys(self._reading) if with_fields else {}
 
     def _home(self, name: str, value: Any) -> tuple[str, str, Any] | None:
         """Return the path of the mapping, the key in it and its value; None if an argument cannot be written."""

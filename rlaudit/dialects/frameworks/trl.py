@@ -71,9 +71,10 @@ def _kind(script: str, arguments: dict[str, Node]) -> str:
 
 def _is_script(words: list[str], at: int) -> bool:
     """Return whether a word is a program after a launcher, if nothing says that it is another framework's."""
-    before = {PurePath(word).name for word in words[:at]}
     is_module = at > 0 and words[at - 1] == "-m"
-    if not (words[at].endswith(".py") or is_module) or not before & _LAUNCHERS:
+    if not (words[at].endswith(".py") or is_module):
+        return False
+    if _LAUNCHERS.isdisjoint(PurePath(word).name for word in words[:at]):
         return False
     return not any("swift" in word or "--rlhf_type" in word for word in words)
 

@@ -48,9 +48,10 @@ def _shown(word: Node) -> Node:
 def _grows(text: str, display: Node) -> str:
     """The name of a list that anything is added to later."""
     named = _NAMED.search(text[max(0, display.place.start - 200) : display.place.start])
-    if named is None or not re.search(rf"\b{named.group(1)}\s*(\.(append|extend|insert)\(|\+=)", text):
+    name = named.group(1) if named is not None else ""
+    if not name or not re.search(rf"\b{name}\s*(\.(append|extend|insert)\(|\+=|=\s*{name}\s*\+)", text):
         return ""
-    return named.group(1)
+    return name
 
 
 def _later(grown: GrownList, name: str) -> tuple[Node, ...]:

@@ -3,7 +3,7 @@ vLLM's own `set_vllm_use_v1`.
 """
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from rlaudit.configs.source import Source
@@ -39,7 +39,11 @@ def python_environment(
     copies = {name for at in nodes for name in _copied_to(at.node)} if handed_on else set[str]()
     found: dict[str, Node] = {}
     for at in nodes:
-        set_here = (*_set(at.node, {*_ENVIRONMENTS, *copies}), *(_added(at.node) if handed_on else ()))
+        environments = {*_ENVIRONMENTS, *copies}
+        set_here = (
+            *_set(at.node, environments), *_set_in_a_loop(at.node, environments, nodes),
+            *(_added(at.node) if handed_on else ()),
+        )  # fmt: skip
         for name, value in set_here:
             if name.startswith(prefixes):
                 node = _told(values.node(_default_of(name, value) or value, at, name), name, at)
@@ -84,6 +88,25 @@ def _set(node: ast.AST, environments: Collection[str]) -> Iterator[tuple[str, as
             yield from _pairs(given)
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[value]) if name == _CHOICE:
             yield _CHOSEN, value
+
+
+def _set_in_a_loop(node: ast.AST, environments: Collection[str], nodes: Sequence[At]) -> Iterator[tuple[str, ast.expr]]:
+    """Variables of `for name, value in VARIABLES.items(): os.environ[name] = value`, if the file has the dictionary."""
+    match node:
+        case ast.For(
+            target=ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=value)]),
+            iter=ast.Call(func=ast.Attribute(value=variables, attr="items"), args=[]),
+        ):
+            ways = {f"{one}[{key}] = {given}" for one in environments for given in (value, f"str({value})")}
+            if not any(isinstance(line, ast.Assign) and ast.unparse(line) in ways for line in ast.walk(node)):
+                return
+            named = (
+                one.node.value for one in nodes
+                if isinstance(one.node, ast.Assign) and ast.unparse(one.node.targets[0]) == ast.unparse(variables)
+            )  # fmt: skip
+            for given in (variables,) if isinstance(variables, ast.Dict) else named:
+                if isinstance(given, ast.Dict):
+                    yield from _pairs(given)
 
 
 def _added(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:

@@ -51,6 +51,23 @@ def test_overrides_in_a_list_keep_their_lines_and_what_a_run_decides_is_unknown(
     assert "what is added to words may hold further overrides" in config.not_seen
 
 
+@pytest.mark.parametrize(
+    "adds", ["words.extend([{}])", "words += [{}]", "words = words + [{}]", "words.extend([{},])\n    start(words)"]
+)
+@pytest.mark.parametrize("heat", ["f'actor_rollout_ref.rollout.temperature={heat}'", "'algorithm.adv_estimator=grpo'"])
+def test_overrides_that_are_added_to_a_list_alone_are_read(adds: str, heat: str) -> None:
+    more = f"'actor_rollout_ref.rollout.name=vllm', 'actor_rollout_ref.rollout.max_num_seqs=64', {heat}"
+    text = f"def start(heat):\n    words = ['python', '-m', 'verl.trainer.main_ppo']\n    {adds.format(more)}\n"
+    config = read(VERL, text)
+    assert config.engine["max_num_seqs"].value == 64
+    assert isinstance(config.sampling["temperature"].value, Unknown) is heat.startswith("f")
+
+
+def test_a_list_of_formatted_overrides_alone_is_read() -> None:
+    text = "run(['python', '-m', 'verl.trainer.main_ppo', f'actor_rollout_ref.rollout.max_num_seqs={n}'])\n"
+    assert isinstance(read(VERL, text).engine["max_num_seqs"].value, Unknown)
+
+
 def test_a_server_started_with_a_starred_list_is_read_and_edited_in_the_list() -> None:
     config = read(VLLM, SERVER)
     assert (config.engine["seed"].value, config.engine["max_num_seqs"].value) == (3, 8)
@@ -90,6 +107,22 @@ def test_an_environment_that_is_handed_to_the_command_counts_for_it(made: str) -
     source = Source("start.py", f"import os, subprocess\n{made}subprocess.Popen(['vllm', 'serve', 'm'], env=env)\n")
     assert python_environment(source, ("VLLM_",), handed_on=True)["VLLM_SERVER_DEV_MODE"].value == "1"
     assert bool(python_environment(source, ("VLLM_",))) == made.startswith("os.")
+
+
+@pytest.mark.parametrize(
+    ("variables", "line", "value"),
+    [
+        ("{'VLLM_X': '1', 'A': b}", "os.environ[k] = v", "1"),
+        ("SET", "os.environ[k] = str(v)", "2"),
+        ("SET", "if k not in os.environ: os.environ[k] = v", "2"),
+        ("elsewhere()", "os.environ[k] = v", None),
+        ("SET", "print(k, v)", None),
+    ],
+)
+def test_variables_that_a_loop_sets_are_those_of_its_dictionary(variables: str, line: str, value: str | None) -> None:
+    text = f"import os\nSET = {{'VLLM_X': 2}}\nfor k, v in {variables}.items():\n    {line}\n"
+    found = python_environment(Source("start.py", text), ("VLLM_",)).get("VLLM_X")
+    assert (found.value if found is not None else None) == value
 
 
 @pytest.mark.parametrize(("written", "value"), [("False", "0"), ("True", "1"), ("wanted", None)])

@@ -44,13 +44,20 @@ def dictionaries(text: str, path: str, key: str) -> tuple[Node, ...]:
 
 
 def grown_lists(text: str, path: str, wanted: Callable[[str], bool]) -> tuple[GrownList, ...]:
-    """Every list or tuple that holds a text which is wanted. Raises UnreadableText."""
+    """Every list or tuple that holds a text which is wanted, at first or by what is added to it. Raises
+    UnreadableText.
+    """
     values = PythonValues(text, path)
     every = nodes_of(values.tree)
     assigned = [(one, name) for one in every if (name := _assigned(one.node))]
-    found = [one for one in every
-             if isinstance(one.node, ast.List | ast.Tuple) and any(map(wanted, literal_texts(one.node)))]  # fmt: skip
     changes = tuple(one for one in every if isinstance(one.node, ast.AugAssign | ast.Assign | ast.Call))
+    named = {name for one, name in assigned if isinstance(getattr(one.node, "value", None), ast.List)}
+    grown = {name for name in named if any(_brings(one.node, name, wanted) for one in changes)}
+    later = {getattr(one.node, "value", None) for one, name in assigned if name in grown}
+    found = [
+        one for one in every if isinstance(one.node, ast.List | ast.Tuple)
+        and (one.node in later or any(map(wanted, literal_texts(one.node))))
+    ]  # fmt: skip
     return tuple(_grown(one, changes, assigned, values) for one in found[:MOST_LISTS])
 
 
@@ -103,6 +110,12 @@ def _added(node: ast.AST, named: str) -> ast.expr | None:
                 return None
             return last if method == "extend" else ast.copy_location(ast.List([last], ast.Load()), last)
     return None
+
+
+def _brings(node: ast.AST, named: str, wanted: Callable[[str], bool]) -> bool:
+    """Whether a statement adds a text that is wanted to the list of a name."""
+    added = _added(node, named)
+    return isinstance(added, ast.List | ast.Tuple) and any(map(wanted, literal_texts(added)))
 
 
 def _follows(one: At, first: At, named: str, assigned: list[tuple[At, str]]) -> bool:

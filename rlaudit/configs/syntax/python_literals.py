@@ -66,8 +66,9 @@ def short(expression: ast.expr) -> str:
 
 
 def literal_texts(display: ast.List | ast.Tuple) -> list[str]:
-    """The elements of a list that are plain texts."""
-    return [one.value for one in display.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    """The elements of a list that are plain texts, and the plain parts of formatted ones."""
+    parts = (part for one in display.elts for part in (one.values if isinstance(one, ast.JoinedStr) else (one,)))
+    return [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
 
 
 def converted(kind: str, value: Any) -> Any:

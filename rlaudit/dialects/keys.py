@@ -1,5 +1,6 @@
 """What a config's keys alone tell of it, before more of it is read: whether it sets up rollouts at all.
 
+no rollouts if: trl.use_vllm == false       # the dialect's config all the same, of a run without an engine
 rollouts if: call == rollout or (rlhf_type in (grpo, ppo) and use_vllm)      # a config for which it is false is none
 kinds: {rloo: normalize_advantages is set, grpo: use_vllm}     # `call`, if only keys tell it: the first that holds
 """
@@ -23,7 +24,7 @@ class Keys:
     def node(self, path: str) -> Node | None:
         """Return the node at a path of the file, or at `@key` below the layout's root."""
         section = self.layout.section(self.tree.root) if path.startswith("@") else self.tree.root
-        key = path.removeprefix("@")
+        key = path.removeprefix("@").removeprefix("/")
         return None if section is None else node_at(section, self.layout.renames.get(key, key))
 
     def value(self, reference: str) -> Any:

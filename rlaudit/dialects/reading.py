@@ -102,7 +102,7 @@ class Reading:
 
     def _node(self, path: str) -> Node | None:
         if not path.startswith("@"):
-            return node_at(self.tree.root, path)
+            return node_at(self.tree.root, path.removeprefix("/"))
         key = path[1:]
         return node_at(self.section, self.layout.renames.get(key, key)) if key else self.section
 
@@ -553,12 +553,16 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     if layout is None:
         return None
     reading = Reading(spec, tree, layout, source, vllm)
+    if "no rollouts if" in spec.said and reading.holds(spec.said["no rollouts if"]) is True:
+        return None
     backend = _backend(reading)
     if backend is not None and not runs_vllm(backend) and backend != MANDATORY:
         return None
     draft, said = reading.draft_of_all(), spec.said
     own = reading.node(said["shown at"]) if "shown at" in said else layout.written(tree.own)
     own = own or tree.own
+    if "place" in said:
+        own = tree.own.get(said["place"]) or own
     place = tree.command.place if tree.command is not None else (own.key or own.place)
     if "device" in said and (device := reading.node(said["device"])) is not None:
         draft.device = by_file(said["device"], device)

@@ -356,6 +356,8 @@ _DIALECT = keys(
         "sources": mapping_of(list_of(text)),
         "kinds": mapping_of(holds),
         "rollouts if": holds,
+        "no rollouts if": holds,
+        "place": text,
         "conditions": mapping_of(holds),
         "release": lambda node: _RELEASE(_without_nulls(node)),
         "defaults if": holds,

@@ -10,6 +10,7 @@
     files: {yaml: {defaults: hydra}, overrides: {prefix: generator.}}       # how configs are written (`front_ends.py`)
     layouts: {newer: {root: generator.inference_engine}, older: {root: generator, has: [...], renames: {...}}}
     kinds: {rloo: normalize_advantages is set}     # the word for a config whose program or class tells none (`keys.py`)
+    place: vllm                            # the section at which findings stand, if it is there
     rollouts if: use_vllm                                                   # else the config is none (`keys.py`)
     conditions: {asynchronous: trainer.fully_async is set}                  # names for conditions (`condition.py`)
     release: {...}                                                          # what tells the release (`span.py`)
@@ -210,7 +211,10 @@ def spec_at(path: Path) -> Spec:
         base = shipped().get(extended)
         if base is None:
             raise UsageError(f"{path}: it extends {extended}, which is no dialect", f"known: {', '.join(shipped())}")
-        said = over(spec_at(base).said, said)
+        inherited = spec_at(base).said
+        # Another package's code says nothing of what is around this one's configs, nor the other way round.
+        is_other = said.get("package", {}).get("folder") not in {None, inherited["package"].get("folder")}
+        said = over(_without_places(inherited) if is_other else inherited, said)
         said.setdefault("hooks in", extended)
     return Spec(path.stem.partition(".")[0], path, _located(said, said.get("sources", {})))
 
@@ -245,6 +249,15 @@ def over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
             entries = {**base[section], **own[section]}
             whole[section] = {name: entry for name, entry in entries.items() if entry is not None}
     return whole
+
+
+def _without_places(said: Any) -> Any:
+    """Return a dialect without the places of the code that decides its facts."""
+    if isinstance(said, list):
+        return [_without_places(child) for child in said]
+    if not isinstance(said, dict):
+        return said
+    return {key: _without_places(child) for key, child in said.items() if key not in {"at", "sources"}}
 
 
 def _located(said: Any, sources: Mapping[str, Sequence[str]]) -> Any:

@@ -12,10 +12,6 @@ PACKAGE = Path(rlaudit.__file__).parent
 ELSEWHERE = {
     "__init__.py": "rlaudit's own release",
     "cli/demo.py": "the releases whose tokens the demo has",
-    "configs/dialects/axolotl.py": "releases of axolotl, and the TRL that each pins",
-    **dict.fromkeys(
-        [f"configs/trl/{part}.py" for part in ("engine", "release", "sampling", "trainer")], "releases of TRL"
-    ),
     "configs/dialects/vllm/server_report.py": "what a server reports as its release when it does not know it",
     "configs/recorded_source.py": "what a run reports as its release when it does not know it",
     "engines/environments/resolve.py": "packages beside which a release was tried",

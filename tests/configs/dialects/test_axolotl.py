@@ -3,10 +3,12 @@ from pathlib import Path
 from packaging.version import Version
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.axolotl import DIALECT
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.dialects.declared import declared
+
+DIALECT = declared()["axolotl"]
 
 YAML = """\
 base_model: org/policy
@@ -27,19 +29,26 @@ vllm:
 """
 
 
-def test_a_written_false_counts_as_not_written() -> None:
+def test_a_written_false_arrives_if_the_command_line_says_nothing() -> None:
     config = read_one(DIALECT, YAML, "0.18.1")
-    assert config.engine["enable_prefix_caching"].value is None
-    assert config.engine["enforce_eager"].value is False
-    assert {one.name: one.loss for one in config.lost} == {
-        "enable_prefix_caching": Loss.FALSE_DROPPED,
-        "speculative": Loss.UNKNOWN_KEY,
-    }
+    assert config.engine["enable_prefix_caching"].value is False
+    assert {one.name: one.loss for one in config.lost} == {"speculative": Loss.UNKNOWN_KEY}
 
 
-def test_logprobs_mode_depends_on_trls_release() -> None:
-    value = read_one(DIALECT, YAML, "0.18.1").engine["logprobs_mode"].value
-    assert isinstance(value, Unknown) and "#4873" in value.reason
+def test_enforce_eager_is_a_key_since_0_16(tmp_path: Path) -> None:
+    assert not read_one(DIALECT, YAML, "0.18.1").engine["enforce_eager"].known
+    assert of_project(tmp_path / "a", "axolotl==0.17.0\n", "0.18.1").engine["enforce_eager"].value is False
+    assert "enforce_eager" in {one.name for one in of_project(tmp_path / "b", "axolotl==0.15.0\n", "0.18.1").lost}
+
+
+def test_logprobs_mode_depends_on_trls_release_and_on_axolotls(tmp_path: Path) -> None:
+    # A vLLM that no earlier TRL imports.
+    assert read_one(DIALECT, YAML, "0.18.1").engine["logprobs_mode"].value == "processed_logprobs"
+    value = read_one(DIALECT, YAML, "0.11.0").engine["logprobs_mode"].value
+    assert isinstance(value, Unknown) and "axolotl" in value.reason
+    assert "logprobs_mode" not in of_project(tmp_path / "a", "axolotl==0.12.0\n", "0.11.0").engine
+    other = read_one(DIALECT, YAML[: YAML.index("vllm:\n  host")], "0.18.1").engine["logprobs_mode"]
+    assert not other.known
 
 
 def test_sampling_is_trls() -> None:
@@ -82,9 +91,14 @@ def test_training_without_vllm_gives_no_config() -> None:
     assert read_all(DIALECT, YAML.replace("use_vllm: true", "use_vllm: false"), "0.18.1") == ()
 
 
-def test_only_keys_of_the_section_are_written() -> None:
+def test_only_keys_of_the_section_are_written(tmp_path: Path) -> None:
     config = read_one(DIALECT, YAML, "0.18.1")
-    assert "enforce_eager: true" in rewritten(config, YAML, "enforce_eager", True)
+    assert "enable_prefix_caching: true" in rewritten(config, YAML, "enable_prefix_caching", True)
+    assert "tensor_parallel_size: 2" in rewritten(config, YAML, "tensor_parallel_size", 2)
+    # Whether the section has the key depends on axolotl's release.
+    assert config.write("enforce_eager", True) is None
+    pinned = of_project(tmp_path / "a", "axolotl==0.17.0\n", "0.18.1")
+    assert "enforce_eager: true" in rewritten(pinned, YAML, "enforce_eager", True)
     assert config.write("logprobs_mode", "processed_logprobs") is None
 
 

@@ -6,8 +6,7 @@ from textwrap import dedent
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.dialects.axolotl import read as read_axolotl
-from rlaudit.configs.rollout_config import Loss, RolloutConfig
+from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
@@ -56,20 +55,20 @@ def put(root: Path, files: dict[str, str]) -> str:
 
 
 def axolotl(text: str = AXOLOTL, *given: str, vllm: str = "0.18.1") -> RolloutConfig:
-    (config,) = read_axolotl(Source("run.yaml", text, given), Version(vllm))
+    (config,) = declared()["axolotl"].read(Source("run.yaml", text, given), Version(vllm))
     return config
 
 
-@pytest.mark.parametrize(("serve", "lost"), [
-    ("prefix = cli if cli is not None else cfg.vllm.enable_prefix_caching", []),
-    ("prefix = cli.get('x') or cfg.vllm.enable_prefix_caching", [Loss.FALSE_DROPPED]),
+@pytest.mark.parametrize(("serve", "arrives"), [
+    ("prefix = cfg.vllm.enable_prefix_caching if cli_prefix is None else cli_prefix", True),
+    ("prefix = cli.get('x') or cfg.vllm.enable_prefix_caching", True),
+    ("prefix = cfg.vllm.enable_prefix_caching or cli.get('x')", False),
 ])  # fmt: skip
-def test_whether_axolotl_drops_a_false_is_read_from_its_source(tmp_path, serve, lost):
+def test_whether_a_false_arrives_is_read_from_axolotl_s_source(tmp_path, serve, arrives):
     files = {"src/axolotl/cli/vllm_serve.py": serve, "src/axolotl/scripts/vllm_serve_lora.py": SERVER}
-    config = axolotl(AXOLOTL, put(tmp_path, files))
-    assert [one.loss for one in config.lost] == lost
-    assert config.engine["enable_prefix_caching"].known is bool(lost)
-    assert [one.loss for one in axolotl().lost] == [Loss.FALSE_DROPPED]
+    prefix = axolotl(AXOLOTL, put(tmp_path, files)).engine["enable_prefix_caching"]
+    assert prefix.known is arrives and (not arrives or prefix.value is False)
+    assert axolotl().engine["enable_prefix_caching"].value is False and not axolotl().lost
 
 
 def test_what_axolotl_s_server_passes_is_read_unless_the_config_names_another(tmp_path):
@@ -78,8 +77,9 @@ def test_what_axolotl_s_server_passes_is_read_unless_the_config_names_another(tm
     assert axolotl(AXOLOTL, root).engine["logprobs_mode"].value == "processed_logprobs"
     assert "vllm_serve_lora.py" in axolotl(AXOLOTL, root).decided["logprobs_mode"]
     other = AXOLOTL.replace("vllm: {", "vllm: {serve_module: trl.scripts.vllm_serve, ")
-    for text in (other, AXOLOTL.replace("use_vllm: true", "use_vllm: true, vllm_mode: colocate")):
-        assert isinstance(axolotl(text, root).engine["logprobs_mode"].value, Unknown)
+    assert isinstance(axolotl(other, root).engine["logprobs_mode"].value, Unknown)
+    colocated = axolotl(AXOLOTL.replace("use_vllm: true", "use_vllm: true, vllm_mode: colocate"), root)
+    assert "vllm_serve_lora.py" not in str(colocated.decided.get("logprobs_mode"))
 
 
 def test_what_a_copy_of_roll_does_not_fill_in_as_it_did_is_open(tmp_path):

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.engine
 # Distribution and the releases that were read, the newest last.
 PACKAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "areal": ("areal", ("1.0.4",)),
+    "axolotl": ("axolotl", ("0.18.0",)),
     "ms_swift": ("ms-swift", ("3.4.1", "3.5.0", "3.8.0", "3.9.3", "3.10.3", "3.11.3", "3.12.6", "4.0.4", "4.6.0")),
     "openrlhf": ("openrlhf", ("0.8.6", "0.8.11", "0.9.9", "0.10.4", "0.11.2")),
     "rllm": ("verl", ("0.3.0.post1", "0.5.0", "0.6.1", "0.7.0", "0.9.0", "0.9.1")),

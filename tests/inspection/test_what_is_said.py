@@ -149,3 +149,18 @@ def test_a_null_that_a_reference_brings_is_open_and_one_that_is_written_stops_th
     for written, severity in (("null", "error"), ("${actor_rollout_ref.ngpus}", "note")):
         found = inspected(tmp_path / "run.yaml", text.replace("{}", written)).findings
         assert [one.severity.value for one in found if one.rule == "null-refused"] == [severity]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [("", []), ("async_training: {partial_rollout: true}\n", ["note"]), (None, ["warning"])],
+    ids=["a class of its own", "open", "mp"],
+)
+def test_async_scheduling_is_judged_by_the_executor_that_a_framework_gives(
+    more: str | None, said: list[str], tmp_path: Path
+) -> None:
+    text = "actor_rollout_ref:\n  rollout:\n    name: vllm\n    mode: async\n    tensor_model_parallel_size: 2\n"
+    # A key of v0.6.0, whose server has an executor of its own.
+    text += f"algorithm: {{rollout_is: true}}\n{more}" if more is not None else ""
+    found = inspected(tmp_path / "run.yaml", text).findings
+    assert [one.severity.value for one in found if one.rule == "async-scheduling-on"] == said

@@ -184,9 +184,15 @@ def test_batch_invariance_may_take_compilation_away_where_products_are_tuned() -
 
 
 def test_scheduling_is_unknown_where_the_executor_may_be_ray_and_ray_did_not_support_it() -> None:
-    executor = Unknown("ray or mp, by release")
+    executor = Unknown("ray or mp, by release", ("ray", "mp"))
     assert isinstance(resolved("0.18.1", distributed_executor_backend=executor).value("async_scheduling"), Unknown)
     assert resolved("0.21.0", distributed_executor_backend=executor).value("async_scheduling") is True
+    assert isinstance(
+        resolved("0.21.0", distributed_executor_backend=Unknown("a class")).value("async_scheduling"), Unknown
+    )
+    classes = Unknown("of which release", ("ExternalRay", "ExternalZeroMQ"))
+    assert resolved("0.18.1", distributed_executor_backend=classes).value("async_scheduling") is False
+    assert isinstance(resolved("0.21.0", distributed_executor_backend="ExternalRay").value("async_scheduling"), Unknown)
     assert resolved("0.18.1", tensor_parallel_size=Unknown("$TP")).value("async_scheduling") is True
 
 

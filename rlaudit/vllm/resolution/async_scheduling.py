@@ -4,6 +4,8 @@ The next step is scheduled while the last one still runs, so batches are compose
 of a rollout finds tokens that are already on their way.
 """
 
+from typing import Any
+
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, number, part, task_of
 
@@ -52,18 +54,21 @@ def _speculation(view: View) -> Resolved | None:
 
 
 def _executor(view: View) -> Resolved:
-    executor = view.value("distributed_executor_backend")
-    ray = _ray(view)
-    if isinstance(view.given("distributed_executor_backend"), Unknown) and ray.value is not True:
-        # What somebody says may be Ray.
-        return Resolved(executor, "the Ray executor does not support it before 0.21.0")
-    if isinstance(executor, Unknown):
-        # vLLM chooses one process or several, and both support it.
-        return Resolved(True, "on by default from 0.14.0")
-    if executor in ("uni", "mp", "external_launcher"):
+    given = view.given("distributed_executor_backend")
+    if isinstance(given, Unknown):
+        possible = [_of(one, view) for one in given.among]
+        agree = bool(possible) and all(one.value is possible[0].value for one in possible)
+        # A config or a framework may give Ray, or a class of its own.
+        return possible[0] if agree else Resolved(given, "not every executor supports it")
+    return _of(view.value("distributed_executor_backend"), view)
+
+
+def _of(executor: Any, view: View) -> Resolved:
+    # vLLM itself chooses one process or several, and both support it.
+    if isinstance(executor, Unknown) or executor in ("uni", "mp", "external_launcher"):
         return Resolved(True, "on by default from 0.14.0")
     if executor == "ray":
-        return ray
+        return _ray(view)
     if not view.since("0.21.0"):
         return Resolved(False, "off with an executor that is none of vLLM's own")
     return Resolved(Unknown(f"whether executor {executor} supports it"), "by executor")

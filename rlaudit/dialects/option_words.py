@@ -35,7 +35,7 @@ def hold_options(options: Iterable[Flag]) -> bool:
 
 
 def launched(command: Command, at: int, option: str) -> Command:
-    """Return a command with the variables that its launcher sets: `mason.py --env NAME=value ... -- program`."""
+    """Return a command with the variables that its launcher sets: `mason --env NAME=value ... -- program`."""
     variables = dict(command.variables)
     for flag in flags(command.words[:at]):
         for word in (flag.value, *flag.more) if flag.name == option else ():

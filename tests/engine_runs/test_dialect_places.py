@@ -27,7 +27,7 @@ PACKAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "verl": ("verl", ("0.3.0.post1", "0.5.0", "0.6.1", "0.7.0", "0.9.0", "0.9.1")),
 }
 # Frameworks whose source is on GitHub alone.
-NOT_ON_THE_INDEX = {"nemo_rl", "open_instruct", "pipelinerl", "prime_rl", "rlinf", "roll"}
+NOT_ON_THE_INDEX = {"easyr1", "nemo_rl", "open_instruct", "pipelinerl", "prime_rl", "rlinf", "roll"}
 
 
 def missing(name: str, folders: list[Path]) -> dict[str, Mapping[str, str]]:

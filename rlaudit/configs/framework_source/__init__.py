@@ -1,5 +1,5 @@
-"""A copy of a framework's code around a config, or one that was named: which release it is, and what it leaves open.
+"""The framework's own code, if it lies around a config or was named: which package it is, and its release.
 
-`checkout.py` finds the package, `release_here.py` its release or the one that the project pins, and `against_copy.py`
-holds what a dialect says of releases against the words of its files. Nothing of it is imported or run.
+`checkout.py` finds the package, `release_here.py` its release or the one that the project pins. What a dialect says of
+the code is looked up there by `rlaudit/dialects/framework_code.py`.
 """

@@ -1,0 +1,82 @@
+"""What YAML cannot say of EasyR1: `config=FILE` on a command, and a class whose fields are all that it takes."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from rlaudit.configs.hydra_dotlist import overridden
+from rlaudit.configs.mapping_writer import Write, dotlist_writer, one_mapping, plain_spelling, prefixed
+from rlaudit.configs.merging import mapping_of, merged, nested, reread
+from rlaudit.configs.rollout_config import Loss
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Node, entries
+from rlaudit.dialects.reading import Reading
+from rlaudit.dialects.spec import Spec
+from rlaudit.dialects.tree import Tree
+
+_PROGRAM = "verl.trainer.main"
+_CONFIG = "verl/workers/rollout/config.py"
+_ARGUMENTS = {
+    "seed", "gpu_memory_utilization", "enforce_eager", "enable_chunked_prefill", "tensor_parallel_size",
+    "max_num_batched_tokens", "disable_log_stats",
+}  # fmt: skip
+# Fields of RolloutConfig that are no argument of the engine's, those of older copies included.
+_FIELDS = _ARGUMENTS | {
+    "temperature", "top_p", "top_k", "name", "n", "limit_images", "dtype", "ignore_eos", "max_model_len",
+    "disable_tqdm", "val_override_config", "trust_remote_code", "prompt_length", "response_length", "do_sample",
+    "free_cache_engine", "max_num_seqs",
+}  # fmt: skip
+
+
+def of_the_program(source: Source, spec: Spec) -> Iterator[Tree]:
+    """Return the file's own config, or that of each command that runs EasyR1's program, which verl's is not called."""
+    own = mapping_of(source)
+    rollout = own.get("worker", "rollout") if own is not None else None
+    if own is not None and rollout is not None and own.get("worker", "actor") is not None:
+        yield Tree(own, own)
+        return
+    for one in overridden(source, "worker."):
+        if any(word.value == _PROGRAM for word in one.command.words):
+            named = one.root.get("config")
+            name = named.value if named is not None and isinstance(named.value, str) else None
+            base = _above(source, name) if name is not None else None
+            behind = mapping_of(base) if base is not None else None
+            whole = one.root if behind is None else reread(merged(behind, one.root))
+            root = merged(nested(("worker", "rollout"), Node({}, one.command.place)), whole)
+            missing = () if behind is not None else (name or "the config that the command starts from",)
+            yield Tree(root, one.root, one.command, parts=(base.path,) if base is not None else (), missing=missing)
+
+
+def _above(source: Source, name: str) -> Source | None:
+    """Return a file named from beside the script, or from the root of the repository above it."""
+    return next((found for up in (".", "..", "../..") if (found := source.neighbour(f"{up}/{name}")) is not None), None)
+
+
+def refused(reading: Reading) -> None:
+    """Keep the keys at which the start stops: fields that RolloutConfig has not."""
+    fields = _fields(reading)
+    for key, node in entries(reading.section):
+        if key not in fields:
+            reason = "EasyR1 stops: its RolloutConfig has no such field (config.py)"
+            reading.draft.lose(key, node, Loss.REFUSED, reason)
+
+
+def fields_of_the_copy(reading: Reading) -> Write:
+    """Return what writes an argument that RolloutConfig has a field for."""
+    command, fields = reading.tree.command, _fields(reading)
+    own = reading.tree.own.get("worker", "rollout")
+    mapping = one_mapping(own, plain_spelling, reading.source.text)
+    write = mapping if command is None else dotlist_writer(command, prefixed("worker.rollout."), reading.source)
+
+    def write_field(name: str, value: Any) -> Any:
+        return write(name, value) if name in _ARGUMENTS and name in fields else None
+
+    return write_field
+
+
+def _fields(reading: Reading) -> frozenset[str]:
+    """Return the fields of RolloutConfig: those of the copy that is here, or of any."""
+    checkout = reading.code.checkout
+    copy = checkout.file(_CONFIG) if checkout is not None else None
+    found = re.search(r"class RolloutConfig\b.*?(?=\nclass |\n@|\Z)", copy.text, re.S) if copy is not None else None
+    return frozenset(re.findall(r"^    (\w+):", found[0], re.M)) if found is not None else frozenset(_FIELDS)

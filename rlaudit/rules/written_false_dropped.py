@@ -25,7 +25,8 @@ Example
         engine: {enable_prefix_caching: false}
 
 Safe to ignore when
-    the engine's own default is off too; then this is a note.
+    the engine's own default is off too; then this is a note. Where both releases lose it and run with true, the move
+    changes nothing; of a line that is only inherited this is a warning then.
 
 How to confirm
     Look for the setting in "non-default args" of the engine's start-up log: a dropped false is missing there.
@@ -33,7 +34,7 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.rollout_config import Loss
+from rlaudit.configs.rollout_config import Loss, Lost
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
@@ -64,11 +65,21 @@ def check(audit: Audit) -> Iterator[Finding]:
         elif runs is True:
             severity = Severity.ERROR if lost.name in MOVES_LOGPROBS else Severity.WARNING
             effect = f"vLLM {audit.after.version} runs with true. Write it in a way that arrives."
+            if _is_so_already(audit, lost):
+                severity = Severity.WARNING if lost.place.path != audit.config.path else severity
+                effect += f" It is so with vLLM {audit.before.version} already: the move changes nothing of it."
         else:
             severity = Severity.NOTE
             effect = f"vLLM {audit.after.version} runs with {runs} by itself, so nothing is lost yet."
         message = f"{said}: {effect}"
         yield RULE.finding(audit, severity, lost.name, message, confirm=CONFIRM, place=lost.place)
+
+
+def _is_so_already(audit: Audit, lost: Lost) -> bool:
+    """Whether the release before the migration loses the same false, and runs with true as well."""
+    before = (one for one in audit.before.config.lost if one.loss is Loss.FALSE_DROPPED)
+    same = any((one.name, one.place) == (lost.name, lost.place) for one in before)
+    return audit.migrates and same and audit.before.value(lost.name) is True
 
 
 RULE = Rule("written-false-dropped", Layer.INFERENCE_PATH, check)

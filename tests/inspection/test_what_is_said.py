@@ -164,3 +164,21 @@ def test_async_scheduling_is_judged_by_the_executor_that_a_framework_gives(
     text += f"algorithm: {{rollout_is: true}}\n{more}" if more is not None else ""
     found = inspected(tmp_path / "run.yaml", text).findings
     assert [one.severity.value for one in found if one.rule == "async-scheduling-on"] == said
+
+
+@pytest.mark.parametrize(
+    ("before", "own", "severity"),
+    [("0.11.2", True, "error"), ("0.11.2", False, "warning"), ("0.12.0", False, "error")],
+)
+def test_a_false_that_both_releases_lose_is_a_warning_if_it_is_only_inherited(
+    before: str, own: bool, severity: str, tmp_path: Path
+) -> None:
+    written = "actor_rollout_ref: {rollout: {name: vllm, mode: async, enable_prefix_caching: false}}\n"
+    (tmp_path / "base.yaml").write_text(written)
+    text = written if own else "defaults: [base, _self_]\n"
+    (found,) = [
+        one for one in inspected(tmp_path / "run.yaml", text, before, "0.12.0").findings
+        if one.rule == "written-false-dropped"
+    ]  # fmt: skip
+    assert found.severity.value == severity
+    assert ("the move changes nothing" in found.message) is (before != "0.12.0")

@@ -4,7 +4,7 @@ Every dialect ends in the same few questions: what is written, what of it arrive
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -48,13 +48,6 @@ class Settings(dict[str, Setting]):
     def by_code(self, name: str, value: Any, note: str) -> None:
         """The framework's code decides it."""
         self[name] = by_code(name, value, note)
-
-    def written_or(self, name: str, node: Node | None, default: Any = None, note: str = "") -> None:
-        """What the file says; where it says nothing, or null, the default that the framework's code takes, if any."""
-        if is_said(node):
-            self.by_file(name, node)
-        elif default is not None:
-            self.by_code(name, default, note)
 
     def unless_set(self, name: str, value: Any, note: str) -> None:
         """The framework's code decides it where nothing did before."""
@@ -104,12 +97,6 @@ class Draft:
         for name, leaf in leaves(section, f"{prefix}.") if section is not None else ():
             if leaf.place not in taken and not of_framework(leaf.place.path):
                 self.options.by_file(name, leaf)
-
-    def list_flags(self, arguments: Mapping[str, Node], *words: str) -> None:
-        """Options of the framework on a command line or in a flat config, by words that their names hold."""
-        for name, node in arguments.items():
-            if any(word in name for word in words):
-                self.options.by_file(name, node)
 
     def lose(self, name: str, node: Node, loss: Loss, reason: str, *, certain: bool = True) -> None:
         """Something written that never arrives."""
@@ -201,13 +188,6 @@ def known(node: Node | None, default: Any = None) -> Any:
     if node is None or isinstance(arriving(node), Unknown):
         return default
     return node.plain()
-
-
-def moved_default(is_newer: bool | None, before: Any, after: Any, reason: str) -> Any:
-    """A default that a release of the framework moved: open, with the reason, if both releases are possible."""
-    if is_newer is None:
-        return Unknown(reason)
-    return after if is_newer else before
 
 
 def is_said(node: Node | None) -> TypeGuard[Node]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from rlaudit.configs.draft import Draft
 from rlaudit.configs.merging import merged, nested, reread, without
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
@@ -56,20 +55,6 @@ def untold(command: "Command") -> tuple[str, ...]:
     starts = [at for at, word in enumerate(words) if at and (words[at - 1].value == "-m" or _is_script(word))]
     held = [word.text for word in words[starts[0] + 1 if starts else 1 :] if overrides_anything(word)]
     return (*(f"{shortened(text)} may hold further overrides" for text in dict.fromkeys(held)), *command.assumed)
-
-
-def take_environment(draft: Draft, source: Source, command: "Command") -> None:
-    """Exports and prefixes in force, or a submitted job's own variables, as far as they are vLLM's or NCCL's; and what
-    the command leaves open.
-    """
-    from rlaudit.configs.ray_job import PREFIXES, take_job_environment
-
-    draft.not_seen += untold(command)
-    if take_job_environment(draft, source, command):
-        return
-    for name, node in command.variables.items():
-        if name.startswith(PREFIXES):
-            draft.environment.by_file(name, node)
 
 
 def _is_script(word: Node) -> bool:

@@ -53,20 +53,6 @@ def _in_python(spelt: tuple[str, str] | None) -> tuple[str, str] | None:
     return spelt[0], json.dumps(value) if isinstance(value, str) else repr(value)
 
 
-def two_mappings(fields: Node | None, key_of: Callable[[str], str | None], others: Node | None, text: str) -> Write:
-    """Arguments that have a field go to `fields`, the rest to `others`. key_of: the field's name, None without one."""
-
-    def spell_field(name: str, value: Any) -> tuple[str, str] | None:
-        key = key_of(name)
-        return None if key is None else plain_spelling(key, value)
-
-    def write(name: str, value: Any) -> tuple[Edit, ...] | None:
-        mapping, spell = (others, plain_spelling) if key_of(name) is None else (fields, spell_field)
-        return one_mapping(mapping, spell, text)(name, value)
-
-    return write
-
-
 def dotlist_writer(command: "Command", spell: Spell, source: Source) -> Write:
     """Hydra overrides of a command. spell: (key with its `+` where one is needed, value) of an argument."""
 

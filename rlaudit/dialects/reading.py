@@ -16,7 +16,7 @@ from rlaudit.configs.framework_source.checkout import checkout_of
 from rlaudit.configs.framework_source.own_files import take_own_files
 from rlaudit.configs.framework_source.release_here import release_here
 from rlaudit.configs.own_backend import VLLM, runs_vllm, with_own_backend
-from rlaudit.configs.python_kwargs import neutral_sampling
+from rlaudit.configs.requests_made_in_code import neutral_sampling
 from rlaudit.configs.rollout_config import TRAINER, Loss, RolloutConfig
 from rlaudit.configs.second_engines import take_second_engines
 from rlaudit.configs.source import Source

@@ -38,6 +38,8 @@ from rlaudit.vllm.catalogue import Catalogue
 
 _SECTIONS = ("engine", "sampling", "environment", "trainer")
 _VARIABLES = ("VLLM_", "NCCL_")
+# Conditions ask for a few releases thousands of times.
+_release = lru_cache(maxsize=512)(Version)
 _VERSIONS: Mapping[str, Callable[[Version, Version], bool]] = {
     ">=": operator.ge, "<": operator.lt, ">": operator.gt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
@@ -140,13 +142,13 @@ class Reading:
     def compare(self, reference: str, sign: str, other: Any) -> Truth:
         """Return how a reference compares to a value; releases compare as releases."""
         if reference == "release":
-            return self.span.compared(sign, Version(str(other)), self.of)
+            return self.span.compared(sign, _release(str(other)), self.of)
         if reference == "framework":
             if self.framework is None:
                 return Unknown(f"the release of {self.spec.title} is not known: nothing pins it")
-            return _VERSIONS[sign](self.framework.version, Version(str(other)))
+            return _VERSIONS[sign](self.framework.version, _release(str(other)))
         if reference == "vllm":
-            version = getattr(milestones, str(other), None) or Version(str(other))
+            version = getattr(milestones, str(other), None) or _release(str(other))
             return _VERSIONS[sign](self.vllm, version)
         return compared(self.value(reference), sign, other)
 

@@ -7,6 +7,7 @@ of an inspection does, and only where the release that is moved to has the defec
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from packaging.version import Version
@@ -28,7 +29,7 @@ class Seen:
     at: str
     says: str
 
-    @property
+    @cached_property
     def version(self) -> Version:
         """The release."""
         return Version(self.release)

@@ -22,6 +22,9 @@ from rlaudit.vllm.machine import DeviceDecides, Machine
 from rlaudit.vllm.resolution_rule import ResolutionRule, Resolved
 from rlaudit.vllm.review import unreviewed
 
+# Rules ask for a few releases thousands of times.
+_release = lru_cache(maxsize=512)(Version)
+
 
 @lru_cache(maxsize=1)
 def resolution_rules() -> dict[str, ResolutionRule]:
@@ -94,7 +97,7 @@ class Resolution:
 
     def since(self, version: str | Version) -> bool:
         """Whether this release is `version` or later."""
-        return self.version >= (Version(version) if isinstance(version, str) else version)
+        return self.version >= (_release(version) if isinstance(version, str) else version)
 
     @property
     def offline(self) -> bool:

@@ -203,7 +203,9 @@ def summary(report: "Report") -> list[str]:
 
 def _outcome(exit_code: int, about: "Inspected") -> str:
     named = [one["path"] for one in about["unread"] if one["wanted"]]
-    unfinished = f"{', '.join(named)} could not be read" if named else "no rollout config was found"
+    unfinished = "no rollout config was found" if not about["configs"] else "not every file could be written"
+    if named:
+        unfinished = f"{', '.join(named)} could not be read"
     if exit_code == 0 and not about["configs"]:
         return "no rollout config was found"
     if exit_code == 0 and any(about["counted"].values()) and about["fail_on"] == "never":

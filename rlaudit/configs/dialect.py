@@ -1,9 +1,7 @@
 """What a dialect offers: how it is recognised, and how it is read.
 
-A dialect is a file of `dialects/` that binds DIALECT, or a folder in which one does. In most folders `read.py` does,
-which finds and reads its files. What makes a file too long for one idea goes into files beside it, by convention
-`engine.py` (what the framework's code hands to vLLM), `trainer.py` (what its trainer does with the logprobs),
-`release.py` (which release of it is meant) and `write.py` (how an argument is written). Each fills a Draft (draft.py).
+Frameworks are declared (`rlaudit/dialects`). Plain vLLM is read by files of `dialects/` that bind DIALECT and fill a
+Draft (draft.py).
 """
 
 from collections.abc import Callable

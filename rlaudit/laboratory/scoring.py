@@ -126,9 +126,9 @@ class Scores:
             batch.sequences.setdefault(key, len(batch.sequences))
         floors = self.result["micro_batch_floor"], other.result["micro_batch_floor"]
         floor = {name: _of_both(name, *(one[name] for one in floors)) for name in floors[0]}
-        seconds = self.result["seconds_scoring"] + other.result["seconds_scoring"]
+        seconds = sum(float(one.arrays["offsets"][-1]) / one.result["tokens_per_second"] for one in (self, other))
         rate = float(arrays["offsets"][-1]) / seconds if seconds > 0 else self.result["tokens_per_second"]
-        result = {**self.result, "micro_batch_floor": floor, "seconds_scoring": seconds, "tokens_per_second": rate}
+        result = {**self.result, "micro_batch_floor": floor, "tokens_per_second": rate}
         return Scores(batch, arrays, result)
 
     def by_sequence(self) -> dict[SequenceKey, NDArray[np.float64]]:

@@ -60,8 +60,8 @@ def test_when_rlaudit_is_killed_no_engine_survives_and_finished_cells_are_kept(
     assert len(kept) == 2
     sickness.unlink()
     again = laboratory.ablate(recipe)
-    # The prompts' token ids, the trainer's trial, and two rollouts.
-    assert again.report["run"]["cells_kept"] == 2 + len(kept)
+    # The prompts' token ids, the trainer's trial, the scores of what decides, and two rollouts.
+    assert again.report["run"]["cells_kept"] == 3 + len(kept)
     assert kept < rollouts(laboratory.run_dir)
 
 

@@ -62,7 +62,8 @@ def test_cells_that_a_shard_left_can_be_run_by_name(laboratory: Laboratory) -> N
     left = unfinished(folder)
     assert len(left) == 2
     assert [alone(laboratory, key, folder).exit_code for key in left] == [0, 0]
-    assert laboratory.ablate(recipe).report["run"]["cells_run"] == 1
+    # The scores were asked for after the arm that decides, and all sampled the same.
+    assert laboratory.ablate(recipe).report["run"]["cells_run"] == 0
 
 
 def test_another_machine_than_it_was_planned_for_is_refused(laboratory: Laboratory) -> None:

@@ -11,7 +11,7 @@ from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.dialects.front_ends import trees_of
-from rlaudit.dialects.reading import configs_of
+from rlaudit.dialects.rollout import configs_of
 from rlaudit.dialects.spec import head_of, programs_of, shipped, spec_at
 from rlaudit.dialects.tree import Tree
 

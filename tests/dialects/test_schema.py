@@ -1,11 +1,13 @@
 import random
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from rlaudit.cli.app import run
 from rlaudit.configs.source import Source
-from rlaudit.dialects.declared import dialect_at
+from rlaudit.dialects.declared import named_dialect
 from rlaudit.dialects.front_ends import WAYS
 from rlaudit.dialects.page import grammar, page_of
 from rlaudit.dialects.schema import faults
@@ -117,11 +119,13 @@ def test_a_damaged_dialect_is_refused_and_never_a_traceback(tmp_path: Path, seed
         text = text[:at] + chosen.choice(WORDS) + text[at + length :]
     path = tmp_path / "damaged.yaml"
     path.write_text(text)
-    try:
-        found = faults(path, has_hooks=False)
-        if not found:
-            dialect = dialect_at(path)
-            config = "generator: {inference_engine: {max_num_seqs: 3}, sampling_params: {logprobs: null}}\n"
-            dialect.recognise(Source("run.yaml", config))
-    except RlauditError:
-        pass
+    found = faults(path, has_hooks=False)
+    assert all(fault.startswith(str(path)) for fault in found)
+    if not found:
+        source = Source(
+            "run.yaml", "generator: {inference_engine: {max_num_seqs: 3}, sampling_params: {logprobs: null}}\n"
+        )
+        with suppress(RlauditError):
+            dialect = named_dialect(path)
+            configs = dialect.read(source, Version("0.18.1")) if dialect.recognise(source) else ()
+            assert all(config.framework == "damaged" for config in configs)

@@ -9,6 +9,7 @@ from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown, within
 from rlaudit.configs.syntax.spelling import Write
 from rlaudit.dialects.reading import Reading
+from rlaudit.dialects.settling import put
 
 _DROPPED = ("disable_log_requests", "disable_frontend_multiprocessing")
 # Keys that PipelineRL's own configs write without dashes.
@@ -46,7 +47,7 @@ def division(reading: Reading) -> None:
             value = Unknown(f"the trainer divides by {theirs} (finetune.rl.temperature), the rollout samples at {ours}")
     because = "the logits are divided by finetune.rl.temperature"
     at = {"pipelinerl/finetune/rl/__init__.py": "logits / config.temperature"}
-    reading.put("trainer", "divides_by_temperature", {"value": value, "because": because, "at": at})
+    put(reading, "trainer", "divides_by_temperature", {"value": value, "because": because, "at": at})
 
 
 def flag_writer(reading: Reading) -> Write:

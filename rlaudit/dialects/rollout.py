@@ -1,0 +1,145 @@
+"""From a tree of keys and a dialect to a rollout config."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.configs.draft import MANDATORY, Draft, by_file, known
+from rlaudit.configs.elsewhere import as_written, left_open
+from rlaudit.configs.framework_source.own_files import take_own_files
+from rlaudit.configs.own_backend import VLLM, runs_vllm, with_own_backend
+from rlaudit.configs.requests_made_in_code import neutral_sampling
+from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.dialects.clause import Said, node_of
+from rlaudit.dialects.elsewhere import lose_elsewhere, with_elsewhere
+from rlaudit.dialects.engine_call import take_engine_call
+from rlaudit.dialects.falses import drop_falses
+from rlaudit.dialects.listing import list_rest
+from rlaudit.dialects.losing import lose, take_span
+from rlaudit.dialects.own_trainer import with_own_trainer
+from rlaudit.dialects.passing_on import command_variables, pass_on
+from rlaudit.dialects.reading import Reading
+from rlaudit.dialects.settling import clauses, put
+from rlaudit.dialects.spec import Spec
+from rlaudit.dialects.tree import Tree
+from rlaudit.dialects.writing import writer_of
+
+_SECTIONS = ("engine", "sampling", "environment", "trainer")
+
+
+def configs_of(spec: Spec, trees: Iterable[Tree], source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
+    """Return every rollout of a file."""
+    configs = (config_of(spec, tree, source, vllm) for tree in trees)
+    return tuple(config for config in configs if config is not None)
+
+
+def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutConfig | None:
+    """Return the rollout that a tree sets up; None if the dialect does not know its layout, or it is not vLLM's."""
+    layout = next((one for one in spec.layouts if one.section(tree.root) is not None), None)
+    if layout is None:
+        return None
+    reading = Reading(spec, tree, layout, source, vllm)
+    if "no rollouts if" in spec.said and reading.holds(spec.said["no rollouts if"]) is True:
+        return None
+    backend = _backend(reading)
+    if backend is not None and not runs_vllm(backend) and backend != MANDATORY:
+        return None
+    draft, said = _filled(reading), spec.said
+    own = reading.node(said["shown at"]) if "shown at" in said else layout.written(tree.own)
+    own = own or tree.own
+    if "place" in said:
+        own = tree.own.get(said["place"]) or own
+    place = tree.command.place if tree.command is not None else (own.key or own.place)
+    if "device" in said and (device := reading.node(said["device"])) is not None:
+        draft.device = by_file(said["device"], device)
+    draft.bare = reading.holds(said.get("bare", "call == none")) is True
+    config = draft.done(
+        model=reading.node(said["model"]) if "model" in said else None,
+        offline=reading.holds(said.get("offline", "call == none")) is True,
+        place=place,
+        write=writer_of(reading),
+    )
+    config = with_elsewhere(config, reading)
+    for one in clauses(said.get("engine", {}).get("*", [])):
+        config = left_open(config, node_of(one, reading), one["key"].lstrip("@"))
+    if tree.open and tree.python_call is not None:
+        name = tree.python_call.name
+        config = replace(config, engine=as_written(config.engine, name), sampling=as_written(config.sampling, name))
+    config = with_own_trainer(config, reading)
+    if backend is None or any(fnmatchcase(backend, one) for one in said["backend"].get("also", ())):
+        return config
+    return with_own_backend(config, spec.title, said["backend"]["key"].lstrip("@"), backend, reading.code.checkout)
+
+
+def _backend(reading: Reading) -> Any:
+    """Return the backend that the config chooses, vLLM if it chooses none; None if the dialect has no such key."""
+    said: Mapping[str, Any] | None = reading.spec.said.get("backend")
+    return known(reading.node(said["key"]), said.get("default", VLLM)) if said is not None else None
+
+
+def _filled(reading: Reading) -> Draft:
+    """Fill the draft with everything that the dialect says."""
+    said, draft = reading.spec.said, reading.draft
+    take_span(reading)
+    for kind in [name for name in said if name in _SECTIONS]:
+        losses = len(draft.lost)
+        for name, entry in said[kind].items():
+            if name == "*":
+                pass_on(reading, kind, entry)
+            elif (kind, name) == ("trainer", "replicas"):
+                _replicas(reading, entry)
+            else:
+                put(reading, kind, name, entry)
+        lose_elsewhere(reading, kind, losses)
+        if kind == "sampling":
+            _neutral_sampling(reading)
+        elif kind == "engine":
+            take_engine_call(reading)
+    if "environment" not in said:
+        command_variables(reading, wins=True)
+    drop_falses(reading)
+    for entry in said.get("lost", ()):
+        lose(reading, entry)
+    list_rest(reading)
+    for name, entry in said.get("objective", {}).items():
+        put(reading, "options", name, entry)
+    for hook in said.get("hooks", ()):
+        reading.spec.hook(hook)(reading)
+    if reading.code.checkout is not None:
+        take_own_files(draft, reading.code.checkout)
+    return draft
+
+
+def _neutral_sampling(reading: Reading) -> None:
+    """Take SamplingParams' own values for parameters that the framework's code never sets."""
+    said = reading.spec.said.get("neutral sampling")
+    if said is not None and reading.holds(said.get("if")) is True:
+        neutral_sampling(reading.draft, said["because"])
+
+
+def _replicas(reading: Reading, entry: Said | list[Said]) -> None:
+    """Count the engines that run side by side: as written, or devices divided by the ranks of one engine."""
+    for said in clauses(entry):
+        if "devices" not in said:
+            put(reading, "trainer", "replicas", said)
+            if "replicas" in reading.draft.trainer:
+                return
+        elif reading.holds(said.get("if")) is True:
+            devices = [reading.value(one) if isinstance(one, str) else one for one in said["devices"]]
+            ranks = [size for one in said["ranks"] if (size := reading.value(one)) is not None]
+            product = devices[0] if len(devices) == 1 else _product(devices)
+            reading.draft.count_replicas(product, ranks, said["because"], said["missing"])
+            return
+
+
+def _product(parts: list[Any]) -> Any:
+    product = 1
+    for one in parts:
+        if not isinstance(one, int) or isinstance(one, bool):
+            return None
+        product *= one
+    return product

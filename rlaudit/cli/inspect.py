@@ -193,7 +193,7 @@ def _at_old_release(request: "Request") -> "Request":
 
 
 def _say_versions(inspection: "Inspection") -> None:
-    """What the versions were taken from: once for all files that share it."""
+    """What the versions were taken from, once for all files that share it, and which release is not catalogued."""
     shared: dict[tuple[str, ...], list[str]] = {}
     for file in inspection.files:
         if file.versions is not None and file.versions.said:
@@ -202,3 +202,7 @@ def _say_versions(inspection: "Inspection") -> None:
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         for sentence in said:
             say(f"{paths[0]}{more}: {sentence}")
+    audits = [config.audit for file in inspection.files for config in file.configs]
+    for sentence in dict.fromkeys(side.catalogue.said for audit in audits for side in (audit.before, audit.after)):
+        if sentence:
+            say(sentence)

@@ -13,6 +13,7 @@ from typing import Any
 
 from rlaudit.configs.syntax.place import Place
 from rlaudit.did_you_mean import did_you_mean
+from rlaudit.inspection.action import Action, ActionKind
 from rlaudit.inspection.finding import Finding, Severity
 
 _COMMENT = re.compile(
@@ -184,7 +185,9 @@ def _named(one: Suppression) -> str:
 
 
 def _about(one: Suppression, rule: str, said: str) -> Finding:
-    return Finding(rule, None, Severity.WARNING, said[0].upper() + said[1:], one.place, "", ",".join(one.rules))
+    message = said[0].upper() + said[1:]
+    change = Action(ActionKind.CHANGE, _named(one))
+    return Finding(rule, None, Severity.WARNING, message, one.place, "", ",".join(one.rules), action=change)
 
 
 def settings_suppression(entry: Mapping[str, Any], place: Place, applies_to: Callable[[str], bool]) -> Suppression:

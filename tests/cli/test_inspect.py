@@ -10,6 +10,7 @@ from toy_dialect import PLAIN, V0, V1, Desk
 
 from rlaudit.cli.app import run
 from rlaudit.report.schema import report_schema
+from rlaudit.vllm.catalogue import known_versions
 
 CACHED = PLAIN.replace("seed: 1", "enable_prefix_caching: true")
 COOL = PLAIN.replace("0.7", "1.0")
@@ -103,6 +104,14 @@ def test_standard_input_is_read_under_the_name_it_is_given(desk: Desk, monkeypat
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PLAIN.encode())))
         assert desk.inspect("-", "--stdin-name", name) == code
         assert f"{name}: " in desk.out
+
+
+def test_a_release_that_is_not_catalogued_is_said_before_anything_it_is_said_to_do(desk: Desk) -> None:
+    newest = known_versions()[-1]
+    desk.file("x.yaml")
+    desk.inspect("x.yaml", "--from", V1, "--to", "99.0", migrate=False)
+    assert desk.err.startswith(f"rlaudit: vLLM 99.0 is newer than any release catalogued here: read as {newest}")
+    assert f"-> 99.0 (V1, read as {newest})" in desk.out.splitlines()[0]
 
 
 def test_detections_go_to_stderr_once_for_all_files_that_share_them(desk: Desk) -> None:

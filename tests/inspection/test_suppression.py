@@ -131,3 +131,9 @@ def test_a_suppressed_finding_does_not_decide_the_exit_code(desk: Desk) -> None:
     desk.file("x.yaml", above("# rlaudit: ignore[toy-raw] known", RAW_LINE))
     assert desk.inspect("x.yaml") == 0
     assert "suppressed: 1 inline" in desk.out
+
+
+def test_what_to_do_about_a_suppression_names_it(desk: Desk) -> None:
+    desk.file("x.yaml", with_comment("# rlaudit: ignore[toy-caching] gone", WARM_LINE))
+    desk.inspect("x.yaml")
+    assert "  - Change the suppression of toy-caching: suppression-unused\n" in desk.out

@@ -1,7 +1,7 @@
 """The report of an inspection: each file, what was found there, what moves, and what was not seen."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Layer
@@ -148,14 +148,18 @@ def _last_step(one: "LastStep") -> list[str]:
 
 def _config_title(config: "Config", several: bool) -> str:
     """`conf/base.yaml: PipelineRL, vLLM 0.8.5 (V0) -> 0.18.1 (V1)`."""
-    versions, engine = config["versions"], config["engine"]
-    before, after = (
-        f"{version}{f' ({kind})' if kind else ''}"
-        for version, kind in ((versions["from"], engine["from"]), (versions["to"], engine["to"]))
-    )
+    versions = config["versions"]
+    before, after = _release(config, "from"), _release(config, "to")
     moved = after if versions["from"] == versions["to"] else f"{before} -> {after}"
     line = f":{config['line']}" if several and config["line"] is not None else ""
     return f"{config['path']}{line}: {config['title']}, vLLM {moved}"
+
+
+def _release(config: "Config", side: Literal["from", "to"]) -> str:
+    """`0.18.1 (V1)`; of a release that is not catalogued also the one that stands for it."""
+    version, read_as, engine = config["versions"][side], config["read_as"][side], config["engine"][side]
+    said = [*([engine] if engine else []), *([f"read as {read_as}"] if read_as != version else [])]
+    return f"{version} ({', '.join(said)})" if said else f"{version}"
 
 
 def _counting(findings: "Iterable[Finding]") -> "list[Finding]":

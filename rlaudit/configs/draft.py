@@ -4,7 +4,7 @@ Every dialect ends in the same few questions: what is written, what of it arrive
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -70,6 +70,7 @@ class Draft:
     not_seen: list[str] = field(default_factory=list)
     recorded: tuple[str, ...] = ()
     last_steps: tuple["ShownStep", ...] = ()
+    checkpoint: Mapping[str, Any] | None = None
     parts: tuple[str, ...] = ()
     decided: dict[str, str] = field(default_factory=dict)
     releases: FrameworkReleases | None = None
@@ -147,6 +148,7 @@ class Draft:
             not_seen=tuple(dict.fromkeys(self.not_seen)),
             recorded=self.recorded,
             last_steps=self.last_steps,
+            checkpoint=self.checkpoint,
             parts=self.parts,
             decided=self.decided,
             releases=self.releases,

@@ -156,7 +156,8 @@ class RolloutConfig:
     it is neither, and a program makes AsyncLLM or LLMEngine itself. placed_by_ray:
     whether it is built in an actor of a Ray placement group. device: the image that the engine is started in, or the
     framework's option for the device. not_seen: what a reader could not tell, in sentences. recorded: what was seen of
-    its run, in sentences. last_steps: of recorded processes that did not end in order.
+    its run, in sentences. last_steps: of recorded processes that did not end in order. checkpoint: the model's
+    config.json as a recorded run loaded it.
     parts: the other files this one was read with. decided: by setting, the line of the framework's own source that
     decides it, where that source was read.
     releases: the framework's, None where nothing is known of them. refused_pin: the pin that is none of them.
@@ -181,6 +182,7 @@ class RolloutConfig:
     not_seen: tuple[str, ...] = ()
     recorded: tuple[str, ...] = ()
     last_steps: tuple["ShownStep", ...] = ()
+    checkpoint: Mapping[str, Any] | None = None
     parts: tuple[str, ...] = ()
     decided: Mapping[str, str] = field(default_factory=dict)
     releases: FrameworkReleases | None = None

@@ -60,7 +60,7 @@ class View(Protocol):
 
     @property
     def checkpoint(self) -> Mapping[str, Any] | None:
-        """The checkpoint's config.json, where it is a folder on this machine."""
+        """The checkpoint's config.json, of a folder on this machine or as a recorded run loaded it."""
 
     def since(self, version: str | Version) -> bool:
         """Whether this release is `version` or later."""

@@ -111,8 +111,8 @@ class Resolution:
 
     @cached_property
     def checkpoint(self) -> Mapping[str, Any] | None:
-        """The checkpoint's config.json, where it is a folder on this machine."""
-        return checkpoint_file(self.config)
+        """The checkpoint's config.json, of a folder on this machine or as a recorded run loaded it."""
+        return checkpoint_file(self.config) or self.config.checkpoint
 
     def _resolve(self, name: str) -> Setting:
         rule = resolution_rules().get(name)

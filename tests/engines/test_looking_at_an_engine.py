@@ -108,8 +108,8 @@ JOB = {
 }
 
 
-def probed(engine: Any) -> Any:
-    return script("batch_probe").probe(JOB, engine, SimpleNamespace, row)
+def probed(engine: Any, device: str = "cpu") -> Any:
+    return script("batch_probe").probe(device, JOB, engine, SimpleNamespace, row)
 
 
 def test_logprobs_that_agree_alone_and_in_a_batch_are_identical() -> None:
@@ -119,6 +119,12 @@ def test_logprobs_that_agree_alone_and_in_a_batch_are_identical() -> None:
     assert (len(alone), len(among), engine.resets) == (1, 16, 2)
     assert alone[0] == among[0] and len(alone[0]["prompt_token_ids"]) == 16
     assert own[0] == others[0] and own[0].max_tokens == 4 and own[0].ignore_eos and not hasattr(own[0], "min_tokens")
+
+
+def test_a_gpu_is_asked_for_more_requests_and_tokens() -> None:
+    engine = Engine(None)
+    assert probed(engine, "cuda")["requests"] == len(engine.asked[1][0]) == 64
+    assert engine.asked[1][1][0].max_tokens == 64
 
 
 def test_the_first_token_that_depends_on_the_batch_is_named() -> None:

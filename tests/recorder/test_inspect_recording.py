@@ -62,6 +62,22 @@ def test_what_the_engine_resolved_is_believed_and_not_what_its_release_would_dec
     assert rows(inspect("run"))["enable_prefix_caching"]["effective_to"] is False
 
 
+def test_the_checkpoint_is_known_as_the_run_loaded_it(inspect: Any) -> None:
+    loaded = {"architectures": ["LlamaForCausalLM"], "dtype": "torch.bfloat16", "max_position_embeddings": 8192}
+    for name, model in (("known", {"hf_config": loaded}), ("unknown", {})):
+        resolved = effective()
+        resolved["model_config"].update(model)
+        process = process_of(Path(name))
+        engine(process, resolved, dtype="auto", max_model_len=None)
+        process.write()
+        found = rows(inspect(name, "--to", "0.26.0", "--platform", "cuda"))
+        values = [found[setting]["effective_to"] for setting in ("model_runner", "dtype", "max_model_len")]
+        if model:
+            assert values == ["V2", "bfloat16", 8192]
+        else:
+            assert all("unknown" in value for value in values)
+
+
 def test_a_member_of_an_enumeration_is_the_word_of_the_argument(inspect: Any) -> None:
     training(Path("run"), "0.10.2", mode="PROCESSED_LOGPROBS")
     report = inspect("run")

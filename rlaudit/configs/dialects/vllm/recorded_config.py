@@ -60,6 +60,7 @@ def _config(source: RecordedSource, one: RecordedEngine, vllm: Version) -> Rollo
         draft.options[package] = Setting(package, version, version, Origin.FILE, Place(file, 1, 1, package))
     draft.recorded = tuple(recorded_sentences(one, source.recording))
     draft.last_steps = tuple(shown_steps(one.processes))
+    draft.checkpoint = _checkpoint(one)
     draft.not_seen = list(_not_seen(one, source, release))
     draft.bare = one.engine.class_name == "AsyncEngineArgs" and not _is_server(one.process.argv)
     return draft.done(
@@ -111,6 +112,17 @@ def effective_arguments(effective: Mapping[str, Any]) -> Iterator[tuple[str, Any
             if name not in known:
                 known.add(name)
                 yield name, value.removeprefix("torch.") if isinstance(value, str) else value
+
+
+def _checkpoint(one: RecordedEngine) -> Mapping[str, Any] | None:
+    """Return the model's config.json as transformers read it, its dtype under both names; None if it was not recorded,
+    or with names that are hashes."""
+    model = (one.engine.effective or {}).get("model_config")
+    found = model.get("hf_config") if isinstance(model, Mapping) else None
+    if one.process.redacted or not isinstance(found, Mapping) or not found.get("architectures"):
+        return None
+    dtype = str(found.get("dtype") or found.get("torch_dtype") or "").removeprefix("torch.")
+    return {**found, **({"dtype": dtype, "torch_dtype": dtype} if dtype else {})}
 
 
 def _environment(draft: Draft, one: RecordedEngine, release: Version | None, same: bool, file: str) -> None:

@@ -115,7 +115,7 @@ def run(job, channel):
     again = neighbour("recorded_tokens")
     scored = recorded and again.logprobs_of(recorded, job, llm, SamplingParams)
     own = recorded and again.of_own(rows, len(recorded), job, llm, SamplingParams)
-    batch_probe = neighbour("batch_probe").probe(job, llm, SamplingParams, row)
+    batch_probe = neighbour("batch_probe").probe(resolved["device"], job, llm, SamplingParams, row)
     probed = time.time()
     calls = llm.collective_rpc("rlaudit_fp32_head_calls")[0] if head == "extension" else None
     return {

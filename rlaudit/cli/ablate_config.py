@@ -1,11 +1,13 @@
 """`rlaudit ablate CONFIG --from X --to Y`: what the audit of a rollout config suspects, tried out."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from rlaudit.engines.environments.release import NEWEST_ON_CPU
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.models.model import MADE_HERE
 from rlaudit.engines.models.model_files import ModelFiles, read_model_files
@@ -21,6 +23,7 @@ from rlaudit.laboratory.studies.updates.from_recording import updates_from
 from rlaudit.laboratory.study import known_studies
 from rlaudit.recorder.recording import is_recording, open_recording
 from rlaudit.secrets import mask, masked_places
+from rlaudit.vllm.catalogue import known_versions
 from rlaudit.yaml_file import read_yaml_file
 
 
@@ -52,6 +55,11 @@ def experiment_of(
     repeated: arguments and variables of a recording that are taken over in spite of that. updates: of its weight
     updates. Raises UsageError where there is no config, or several, and for a name that the recording has not.
     """
+    if after is None and is_recording(path):
+        newest = known_versions()[-1] if accelerator.kind == "cuda" else NEWEST_ON_CPU
+        experiment = experiment_of(path, before, str(newest), model, accelerator, repeated, updates=updates)
+        said = f"to vLLM {newest}, the newest release that runs here (another one with --to)"
+        return replace(experiment, changed=(said, *experiment.changed))
     inspected = one_config(path, machine_of(accelerator), before, after, "neither a recipe nor a rollout config")
     config = inspected.audit.config
     unknown = [name for name in repeated if name not in {**config.engine, **config.environment}]

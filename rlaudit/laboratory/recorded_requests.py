@@ -1,7 +1,9 @@
 """What a recording's training asked of its engine, to be asked again: prompts, groups, waves, and what was sampled.
 
 A prompt is known by its token ids, so no tokenizer and no template is asked. Prompts that were asked under the same
-weights, which is a step of a trainer that waits for its rollouts, are asked together again: one wave.
+weights, which is a step of a trainer that waits for its rollouts, are asked again as one wave. Within it each arrives
+after as many steps of the engine as it did then, so that as many requests run beside one another whatever the
+machine's speed.
 What was sampled from the weights of the first token is kept beside: an engine that is asked again with the checkpoint's
 weights must return the like, or what it returns is about another run.
 """
@@ -61,7 +63,8 @@ class Completion:
 class RecordedRequests:
     """Requests of one kind of sampling, in the order in which they were made.
 
-    prompts: distinct ones, as token ids. wave_P: with which wave each was first asked. samples: completions that most
+    prompts: distinct ones, as token ids. wave_P: with which wave each was first asked; arrival_P: after how many steps
+    of the engine since that wave's first token. samples: completions that most
     prompts were asked for. longest: the most tokens of a completion. completions: what was sampled from the first
     weights, as an engine with the checkpoint's is held against it.
     of_prompts, of_sequences: how many prompts and whole completions the recording holds; adapted: how many of these
@@ -72,6 +75,7 @@ class RecordedRequests:
 
     prompts: tuple[tuple[int, ...], ...]
     wave_P: tuple[int, ...]
+    arrival_P: tuple[int, ...]
     samples: int
     longest: int
     completions: tuple[Completion, ...]
@@ -95,12 +99,18 @@ class RecordedRequests:
         return list(islice(places, most))
 
     def first(self, prompts: int, tokens: int) -> "RecordedRequests":
-        """Return the requests of the first so many prompts, with so many tokens of each completion."""
+        """Return the requests of the first so many prompts, with so many tokens of each completion.
+
+        Requests that are shorter arrive as much sooner.
+        """
         kept = (one for one in self.completions if one.prompt < prompts)
+        longest = min(tokens, self.longest)
         return replace(
             self,
             prompts=self.prompts[:prompts],
             wave_P=self.wave_P[:prompts],
+            arrival_P=tuple(arrival * longest // self.longest for arrival in self.arrival_P[:prompts]),
+            longest=longest,
             completions=tuple(
                 replace(one, token_ids=one.token_ids[:tokens], logprobs=one.logprobs[:tokens]) for one in kept
             ),
@@ -109,10 +119,12 @@ class RecordedRequests:
 
 @dataclass
 class _Asked:
-    """A prompt. wave: of its first request; counts: completions by wave; first: those of the first weights."""
+    """A prompt. wave: of its first request, and arrival in it; counts: completions by wave; first: those of the first
+    weights."""
 
     ids: tuple[int, ...]
     wave: int
+    arrival: int
     counts: Counter[int] = field(default_factory=Counter)
     first: list[WholeSequence] = field(default_factory=list)
 
@@ -133,12 +145,20 @@ def recorded_requests(path: Path) -> RecordedRequests:
     asked: dict[str, _Asked] = {}
     sequences = longest = kept = adapted = 0
     for front in log.fronts:
+        begins: dict[int, int] = {}
+        own: dict[str, _Asked] = {}
         for sequence in front.whole:
             if front.first + sequence.number not in log.numbers:
                 continue
             stamp = float(sequence.stamps_T[0])
             begun = front.served.version_at(stamp if math.isfinite(stamp) else sequence.finished)
-            held = asked.setdefault(sequence.prompt, _Asked(tuple(map(int, sequence.prompt_ids)), begun))
+            held = asked.get(sequence.prompt)
+            if held is None:
+                ids = tuple(map(int, sequence.prompt_ids))
+                held = asked[sequence.prompt] = own[sequence.prompt] = _Asked(ids, begun, sequence.step)
+            if held.wave == begun and sequence.prompt in own:
+                held.arrival = min(held.arrival, sequence.step)
+            begins[begun] = min(begins.get(begun, sequence.step), sequence.step)
             held.counts[begun] += 1
             sequences += 1
             adapted += sequence.lora is not None
@@ -146,12 +166,15 @@ def recorded_requests(path: Path) -> RecordedRequests:
             if kept < MOST_COMPLETIONS and _of_first_weights(front, sequence):
                 kept += 1
                 held.first.append(sequence)
+        for one in own.values():
+            one.arrival -= begins[one.wave]
     if not asked:
         raise NotFinished(f"{path} holds no whole completion with logprobs", "nothing of it can be asked again")
-    ordered = sorted(asked.values(), key=lambda one: one.wave)
+    ordered = sorted(asked.values(), key=lambda one: (one.wave, one.arrival))
     return RecordedRequests(
         prompts=tuple(one.ids for one in ordered),
         wave_P=tuple(one.wave for one in ordered),
+        arrival_P=tuple(one.arrival for one in ordered),
         samples=_usual(max(one.counts.values()) for one in ordered),
         longest=longest,
         completions=tuple(
@@ -200,10 +223,11 @@ def _usual(counts: Iterable[int]) -> int:
 
 def described(requests: RecordedRequests, samples: int) -> str:
     """Say how much of the recording is asked again. samples: completions of each prompt."""
-    waves = len(set(requests.wave_P))
+    waves, later = len(set(requests.wave_P)), sum(arrival > 0 for arrival in requests.arrival_P)
+    meanwhile = f", {later} prompts while others run, by steps as recorded" if later else ""
     asked = len(requests.prompts) * samples
     return (
         f"{len(requests.prompts)} of {requests.of_prompts} recorded prompts, {asked} completions ({samples} each; "
-        f"{requests.of_sequences} recorded), in {waves} wave{'s' * (waves > 1)}; recorded completions of the first "
-        f"weights: {len(requests.completions)}"
+        f"{requests.of_sequences} recorded), in {waves} wave{'s' * (waves > 1)}{meanwhile}; recorded "
+        f"completions of the first weights: {len(requests.completions)}"
     )

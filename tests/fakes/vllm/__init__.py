@@ -65,6 +65,10 @@ class LLM:
         self._seen: list[tuple[int, ...]] = []
         self.llm_engine = LLMEngine(config_of(args))
         self._worker = worker_of(args, self.llm_engine.vllm_config)
+        self._waiting: list[tuple[str, Any, SamplingParams]] = []
+        self.llm_engine.add_request = lambda *request: self._waiting.append(request)
+        self.llm_engine.has_unfinished_requests = lambda: bool(self._waiting)
+        self.llm_engine.step = self._all_that_wait
         print("INFO 11-21 03:38:11 [llm.py:1] this line belongs to the log of the cell")
 
     def generate(self, prompts, sampling_params, use_tqdm):
@@ -82,6 +86,15 @@ class LLM:
             self._complete(prompt["prompt_token_ids"], wanted)
             for prompt, wanted in zip(prompts, sampling_params, strict=True)
         ]
+
+    def _all_that_wait(self):
+        """A step: it completes every request that has come."""
+        names, prompts, wanted = zip(*self._waiting, strict=True)
+        self._waiting.clear()
+        outputs = self.generate(prompts, wanted, use_tqdm=False)
+        for name, output in zip(names, outputs, strict=True):
+            output.request_id, output.finished = name, True
+        return outputs
 
     def collective_rpc(self, method):
         """The answer of the one worker."""

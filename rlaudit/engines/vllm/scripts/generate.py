@@ -10,7 +10,8 @@ job
   fp32_head             compute logits in float32: natively where the release can, else by our worker extension
   sampling              keyword arguments of SamplingParams; `top_logprobs` more logprobs per position
   prompt_token_ids      one list per prompt
-  requests              [{"prompt", "sample", "round", "seed"}] ; rounds are generated one after the other
+  requests              [{"prompt", "sample", "round", "seed"}] ; rounds are generated one after the other. "after": a
+                        request comes when its round has made so many steps; absent: 0
   reads                 {"name": ["model_config.dtype", ...]}: what to tell of the loaded configuration besides
                         RESOLVED, each with the paths under which one release or another has it
   concurrency           "batch": a round is one call;  "alone": one request at a time
@@ -179,22 +180,41 @@ def generate(job, llm, sampling_params_class, channel):
         requests = [request for request in job["requests"] if request["round"] == round_index]
         batches = [[request] for request in requests] if job["concurrency"] == "alone" else [requests]
         for batch in batches:
-            outputs = llm.generate(
-                [{"prompt_token_ids": job["prompt_token_ids"][request["prompt"]]} for request in batch],
-                [
-                    sampling_params_class(
-                        logprobs=job["top_logprobs"],
-                        seed=request["seed"],
-                        detokenize=False,
-                        **job["sampling"],
-                    )
-                    for request in batch
-                ],
-                use_tqdm=False,
-            )
+            prompts = [{"prompt_token_ids": job["prompt_token_ids"][request["prompt"]]} for request in batch]
+            parameters = [
+                sampling_params_class(
+                    logprobs=job["top_logprobs"],
+                    seed=request["seed"],
+                    detokenize=False,
+                    **job["sampling"],
+                )
+                for request in batch
+            ]
+            arrivals = [request.get("after", 0) for request in batch]
+            if any(arrivals) and job["concurrency"] == "batch":
+                outputs = as_they_come(llm.llm_engine, "%d-" % round_index, prompts, parameters, arrivals)
+            else:
+                outputs = llm.generate(prompts, parameters, use_tqdm=False)
             rows.extend(row(request, output, job["top_logprobs"]) for request, output in zip(batch, outputs))
             channel.emit("progress", done=len(rows), total=len(job["requests"]))
     return rows
+
+
+def as_they_come(engine, name, prompts, parameters, arrivals):
+    """Generate requests that arrive while others run. arrivals: ascending; after how many steps each comes. An engine
+    that has nothing to do makes no step, and the next one comes at once."""
+    finished, steps, asked = {}, 0, 0
+    while len(finished) < len(prompts):
+        if not engine.has_unfinished_requests():
+            if asked == len(prompts):
+                raise RuntimeError("the engine has ended %d requests without an output" % (asked - len(finished)))
+            steps = max(steps, arrivals[asked])
+        while asked < len(prompts) and arrivals[asked] <= steps:
+            engine.add_request(name + str(asked), prompts[asked], parameters[asked])
+            asked += 1
+        finished.update((output.request_id, output) for output in engine.step() if output.finished)
+        steps += 1
+    return [finished[name + str(number)] for number in range(len(prompts))]
 
 
 def row(request, output, top_logprobs):

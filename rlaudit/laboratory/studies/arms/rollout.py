@@ -114,7 +114,7 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
             "prompt_token_ids": prompts,
             "requests": requests(len(prompts), block.samples, block.rounds, context.seed)
             if recorded is None
-            else requests_in_waves(recorded.wave_P, block.samples, context.seed),
+            else requests_in_waves(recorded, block.samples, context.seed),
             **(
                 {}
                 if recorded is None or counts_what_was_sampled(block.sampling)
@@ -147,10 +147,13 @@ def requests(prompts: int, samples: int, rounds: int, seed: int) -> list[dict[st
     ]
 
 
-def requests_in_waves(wave_P: Sequence[int], samples: int, seed: int) -> list[dict[str, int]]:
-    """The requests of a recording: all samples of a prompt together, with the prompts of its wave."""
-    asked = requests(len(wave_P), samples, 1, seed)
-    return sorted(({**one, "round": wave_P[one["prompt"]]} for one in asked), key=lambda one: one["round"])
+def requests_in_waves(recorded: RecordedRequests, samples: int, seed: int) -> list[dict[str, int]]:
+    """The requests of a recording: all samples of a prompt together, with the prompts of its wave, each in its turn."""
+    asked = [
+        {**one, "round": recorded.wave_P[one["prompt"]], "after": recorded.arrival_P[one["prompt"]]}
+        for one in requests(len(recorded.prompts), samples, 1, seed)
+    ]
+    return sorted(asked, key=lambda one: (one["round"], one["after"]))
 
 
 def counts_what_was_sampled(sampling: Sampling) -> bool:

@@ -11,6 +11,7 @@ from rlaudit.engines.hardware.nvidia_driver import Device
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.experiment import Experiment
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
+from rlaudit.vllm.catalogue import known_versions
 
 CPU = Accelerator("cpu", "a processor", (), "", 2, 24_000)
 ONE_GPU = Accelerator("cuda", "H100", (Device(0, "GPU-a", "H100", 81_559, "sm90"),), "570", 16, 128_000)
@@ -68,5 +69,10 @@ def test_what_cannot_be_repeated_as_it_was_is_named(tmp_path: Path) -> None:
 def test_a_recording_without_an_update_has_nothing_to_repeat(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no update"):
         experiment(recording(tmp_path, updates=0))
-    with pytest.raises(UsageError, match="only"):
-        experiment(recording(tmp_path), to=None)
+
+
+def test_without_a_release_to_go_to_it_is_the_newest_and_that_is_said_first(tmp_path: Path) -> None:
+    made = experiment(recording(tmp_path), to=None)
+    newest = str(known_versions()[-1])
+    assert made.changed[0].startswith(f"to vLLM {newest}, ")
+    assert made.document["weight_updates"]["engines"][1]["version"] == newest

@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,14 +19,21 @@ if TYPE_CHECKING:
     from rlaudit.attribution.cause import Cause
 
 
+# One file each, in Markdown.
+TOPICS = {file.stem: file for file in sorted(Path(__file__).parents[1].joinpath("topics").glob("*.md"))}
+
+
 def explain(
     name: Annotated[
         str,
-        typer.Argument(help="A rule, cause, test, framework, factor, metric or key of a training log; or `recording`."),
+        typer.Argument(
+            help="A rule, cause, test, framework, factor, metric or key of a training log; or a topic: "
+            f"{', '.join(TOPICS)}, dialects, recording."
+        ),
     ],
 ) -> int:
     """Print what a rule, cause, test, framework, factor or metric is, and how to read it; what a dashboard's key means;
-    or what a recording holds."""
+    or a topic, such as `clusters` or `limits`."""
     about_rule = _about_rule(name)
     if about_rule is not None:
         # What a rule reads off settings may be what a cause shows in logprobs, under the same name.
@@ -65,12 +73,13 @@ def _documentation() -> Mapping[str, Callable[[], str]]:
     tests = {name: partial(_about_test, name) for name in ALL_TESTS}
     metrics = {name: partial(_about_metric, name) for name in all_metrics()}
     logged = {name: partial(about_quantity, name) for name in logged_only(QUANTITIES.get(one, one) for one in metrics)}
-    formats: dict[str, Callable[[], str]] = {
+    topics: dict[str, Callable[[], str]] = {
+        **{name: partial(_about_topic, file) for name, file in TOPICS.items()},
         "recording": _about_recording,
         "dialects": _about_dialects,
         rounded_updates.NAME: partial(str, inspect.getdoc(rounded_updates)),
     }
-    return {**rules, **frameworks, **causes, **tests, **factors, **logged, **metrics, **formats}
+    return {**rules, **frameworks, **causes, **tests, **factors, **logged, **metrics, **topics}
 
 
 def _about_rule(name: str) -> str | None:
@@ -78,6 +87,10 @@ def _about_rule(name: str) -> str | None:
 
     text = rule_documentation(name)
     return f"{name}\n\n{text}" if text is not None else None
+
+
+def _about_topic(file: Path) -> str:
+    return file.read_text(encoding="utf-8").rstrip("\n")
 
 
 def _about_dialects() -> str:

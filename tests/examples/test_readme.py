@@ -1,4 +1,5 @@
-"""Every block of the README: commands run, what they are said to print is what they print, YAML does what it says."""
+"""Every block of the README and of the topics of `explain`: commands run, quoted output is what they print, YAML does
+what it says."""
 
 import re
 
@@ -7,12 +8,14 @@ from documented_commands import ROOT, blocks, command_lines, lay_out, rlaudit_wo
 
 from rlaudit.cli.app import run
 from rlaudit.cli.commands import COMMANDS
+from rlaudit.cli.explain import TOPICS
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = blocks(README)
+ALL = "\n".join([README, *(file.read_text(encoding="utf-8") for file in TOPICS.values())])
+BLOCKS = blocks(ALL)
 COMMAND_BLOCKS = [content for language, content in BLOCKS if not language and command_lines(content)]
 OTHER_BLOCKS = [(language, content) for language, content in BLOCKS if content not in COMMAND_BLOCKS]
-LINES = [line for content in COMMAND_BLOCKS for line in command_lines(content)]
+LINES = list(dict.fromkeys(line for content in COMMAND_BLOCKS for line in command_lines(content)))
 FINISHED = {0, 1, 3}
 
 
@@ -85,6 +88,18 @@ def test_every_command_is_in_the_readme():
     assert all(f"rlaudit {command}" in README for command in COMMANDS)
 
 
-def test_every_file_that_the_readme_names_is_there():
-    for path in re.findall(r"(?:examples|recipes|rlaudit)/[\w./-]*[\w/]", README):
+def test_every_file_that_is_named_is_there():
+    for path in re.findall(r"(?:examples|recipes|rlaudit|tests)/[\w./-]*[\w/]", ALL):
         assert (ROOT / path).exists(), path
+
+
+def test_the_readme_is_one_page_and_names_every_topic():
+    assert len(README.splitlines()) <= 150
+    for name in TOPICS:
+        assert f"`{name}`" in README, name
+
+
+@pytest.mark.parametrize("name", TOPICS)
+def test_a_topic_is_explained(name, capsys):
+    assert run(["explain", name]) == 0
+    assert capsys.readouterr().out == TOPICS[name].read_text(encoding="utf-8")

@@ -77,6 +77,14 @@ def ablate(
     until: Annotated[
         Until | None, typer.Option(help="verdict: run no further arm once none can turn a layer any more.")
     ] = None,
+    bisect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METRIC",
+            help="Halve the releases between reference and candidate until two neighbours differ in this metric, and "
+            "ablate these.",
+        ),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run, and stop.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> int:
@@ -111,6 +119,8 @@ def ablate(
     plan = study.plan(chosen, accelerator, prompt_set)
     folder = run_dir or Path("runs") / path.stem
     own = None if shard is None else where.RunOfAShard(Shard.parse(shard), folder)
+    if own is not None and bisect is not None:
+        raise UsageError("--bisect: which release comes next is known only after the one before, so no shard knows it")
     if own is not None and study.in_one_folder:
         raise UsageError(
             f"--shard: {path.stem} cannot be shared out: its cells load checkpoints that lie in the run directory",
@@ -133,13 +143,41 @@ def ablate(
         progress.note(own.said())
         return own.exit_code
     of_shards = where.cells_of_shards(folder)
-    look = _look(plan, progress, stops=until is Until.VERDICT) if study.looks else None
-    with carried_out(study, plan, folder, accelerator, prompt_set, progress, given, place, of_shards, look) as ended:
-        finished, kept = ended
-        document, write_tokens = JUDGES[study.name](finished, path, fail_on is FailOn.ERROR)
-        kept.finish(document, write_tokens)
+
+    def carried(asked: Any, interpreters: Any, **more: Any) -> "Report":
+        plan = study.plan(asked, accelerator, prompt_set)
+        look = _look(plan, progress, stops=until is Until.VERDICT) if study.looks and (more or bisect is None) else None
+        with carried_out(
+            study, plan, folder, accelerator, prompt_set, progress, interpreters, place, of_shards, look
+        ) as (finished, kept):
+            document, write_tokens = JUDGES[study.name](finished, path, fail_on is FailOn.ERROR)
+            document.update(more)  # type: ignore[typeddict-item]
+            kept.finish(document, write_tokens)
+        return document
+
+    document = (
+        carried(chosen, given) if bisect is None else _bisected(bisect, chosen, accelerator, given, carried, progress)
+    )
     write_outputs(outputs, document)
     return int(document["exit_code"])
+
+
+def _bisected(
+    metric: str,
+    recipe: Any,
+    accelerator: "Accelerator",
+    given: Any,
+    carried: "Callable[..., Report]",
+    progress: Progress,
+) -> "Report":
+    """Find the neighbours that differ in the metric, and ablate them."""
+    from rlaudit.cli.bisect import bisected
+    from rlaudit.laboratory.studies.arms.recipe import Recipe
+
+    if not isinstance(recipe, Recipe):
+        raise UsageError("--bisect is for recipes of arms, configs and recordings")
+    found = bisected(recipe, metric, accelerator, given, carried, progress)
+    return found.report() if found.pair is None else carried(found.pair, found.given, bisection=found.reported)
 
 
 def _experiment(

@@ -15,6 +15,7 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 from rlaudit.report.parts.ablation import Arm, Block, Effect, Run
+from rlaudit.report.parts.bisection import Bisection
 from rlaudit.report.parts.bump import Bump
 from rlaudit.report.parts.canary import Canary
 from rlaudit.report.parts.comparison import Compared
@@ -53,6 +54,7 @@ class Report(TypedDict):
     layers: Sequence[Judged]
     blocks: NotRequired[Sequence[Block]]
     not_seen: Sequence[str]
+    bisection: NotRequired[Bisection]
     run: NotRequired[Run]
     configs: NotRequired[Sequence[Config]]
     inspection: NotRequired[Inspected]

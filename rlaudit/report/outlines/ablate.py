@@ -39,6 +39,7 @@ def outline(report: Report) -> Outline:
     return Outline(
         _title(report),
         [
+            Section("bisection", "The release that moves it", _bisection(report), gathers=True),
             verdicts(report),
             Section("arms", "Arms", [_arms(report, name) for name in names], gathers=True),
             Section("replay", "Recorded tokens, asked for again", _replays(report), gathers=True),
@@ -53,6 +54,27 @@ def outline(report: Report) -> Outline:
         lead=report.get("description", ""),
         facts=_facts(report),
     )
+
+
+def _bisection(report: Report) -> list[Block]:
+    """The releases that were measured, and what the two neighbours differ in."""
+    if "bisection" not in report:
+        return []
+    found = report["bisection"]
+    metric = TITLES.get(found["metric"], found["metric"])
+    rows = [[one["version"], interval(one)] for one in found["measured"]]
+    neighbours = found["neighbours"]
+    said = (
+        [f"the ends agree in {metric}: nothing between them was measured"]
+        if neighbours is None
+        else [f"{metric} moves between {neighbours[0]} and {neighbours[1]}; a move taken back is not seen"]
+    )
+    said += [f"not measured, between them: {', '.join(found['unmeasured'])}"] if found["unmeasured"] else []
+    said += [f"apart from both ends, so not one move: {', '.join(found['elsewhere'])}"] if found["elsewhere"] else []
+    blocks: list[Block] = [Table(("vLLM", metric), rows, "The release that moves it"), Lines(said)]
+    for title, lines in (("Defaults that differ", found["moved"]), ("Known defects", found["advisories"])):
+        blocks += [Lines(lines, title)] if lines else []
+    return blocks
 
 
 def _title(report: Report) -> str:

@@ -1,0 +1,176 @@
+"""`rlaudit ablate RECIPE --bisect METRIC`: which release moved the figure, and then which setting of that release.
+
+Each release is an arm of its own, as it comes; the two neighbours that are found are ablated with the recipe's factors.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from packaging.version import Version
+
+from rlaudit.advisories import crossed, sentence
+from rlaudit.did_you_mean import did_you_mean
+from rlaudit.engines.environments.given_interpreters import GivenInterpreters
+from rlaudit.engines.environments.package_index import releases
+from rlaudit.engines.environments.pip_configuration import read_package_sources
+from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
+from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.errors import NotFinished, UsageError
+from rlaudit.laboratory.bisect import Bisection, Figure, bisect
+from rlaudit.laboratory.studies.arms.recipe import Point, Recipe
+from rlaudit.layers import Layer
+from rlaudit.measurement.measure import all_metrics
+from rlaudit.progress import Progress
+from rlaudit.report.figures import number
+from rlaudit.report.new_report import new_report, untested
+from rlaudit.vllm.catalogue import known_versions
+from rlaudit.vllm.moved import Change, moved
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.bisection import Bisection as Reported
+    from rlaudit.report.report import Report
+
+# Carries a recipe out with these interpreters, and returns the report.
+Run = Callable[[Recipe, GivenInterpreters], "Report"]
+
+
+@dataclass(frozen=True)
+class Bisected:
+    """The recipe of the neighbours with their interpreters, None if the ends agree, and what led to them."""
+
+    pair: Recipe | None
+    given: GivenInterpreters
+    reported: "Reported"
+
+    def report(self) -> "Report":
+        """Return the report of ends that agree."""
+        measured = self.reported["measured"]
+        because = f"{self.reported['metric']} of both releases agrees: no neighbours were ablated"
+        report = new_report(
+            "ablate",
+            0,
+            before=measured[0]["version"],
+            after=measured[-1]["version"],
+            layers=[untested(layer, because) for layer in Layer],
+        )
+        report["bisection"] = self.reported
+        return report
+
+
+def bisected(
+    recipe: Recipe, metric: str, accelerator: Accelerator, given: GivenInterpreters, run: Run, progress: Progress
+) -> Bisected:
+    """Measure releases until two neighbours are found.
+
+    Raises UsageError for an unknown metric or a recipe without two releases, NotFinished for an end without a figure.
+    """
+    if metric not in all_metrics():
+        raise UsageError(
+            f"--bisect {metric}: there is no such metric", did_you_mean(metric, all_metrics(), "list metrics")
+        )
+    block = recipe.blocks[0]
+    if block.reference is None or Version(block.reference.version) >= Version(block.candidate.version):
+        raise UsageError(
+            "--bisect needs a recipe whose first block has a reference of an older release than its candidate",
+            "rlaudit ablate v0-to-v1 --bisect mean_ratio_minus_one, or a config with --from and --to",
+        )
+    ends = (Version(block.reference.version), Version(block.candidate.version))
+    between = releases_between(*ends, accelerator, given)
+    points = {ends[0]: block.reference}
+
+    def measure(release: Version) -> Figure | None:
+        point = points.get(release) or block.candidate.model_copy(update={"version": str(release), "engine": None})
+        alone: dict[str, Any] = {
+            "reference": None,
+            "candidate": point,
+            "factors": {},
+            "parity": [],
+            "repeats": 0,
+            "arms": [],
+        }
+        report = run(recipe.model_copy(update={"blocks": [block.model_copy(update=alone)]}), _of(given, (release,)))
+        (arm,) = report["arms"]
+        found: Mapping[str, Any] = arm["measurements"].get(metric, {})
+        if found.get("low") is None or found.get("high") is None:
+            why = arm["error"]["message"] if arm["error"] else "it has no interval"
+            progress.note(f"  {release}: {metric} was not measured: {why}")
+            return None
+        figure = Figure(found["value"], found["low"], found["high"])
+        progress.note(f"  {release}: {metric} {_said(figure)}")
+        return figure
+
+    found = bisect(between, measure)
+    if found is None:
+        raise NotFinished(
+            f"--bisect: {metric} of vLLM {ends[0]} or {ends[1]} could not be measured", "the lines above say why"
+        )
+    reported = _reported(found, metric, accelerator)
+    if found.neighbours is None:
+        return Bisected(None, given, reported)
+    old, new = found.neighbours
+    update = {
+        "reference": points.get(old) or Point(**{**block.candidate.model_dump(), "version": str(old), "engine": None}),
+        "candidate": block.candidate.model_copy(update={"version": str(new)}),
+    }
+    pair = recipe.model_copy(update={"blocks": [block.model_copy(update=update)]})
+    return Bisected(pair, _of(given, found.neighbours), reported)
+
+
+def releases_between(
+    first: Version, last: Version, accelerator: Accelerator, given: GivenInterpreters
+) -> tuple[Version, ...]:
+    """Return the catalogued releases from the first to the last that can be had here: given, or built for this machine.
+
+    Raises UsageError if a command without a release is given, and NotFinished if no index can be asked.
+    """
+    if given.engine:
+        raise UsageError("--bisect needs several releases, and --python names none", "Write --python VERSION=COMMAND.")
+    if given.by_release:
+        available = {Version(release) for release in given.by_release}
+    else:
+        distribution = ENGINE.package.distributions[accelerator.kind]
+        # CPU builds are published again as post releases of the same vLLM.
+        available = {Version(one.base_version) for one in releases(distribution, read_package_sources())}
+    found = [one for one in known_versions() if first < one < last and one in available]
+    return (first, *found, last)
+
+
+def _of(given: GivenInterpreters, versions: Sequence[Version]) -> GivenInterpreters:
+    """The interpreters of these releases alone: one that no arm runs is an error elsewhere."""
+    own = {release: command for release, command in given.by_release.items() if Version(release) in versions}
+    return replace(given, by_release=own)
+
+
+def _reported(found: Bisection, metric: str, accelerator: Accelerator) -> "Reported":
+    moves: list[str] = []
+    defects: list[str] = []
+    if found.neighbours is not None:
+        old, new = found.neighbours
+        moves = [
+            f"{one.name}: {one.before} -> {one.after}"
+            for one in moved(old, new, machine_of(accelerator))
+            if one.change is Change.VALUE
+        ]
+        window = crossed(old, new)
+        defects = [
+            f"{name}, {word}: {sentence(name)}"
+            for word, those in (("entered", window.entered), ("left", window.left))
+            for name in those
+        ]
+    return {
+        "metric": metric,
+        "measured": [
+            {"version": str(one), "value": own.value, "low": own.low, "high": own.high}
+            for one, own in found.figures.items()
+        ],
+        "neighbours": None if found.neighbours is None else (str(found.neighbours[0]), str(found.neighbours[1])),
+        "unmeasured": [str(one) for one in found.unmeasured],
+        "elsewhere": [str(one) for one in found.elsewhere],
+        "moved": moves,
+        "advisories": defects,
+    }
+
+
+def _said(figure: Figure) -> str:
+    return f"{number(figure.value)} [{number(figure.low)}, {number(figure.high)}]"

@@ -1,0 +1,30 @@
+"""What `ablate --bisect` reports: the releases it measured, and the two neighbours between which the figure moves."""
+
+from collections.abc import Sequence
+
+from typing_extensions import TypedDict
+
+
+class MeasuredRelease(TypedDict):
+    """The metric of one release as it comes, with its 95 % interval."""
+
+    version: str
+    value: float
+    low: float
+    high: float
+
+
+class Bisection(TypedDict):
+    """neighbours: the last release like the first one, and the first like the last one; null if the ends agree.
+
+    unmeasured: releases between them without a figure. elsewhere: releases apart from both ends. moved: defaults that
+    differ between the neighbours. advisories: known defects that one of them has and the other has not.
+    """
+
+    metric: str
+    measured: Sequence[MeasuredRelease]
+    neighbours: tuple[str, str] | None
+    unmeasured: Sequence[str]
+    elsewhere: Sequence[str]
+    moved: Sequence[str]
+    advisories: Sequence[str]

@@ -28,12 +28,14 @@ COMMANDS = {
     "explain": "rlaudit.cli.explain:explain",
     "list": "rlaudit.cli.list_what:list_",
 }
+# `rlaudit explain clusters` says what it is for.
+HIDDEN = frozenset({"cell"})
 
 
 class _Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        """In the order of a migration."""
-        return list(COMMANDS)
+        """In the order of a migration, without what only schedulers call."""
+        return [name for name in COMMANDS if name not in HIDDEN]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command, imported now; None where there is none of that name."""

@@ -1,4 +1,4 @@
-"""The known name that a misspelt one was meant to be, as every message asks for it."""
+"""Find the known name that a misspelt name was meant to be, and ask for it as every message does."""
 
 from collections.abc import Iterable
 

@@ -26,15 +26,15 @@ class Offers(dict[str, Offer]):
         self._modules = {name: module for name, (module, _) in bound.items()}
 
     def documentation(self, name: str) -> str:
-        """The docstring of the module that binds an offer, wherever the functions of the offer were written."""
+        """Return the docstring of the module that binds an offer, wherever the functions of the offer were written."""
         return inspect.getdoc(self._modules[name]) or ""
 
 
 def discover(package: ModuleType, name: str, kind: type[Offer]) -> Offers[Offer]:
-    """Every `name` bound in the modules of `package` and its folders, by the offer's own `.name`.
+    """Return every `name` bound in the modules of `package` and its folders, by the offer's own `.name`.
 
     Raises TypeError when a module, or a whole folder, does not bind `name` to a `kind`, and ValueError when two share a
-    name: both are mistakes of whoever added the file, found by the first test that runs.
+    name: both are mistakes in the file that was added, found by the first test that runs.
     """
     found: dict[str, tuple[ModuleType, Offer]] = {}
     for module_info in pkgutil.iter_modules(package.__path__):
@@ -53,8 +53,8 @@ def discover(package: ModuleType, name: str, kind: type[Offer]) -> Offers[Offer]
 
 
 def _bound_in(folder: ModuleType, name: str) -> Iterator[tuple[ModuleType, object]]:
-    """The files of a folder that bind `name`, with what they bind. Its parts are not imported to be asked: some are
-    wanted late, or never.
+    """Yield the files of a folder that bind `name`, with what they bind. Its other files are not imported for that:
+    some are needed late, or never.
     """
     for module_info in pkgutil.iter_modules(folder.__path__):
         text = (Path(folder.__path__[0]) / f"{module_info.name}.py").read_text(encoding="utf-8")
@@ -64,7 +64,7 @@ def _bound_in(folder: ModuleType, name: str) -> Iterator[tuple[ModuleType, objec
 
 
 def _binds(text: str, name: str) -> bool:
-    """Whether a statement of the file assigns `name`, with an annotation or without. Its lines are looked through:
+    """Return whether a statement of the file assigns `name`, with an annotation or without. Its lines are searched:
     parsing all files of all folders took a sixth of the time in which a small config is inspected.
     """
     return re.search(rf"^{name}(:[^=\n]*)? = ", text, re.MULTILINE) is not None

@@ -1,6 +1,6 @@
 """What rlaudit says when it cannot go on: one sentence, and what to do next.
 
-Exit codes are the contract of DESIGN: 2 for a bad command line or configuration, 3 for an audit that could
+Exit codes: 2 for a bad command line or configuration, 3 for an audit that could
 not be finished. Anything that is not one of these is a bug in rlaudit (70).
 """
 

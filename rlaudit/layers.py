@@ -1,4 +1,4 @@
-"""The three layers, in the order in which they must be judged, and what can be said of one.
+"""The three layers, in the order in which they must be judged, and the verdicts on one.
 
 semantic        the returned logprobs mean something else than the trainer assumes;
 inference path  same meaning, other execution;
@@ -19,7 +19,7 @@ class Layer(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Three-valued, and a fourth for what nobody looked at. Unknown never becomes fine."""
+    """Three values, and a fourth for what was not looked at. Unknown never becomes fine."""
 
     MATCH = "match"
     MISMATCH = "mismatch"

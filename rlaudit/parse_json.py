@@ -1,11 +1,11 @@
-"""JSON that somebody else may have written: what is nested too deeply is no JSON, and not a bug of the reader."""
+"""JSON that may come from anywhere: a document that is nested too deeply is no JSON, and not a bug of the reader."""
 
 import json
 from typing import Any
 
 
 def parse_json(text: str | bytes | bytearray) -> Any:
-    """The value of a JSON document. Raises ValueError for anything else, and for one that is nested too deeply."""
+    """Return the value of a JSON document. Raises ValueError for anything else, and for one nested too deeply."""
     try:
         return json.loads(text)
     except RecursionError as error:

@@ -15,7 +15,7 @@ _COMMAND = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
 
 
 def printable(data: Any) -> Any:
-    """The same data with every string safe to print."""
+    """Return the same data with every string safe to print."""
     if isinstance(data, str):
         return _UNPRINTABLE.sub(_number, data)
     if isinstance(data, dict):
@@ -26,12 +26,12 @@ def printable(data: Any) -> Any:
 
 
 def no_commands(text: str) -> str:
-    """The text with no line that a CI would carry out."""
+    """Return the text with no line that a CI would carry out."""
     return _COMMAND.sub(r"\1\\x3a", text)
 
 
 def one_line(text: str) -> str:
-    """The text with every run of white space as one blank."""
+    """Return the text with every run of white space as one blank."""
     return " ".join(text.split())
 
 

@@ -26,7 +26,7 @@ _TAIL_BYTES = 4096
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Whoever read the progress has left; Rich would end the run with the exit code of a mismatch."""
+        """Say no more once its reader has left; Rich would end the run with the exit code of a mismatch."""
         self.quiet = True
 
 
@@ -34,7 +34,7 @@ class Progress:
     """A place to say what is happening. `quiet` says nothing at all."""
 
     def __init__(self, quiet: bool = False) -> None:
-        # Whoever closed stderr wants to be told nothing.
+        # A user who closed stderr wants no progress.
         self._console = _Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet or sys.stderr is None)
         self._doing = ""
         self._log: Path | None = None
@@ -42,18 +42,18 @@ class Progress:
         self._steps = Steps(0)
 
     def note(self, text: str) -> None:
-        """One finished thing, on a line that stays."""
+        """Print one finished thing, on a line that stays."""
         clock = "" if self._console.is_terminal else time.strftime("%H:%M:%S ")
-        # Where nothing can be said, the run goes on all the same.
+        # If nothing can be printed, the run goes on all the same.
         with suppress(OSError):
             self._console.print(escape(f"{clock}{printable(mask(text))}"))
 
     def update(self, text: str) -> None:
-        """What the step in progress is doing now; not kept."""
+        """Show what the step in progress is doing now; it is not kept."""
         self._doing = text
 
     def expect(self, steps: int) -> None:
-        """How many steps `done` will be told of."""
+        """Expect so many calls of `done`."""
         self._steps = Steps(steps)
 
     def expect_more(self, steps: int) -> None:
@@ -61,7 +61,7 @@ class Progress:
         self._steps.expected += steps
 
     def done(self, seconds: float | None = None, tokens_per_second: float | None = None) -> None:
-        """One of the expected steps has ended. seconds: what it took; None where nothing had to be run for it."""
+        """Count one of the expected steps. seconds: what it took; None if nothing had to be run for it."""
         self._steps.done(seconds, tokens_per_second)
 
     @contextmanager
@@ -96,7 +96,7 @@ class Steps:
     started: float = field(default_factory=time.monotonic)
 
     def done(self, seconds: float | None, tokens_per_second: float | None) -> None:
-        """One more has ended."""
+        """Count one more step."""
         self.ended += 1
         if seconds is not None:
             self.ran += 1
@@ -118,7 +118,7 @@ class Steps:
 
 
 def last_line(log: Path) -> str:
-    """The last line of a log that has text, safe to print; "" where there is none yet."""
+    """Return the last line of a log that has text, safe to print; "" where there is none yet."""
     try:
         with log.open("rb") as file:
             file.seek(0, 2)
@@ -132,15 +132,15 @@ def last_line(log: Path) -> str:
 
 
 def seconds_since(started: float) -> str:
-    """Elapsed time since `time.monotonic()` gave `started`, as people read it."""
+    """Return the time since `time.monotonic()` gave `started`, as people read it."""
     return readable(time.monotonic() - started)
 
 
 def readable(seconds: float) -> str:
-    """Seconds as people read them."""
+    """Return seconds as people read them."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
 
 
 def _cut(text: str, style: str = "") -> Text:
-    """One line of the terminal: a live display that wraps would leave pieces behind."""
+    """Cut it to one line of the terminal: a live display that wraps would leave pieces behind."""
     return Text(str(printable(mask(text))), style=style, no_wrap=True, overflow="ellipsis")

@@ -1,4 +1,4 @@
-"""The bytes of a regular file, up to a size: whatever a path names, reading it neither waits nor fills the memory."""
+"""The bytes of a regular file, up to a size: reading neither waits nor fills the memory, for any path."""
 
 import os
 import stat
@@ -12,7 +12,7 @@ class NotRegular(ValueError):
 
 
 def read_regular(path: Path | str, most_bytes: int, what: str) -> bytes:
-    """All bytes of the file. what: what no file of that size is, as in `no config`.
+    """Return all bytes of the file. what: what no file of that size is, as in `no config`.
 
     Raises NotRegular, or OSError as opening and reading do.
     """

@@ -49,22 +49,22 @@ def log_path(text: str) -> Path:
             f"{address} is read with the package {CLIENTS[store]}, which is not here",
             "pip install 'rlaudit[remote]' brings it",
         ) from error
-    # It offers what is asked of a path, and is no Path to the type checker.
+    # It offers what is used of a path, and is no Path to the type checker.
     return cast(Path, path)
 
 
 def is_remote(path: Path) -> bool:
-    """Whether it lies in a store."""
+    """Return whether it lies in a store."""
     return not isinstance(path, Path)
 
 
 def exists(path: Path) -> bool:
-    """Whether there is such a file or folder. Raises NotFinished if the store does not say."""
+    """Return whether there is such a file or folder. Raises NotFinished if the store does not say."""
     return path.exists() if not is_remote(path) else _info(path) is not None
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file. Raises NotFinished if the store does not say."""
+    """Return whether there is such a file. Raises NotFinished if the store does not say."""
     return path.is_file() if not is_remote(path) else (_info(path) or {}).get("type") == "file"
 
 
@@ -158,12 +158,12 @@ def _asked(path: Path, at: int | None = None) -> Iterator[None]:
 
 
 def _on_the_web(path: Path) -> bool:
-    """Whether a plain web server is asked, not a store."""
+    """Return whether a plain web server is asked, not a store."""
     return str(path).startswith("http")
 
 
 def _other_than_missing(error: FileNotFoundError) -> bool:
-    """Whether a web server refused, or did not answer: its client calls that a missing file, too."""
+    """Return whether a web server refused, or did not answer: its client calls that a missing file, too."""
     return error.__cause__ is not None and getattr(error.__cause__, "status", None) not in {404, 410}
 
 

@@ -9,13 +9,13 @@ from rlaudit.standard_output import to_stdout
 
 
 def say(sentence: str) -> None:
-    """One sentence on stderr, with whose it is."""
-    # Closed (print would take stdout instead) or full: nobody is there to be told.
+    """Print one sentence on stderr, as one of rlaudit's."""
+    # Closed (print would take stdout instead) or full: the sentence has no reader.
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
             print(no_commands(f"rlaudit: {printable(mask(sentence))}"), file=sys.stderr, flush=True)
 
 
 def answer(text: str) -> None:
-    """The answer of a command that makes no report, on stdout. Raises NotFinished where it cannot be written."""
+    """Print the answer of a command that makes no report on stdout. Raises NotFinished if it cannot be written."""
     to_stdout(f"{no_commands(printable(mask(text)))}\n")

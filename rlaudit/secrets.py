@@ -1,7 +1,7 @@
 """What a secret is, and how it is kept out of everything that rlaudit writes, prints or passes on a command line.
 
-A secret is the value of a key or variable whose name says so (`hf_token`, `WANDB_API_KEY`, `password`), and whatever
-has the shape of a token, whatever it is called. A value that was met under such a name is known from then on: it is
+A secret is the value of a key or variable whose name says so (`hf_token`, `WANDB_API_KEY`, `password`), and any text
+that has the shape of a token, under any name. A value that was met under such a name is known from then on: it is
 masked wherever it turns up, in a sentence or in an engine's log as well. A plain word (`auto`) is masked behind its
 name only: elsewhere it is a word.
 
@@ -88,13 +88,13 @@ _compiled: list[re.Pattern[str]] = []
 
 @lru_cache(maxsize=4096)
 def names_a_secret(name: str) -> bool:
-    """Whether a key or variable of this name holds a secret."""
+    """Return whether a key or variable of this name holds a secret."""
     return _is_sure(name) or _is_likely(name)
 
 
 @lru_cache(maxsize=4096)
 def _is_sure(name: str) -> bool:
-    """Whether everything under this name is one, a table or a number as well."""
+    """Return whether everything under this name is one, a table or a number as well."""
     words = _words(name)
     if name in _DIRECTORIES or not words:
         return False
@@ -107,7 +107,7 @@ def _is_sure(name: str) -> bool:
 
 
 def _is_likely(name: str) -> bool:
-    """Whether text under this name is one; a number or a table is not."""
+    """Return whether text under this name is one; a number or a table is not."""
     words = _words(name)
     if not words:
         return False
@@ -141,18 +141,18 @@ def learn_text(text: str) -> None:
 
 
 def mask(data: Any) -> Any:
-    """The same text or plain data without its secrets."""
+    """Return the same text or plain data without its secrets."""
     return _masked(data, "", None, ())
 
 
 def take_out(document: Any) -> tuple[Any, list[Any]]:
-    """The data without its secrets, and the secrets as `[path, value]`, path being keys and numbers from the top."""
+    """Return the data without its secrets, and the secrets as `[path, value]`; path: keys and numbers from the top."""
     taken: list[Any] = []
     return _masked(document, "", taken, ()), taken
 
 
 def put_back(document: Any, taken: list[Any]) -> Any:
-    """The data with the secrets that `take_out` took out of it."""
+    """Return the data with the secrets that `take_out` took out of it."""
     for path, value in taken:
         *way, last = path
         place = document
@@ -163,7 +163,7 @@ def put_back(document: Any, taken: list[Any]) -> Any:
 
 
 def masked_places(document: Any, name: str = "") -> list[str]:
-    """Where data was masked that should hold a secret, as dotted paths."""
+    """Return where data was masked that should hold a secret, as dotted paths."""
     if isinstance(document, dict):
         below = [(str(key), value) for key, value in document.items()]
     elif isinstance(document, (list, tuple)):
@@ -174,7 +174,7 @@ def masked_places(document: Any, name: str = "") -> list[str]:
 
 
 def _name_of(key: object, table: Mapping[Any, Any], above: str) -> str:
-    """The name that the value of a key goes by: that of a table of credentials goes for all that is in it."""
+    """Return the name that the value of a key goes by: that of a table of credentials goes for all that is in it."""
     said = table.get("name")
     if isinstance(said, str) and key in _VALUES_OF_A_NAME and names_a_secret(said):
         return said
@@ -182,7 +182,7 @@ def _name_of(key: object, table: Mapping[Any, Any], above: str) -> str:
 
 
 def _named_values(data: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Every text of the data with the name that it goes by."""
+    """Yield every text of the data with the name that it goes by."""
     if isinstance(data, dict):
         for key, value in data.items():
             yield from _named_values(value, _name_of(key, data, name))
@@ -215,7 +215,7 @@ def _masked(data: Any, name: str, taken: list[Any] | None, path: tuple[Any, ...]
 
 
 def mask_text(text: str) -> str:
-    """A text without the secrets that are known or have the shape of one."""
+    """Return a text without the secrets that are known or have the shape of one."""
     # A report says the same short words thousands of times.
     return _text_masked_once(text) if len(text) < _SHORT else _text_masked(text)
 
@@ -250,7 +250,7 @@ _text_masked_once = lru_cache(maxsize=8192)(_text_masked)
 
 
 def _given_in(text: str) -> Iterator[tuple[str, int, int, bool]]:
-    """(name, where its value begins and ends, whether in quotes), for each name of a secret that is given one."""
+    """Yield (name, where its value begins and ends, whether in quotes), for each name of a secret that is given one."""
     lowered = text.lower()
     if len(lowered) != len(text):  # there are capitals that become two characters
         lowered = "".join(sign.lower() if sign.isascii() else sign for sign in text)
@@ -290,10 +290,10 @@ def _know(value: str) -> None:
 
 
 def _is_reference(value: str) -> bool:
-    """Whether a value stands for another: ${HF_TOKEN}, {{ .Values.token }}, <your token>, nothing, or a mask."""
+    """Return whether a value stands for another: ${HF_TOKEN}, {{ .Values.token }}, <your token>, nothing, or a mask."""
     return _REFERENCE.search(value) is not None
 
 
 def _looks_random(value: str) -> bool:
-    """Whether a value without quotes is more than a number, a word or an expression of code."""
+    """Return whether a value without quotes is more than a number, a word or an expression of code."""
     return len(value) >= _SHORTEST_KNOWN_ANYWHERE and _LETTERS_AND_DIGITS.match(value) is not None

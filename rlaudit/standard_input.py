@@ -21,7 +21,7 @@ _ENDINGS = {"compare": ".jsonl", "curves": ".csv", "ablate": ".yaml"}
 
 @contextmanager
 def standard_input_as_file(words: Sequence[str]) -> Iterator[list[str]]:
-    """The command line, with a file in the place of each `-` that is to be read. Raises UsageError for two of them."""
+    """Give the command line with a file in place of each `-` that is to be read. Raises UsageError for two of them."""
     if words[:1] == [RECORD]:
         yield [*words]
         return

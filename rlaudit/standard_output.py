@@ -1,6 +1,6 @@
-"""Standard output as commands need it: all of it is written, or it is said that it was not.
+"""Standard output as commands need it: all of it is written, or an error says that it was not.
 
-Whoever reads may leave early, as `head` does: then the rest goes nowhere, and a verdict stays what it is.
+The reader may leave early, as `head` does: then the rest goes nowhere, and a verdict stays what it is.
 """
 
 import os
@@ -12,7 +12,7 @@ _ELSEWHERE = "--output FORMAT:PATH writes a report to a file"
 
 
 def to_stdout(text: str) -> None:
-    """Write text. Raises NotFinished where standard output is closed, full or broken."""
+    """Write text. Raises NotFinished if standard output is closed, full or broken."""
     if sys.stdout is None:
         raise NotFinished("there is no standard output to write to: it is closed", _ELSEWHERE)
     try:
@@ -26,7 +26,7 @@ def to_stdout(text: str) -> None:
 
 
 def _into_nothing() -> None:
-    """Python writes what is left when it ends, and complains when it cannot."""
+    """Discard what Python would write when it ends: it complains if it cannot."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, sys.stdout.fileno())
     os.close(nothing)

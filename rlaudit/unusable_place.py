@@ -1,7 +1,7 @@
 """What a file system refuses, as a sentence: where, why, and what to do about it.
 
-A full disk, a folder that may not be written or a file in the place of a folder are no faults of rlaudit, and may be
-met wherever it reads or writes. The kinds are those of errno(3).
+A full disk, a folder that may not be written or a file in the place of a folder are no faults of rlaudit, and may
+occur wherever it reads or writes. The kinds are those of errno(3).
 """
 
 import errno
@@ -12,7 +12,7 @@ from pathlib import Path
 from rlaudit.errors import NotFinished, RlauditError, UsageError
 
 _FREE = "free some space there, or name another place; what is finished is kept"
-_RIGHTS = "whoever runs rlaudit has to be allowed to read and write there; or name another place"
+_RIGHTS = "the user who runs rlaudit has to be allowed to read and write there; or name another place"
 _GONE = "was it moved or deleted? the same command makes again what rlaudit made"
 _AGAIN = "the same command goes on once the disk answers again"
 # The machine is in the way: the audit was not finished (3).
@@ -45,9 +45,9 @@ OF_THE_NAME: Mapping[int, str] = {
 
 
 def unusable_place(error: OSError, what: str = "") -> RlauditError | None:
-    """What to tell the user, and with which exit code; None for an error that is not about files.
+    """Return what to tell the user, with the exit code; None for an error that is not about files.
 
-    what: the file was to be, as in `the report`.
+    what: what the file was to be, as in `the report`.
     """
     kind = error.errno
     if kind is None or not (kind in OF_THE_MACHINE or kind in OF_THE_NAME):

@@ -1,6 +1,6 @@
 """YAML files written for rlaudit: recipes and settings. Rollout configs are read by yaml_text.py, with places.
 
-They may be somebody else's: a recipe comes with a pull request. What would fill the memory of the machine, or never
+They may come from strangers: a recipe comes with a pull request. What would fill the memory of the machine, or never
 end, is refused.
 """
 
@@ -20,7 +20,7 @@ DEEPEST = 100
 
 
 def read_yaml_file(path: Path) -> Any:
-    """What the file holds. Raises UsageError with the line where it stops being YAML."""
+    """Return what the file holds. Raises UsageError with the line where it stops being YAML."""
     try:
         text = read_regular(path, MOST_BYTES, "no recipe").decode("utf-8")
         learn_text(text)
@@ -41,7 +41,7 @@ def read_yaml_file(path: Path) -> Any:
 
 
 def _excess(document: Any) -> str | None:
-    """What there is too much of, None where nothing is; counted as if every alias were written out."""
+    """Return what there is too much of, None if nothing; counted as if every alias were written out."""
     count = 0
     todo = [(document, 1)]
     while todo:

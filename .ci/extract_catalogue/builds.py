@@ -21,7 +21,7 @@ from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.package_index import releases
 from rlaudit.engines.environments.pip_configuration import PackageSources, read_package_sources
 from rlaudit.engines.environments.release import choose_release
-from rlaudit.engines.environments.resolve import torch_pin
+from rlaudit.engines.environments.resolve import own_pins
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.vllm.builds import FILE
 
@@ -95,8 +95,8 @@ def _torch_of(wheel: ZipFile, python: str) -> str | None:
     name = next(name for name in wheel.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", name))
     environment = {key: str(value) for key, value in default_environment().items()}
     environment.update(python_version=python, sys_platform=sys.platform)
-    pin = torch_pin(wheel.read(name).decode("utf-8"), environment)
-    return pin.partition("==")[2] if pin else None
+    pins = own_pins(wheel.read(name).decode("utf-8"), environment)
+    return pins[0].partition("==")[2] if pins else None
 
 
 def _cuda_of_torch(wheel: ZipFile) -> str | None:

@@ -2,9 +2,9 @@
 
 To add one, imitate `rounded_processed_logprobs.py`: bind ADVISORY with its window (both edges, each as a line of the
 sources of the releases at both sides), the conditions that must come together (`rlaudit/inspection/conditions.py` has
-those that are asked for more than once), the way out and how to confirm it. An advisory whose window was not seen in
-the sources does not go in. `pytest tests/advisories` holds it against the catalogue of releases, and asks for a case
-in `tests/advisories/met.yaml`: a config on which it fires, and what takes each condition away.
+those that several need), the way out and how to confirm it. An advisory whose window was not seen in the sources does
+not go in. `pytest tests/advisories` checks it against the catalogue of releases, and requires a case in
+`tests/advisories/met.yaml`: a config on which it fires, and what takes each condition away.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from packaging.version import Version
 from rlaudit.discover import Offers, discover
 from rlaudit.inspection.advisory import Advisory, Seen
 
-# Where several windows open.
+# Edges that several windows share.
 BEFORE_LAYERWISE_RELOAD = Seen(
     "0.15.1",
     "vllm/v1/worker/gpu_model_runner.py:4230",
@@ -32,19 +32,19 @@ TRITON_EXPERTS = Seen(
 
 @lru_cache(maxsize=1)
 def known_advisories() -> Offers[Advisory]:
-    """Every advisory, by name."""
+    """Return every advisory, by name."""
     from rlaudit import advisories
 
     return discover(advisories, "ADVISORY", Advisory)
 
 
 def sentence(name: str) -> str:
-    """What an advisory says in one sentence."""
+    """Return the first sentence of an advisory's documentation."""
     return " ".join(known_advisories().documentation(name).partition("\n\n")[0].split())
 
 
 def has_rule(name: str) -> bool:
-    """Whether a rule of the same name speaks for an advisory: it knows more of a config than conditions say."""
+    """Return whether a rule of the same name reports an advisory's defect: it finds out more than conditions can."""
     return find_spec(f"rlaudit.rules.{name.replace('-', '_')}") is not None
 
 
@@ -61,7 +61,7 @@ class Crossed:
 
 
 def crossed(base: Version, to: Version) -> Crossed:
-    """The defects that either release has. One that began and ended in between is nobody's, and not named."""
+    """Return the defects that either release has. One that began and ended in between neither has, and is left out."""
 
     def those(before: bool, after: bool) -> dict[str, Advisory]:
         return {

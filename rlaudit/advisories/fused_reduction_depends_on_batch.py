@@ -16,12 +16,8 @@ ADVISORY = Advisory(
     severity=Severity.WARNING,
     window=Window(
         before=Seen("0.16.0", "vllm/config/vllm.py:162", "the fusion is off by default"),
-        first=Seen(
-            "0.17.0", "vllm/config/vllm.py:204", "the fusion is on by default, whatever VLLM_BATCH_INVARIANT says"
-        ),
-        last=Seen(
-            "0.28.0", "vllm/config/vllm.py:272", "the fusion is on by default, whatever VLLM_BATCH_INVARIANT says"
-        ),
+        first=Seen("0.17.0", "vllm/config/vllm.py:204", "the fusion is on by default, also with VLLM_BATCH_INVARIANT"),
+        last=Seen("0.28.0", "vllm/config/vllm.py:272", "the fusion is on by default, also with VLLM_BATCH_INVARIANT"),
         fixed=Seen("0.29.0", "vllm/config/vllm.py:167", "VLLM_BATCH_INVARIANT turns the fusion off"),
     ),
     conditions=(

@@ -17,7 +17,7 @@ ADVISORY = Advisory(
         first=Seen(
             "0.10.2",
             "vllm/model_executor/layers/logits_processor.py:111",
-            "the head runs in the model's dtype, whatever config/__init__.py:1772 says",
+            "the head runs in the model's dtype, although config/__init__.py:1772 documents another",
         ),
         last=Seen("0.25.1", "vllm/config/model.py:1712", "only pooling models take it"),
         fixed=Seen("0.26.0", "vllm/model_executor/layers/logits_processor.py:62", "the head runs in head_dtype"),

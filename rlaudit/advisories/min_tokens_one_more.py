@@ -1,6 +1,6 @@
 """Model Runner V2 keeps end tokens away for one token longer than min_tokens says.
 
-The position of the last token is compared with the shortest length, and not that of the token to be sampled. A
+The position of the last token is compared with the shortest length, instead of that of the token to be sampled. A
 request with min_tokens=1, which several trainers send, cannot end after its first token: such a sample has
 probability zero, and the logprob of the token in its place belongs to another distribution.
 """

@@ -1,8 +1,8 @@
 """After a weight update, captured decode steps of models with latent attention go on with projections that were freed.
 
 `W_UV` and `W_UK_T` are derived from `kv_b_proj` when weights are processed. Each time they are new tensors, and CUDA
-graphs keep the addresses of the old ones: decoding reads old weights, or whatever was allocated there since, while
-prefill, which uses `kv_b_proj`, is right. 0.26.0 derives them in place.
+graphs keep the addresses of the old ones: decoding reads old weights, or other data that was allocated there since,
+while prefill, which uses `kv_b_proj`, is right. 0.26.0 derives them in place.
 """
 
 from rlaudit.inspection.advisory import Advisory, Seen, Window

@@ -1,7 +1,7 @@
 """With async scheduling, penalties do not see the tokens that a request has generated.
 
 The worker's list of generated tokens holds -1 for each, because the real ones are still on the GPU: repetition,
-presence and frequency penalty count nothing. 0.11.1 puts the real tokens in before it samples.
+presence and frequency penalty have nothing to count. 0.11.1 puts the real tokens in before it samples.
 """
 
 from rlaudit.inspection.advisory import Advisory, Condition, Seen, Window

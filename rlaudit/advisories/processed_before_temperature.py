@@ -1,7 +1,7 @@
 """`processed_logprobs` are taken before temperature, top-k, top-p and min-p.
 
-The name is that of later releases, which take them after everything that changes the distribution. In the first ones a
-trainer that divides by the temperature is told probabilities of another distribution.
+Later releases use the same name, and take them after everything that changes the distribution. In the first ones a
+trainer that divides by the temperature gets probabilities of another distribution.
 """
 
 from rlaudit.inspection.advisory import Advisory, Seen, Window

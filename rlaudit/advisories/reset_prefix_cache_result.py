@@ -19,8 +19,8 @@ ADVISORY = Advisory(
     layer=Layer.INFERENCE_PATH,
     severity=Severity.NOTE,
     window=Window(
-        first=Seen("0.8.5", "vllm/entrypoints/openai/api_server.py:708", "200, whatever the engine returned"),
-        last=Seen("0.25.1", "vllm/entrypoints/serve/dev/cache/api_router.py:43", "200, whatever the engine returned"),
+        first=Seen("0.8.5", "vllm/entrypoints/openai/api_server.py:708", "200 for any result of the engine"),
+        last=Seen("0.25.1", "vllm/entrypoints/serve/dev/cache/api_router.py:43", "200 for any result of the engine"),
         fixed=Seen("0.26.0", "vllm/entrypoints/serve/dev/cache/api_router.py:44", "the answer says whether it worked"),
     ),
     conditions=(PREFIX_CACHING, Condition("the cache is reset while requests run", _reset_in_flight)),

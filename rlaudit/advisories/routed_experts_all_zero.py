@@ -1,8 +1,8 @@
 """On a Blackwell the experts that are returned for replay are all zero: the kernel routes by itself, and is not asked.
 
-FlashInfer's TensorRT-LLM kernel, which comes first for experts in 16 bits, contains the router; what records experts
-hangs on vLLM's own. The array has the right shape, and names expert 0 for every token. 0.27.0 records the kernel's
-choice, and raises for a kernel that does not tell it.
+FlashInfer's TensorRT-LLM kernel, which comes first for experts in 16 bits, contains the router, and only vLLM's own
+router records experts. The array has the right shape, and names expert 0 for every token. 0.27.0 records the kernel's
+choice, and raises for a kernel that does not return it.
 """
 
 from rlaudit.inspection.advisory import Advisory, Seen, Window

@@ -1,7 +1,7 @@
 """After a deep sleep, an 8-bit key-value cache is scaled by zero.
 
-Sleep of level 2 gives the memory of weights back. The scales of the cache lie in it, are no buffers, and so are not
-saved: on waking they are zero, keys and values become zero, and the answers gibberish. 0.12.0 sets them again.
+Sleep of level 2 gives the memory of weights back. The scales of the cache lie in it and are not buffers, so they are
+not saved: on waking they are zero, keys and values become zero, and the answers gibberish. 0.12.0 sets them again.
 """
 
 from rlaudit.configs.syntax.node import Unknown

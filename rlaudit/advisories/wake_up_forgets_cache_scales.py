@@ -1,6 +1,6 @@
 """After any sleep, the calibrated scales of an 8-bit key-value cache are one.
 
-On waking all scales are set to 1.0, those that the checkpoint brings as well. Nothing fails, and the cache is read in
+On waking all scales are set to 1.0, also those that the checkpoint brings. Nothing fails, and the cache is read in
 another precision than before the sleep. From 0.29.0 on scales are saved and restored like every other buffer.
 """
 

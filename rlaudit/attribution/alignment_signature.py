@@ -14,7 +14,7 @@ FEWEST_SEQUENCES = 2
 
 
 def alignment_signature(evidence: TokenEvidence, kind: Misalignment) -> Outcome:
-    """Share of sequences that fail in this way. One alone may be its log's fault; it acquits nobody either."""
+    """Return the share of sequences that fail in this way. One alone may be its log's fault; nor does it acquit."""
     report = evidence.alignment
     if report is None:
         return NotTested("alignment was not looked at")
@@ -33,7 +33,7 @@ def alignment_signature(evidence: TokenEvidence, kind: Misalignment) -> Outcome:
 
 
 def proportion_interval(events: int, trials: int, level: float = LEVEL) -> tuple[float, float]:
-    """Ends of the interval; 0 where nothing was seen and 1 where nothing else was, also of no trial at all."""
+    """Return the ends of the interval: 0 below if there is no event, 1 above if there is nothing else (or no trial)."""
     tail, rest = (1.0 - level) / 2.0, trials - events
     low = float(betaincinv(events, rest + 1, tail)) if events else 0.0
     high = float(betaincinv(events + 1, rest, 1.0 - tail)) if rest else 1.0

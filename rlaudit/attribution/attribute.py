@@ -42,7 +42,7 @@ DEFAULT_MARGIN = 1e-3
 
 @dataclass(frozen=True)
 class NamedCause:
-    """A cause that was convicted. share: of the excess k2, None where no difference of logprobs shows the cause."""
+    """A cause that was convicted. share: of the excess k2, None if no difference of logprobs shows the cause."""
 
     name: str
     title: str
@@ -54,7 +54,7 @@ class NamedCause:
 
 
 def because_of(named: Sequence[NamedCause]) -> str:
-    """What convicts them, in one sentence; where it is one cause, the verdict above has its name."""
+    """Say in one sentence what convicts the causes. A single one is not named: the verdict above has its name."""
     if len(named) == 1:
         return named[0].signature.because
     return "; ".join(f"{cause.name}: {cause.signature.because}" for cause in named)
@@ -77,9 +77,9 @@ class Attribution:
     """What was convicted, and what was not.
 
     verdict: MATCH only where nothing is named and k2 is surely within the margin. unexplained: share of the excess k2
-    that no named cause accounts for, 0 to 1; None where nothing was there to explain. k2: nats^2, under the meaning
-    found, with its 95 % interval over prompts. leaning: causes that would be named with some prompts left out, and with
-    others not: neither named nor excluded. excluded: signatures of the causes that were tested and not named.
+    that no named cause accounts for, 0 to 1; None if nothing was there to explain. k2: nats^2, under the meaning found,
+    with its 95 % interval over prompts. leaning: causes that would be named with some prompts left out, and with others
+    not: neither named nor excluded. excluded: signatures of the causes that were tested and not named.
     """
 
     verdict: Verdict
@@ -101,7 +101,7 @@ class Attribution:
         return frozenset(cause.name for cause in self.named)
 
     def leaning_of(self, layer: Layer) -> tuple[str, ...]:
-        """Causes of a layer that lean."""
+        """Return the causes of a layer that lean."""
         causes = all_causes()
         return tuple(name for name in self.leaning if causes[name].layer is layer)
 
@@ -122,7 +122,7 @@ class Attribution:
 
 
 def all_causes() -> Offers[Cause]:
-    """Every cause that a file of `rlaudit/causes` offers, by name."""
+    """Return every cause that a file of `rlaudit/causes` offers, by name."""
     return discover(cause_files, "CAUSE", Cause)
 
 
@@ -173,8 +173,8 @@ class _Case:
         return self.evidence.excess
 
     def convict(self, stage: Stage) -> bool:
-        """Test the causes of a stage; whether one was named. Those of meaning and alignment have corrected for how many
-        they are themselves."""
+        """Test the causes of a stage and return whether one was named. Causes of meaning and alignment are corrected
+        for their number already."""
         holm = stage is Stage.EXCESS
         found: dict[str, Signature] = {}
         for name in [name for name in self.waiting if self.causes[name].stage is stage]:
@@ -252,14 +252,14 @@ class _Case:
         return bases
 
     def unexplained(self) -> float:
-        """Share of the excess that no named cause accounts for."""
+        """Return the share of the excess that no named cause accounts for."""
         explained = sum(
             named.signature.share or 0.0 for named in self.named if self.causes[named.name].stage is Stage.EXCESS
         )
         return min(max(1.0 - explained, 0.0), 1.0)
 
     def attribution(self, margin: float, unexplained: float | None) -> Attribution:
-        """The result."""
+        """Return the result."""
         excess = self.evidence.excess
         k2, low, high = (excess.k2, excess.k2_low, excess.k2_high) if excess else (self.evidence.k2,) * 3
         if self.named:
@@ -303,7 +303,7 @@ class _Case:
         )
 
     def nothing(self, margin: float) -> Attribution:
-        """No token, no verdict."""
+        """Return the attribution without a token: no verdict."""
         self.leave("there are no tokens")
         result = self.attribution(margin, None)
         return replace(result, verdict=Verdict.NOT_TESTED, because="there are no tokens")

@@ -1,4 +1,4 @@
-"""Does the log ratio follow what a base model says otherwise than the trainer?
+"""Does the log ratio follow the difference between a base model and the trainer?
 
 log ratio = -slope (base - trainer) + noise, by least squares weighted with the noise that a logit error would make at
 the token; slope 1 when the rollout is the base model, 0 when it has nothing to do with it.
@@ -14,7 +14,7 @@ from rlaudit.statistics.resample import chance_apart, cluster_sums, cluster_weig
 
 # Base models that give a token nothing would decide the slope alone.
 CAP_NATS = 5.0
-# A base model that says nothing otherwise has no slope, and gets 0.
+# A base model that does not differ from the trainer has no slope, and gets 0.
 LEAST_DENOMINATOR = 1e-300
 
 
@@ -28,7 +28,7 @@ class BaseSlope:
 
 
 def base_slope(log_ratio_T: Floats, leaning_T: Floats, room_T: Floats, cluster_T: Integers, seed: int = 0) -> BaseSlope:
-    """leaning_T: base - trainer logprobs, nats."""
+    """Fit the slope. leaning_T: base - trainer logprobs, nats."""
     leaning_T = np.clip(np.nan_to_num(leaning_T), -CAP_NATS, CAP_NATS)
     weight_T = np.where(room_T > LEAST_ROOM, 1.0 / np.square(np.maximum(room_T, LEAST_ROOM)), 0.0)
     clusters = int(cluster_T.max(initial=-1)) + 1
@@ -41,7 +41,7 @@ def base_slope(log_ratio_T: Floats, leaning_T: Floats, room_T: Floats, cluster_T
         return slope
 
     def saved_by(sums: Floats) -> Floats:
-        """Half of what the mean square falls by when slope * leaning is taken out."""
+        """Return half of what the mean square falls by when slope * leaning is taken out."""
         slope = slope_of(sums)
         saved = -slope * sums[..., 3] - 0.5 * np.square(slope) * sums[..., 2]
         return saved / np.maximum(sums[..., 4], 1.0)

@@ -60,14 +60,16 @@ class Stage(Enum):
 
 @dataclass(frozen=True)
 class Cause:
-    """name: fixed, used in documents and case studies. needs: columns without which it cannot be told.
+    """A cause of mismatch.
 
-    basis: (T, J) non-negative covariates in which the variance of the log ratio grows, where the cause is told by them.
-    after_others: the basis is made from what the other causes leave of the variance, and added to a first fit.
+    name: fixed, used in documents and case studies. needs: columns without which it cannot be tested.
+
+    basis: (T, J) non-negative covariates in which the variance of the log ratio grows, for a cause that is known by
+    them. after_others: the basis is made from what the other causes leave of the variance, and added to a first fit.
     least: the data below which nothing is said of it. falsifier: what would refute it. next: the one experiment that
     settles it.
-    factor: of `rlaudit ablate`, the one that takes it away, where there is one. stage: a cause that shows in no size of
-    the log ratio comes before those that do.
+    factor: of `rlaudit ablate`, the one that takes it away, if there is one. stage: a cause that does not show in the
+    size of the log ratio comes before those that do.
     """
 
     name: str

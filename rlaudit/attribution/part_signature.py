@@ -15,7 +15,7 @@ LEANS_BELOW = 5e-3
 
 
 def part_signature(evidence: TokenEvidence, name: str, because: str, least_share: float = LEAST_SHARE) -> Outcome:
-    """The signature of the part `name`; `because` says which covariate it follows."""
+    """Return the signature of the part `name`; `because` says which covariate it follows."""
     excess = evidence.excess
     if excess is None or name not in excess.parts:
         return NotTested("its covariate does not vary in these data")
@@ -23,7 +23,7 @@ def part_signature(evidence: TokenEvidence, name: str, because: str, least_share
 
 
 def signature_of(evidence: TokenEvidence, part: Part, because: str, least_share: float = LEAST_SHARE) -> Signature:
-    """A part as a signature: large when its share is at least `least_share`, and surely above SURELY."""
+    """Return a part as a signature: large when its share is at least `least_share`, and surely above SURELY."""
     excess = evidence.excess
     assert excess is not None
     share, low, high = excess.share(part)

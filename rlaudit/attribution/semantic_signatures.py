@@ -35,7 +35,7 @@ class SemanticNames:
 
 
 def semantic_names(meaning: Meaning, figures: ScoredFigures) -> SemanticNames:
-    """The causes of a mismatch; none of any other verdict."""
+    """Return the causes of a mismatch; none of any other verdict."""
     train, sample, requested = meaning.theta_train, meaning.theta_sample, meaning.requested
     if meaning.verdict is not Verdict.MISMATCH:
         return SemanticNames()
@@ -49,7 +49,7 @@ def semantic_names(meaning: Meaning, figures: ScoredFigures) -> SemanticNames:
         beyond = beyond and figures.sample.differs
         return SemanticNames(frozenset({RAW_LOGPROBS}), hidden if beyond else frozenset())
     if figures.sample.differs and "temperature" in sample.differences(train) and not sample.filtered:
-        # Reported and recomputed at one temperature, sampled at another that was asked for: both sides left it out.
+        # Reported and recomputed at one temperature, sampled at another that was requested: both sides left it out.
         asked = abs(sample.temperature / requested.temperature - 1) < TEMPERATURE_EFFECT
         both = asked and requested.temperature != train.temperature
         return SemanticNames(by_tokens=frozenset({RAW_LOGPROBS, TRAINER_TEMPERATURE}) if both else frozenset())
@@ -71,7 +71,7 @@ def _of_parameters(apart: tuple[str, ...]) -> frozenset[str]:
 
 
 def semantic_signature(evidence: TokenEvidence, name: str) -> Signature:
-    """The signature of one semantic cause where tokens were scored; large when the meaning has it."""
+    """Return the signature of one semantic cause where tokens were scored; large when the meaning has it."""
     meaning = evidence.meaning
     assert meaning is not None and isinstance(meaning.figures, ScoredFigures)
     names = semantic_names(meaning, meaning.figures)
@@ -115,12 +115,12 @@ def _by_tokens(figures: ScoredFigures, because: str) -> Signature:
 
 
 def logged_signature(found: Estimate, what: str, named: bool, because: str, leans: bool = False) -> Signature:
-    """An estimate as a signature. Of k2 no share is stated: without scores it cannot be recomputed."""
+    """Return an estimate as a signature. Of k2 no share is stated: without scores it cannot be recomputed."""
     return Signature(found.p_value, found.value, found.low, found.high, what, named, because, leans=leans)
 
 
 def temperature_signature(evidence: TokenEvidence, dishonest: bool) -> Signature | None:
-    """Whether the temperatures of both sides differ, and by whose fault; None without top logprobs of both.
+    """Return whether the temperatures of both sides differ, and by whose fault; None without top logprobs of both.
 
     dishonest: asked for rollouts that report another temperature than they sample at; otherwise for a trainer that
     recomputes at another one than rollouts report.
@@ -140,7 +140,7 @@ def temperature_signature(evidence: TokenEvidence, dishonest: bool) -> Signature
 
 
 def _temperatures(evidence: TokenEvidence, factor: float) -> tuple[float, float]:
-    """(reported, trainer): their quotient is `factor`, and one of them is what it was taken to be.
+    """Return (reported, trainer): their quotient is `factor`, and one of them is what it was taken to be.
 
     A side that is off has most likely left the temperature out, which tells the two sides apart unless both fit; where
     neither does, the engine's own first choices say whether its report is honest.

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from rlaudit.report.parts.bump import CrossedDefect, PinMove
 
 
-# What ran before a bump is the tree before it: that the tree after does not go with the old release is its purpose.
+# The tree before ran with the old release. That the tree after may not run with it is the purpose of a bump.
 OF_TODAY = "today-cannot-run"
 
 
 @dataclass(frozen=True)
 class Bump:
-    """migration: None where no pin moves from one known release to another."""
+    """migration: None if no pin moves from one known release to another."""
 
     trees: Trees
     pins: Pins
@@ -73,7 +73,7 @@ def _identity(one: Judged) -> tuple[object, ...]:
 
 
 def reported(bump: Bump, inspection: Inspection | None, standing: int) -> "ReportedBump":
-    """Return its part of the report.
+    """Return the bump's part of the report.
 
     inspection: None if nothing moves. standing: how many findings the old release has already.
     """

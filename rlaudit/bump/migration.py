@@ -1,4 +1,4 @@
-"""The pins of two trees compared, and which migration that is: the releases that the configs are inspected with."""
+"""The pins of two trees compared, and the migration that follows: the releases that configs are inspected with."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ class Move:
 
     @property
     def versions(self) -> tuple[Version, Version] | None:
-        """Return what it moves from and to, None if that is not known.
+        """Return the releases that it moves from and to, None if they are not known.
 
         A range stands for the newest known release that it allows, or for the oldest if only that moves.
         """
@@ -89,14 +89,14 @@ def _pinned(tree: Tree) -> dict[str, tuple[PinFile, tuple[Pin, ...]]]:
 
 
 def _renamed(gone: set[str], come: set[str]) -> Mapping[str, str]:
-    """Map new paths to old, of files that left one folder and came into another."""
+    """Map new paths to old ones, for files that left one folder and came into another."""
     names = [PurePosixPath(path).name for path in (*gone, *come)]
     olds = {PurePosixPath(path).name: path for path in gone}
     return {path: olds[name] for path in come if (name := PurePosixPath(path).name) in olds and names.count(name) == 2}
 
 
 def _paired(before: Sequence[Pin], after: Sequence[Pin]) -> list[tuple[Pin | None, Pin | None]]:
-    """Pair the pins that are not in both, each with what it was; one of many equal ones."""
+    """Pair the pins that changed, each with what it was; of many equal ones only one."""
     if len(before) == len(after):
         pairs: list[tuple[Pin | None, Pin | None]] = [
             (was, now) for was, now in zip(before, after, strict=True) if _key(was) != _key(now)
@@ -127,7 +127,7 @@ def _distinct(pins: Sequence[Pin]) -> list[Pin]:
 
 @dataclass(frozen=True)
 class Migration:
-    """said: what else is pinned, and how a range was taken, in sentences."""
+    """said: what else is pinned, and how a range was read, in sentences."""
 
     before: Version
     after: Version
@@ -182,7 +182,7 @@ def _written(pin: Pin | None) -> str:
 
 
 def _allows(move: Move, version: Version) -> bool:
-    """Whether a range has room for what the configs are inspected with."""
+    """Return whether a range allows the release that the configs are inspected with."""
     asked = span(move.after) if move.after is not None else None
     return asked is not None and asked.contains(version, prereleases=True)
 

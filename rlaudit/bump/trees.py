@@ -1,4 +1,4 @@
-"""The two trees that a bump compares: a revision of git, which is read from its objects, or a folder.
+"""The two trees that a bump compares: each is a git revision, read from git's objects, or a folder.
 
 `--bump` names them: BASE..HEAD, BASE...HEAD, BASE alone against the files as they are, or an older folder.
 """
@@ -37,7 +37,7 @@ class FolderTree:
     shown: str
 
     def paths(self) -> Sequence[str]:
-        """Linked folders are not followed."""
+        """List the regular files; linked folders are not followed."""
         return sorted(self._walk())
 
     def _walk(self) -> Iterator[str]:
@@ -54,7 +54,7 @@ class FolderTree:
                     yield (Path(here) / name).relative_to(self.root).as_posix()
 
     def read(self, paths: Sequence[str], most_bytes: int) -> Mapping[str, bytes]:
-        """The bytes of some files; what cannot be read is left out."""
+        """Return the bytes of some files; what cannot be read is left out."""
         found = {}
         for path in paths:
             try:
@@ -73,11 +73,11 @@ class GitTree:
     shown: str
 
     def paths(self) -> Sequence[str]:
-        """As git lists them; links and submodules are none."""
+        """List the files as git does, without links and submodules."""
         return [path for mode, _, path in self._entries() if mode in _FILES]
 
     def read(self, paths: Sequence[str], most_bytes: int) -> Mapping[str, bytes]:
-        """The bytes of some files; what is larger, or not in the object store, is left out."""
+        """Return the bytes of some files; what is larger, or not in the object store, is left out."""
         wanted = set(paths)
         return dict(self._contents([one for one in self._entries() if one[2] in wanted], most_bytes))
 
@@ -186,7 +186,7 @@ def _folders(bump: str, paths: Sequence[str]) -> Trees:
 
 
 def _repository(paths: Sequence[str]) -> tuple[Path, tuple[str, ...]]:
-    """Its root, and the paths from there."""
+    """Return the repository's root, and the paths from there."""
     named = [Path(path).absolute() for path in paths] or [Path.cwd()]
     start = next((one for one in (named[0], *named[0].parents) if one.is_dir()), Path.cwd())
     try:

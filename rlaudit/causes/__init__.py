@@ -5,8 +5,8 @@ excess grows), the columns and the least data that it needs, what would refute i
 of meaning, which is looked for at an earlier `stage`. A basis of zeros excludes the cause, `NotTested` leaves it open.
 The fault by which the self-test plants it is a file of the same name in `tests/selftest/faults`.
 `pytest tests/attribution tests/worlds tests/selftest/test_trials.py` holds it against the others: its top dose must be
-named, and nothing else; `tests/diagnosis/test_degenerate_tables.py` and `test_honest_nulls.py` that nobody is convicted
-by nothing. They try one world each: `python -m selftest --causes NAME --trials 8` in the folder `tests`, on worlds that
-nobody tuned for, is what decides. Case studies move where it is tested or named: `UPDATE_EXAMPLES=1 pytest
-tests/examples/test_case_studies.py`, then `git diff examples`.
+named, and nothing else. `tests/diagnosis/test_degenerate_tables.py` and `test_honest_nulls.py` check that honest tables
+convict no cause. These try one world each: what decides is `python -m selftest --causes NAME --trials 8` in the folder
+`tests`, on worlds that no threshold was tuned for. Case studies move where it is tested or named: `UPDATE_EXAMPLES=1
+pytest tests/examples/test_case_studies.py`, then `git diff examples`.
 """

@@ -32,7 +32,7 @@ NOT_BY_CHANCE = 0.01
 
 
 def basis(evidence: TokenEvidence) -> Floats | NotTested:
-    """(T, 1 or 2): how noisy the other prompts of the batch are beyond the quietest, and log2 of the batch size.
+    """Return (T, 1 or 2): how noisy the other prompts of the batch are beyond the quietest, and log2 of the batch size.
 
     Asks for `evidence.excess`, fitted without this cause.
     """
@@ -74,7 +74,7 @@ def _cells(evidence: TokenEvidence, standardised_T: Floats, batch_T: Integers, b
 
 
 def _noise_of_the_others(evidence: TokenEvidence, batch_T: Integers, batches: int) -> Floats | None:
-    """(T,) above the quietest. Prompts count alike: a long completion is no more independent than a short one."""
+    """Return (T,) noise above the quietest. Prompts count alike: long completions are no more independent."""
     assert evidence.excess is not None
     cells = _cells(evidence, evidence.excess.standardised_T, batch_T, batches)
     prompts_B = cells.there_BP.sum(axis=1)

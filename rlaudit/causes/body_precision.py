@@ -1,10 +1,10 @@
 """Rounding in the body of the model: dense noise that is anew at every token, in proportion to 1 - p.
 
-Covered: excess over a measured floor that has all marks of rounding (below) and that no covariate and no
-rounded head explains. Rounding errs anew at every token: standardised log ratios have no outliers, do not depend on how
-sure the model is, and do not repeat for the same token id or along a sequence. Wrong or old weights err the same way
-each time. Not covered: without a floor nobody knows how much rounding is usual here, and without token ids
-wrong weights look the same; then it stays an unexplained residual. Precision is not named by elimination.
+Covered: excess over a measured floor that has all marks of rounding (below) and that no covariate and no rounded head
+explains. Rounding errs anew at every token: standardised log ratios have no outliers, do not depend on how sure the
+model is, and do not repeat for the same token id or along a sequence. Wrong or old weights err the same way each time.
+Not covered: without a floor it is unknown how much rounding is usual here, and without token ids wrong weights look the
+same; then it stays an unexplained residual. Precision is not named by elimination.
 Source: research on bfloat16 against float16 (arXiv 2510.26788); variance of a logprob under independent logit noise.
 """
 
@@ -47,7 +47,7 @@ FEWEST = 50
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """What the constant part leaves after the floor and the head."""
+    """Return what the constant part leaves after the floor and the head."""
     excess = evidence.excess
     if excess is None:
         return NotTested("no mismatch to explain")
@@ -87,10 +87,10 @@ def signature(evidence: TokenEvidence) -> Outcome:
 
 @dataclass(frozen=True)
 class DenseNoise:
-    """by_token, by_token_z: covariance of standardised log ratios of one token id in other clusters, in units of the
-    variance, and its z; None without token ids. along, along_z: the same of neighbouring tokens. uneven: largest ratio
-    of noise between classes of certainty. outliers: share of k2 beyond six standard deviations. seen: mean error of
-    tokens seen before less that of others, in standard deviations.
+    """What the residual looks like. by_token, by_token_z: covariance of standardised log ratios of one token id in
+    other clusters, in units of the variance, and its z; None without token ids. along, along_z: the same of
+    neighbouring tokens. uneven: largest ratio of noise between classes of certainty. outliers: share of k2 beyond six
+    standard deviations. seen: mean error of tokens seen before less that of others, in standard deviations.
     """
 
     by_token: float | None
@@ -166,7 +166,7 @@ def _in_common(error_T: Floats, usable_T: NDArray[np.bool_], evidence: TokenEvid
 
 
 def _seen(error_T: Floats, evidence: TokenEvidence) -> float:
-    """Mean error of tokens seen before less that of others, in standard deviations; 0 where that is chance."""
+    """Mean error of tokens seen before less that of others, in standard deviations; 0 if that is chance."""
     found = seen_shift(evidence)
     spread = float(error_T.std())
     if found is None or found.shift.p_value > SEEN_ALPHA or not spread > 0:

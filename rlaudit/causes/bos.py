@@ -16,12 +16,12 @@ from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
 
 NAME = "bos"
-# Tokens: factors of three or four apart, sums of which come close to any fading between them.
+# Tokens: factors of three or four apart, so that sums of them come close to any fading between.
 FADES_OVER = (2.0, 8.0, 24.0)
 
 
 def basis(evidence: TokenEvidence) -> Floats | NotTested:
-    """(T, 3): fading over a few to some tens of tokens from the first one."""
+    """Return (T, 3): fading over a few to some tens of tokens from the first one."""
     if not np.ptp(evidence.position_T) > 0:
         return NotTested("all tokens have one position")
     if "cached_tokens" not in evidence.columns and _weights_changed(evidence):

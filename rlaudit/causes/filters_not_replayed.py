@@ -1,11 +1,11 @@
 """Rollouts are renormalised over what top-k, top-p or min-p kept, the trainer over the whole vocabulary.
 
 Covered: with scores, by the filter itself; from logs alone, by log ratios of one sign only (log of the kept mass) and a
-mean ratio below 1, where a filter was asked for that the trainer does not replay, or where the engine's top logprobs
-show tokens cut away. Told from precision by that sign, from a constant by differing from token to token, and from
-anything stronger by the mass that top-p keeps at least.
-Not covered: filters so light that they touch hardly any token, and those that nobody asked for and no list shows: of
-them only the bias is said.
+mean ratio below 1, if a filter was requested that the trainer does not replay, or if the engine's top logprobs show
+tokens cut away. Told from precision by that sign, from a constant by differing from token to token, and from anything
+stronger by the mass that top-p keeps at least.
+Not covered: filters so light that they touch hardly any token. Of filters that were not requested and that no list
+shows only the bias is reported.
 Source: TRL 6789 and 7269, vime 69, NeMo-RL 902.
 """
 
@@ -34,7 +34,7 @@ from rlaudit.meaning.token_evidence import TokenEvidence
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """The semantic verdict; without scores the sign and the size of the log ratios."""
+    """Return the semantic verdict; without scores the sign and the size of the log ratios."""
     if evidence.meaning is not None:
         return semantic_signature(evidence, FILTERS_NOT_REPLAYED)
     found = mean_ratio_minus_one(evidence)
@@ -54,7 +54,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
 
 
 def _filter_there(evidence: TokenEvidence) -> bool:
-    """Whether a filter was asked for that the trainer does not replay, or shows in the engine's own lists."""
+    """Return whether a filter was requested that the trainer does not replay, or shows in the engine's own lists."""
     asked = evidence.sampling
     unlike = [name for name in ("top_k", "top_p", "min_p") if getattr(asked, name) != getattr(evidence.trainer, name)]
     if asked.filtered and unlike:
@@ -67,7 +67,7 @@ def _filter_there(evidence: TokenEvidence) -> bool:
 
 
 def _least_kept(sampling: Semantics) -> float:
-    """The mass that the filters keep at least; only top-p alone promises one."""
+    """Return the mass that the filters keep at least; only top-p alone promises one."""
     alone = sampling.top_p < 1 and sampling.top_k == 0 and sampling.min_p == 0
     return sampling.top_p if alone else 0.0
 

@@ -24,7 +24,7 @@ ONE_STEP = 2.0
 
 
 def explained_share(evidence: TokenEvidence) -> float:
-    """Share of the constant part of the mismatch that rounding accounts for."""
+    """Return the share of the constant part of the mismatch that rounding accounts for."""
     assert evidence.excess is not None
     constant = evidence.excess.parts[CONSTANT]
     room2 = 0.5 * float((evidence.room_T**2).mean())
@@ -33,7 +33,7 @@ def explained_share(evidence: TokenEvidence) -> float:
 
 
 def one_step_off(evidence: TokenEvidence) -> NDArray[np.bool_]:
-    """(T,) outliers that are one step of the lattice, where both sides lie on it.
+    """Return (T,) outliers that are one step of the lattice, where both sides lie on it.
 
     Bodies that nearly agree round alike nearly always, and differ by a whole step where they do not.
     """
@@ -44,7 +44,7 @@ def one_step_off(evidence: TokenEvidence) -> NDArray[np.bool_]:
 
 
 def _share_one_step_off(evidence: TokenEvidence) -> float:
-    """How much of the k2 of all outliers these make up."""
+    """Return how much of the k2 of all outliers these make up."""
     assert evidence.excess is not None
     squared_T = np.square(evidence.log_ratio_T)
     total = float(squared_T[evidence.excess.outlier_T].sum())

@@ -13,7 +13,7 @@ from rlaudit.meaning.token_evidence import TokenEvidence
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """The support tests."""
+    """Return the outcome of the support tests."""
     return semantic_signature(evidence, HIDDEN_TRUNCATION)
 
 

@@ -71,7 +71,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
 
 
 def _loud(excess: ExcessModel) -> NDArray[np.bool_]:
-    """(T,) where covariates that matter add more than everything else does."""
+    """Return (T,) where covariates that matter add more than everything else does."""
     sure = [
         name
         for name, part in excess.parts.items()

@@ -19,7 +19,7 @@ LEAST_SHIFT = 0.02
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """The semantic verdict; without scores the log ratios of tokens seen before."""
+    """Return the semantic verdict; without scores the log ratios of tokens seen before."""
     if evidence.meaning is not None:
         return semantic_signature(evidence, PENALTY)
     high = too_high(evidence)

@@ -22,12 +22,12 @@ FEWEST_POSITIONS = 16
 
 
 def context(evidence: TokenEvidence) -> Floats:
-    """(T,) tokens before this one, as far as they are known."""
+    """Return (T,) tokens before this one, as far as they are known."""
     return np.asarray(evidence.columns.get("absolute_position", evidence.position_T), dtype=np.float64)
 
 
 def basis(evidence: TokenEvidence) -> Floats | NotTested:
-    """(T, 2): growing linearly and quadratically from the shortest context on."""
+    """Return (T, 2): growing linearly and quadratically from the shortest context on."""
     before_T = context(evidence)
     before_T = before_T - before_T.min()
     if before_T.max() < FEWEST_POSITIONS:

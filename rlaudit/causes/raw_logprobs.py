@@ -22,7 +22,7 @@ from rlaudit.meaning.token_evidence import TokenEvidence
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """The semantic verdict; without scores the temperature between the top logprobs of both sides."""
+    """Return the semantic verdict; without scores the temperature between the top logprobs of both sides."""
     if evidence.meaning is not None:
         return semantic_signature(evidence, RAW_LOGPROBS)
     found = temperature_signature(evidence, dishonest=True)

@@ -19,12 +19,12 @@ from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
 
 NAME = "stale-prefix-kv"
-# Tokens: a factor of four apart, sums of which come close to any fading between them.
+# Tokens: a factor of four apart, so that sums of them come close to any fading between.
 FADES_OVER = (2.0, 8.0, 32.0)
 
 
 def basis(evidence: TokenEvidence) -> Floats | NotTested:
-    """(T, 4): cached at all, and fading over two, over a few and over some tens of tokens."""
+    """Return (T, 4): cached at all, and fading over two, over a few and over some tens of tokens."""
     version_T = evidence.columns.get("rollout_version")
     # One version throughout the log says nothing of the update before it, which the cache may have outlived.
     if version_T is not None and not np.any(version_T):

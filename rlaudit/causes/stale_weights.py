@@ -20,7 +20,7 @@ NAME = "stale-weights"
 
 
 def basis(evidence: TokenEvidence) -> Floats | NotTested:
-    """(T, 3): lagging at all, the lag (steps that are independent) and its square (steps in one direction)."""
+    """Return (T, 3): lagging at all, the lag (steps that are independent) and its square (steps in one direction)."""
     lag_T = np.maximum(np.asarray(evidence.columns["version_lag"], dtype=np.float64), 0.0)
     if not np.ptp(lag_T) > 0:
         return NotTested(f"every token has version lag {lag_T[0]:g}: nothing to compare it with")

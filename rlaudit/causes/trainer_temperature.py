@@ -13,7 +13,7 @@ from rlaudit.meaning.token_evidence import TokenEvidence
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """The semantic verdict; without scores the temperature between the top logprobs of both sides."""
+    """Return the semantic verdict; without scores the temperature between the top logprobs of both sides."""
     if evidence.meaning is not None:
         return semantic_signature(evidence, TRAINER_TEMPERATURE)
     found = temperature_signature(evidence, dishonest=False)

@@ -19,7 +19,7 @@ NAME = "wrong-weights"
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """A slope of the log ratio on what the base model says otherwise."""
+    """Return the slope of the log ratio on the difference between base model and trainer."""
     excess = evidence.excess
     if excess is None or excess.base is None or excess.slope_on_base is None:
         return NotTested("the base model says the same as the trainer")

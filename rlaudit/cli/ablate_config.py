@@ -7,7 +7,6 @@ from typing import Any
 
 import yaml
 
-from rlaudit.engines.environments.release import NEWEST_ON_CPU
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.models.model import MADE_HERE
 from rlaudit.engines.models.model_files import ModelFiles, read_model_files
@@ -23,7 +22,7 @@ from rlaudit.laboratory.studies.updates.from_recording import updates_from
 from rlaudit.laboratory.study import known_studies
 from rlaudit.recorder.recording import is_recording, open_recording
 from rlaudit.secrets import mask, masked_places
-from rlaudit.vllm.catalogue import known_versions
+from rlaudit.vllm.builds import released_for
 from rlaudit.yaml_file import read_yaml_file
 
 
@@ -56,7 +55,7 @@ def experiment_of(
     updates. Raises UsageError where there is no config, or several, and for a name that the recording has not.
     """
     if after is None and is_recording(path):
-        newest = known_versions()[-1] if accelerator.kind == "cuda" else NEWEST_ON_CPU
+        newest = released_for(accelerator.kind)[-1]
         experiment = experiment_of(path, before, str(newest), model, accelerator, repeated, updates=updates)
         said = f"to vLLM {newest}, the newest release that runs here (another one with --to)"
         return replace(experiment, changed=(said, *experiment.changed))
@@ -99,7 +98,7 @@ def refuse_another_vocabulary(requests: RecordedRequests, files: ModelFiles) -> 
     if beyond is not None:
         raise UsageError(
             f"the recording has token {beyond}, and {files.name} those below {vocabulary}: it is another tokenizer's",
-            "give the recorded model, in whatever folder it is: --model",
+            "give the recorded model, in any folder: --model",
         )
 
 

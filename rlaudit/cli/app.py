@@ -35,7 +35,7 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each cod
     except KeyboardInterrupt:
         return _interrupted(arguments)
     except SystemExit as left:
-        # argparse ends with 0 or 2. Whatever else ends Python (Ray does so at SIGTERM) must not pass for a verdict.
+        # argparse ends with 0 or 2. What else ends Python (Ray does so at SIGTERM) must not pass for a verdict.
         return int(left.code or 0) if left.code in (None, 0, 2) else _interrupted(arguments)
     except EOFError as error:
         unread = NotFinished(f"a file that was read ended too early: {error}", "was it cut off? write it again")

@@ -12,10 +12,7 @@ from packaging.version import Version
 from rlaudit.advisories import crossed, sentence
 from rlaudit.did_you_mean import did_you_mean
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
-from rlaudit.engines.environments.package_index import releases
-from rlaudit.engines.environments.pip_configuration import read_package_sources
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
-from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory.bisect import Bisection, Figure, bisect
 from rlaudit.laboratory.studies.arms.recipe import Point, Recipe
@@ -24,7 +21,7 @@ from rlaudit.measurement.measure import all_metrics
 from rlaudit.progress import Progress
 from rlaudit.report.figures import number
 from rlaudit.report.new_report import new_report, untested
-from rlaudit.vllm.catalogue import known_versions
+from rlaudit.vllm.builds import released_for
 from rlaudit.vllm.moved import Change, moved
 
 if TYPE_CHECKING:
@@ -89,7 +86,13 @@ def bisected(
             "repeats": 0,
             "arms": [],
         }
-        report = run(recipe.model_copy(update={"blocks": [block.model_copy(update=alone)]}), _of(given, (release,)))
+        try:
+            report = run(recipe.model_copy(update={"blocks": [block.model_copy(update=alone)]}), _of(given, (release,)))
+        except NotFinished as error:  # no environment of this release can be had
+            if release in ends:
+                raise
+            progress.note(f"  {release}: {metric} was not measured: {error.message}")
+            return None
         (arm,) = report["arms"]
         found: Mapping[str, Any] = arm["measurements"].get(metric, {})
         if found.get("low") is None or found.get("high") is None:
@@ -120,19 +123,14 @@ def bisected(
 def releases_between(
     first: Version, last: Version, accelerator: Accelerator, given: GivenInterpreters
 ) -> tuple[Version, ...]:
-    """Return the catalogued releases from the first to the last that can be had here: given, or built for this machine.
+    """Return the releases from the first to the last that can be had here: those given, else those published.
 
-    Raises UsageError if a command without a release is given, and NotFinished if no index can be asked.
+    Raises UsageError if a command without a release is given.
     """
     if given.engine:
         raise UsageError("--bisect needs several releases, and --python names none", "Write --python VERSION=COMMAND.")
-    if given.by_release:
-        available = {Version(release) for release in given.by_release}
-    else:
-        distribution = ENGINE.package.distributions[accelerator.kind]
-        # CPU builds are published again as post releases of the same vLLM.
-        available = {Version(one.base_version) for one in releases(distribution, read_package_sources())}
-    found = [one for one in known_versions() if first < one < last and one in available]
+    named = [Version(release) for release in given.by_release]
+    found = [one for one in sorted(named) or released_for(accelerator.kind) if first < one < last]
     return (first, *found, last)
 
 

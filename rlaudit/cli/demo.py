@@ -1,4 +1,4 @@
-"""`rlaudit demo`: one real case from question to diagnosis, offline, with the commands that anybody would type.
+"""`rlaudit demo`: one real case from question to diagnosis, offline, with the commands that a user would type.
 
 Nothing printed is kept from an earlier time: the files of rlaudit/demo are inspected and compared while one looks.
 """

@@ -35,7 +35,7 @@ def on_cluster(
 ) -> "Cluster | None":
     """The Ray cluster that `executor` names; None for this machine.
 
-    Raises UsageError for options that exclude each other, and whatever Cluster.connect does.
+    Raises UsageError for options that exclude each other, and what Cluster.connect raises.
     """
     address = ray_address(executor)
     if address is None:

@@ -1,1 +1,1 @@
-"""What a run will hand to vLLM, whatever file it was written in."""
+"""What a run will hand to vLLM, read from any kind of file that it may be written in."""

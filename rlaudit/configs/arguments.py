@@ -16,7 +16,7 @@ _NO = {"false", "no", "f", "n", "0"}
 
 
 def by_name(flags: Iterable[Flag], negations: Iterable[str] = ()) -> dict[str, Node]:
-    """The last value of every option. A bare one is true; a bare `--no_x` is `x` false for each x of `negations`."""
+    """Return each option's last value. A bare one is true; a bare `--no_x` is `x` false for each x of `negations`."""
     nodes: dict[str, Node] = {}
     negated = {f"no_{name}": name for name in negations}
     for flag in flags:
@@ -31,7 +31,7 @@ def by_name(flags: Iterable[Flag], negations: Iterable[str] = ()) -> dict[str, N
 
 
 def of_word(word: Node, key: Place | None = None) -> Node:
-    """A word of a command line with the value that it spells: a number, a boolean, nothing, JSON, else itself."""
+    """Return a word of a command line with the value that it spells: number, boolean, nothing, JSON, else itself."""
     value = typed(word.value) if isinstance(word.value, str) else word.value
     if isinstance(value, Unknown) and "{" in word.text:
         value = _partly_known(word.text, value)

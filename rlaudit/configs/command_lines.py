@@ -33,8 +33,8 @@ def line_writer(command: Command, at: int, spell: Spell, source: Source) -> Writ
 
 
 def proved(write: Write, command: Command, source: Source) -> Write:
-    """The writer of a command that holds text from elsewhere in the file, without additions after which the file does
-    not read as the same commands, one of them with further words at its end: they may reach another command, or two.
+    """Return the writer of a command, without the additions that may reach another command if this one holds text
+    from elsewhere in the file. After an addition the file must read as the same commands, one of them with more words.
     """
     first, last = command.place.start, command.place.end
     if not command.nested and all(first <= word.place.start and word.place.end <= last for word in command.words):
@@ -56,7 +56,7 @@ def proved(write: Write, command: Command, source: Source) -> Write:
 
 
 def _only_longer(command: Command, source: Source, edits: tuple[Edit, ...]) -> bool:
-    """Whether the edited file has one command with more words at its end, and all others as before."""
+    """Return whether the edited file has one command with more words at its end, and all others as before."""
     stands = (word.value for word in command.words if isinstance(word.value, str) and word.value in source.text)
     mark = max(stands, key=len, default="")
     today = command_lines(source, mark)
@@ -75,8 +75,8 @@ def _spelt(command: Command) -> list[str]:
 
 
 def untold(command: Command, at: int) -> tuple[str, ...]:
-    """What a command leaves open, in sentences: words that may hold further options (`"$@"`, `${ARGS[@]}`), and the
-    defaults of variables that it was read with.
+    """Return what a command leaves open, in sentences: words that may hold further options (`"$@"`, `${ARGS[@]}`), and
+    the defaults of variables that it was read with.
     """
     held = []
     for flag in flags(command.words, at):
@@ -87,7 +87,7 @@ def untold(command: Command, at: int) -> tuple[str, ...]:
 
 
 def command_lines(source: Source, *marks: str) -> tuple[Command, ...]:
-    """Every command of the file that may hold one of `marks`; nothing where the text has none of them.
+    """Return every command of the file that may hold one of `marks`; nothing if the text has none of them.
 
     Places point into the file, also for a command inside a YAML value: everything else is blanked, not cut away.
     """
@@ -132,12 +132,12 @@ def _inside(source: Source, node: Node, marks: tuple[str, ...]) -> Iterator[Comm
 
 
 def _is_word(text: str, marks: tuple[str, ...]) -> bool:
-    """Whether a list element is one word of a command that has a mark, and not a whole script."""
+    """Return whether a list element is one word of a command that has a mark, and not a whole script."""
     return not re.search(r"\s", text.strip()) and any(mark.strip() in text for mark in marks)
 
 
 def _of_text(source: Source, node: Node) -> tuple[Command, ...]:
-    """The commands of one string; line breaks and everything before it are kept as blanks."""
+    """Return the commands of one string; line breaks and everything before it are kept as blanks."""
     if isinstance(source, HereDocument):
         return source.commands_in(node)
     # Reading shell costs start-up time that other files should not pay.

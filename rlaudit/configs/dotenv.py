@@ -16,7 +16,7 @@ _COMMENT = re.compile(r"(?:^|[ \t]+)#.*$")
 
 
 def variables_of(source: Source) -> dict[str, Node]:
-    """The variables that an environment file sets, the last of a name; text, with its place in that file."""
+    """Return the variables that an environment file sets, the last of a name; text, with its place in that file."""
     index = LineIndex(source.text, source.path)
     found = {}
     for line in _LINE.finditer(source.text):
@@ -28,13 +28,13 @@ def variables_of(source: Source) -> dict[str, Node]:
 
 
 def beside(source: Source) -> Mapping[str, Node]:
-    """The variables of the `.env` beside a file, which compose fills in."""
+    """Return the variables of the `.env` beside a file, which compose fills in."""
     found = source.neighbour(".env") if "$" in source.text else None
     return variables_of(found) if found is not None else {}
 
 
 def named_by(source: Source, node: Node) -> Iterator[dict[str, Node]]:
-    """The variables of each file that `env_file:` of a service names, as far as they are there."""
+    """Yield the variables of each file that `env_file:` of a service names, as far as they are there."""
     listed = node.get("env_file")
     for one in () if listed is None else listed.elements() or (listed,):
         path = one.get("path") or one

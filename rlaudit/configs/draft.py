@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from rlaudit.recorder.deaths import ShownStep
 
 MANDATORY = "???"
-# A null that is not written itself: OmegaConf's reference to another key, an option of a Python program.
+# A null that is not written itself: it comes from an OmegaConf reference to another key, or from a program's option.
 _REFERENCE = re.compile(r"\$\{|^[A-Za-z_]\w*\.[A-Za-z_]")
 _AS_WRITTEN: Any = object()
 
 
 def unwritten(_name: str, _value: Any) -> tuple[Edit, ...] | None:
-    """The write function of a file that cannot be edited."""
+    """Write nothing: the write function of a file that cannot be edited."""
     return None
 
 
@@ -90,7 +90,7 @@ class Draft:
                 self.options.by_file(path, node)
 
     def list_rest(self, section: Node | None, prefix: str, of_framework: Callable[[str], bool]) -> None:
-        """Everything written in a section that no setting took up, so that nothing written is passed over in silence.
+        """List what is written in a section and became no setting, so that nothing written is passed over in silence.
         of_framework: whether a file is the framework's own, of which nothing is listed.
         """
         kinds = (self.engine, self.sampling, self.environment, self.options)
@@ -130,7 +130,7 @@ class Draft:
         place: Place | None = None,
         write: Callable[[str, Any], tuple[Edit, ...] | None] = unwritten,
     ) -> RolloutConfig:
-        """The collected config."""
+        """Return the collected config."""
         return RolloutConfig(
             framework=self.framework,
             path=self.path,
@@ -159,13 +159,13 @@ class Draft:
 
 
 def written(node: Node) -> Any:
-    """What the file says, as Python data; the text where the value cannot be told."""
+    """Return what the file says, as Python data; the text where the value cannot be told."""
     return node.text if isinstance(node.value, Unknown) and node.text else node.plain()
 
 
 def arriving(node: Node) -> Any:
-    """The value as Python data. A value to be given on the command line, or holding one that cannot be told, is
-    Unknown as a whole.
+    """Return the value as Python data. One that the command line must give, or that holds an unknown part, is Unknown
+    as a whole.
     """
     if node.value == MANDATORY:
         return Unknown("the file leaves it to the command line (???)")
@@ -174,31 +174,31 @@ def arriving(node: Node) -> Any:
 
 
 def by_file(name: str, node: Node, value: Any = _AS_WRITTEN, note: str = "") -> Setting:
-    """A setting that the file writes; `value` where another one arrives."""
+    """Return a setting that the file writes; `value` where another one arrives."""
     arrives = arriving(node) if value is _AS_WRITTEN else value
     through = node.text if node.value is None and _REFERENCE.search(node.text) else ""
     return Setting(name, arrives, written(node), Origin.FILE, node.place, note, through)
 
 
 def by_code(name: str, value: Any, note: str) -> Setting:
-    """A setting that the framework's code decides."""
+    """Return a setting that the framework's code decides."""
     return Setting(name, value, None, Origin.FRAMEWORK, None, note)
 
 
 def known(node: Node | None, default: Any = None) -> Any:
-    """The plain value of a node that is there and told, else the default."""
+    """Return the plain value of a node that is there and known, else the default."""
     if node is None or isinstance(arriving(node), Unknown):
         return default
     return node.plain()
 
 
 def is_said(node: Node | None) -> TypeGuard[Node]:
-    """Whether a node is there and is not null; where it is not, the framework's own default holds."""
+    """Return whether a node is there and not null; if it is not, the framework's own default holds."""
     return node is not None and node.value is not None
 
 
 def leaves(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
-    """Dotted names and nodes of everything below a mapping that is no mapping itself, empty ones included."""
+    """Yield dotted names and nodes of everything below a mapping that is not a mapping itself, or is an empty one."""
     for key, child in node.items():
         name = f"{prefix}{key}"
         if isinstance(child.value, dict) and child.value:

@@ -19,13 +19,13 @@ class Elsewhere(Settings):
     """
 
     def __init__(self, reason: str, known: Mapping[str, Setting] | None = None, said: str = "") -> None:
-        """said: the sentence that the config's `not_seen` has of it, which goes where the settings are found."""
+        """said: the config's sentence about it in `not_seen`, which is dropped if the settings are found."""
         super().__init__(known or {})
         self.reason = reason
         self.said = said
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The known setting, else an unknown one; never `default`."""
+        """Return the known setting, else an unknown one; never `default`."""
         return self[name]
 
     def __missing__(self, name: str) -> Setting:
@@ -33,7 +33,7 @@ class Elsewhere(Settings):
 
 
 def as_written(settings: Mapping[str, Setting], call: str) -> Elsewhere:
-    """What a file writes in a call that takes further arguments, which could not be read: any other may be of those."""
+    """Return what a file writes in a call with further arguments that could not be read: any other may be in those."""
     if isinstance(settings, Elsewhere):
         return settings
     written = {name: setting for name, setting in settings.items() if setting.place is not None}
@@ -41,13 +41,13 @@ def as_written(settings: Mapping[str, Setting], call: str) -> Elsewhere:
 
 
 def leave_open(sampling: Settings, reason: str) -> None:
-    """Sampling parameters that are not told: unknown, where a default would be taken for them."""
+    """Make the sampling parameters that are not set Unknown, so that no default is taken for them."""
     for name in (*NEUTRAL_SAMPLING, "logprobs", "prompt_logprobs"):
         sampling.unless_set(name, Unknown(reason), reason)
 
 
 def left_open(config: RolloutConfig, arguments: Node | None, name: str) -> RolloutConfig:
-    """A config whose mapping of engine arguments may hold more than is read of it: any other argument may be there."""
+    """Return a config with every other argument open if its mapping of engine arguments may hold more than is read."""
     why = rest(arguments)
     if not why:
         return config

@@ -39,7 +39,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def canonical(name: str) -> str:
-    """The EngineArgs spelling of a flag, a key or a camelCase name; `no-` in front stays, see `affirmed`.
+    """Return the EngineArgs spelling of a flag, a key or a camelCase name; `no-` in front stays, see `affirmed`.
 
     Only the part before the first dot is spelt anew: what follows are keys of a JSON value.
     """
@@ -55,10 +55,10 @@ def canonical(name: str) -> str:
 
 
 def affirmed(name: str) -> tuple[str, bool]:
-    """A canonical name without `no_` in front, and whether it was there."""
+    """Return a canonical name without `no_` in front, and whether it was there."""
     return (name[3:], True) if name.startswith("no_") and len(name) > 3 else (name, False)
 
 
 def dashed(name: str) -> str:
-    """The spelling that vLLM's command line documents."""
+    """Return the spelling that vLLM's command line documents."""
     return name.replace("_", "-")

@@ -1,8 +1,8 @@
 """Configs that a shell script writes itself, `cat > run.yaml <<EOF`, each read like a file and edited in the script;
 and the manifests that it hands to a cluster, `kubectl apply -f - <<EOF`, with the commands in them.
 
-Variables that the script tells are filled in; a value with one that it does not tell is Unknown. Read: YAML, whatever
-the file is called, since its name is often a variable.
+Variables that are known from the script are filled in; a value with any other is Unknown. A document is read as YAML
+under any file name, since the name is often a variable.
 """
 
 import re
@@ -25,9 +25,9 @@ _UNTOLD = "the options of the command that reads this here-document"
 
 @dataclass(frozen=True, eq=False)
 class HereDocument(Source):
-    """The file that a here-document makes. text: of the whole script, which places and edits are in. untold: what was
+    """The file that a here-document makes. text: the whole script, to which places and edits refer. untold: what was
     assumed in reading it, and what is not known of its use, in sentences. variables: exports at the end of the script,
-    which a cluster does not see. written: the text of the document, and inside: where its characters stand. applied:
+    which a cluster does not see. written: the text of the document. inside: where its characters stand. applied:
     whether it goes to a cluster instead of into a file.
     """
 
@@ -40,7 +40,7 @@ class HereDocument(Source):
 
     @property
     def suffix(self) -> str:
-        """That of YAML."""
+        """Return the suffix of YAML."""
         return ".yaml"
 
     @property
@@ -49,7 +49,7 @@ class HereDocument(Source):
         return (self.document,) if self.document is not None else ()
 
     def commands_in(self, node: Node) -> tuple[Command, ...]:
-        """The commands of a string of the document. Raises UnreadableText."""
+        """Return the commands of a string of the document. Raises UnreadableText."""
         # Reading shell costs start-up time that other files should not pay.
         from rlaudit.configs.syntax.shell_text import commands
 
@@ -59,7 +59,7 @@ class HereDocument(Source):
 
     @cached_property
     def _scripts(self) -> dict[int, list[int]]:
-        """For every string of several lines, by where it stands in the file: where each of its characters does."""
+        """Return where each character of every string of several lines stands, by the string's place in the file."""
         from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
 
         found: dict[int, list[int]] = {}
@@ -107,7 +107,7 @@ def here_documents(source: Source) -> tuple[HereDocument, ...]:
 
 
 def _is_applied(command: Command) -> bool:
-    """Whether a command hands its input to a cluster."""
+    """Return whether a command hands its input to a cluster."""
     words = [word.value for word in command.words]
     return words[0] in _CLUSTERS and "-" in words and not _APPLY.isdisjoint(str(word) for word in words[1:])
 

@@ -37,7 +37,7 @@ class Composed:
 
     @property
     def gap(self) -> str:
-        """Why something inherited may not be known; empty where all of it was read."""
+        """Why something inherited may not be known; empty if all of it was read."""
         return f"{self.missing[0]} is not beside this file" if self.missing else "; ".join(self.limits)
 
 
@@ -56,7 +56,7 @@ class _Entry:
 
 
 def with_defaults(source: Source) -> Node | None:
-    """The first document with what it inherits from files beside it; None where the file is no mapping."""
+    """Return the first document with what it inherits from files beside it; None if the file is no mapping."""
     root = mapping_of(source)
     if root is None or root.get("defaults") is None:
         return root
@@ -77,7 +77,7 @@ class _Family:
 # Asked by every dialect that may know the file, and again under each version.
 @lru_cache(maxsize=16)
 def composed(source: Source, choices: tuple[tuple[str, str], ...] = ()) -> Composed | None:
-    """The first document with its `defaults:` applied; None where the file is no mapping. choices: of groups, made on
+    """The first document with its `defaults:` applied; None if the file is no mapping. choices: of groups, made on
     the command line (`model_engine=megatron`).
     """
     root = mapping_of(source)
@@ -97,7 +97,7 @@ def composed(source: Source, choices: tuple[tuple[str, str], ...] = ()) -> Compo
 
 
 def _search_path(source: Source, root: Node) -> tuple[str, ...]:
-    """The folders that `hydra.searchpath` names, as far as they are there."""
+    """Return the folders that `hydra.searchpath` names, as far as they are there."""
     listed = root.get("hydra", "searchpath")
     found = []
     for node in listed.elements() if listed is not None else ():
@@ -156,7 +156,7 @@ def _read(source: Source, entry: _Entry, at: tuple[str, ...], family: _Family, s
 
 
 def _header(text: str) -> str | None:
-    """The package that a config names for itself, in a comment before its first key."""
+    """Return the package that a config names for itself, in a comment before its first key."""
     for line in text.split("\n", _HEADER_LINES)[:_HEADER_LINES]:
         header = _PACKAGE.match(line)
         if header is not None:
@@ -184,7 +184,7 @@ def _overrides(listed: Node) -> dict[str, str]:
 
 
 def _entries(listed: Node, choices: Mapping[str, str]) -> Iterator[_Entry | None]:
-    """One per line of the list; None is `_self_`."""
+    """Yield one entry per line of the list; None is `_self_`."""
     for node in listed.elements():
         if isinstance(node.value, str):
             if node.value == "_self_":
@@ -208,7 +208,7 @@ def _entries(listed: Node, choices: Mapping[str, str]) -> Iterator[_Entry | None
 
 
 def _followed(node: Node, choices: Mapping[str, str]) -> str:
-    """The name of a choice, with other choices filled in; "" where it cannot be told."""
+    """Return the name of a choice, with other choices filled in; "" where it cannot be told."""
     text = node.value if isinstance(node.value, str) else node.text.strip("\"'") if "${" in node.text else ""
     filled = _CHOICE.sub(lambda match: choices.get(match[1], match[0]), text)
     return "" if "${" in filled else filled

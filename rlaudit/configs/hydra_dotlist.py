@@ -30,7 +30,7 @@ class Overridden:
 # Asked when a file is recognised and when it is read.
 @lru_cache(maxsize=8)
 def overridden(source: Source, prefix: str) -> tuple[Overridden, ...]:
-    """The training commands of the file's scripts with an override of a key that begins with `prefix`."""
+    """Return the training commands of the file's scripts with an override of a key that begins with `prefix`."""
     if prefix not in source.text:
         return ()
     # Reading shell costs start-up time that a YAML file should not pay.
@@ -62,7 +62,7 @@ def _is_script(word: Node) -> bool:
 
 
 def tree_of(given: "Sequence[Flag]", place: Place) -> Node:
-    """The overrides of one command as a mapping; `place` is the command's."""
+    """Return the overrides of one command as a mapping; `place` is the command's."""
     root = Node({}, place)
     for override in given:
         path = tuple(part for part in override.name.split(".") if part)

@@ -1,4 +1,4 @@
-"""The config that a Hydra program starts from, where the program's source is there: overrides are made on top of it.
+"""The config that a Hydra program starts from, if the program's source is there: overrides are made on top of it.
 
 `python -m verl.trainer.main_ppo --config-name=x`: the decorator `@hydra.main(config_path=..., config_name=...)` of the
 module says where the config lies, and the command may say otherwise.
@@ -22,7 +22,7 @@ _NAMED = re.compile(r"""\b(config_path|config_name)\s*=\s*["']([^"'\n]*)["']""")
 
 
 def started_from(source: Source, one: Overridden) -> Composed | None:
-    """The program's config with the overrides of a command on top; None where one of the two is not there."""
+    """Return the program's config with the overrides of a command on top; None if one of the two is not there."""
     from rlaudit.configs.syntax.flags import flags, overrides
 
     program = program_source(source, one.command)

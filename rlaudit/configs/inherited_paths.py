@@ -28,7 +28,7 @@ class _Family:
     left_out: list[str] = field(default_factory=list)
 
     def parent(self, source: Source, name: str) -> Source | None:
-        """A file named by `defaults:`; None where it is not there."""
+        """Return a file named by `defaults:`; None if it is not there."""
         path = str(Path(source.path).parent / name)
         if path not in self.beside:
             self.beside[path] = source.neighbour(name) if name.endswith((".yaml", ".yml")) else None
@@ -38,7 +38,7 @@ class _Family:
 # Asked when the file is recognised, and again under each version.
 @lru_cache(maxsize=4)
 def inherited(source: Source) -> Composed | None:
-    """The first document on top of its chain of parents; None where the file is no mapping."""
+    """Return the first document on top of its chain of parents; None if the file is no mapping."""
     family = _Family()
     tree = _load(source, family, (source.path,))
     if tree is None:

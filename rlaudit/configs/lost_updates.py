@@ -1,9 +1,9 @@
 """Lines of a Python program by which new weights do not reach a V1 engine that runs in a process of its own.
 
-Two of V0's ways are gone there: `llm.llm_engine.model_executor`, an attribute of the process that the engine now has to
-itself, and a function or `torch.dtype` as an argument of `collective_rpc`, which vLLM sends no more since 0.9.0
-(vllm/v1/serial_utils.py). Read are the lines as they stand; a line below a test for the attribute or for vLLM's version
-is left alone, and so is one whose error the program deals with.
+Two of V0's ways fail there: `llm.llm_engine.model_executor` is an attribute in the engine's own process, and vLLM no
+longer sends a function or `torch.dtype` as an argument of `collective_rpc` since 0.9.0 (vllm/v1/serial_utils.py). Lines
+are judged as they stand; a line below a test for the attribute or for vLLM's version is left alone, and so is one whose
+error the program deals with.
 """
 
 import ast
@@ -29,7 +29,7 @@ _LONGEST = 60
 
 
 def lost_updates(source: Source) -> tuple[LostUpdate, ...]:
-    """The lines of a Python file, in their order."""
+    """Return the lines of a Python file, in their order."""
     if source.suffix != ".py" or not any(word in source.text for word in (_EXECUTOR, *_SENDS)):
         return ()
     try:
@@ -50,7 +50,7 @@ def lost_updates(source: Source) -> tuple[LostUpdate, ...]:
 
 
 def _reached(tree: ast.Module) -> Iterator[tuple[ast.expr, int]]:
-    """Every expression whose error the program does not deal with, and the line of the `except` that passes over it.
+    """Yield each expression whose error the program does not deal with, and the line of the `except` that hides it.
 
     Iterative, so that nesting costs no stack.
     """
@@ -93,7 +93,7 @@ def _goes_on(line: ast.stmt) -> bool:
 
 
 def _reaches_inside(node: ast.expr) -> str:
-    """What is taken from the engine's own process; "" for anything else."""
+    """Return what is taken from the engine's own process; "" for anything else."""
     if not (isinstance(node, ast.Attribute) and node.attr == _EXECUTOR and isinstance(node.ctx, ast.Load)):
         return ""
     owner = getattr(node.value, "attr", getattr(node.value, "id", ""))
@@ -101,7 +101,7 @@ def _reaches_inside(node: ast.expr) -> str:
 
 
 def _hands_over(node: ast.expr, functions: set[str]) -> str:
-    """What a call hands over that is not sent; "" for anything else."""
+    """Return what a call hands over that is not sent; "" for anything else."""
     if not isinstance(node, ast.Call) or _method(node.func) not in _SENDS:
         return ""
     keywords = {keyword.arg: keyword.value for keyword in node.keywords}
@@ -118,7 +118,7 @@ def _hands_over(node: ast.expr, functions: set[str]) -> str:
 
 
 def _method(function: ast.expr) -> str:
-    """The method that is called, also through Ray's `.remote`."""
+    """Return the method that is called, also through Ray's `.remote`."""
     if isinstance(function, ast.Attribute) and function.attr == "remote":
         function = function.value
     return function.attr if isinstance(function, ast.Attribute) else ""

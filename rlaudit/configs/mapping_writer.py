@@ -1,6 +1,6 @@
-"""Where a framework's file takes an engine argument: a mapping of its own, one of two, or overrides of a command.
+"""Write functions for the places where a framework's file takes an engine argument: a mapping or a command line.
 
-What makes edits is imported when one is asked for: most runs only report.
+The code that makes edits is imported when the first edit is requested: most runs only report.
 """
 
 import json
@@ -20,14 +20,14 @@ Spell = Callable[[str, Any], "tuple[str, str] | None"]
 
 
 def plain_spelling(name: str, value: Any) -> tuple[str, str] | None:
-    """vLLM's own names, values as YAML and JSON both read them."""
+    """Spell an argument by vLLM's own name, and its value as YAML and JSON both read it."""
     from rlaudit.configs.syntax.spelling import scalar_text
 
     return (name, scalar_text(value)) if isinstance(value, bool | int | float | str) else None
 
 
 def one_mapping(mapping: Node | None, spell: Spell, text: str) -> Write:
-    """Keys of one mapping; nothing where the file does not have it."""
+    """Return what writes keys of one mapping; nothing is written if the file does not have it."""
     if mapping is None or not isinstance(mapping.value, dict):
         return unwritten
 
@@ -44,7 +44,7 @@ def one_mapping(mapping: Node | None, spell: Spell, text: str) -> Write:
 
 
 def _in_python(spelt: tuple[str, str] | None) -> tuple[str, str] | None:
-    """A key, and its value as Python spells what YAML does."""
+    """Return a key, and its value as Python spells what YAML does."""
     from rlaudit.configs.syntax.flags import typed
 
     if spelt is None:
@@ -77,7 +77,7 @@ def dotlist_writer(command: "Command", spell: Spell, source: Source) -> Write:
 
 
 def prefixed(prefix: str) -> Spell:
-    """The spelling of overrides whose keys are vLLM's names after a prefix."""
+    """Return the spelling of overrides whose keys are vLLM's names after a prefix."""
 
     def spell(name: str, value: Any) -> tuple[str, str] | None:
         spelt = plain_spelling(name, value)

@@ -13,7 +13,7 @@ _QUOTES = re.compile(r"""(?s)(['"])(.*)\1""")
 
 
 def mapping_of(source: Source) -> Node | None:
-    """The first document of a YAML or JSON file where it is a mapping; None for anything else, and never an error."""
+    """Return the first document of a YAML or JSON file if it is a mapping; None for anything else, never an error."""
     try:
         root = source.yaml[0] if source.yaml else None
     except ValueError:
@@ -35,14 +35,14 @@ def merged(base: Node, over: Node) -> Node:
 
 
 def nested(path: tuple[str, ...], leaf: Node) -> Node:
-    """A tree that holds one node at a path of keys."""
+    """Return a tree that holds one node at a path of keys."""
     for key in reversed(path):
         leaf = Node({key: leaf}, leaf.place, leaf.key)
     return leaf
 
 
 def without(root: Node, *path: str) -> Node:
-    """The tree without the node at a path."""
+    """Return the tree without the node at a path."""
     if not isinstance(root.value, dict) or path[0] not in root.value:
         return root
     kept = {key: node for key, node in root.items() if len(path) > 1 or key != path[0]}
@@ -52,7 +52,7 @@ def without(root: Node, *path: str) -> Node:
 
 
 def reread(root: Node) -> Node:
-    """`${...}` resolved once more, in the whole tree: a part that was read alone could not see the others.
+    """Resolve `${...}` once more, in the whole tree: a part that was read alone could not see the others.
 
     Merging also changes what an interpolation means: a base config's `${actor.n}` follows the value that the config
     on top of it gives.

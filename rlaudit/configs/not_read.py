@@ -1,7 +1,7 @@
 """Files that configure vLLM in a way that is not read here: what they are written for, and the line that shows it.
 
-What a program of its own makes of vLLM's flags, `rlaudit record` writes down. torchforge rests since November 2025; Ray
-Serve, the production stack and vLLM's recipes serve models and train none.
+A user's program that takes vLLM's flags may use them in any way: `rlaudit record` writes down what arrives. torchforge
+rests since November 2025; Ray Serve, the production stack and vLLM's recipes serve models and train none.
 """
 
 import re

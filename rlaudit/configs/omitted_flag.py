@@ -10,7 +10,7 @@ from packaging.version import Version
 
 
 def false_is_default(name: str, vllm: Version) -> bool:
-    """Whether this release takes False where the flag is not given."""
+    """Return whether this release takes False if the flag is not given."""
     declared = _declared(name, vllm)
     return declared is not None and declared.default is False
 

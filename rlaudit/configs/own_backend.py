@@ -1,8 +1,8 @@
-"""A rollout backend of a fork's own, whose name begins with vLLM's: `vllm_http` where the framework knows `vllm`.
+"""A rollout backend that a fork adds, under a name that begins with vLLM's: `vllm_http` if the framework has `vllm`.
 
-Sampling, trainer and objective are the framework's all the same. What the framework's own worker adds to the engine's
-arguments or leaves out of them says nothing of another worker: the arguments are those that are written, and any other
-may be there. Files of the backend's name in the tree are named, not read.
+Sampling, trainer and objective are still the framework's. What the framework's own worker adds to the engine's
+arguments or leaves out of them says nothing of another worker: the written arguments are known, and any other may be
+given besides. Files of the backend's name in the tree are named, not read.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ _MOST_FILES = 20
 
 
 def runs_vllm(backend: Any) -> bool:
-    """Whether the value of a backend's key is vLLM, or the name of a backend of somebody's own on top of it."""
+    """Return whether the value of a backend's key is vLLM, or the name of a backend that a fork builds on top of it."""
     return isinstance(backend, str) and backend.startswith(VLLM)
 
 
 def with_own_backend(
     config: RolloutConfig, title: str, key: str, backend: Any, checkout: Checkout | None
 ) -> RolloutConfig:
-    """A config as it is where `backend` is the framework's own; else without what only that one decides.
+    """Return a config as it is if `backend` is the framework's own, else without what only that backend decides.
 
     title: the framework's. key: the one whose value the backend is.
     """
@@ -42,7 +42,7 @@ def with_own_backend(
     files = tuple(_files(checkout, backend)) if checkout is not None else ()
     where = f": {', '.join(shown(str(file)) for file in files)}" if files else ""
     left = f"what {key} {backend} hands to vLLM beside what is written: it is not {title}'s own{where}"
-    # No key is written for the user where nobody knows who reads it.
+    # No key is written for the user: it is not known which ones the backend reads.
     return replace(
         config,
         engine=as_written(config.engine, name),

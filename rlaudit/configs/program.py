@@ -23,7 +23,7 @@ _LAUNCHERS = ("torch.", "accelerate.", "deepspeed.")
 
 
 def program_of(command: Command) -> str:
-    """The script's path, or the module after `-m`; empty where the command starts none."""
+    """Return the script's path, or the module after `-m`; empty if the command starts none."""
     words = [word.value if isinstance(word.value, str) else "" for word in command.words]
     for before, word in zip(["", *words], words, strict=False):
         if word.endswith(".py") or (before == "-m" and not word.startswith(_LAUNCHERS)):
@@ -37,7 +37,7 @@ def words_of(program: str) -> set[str]:
 
 
 def trains(command: Command) -> bool:
-    """False only where the program's own name says something else: `main_generation`, `run_eval`."""
+    """Return False only if the program's own name says something else: `main_generation`, `run_eval`."""
     words = words_of(program_of(command))
     return bool(words & TRAINING) or not words & _OTHER
 
@@ -55,13 +55,13 @@ def program_source(source: Source, command: Command) -> Source | None:
 
 
 def from_above(source: Source, path: str) -> Source | None:
-    """A file that is named from the root of the repository, while the one that names it lies somewhere below."""
+    """Return a file that is named from the root of the repository by one that lies somewhere below it."""
     checkout = checkout_of(source, path.partition("/")[0], path)
     return checkout.file(path) if checkout is not None else None
 
 
 def _below(source: Source, path: str) -> Source | None:
-    """The one file of the repository, at most three folders down, whose path ends so; None where several do."""
+    """Return the one file of the repository, at most three folders down, whose path ends so; None if several do."""
     root = next((one for one in Path(source.path).absolute().parents if (one / ".git").exists()), None)
     if root is None or path.startswith(("/", "..")):
         return None
@@ -71,7 +71,7 @@ def _below(source: Source, path: str) -> Source | None:
 
 @lru_cache(maxsize=16)
 def _folders_below(root: Path) -> tuple[Path, ...]:
-    """Those that a script may have gone into; none of a repository with too many to look at."""
+    """Return the folders that a script may have gone into; none if the repository has too many to look at."""
     found, level = list[Path](), [root]
     for _ in range(_DEEPEST):
         level = [one for folder in level for one in sorted(folder.glob("[!.]*/"))]
@@ -80,7 +80,7 @@ def _folders_below(root: Path) -> tuple[Path, ...]:
 
 
 def programs_beside(source: Source) -> tuple[Source, ...]:
-    """The Python programs that a script starts, as far as they lie where it says, or beside it."""
+    """Return the Python programs that a script starts, as far as they lie where it says, or beside it."""
     named = dict.fromkeys(name for name in map(program_of, source.commands) if name.endswith(".py"))
     found = (source.neighbour(name) or source.neighbour(PurePath(name).name) for name in named)
     return tuple(one for one in found if one is not None)

@@ -15,9 +15,9 @@ _LAUNCHES = ("-m", "serve", "vllm-serve")
 
 
 def python_commands(source: Source, wanted: Callable[[str], bool]) -> Iterator[tuple[tuple[Node, ...], Node]]:
-    """The words of each list that starts something and holds a text that is wanted, and the list itself.
+    """Yield the words of each list that starts something and holds a text that is wanted, and the list itself.
 
-    What is added to it later follows; a list that is extended by what is not told, or under a condition, ends in an
+    What is added to it later follows; a list that is extended by an unknown value, or under a condition, ends in an
     unknown word. Raises UnreadableText.
     """
     for grown in source.grown_lists(wanted):
@@ -29,14 +29,14 @@ def python_commands(source: Source, wanted: Callable[[str], bool]) -> Iterator[t
 
 
 def conditional_words(source: Source, display: Node, wanted: Callable[[str], bool]) -> tuple[tuple[Node, ...], ...]:
-    """What is added to a list under a condition, one tuple for each place."""
+    """Return what is added to a list under a condition, one tuple for each place."""
     found = (one for one in source.grown_lists(wanted) if one.display.place.start == display.place.start)
     grown = next(found, None) if _grows(source.text, display) else None
     return grown.maybe if grown is not None else ()
 
 
 def _shown(word: Node) -> Node:
-    """A formatted text that is not told, without its `f` and quotes, so that the key before its value is seen."""
+    """Return a formatted text of unknown value without its `f` and quotes, so that the key before the value is seen."""
     opened = _FORMATTED.match(word.text) if isinstance(word.value, Unknown) else None
     if opened is None:
         return word
@@ -46,7 +46,7 @@ def _shown(word: Node) -> Node:
 
 
 def _grows(text: str, display: Node) -> str:
-    """The name of a list that anything is added to later."""
+    """Return the name of a list that anything is added to later."""
     named = _NAMED.search(text[max(0, display.place.start - 200) : display.place.start])
     name = named.group(1) if named is not None else ""
     if not name or not re.search(rf"\b{name}\s*(\.(append|extend|insert)\(|\+=|=\s*{name}\s*\+)", text):

@@ -54,8 +54,8 @@ def python_environment(
 
 
 def _told(node: Node, name: str, at: At) -> Node:
-    """The text that a variable gets; unknown under a condition. `if "NAME" not in os.environ` gives a default, as
-    `setdefault` does.
+    """Return the text that a variable gets; unknown under a condition. `if "NAME" not in os.environ` gives a default,
+    as `setdefault` does.
     """
     value: str | Unknown = Unknown(f"{node.text or name} is known only when it runs")
     if isinstance(node.value, str | int):
@@ -118,7 +118,7 @@ def _added(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _copied_to(node: ast.AST) -> Iterator[str]:
-    """Names that are assigned a copy of the environment."""
+    """Yield names that are assigned a copy of the environment."""
     if isinstance(node, ast.Assign) and _is_copy(node.value):
         yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
@@ -144,7 +144,7 @@ def _pairs(display: ast.Dict) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _default_of(name: str, value: ast.expr) -> ast.expr | None:
-    """Of `os.environ["NAME"] = os.environ.get("NAME", "value")`, which is another way to write `setdefault`."""
+    """Return the default in `os.environ["NAME"] = os.environ.get("NAME", "value")`, another form of `setdefault`."""
     match value:
         case ast.Call(func=function, args=[ast.Constant(value=asked), default]):
             return default if asked == name and ast.unparse(function) in _GETTERS else None

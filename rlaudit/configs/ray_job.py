@@ -34,7 +34,7 @@ def submission(command: Command) -> Sequence[Node]:
 
 
 def take_job_environment(draft: Draft, source: Source, command: Command, prefixes: tuple[str, ...] = PREFIXES) -> bool:
-    """Fill the environment of a submitted job; False where the command submits none."""
+    """Fill the environment of a submitted job; False if the command submits none."""
     words = submission(command)
     if not words:
         return False
@@ -83,7 +83,7 @@ def _of_file(draft: Draft, source: Source, named: Node) -> Node:
 
 
 def _from_above(source: Source, relative: str) -> Source | None:
-    """The file, from the folder of the script or one above it, up to the repository's root."""
+    """Return the file, from the folder of the script or one above it, up to the repository's root."""
     folder, steps = Path(source.path).absolute().parent, 0
     if len(relative) > _LONGEST_PATH or "\0" in relative:
         return None

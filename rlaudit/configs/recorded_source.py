@@ -24,7 +24,7 @@ class RecordedSource(Source):
 
     @property
     def suffix(self) -> str:
-        """None: a folder's name says nothing of a syntax."""
+        """Return none: a folder's name says nothing of a syntax."""
         return ""
 
     @property
@@ -79,7 +79,7 @@ def release_of(process: "Process") -> Version | None:
 
 
 def recorded_source(path: str) -> RecordedSource | None:
-    """Return a recording that is named; None for any other file or folder.
+    """Return the recording at a path; None for any other file or folder.
 
     Raises NotFinished for a recording that cannot be read.
     """

@@ -2,7 +2,7 @@
 
 A finding says "you did not set it, and the default moved". That is only true when no framework sets it in code, and a
 written value is only true when the framework's serializer hands it on: several drop a written `false`. So every
-setting carries what was written, what arrives, and who said so.
+setting carries what was written, what arrives, and what decided it.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ class Setting:
     """One value on its way to the engine, the sampler, the environment or the trainer.
 
     name: vLLM's own field name (`enable_prefix_caching`), SamplingParams' (`top_p`), a variable's (`VLLM_USE_V1`) or
-    one of TRAINER below. value: what arrives, or Unknown. written: what the file says. place: None where code says it.
+    one of TRAINER below. value: what arrives, or Unknown. written: what the file says. place: None if code says it.
     note: why the two differ, or which code sets it, with its source. through: the reference by which a null came, which
     what starts the job may fill.
     """
@@ -49,12 +49,12 @@ class Setting:
 
     @property
     def known(self) -> bool:
-        """Whether the value is told by the file or the framework's code."""
+        """Whether the value is known from the file or the framework's code."""
         return not isinstance(self.value, Unknown)
 
 
 class Loss(StrEnum):
-    """Why something written never arrives. REFUSED: what reads it stops there."""
+    """Why something written never arrives. REFUSED: the program that reads it stops there."""
 
     FALSE_DROPPED = "false dropped"
     UNKNOWN_KEY = "unknown key"
@@ -65,7 +65,7 @@ class Loss(StrEnum):
 
 @dataclass(frozen=True)
 class Lost:
-    """Something that is written and has no effect. certain: whatever release of the framework it is."""
+    """Something that is written and has no effect. certain: whether that holds for every release of the framework."""
 
     name: str
     written: Any
@@ -77,8 +77,8 @@ class Lost:
 
 @dataclass(frozen=True)
 class FrameworkReleases:
-    """The releases of the framework that go with a vLLM and read the config. newest: exclusive, None where nothing ends
-    them. because, until: what tells the oldest, and what the newest.
+    """The releases of the framework that run with a vLLM and read the config. newest: exclusive, None if they go on.
+    because, until: what gives the oldest, and what the newest.
     """
 
     oldest: Version
@@ -138,7 +138,7 @@ TRAINER: Mapping[str, str] = {
     "logs_mismatch": "bool: whether a rollout-trainer mismatch metric is logged as configured",
 }
 
-# Of these, what says how weights are updated and nothing of what the trainer computes.
+# Those that are about how weights are updated, and not about what the trainer computes.
 OF_UPDATES = frozenset({
     "weight_updates", "resets_prefix_cache", "salts_prefix_cache",
     "pause_mode", "pause_clears_cache", "pause_arguments", "update_calls",
@@ -153,16 +153,15 @@ class RolloutConfig:
     framework: the dialect's name. path: the file. engine, sampling, environment, trainer: settings by name. options:
     the framework's own switches for rollouts and their correction, as it spells them. lost: what is written and never
     arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults differ). bare: whether
-    it is neither, and a program makes AsyncLLM or LLMEngine itself. placed_by_ray:
-    whether it is built in an actor of a Ray placement group. device: the image that the engine is started in, or the
-    framework's option for the device. not_seen: what a reader could not tell, in sentences. recorded: what was seen of
-    its run, in sentences. last_steps: of recorded processes that did not end in order. checkpoint: the model's
-    config.json as a recorded run loaded it.
-    parts: the other files this one was read with. decided: by setting, the line of the framework's own source that
-    decides it, where that source was read.
-    releases: the framework's, None where nothing is known of them. refused_pin: the pin that is none of them.
-    lost_updates: lines of the program by which weights do not reach the engine.
-    write: makes the edits that set an engine argument in this file's own spelling, or None where it cannot be written.
+    it is neither, and a program makes AsyncLLM or LLMEngine itself. placed_by_ray: whether it is built in an actor of a
+    Ray placement group. device: the image that the engine is started in, or the framework's option for the device.
+    not_seen: what a reader could not find out, in sentences. recorded: what was seen of its run, in sentences.
+    last_steps: of recorded processes that did not end in order. checkpoint: the model's config.json as a recorded run
+    loaded it. parts: the other files this one was read with. decided: by setting, the line of the framework's own
+    source that decides it, if that source was read. releases: the framework's, None if nothing is known of them.
+    refused_pin: the pinned release that is not among them. lost_updates: lines of the program by which weights do not
+    reach the engine. write: makes the edits that set an engine argument in this file's own spelling; None if it cannot
+    be written.
     """
 
     framework: str
@@ -196,6 +195,6 @@ class RolloutConfig:
         return not OF_UPDATES.issuperset(self.trainer)
 
     def says(self, name: str) -> Any:
-        """A trainer fact, or None where the reader does not know it."""
+        """Return a trainer fact, or None if the reader does not know it."""
         setting = self.trainer.get(name)
         return setting.value if setting is not None and setting.known else None

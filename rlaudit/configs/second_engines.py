@@ -1,6 +1,6 @@
 """Further engines of vLLM in a training config: a reward model's, a judge's or a teacher's.
 
-What they are set up with is listed with the framework's own options, and that no more is read of them is said.
+Their settings are listed with the framework's own options, with a sentence that no more is read of them.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""A server and the trainer that asks it, started by one script, as one config: what generates, samples and reads.
+"""A server and the trainer that samples from it, started by one script, joined to one config.
 
-Each of the two leaves open what the other decides. They are joined where a script starts one of each, and nothing says
+Each of the two leaves open what the other decides. They are joined if a script starts one of each, and nothing says
 that they hold different models: a judge or a teacher has a server as well. The trainer may be a Python program that the
 script starts and that lies beside it.
 """
@@ -13,7 +13,7 @@ from rlaudit.configs.rollout_config import RolloutConfig
 
 
 def joined(configs: Sequence[RolloutConfig], plain: Sequence[RolloutConfig] = ()) -> tuple[RolloutConfig, ...]:
-    """The configs of a script in their order, the trainer's in its server's place.
+    """Return the configs of a script in their order, the trainer's in its server's place.
 
     plain: what the script starts of vLLM itself; it is the trainer's server only where it names the same model.
     """
@@ -31,17 +31,17 @@ def joined(configs: Sequence[RolloutConfig], plain: Sequence[RolloutConfig] = ()
 
 
 def waits_for_a_trainer(configs: Sequence[RolloutConfig]) -> bool:
-    """Whether a script starts a server of a framework, and no trainer that is read."""
+    """Return whether a script starts a server of a framework, and no trainer that is read."""
     return any(isinstance(one.sampling, Elsewhere) for one in configs) and not any(map(asks_a_server, configs))
 
 
 def asks_a_server(config: RolloutConfig) -> bool:
-    """Whether a config is a trainer's that samples from an engine of which it does not say how it is started."""
+    """Return whether a config is a trainer's that samples from an engine, and does not say how that is started."""
     return isinstance(config.engine, Elsewhere) and not isinstance(config.sampling, Elsewhere)
 
 
 def _same_model(server: RolloutConfig, trainer: RolloutConfig) -> bool | None:
-    """None where one of the two is not told."""
+    """Return whether both hold one model; None if one of the two is not known."""
     if server.model is None or trainer.model is None or not (server.model.known and trainer.model.known):
         return None
     return bool(server.model.value == trainer.model.value)

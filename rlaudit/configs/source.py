@@ -27,8 +27,8 @@ class Source:
     """A file's text. `path` is as the user gave it, for messages; `neighbours` may be opened for inheritance. given:
     folders with the source of a framework, which were named.
 
-    Every syntax is empty where the file is not written in it; what is, and does not parse, raises that syntax's
-    Unreadable error (a ValueError), and is kept in `refusals`: a reader that goes on without it must not hide it.
+    A syntax in which the file is not written is empty. One that does not parse raises its Unreadable error (a
+    ValueError), which is kept in `refusals`: a reader that goes on without it must not hide it.
     """
 
     path: str
@@ -38,7 +38,7 @@ class Source:
     _calls: dict[frozenset[str], "tuple[Call, ...]"] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        # Whatever is said of the file, its secrets are left out of it.
+        # So that no message about the file shows its secrets.
         learn_text(self.text)
 
     @property
@@ -92,7 +92,7 @@ class Source:
         return self._parsed("shell", lambda: commands(self.text, self.path, damaged=damaged)) if self.is_shell else ()
 
     def calls(self, names: Collection[str]) -> "tuple[Call, ...]":
-        """The calls of any of `names` in a Python file."""
+        """Return the calls of any of `names` in a Python file."""
         wanted = frozenset(names)
         if self.suffix != ".py" or not any(name in self.text for name in wanted):
             return ()
@@ -103,7 +103,7 @@ class Source:
         return self._calls[wanted]
 
     def dictionaries(self, key: str) -> tuple[Node, ...]:
-        """Every dictionary of a Python file that has a key."""
+        """Return every dictionary of a Python file that has a key."""
         from rlaudit.configs.syntax.python_lists import dictionaries
 
         if self.suffix != ".py" or not re.search(rf"[\"']{re.escape(key)}[\"']\s*:", self.text):
@@ -123,7 +123,7 @@ class Source:
         self.refusals.setdefault(part, error)
 
     def _parsed(self, syntax: object, parse: Callable[[], Parsed]) -> Parsed:
-        """What `parse` returns; one that failed is not tried again."""
+        """Return what `parse` returns; one that failed is not tried again."""
         if syntax in self.refusals:
             raise self.refusals[syntax].with_traceback(None)
         try:
@@ -133,7 +133,7 @@ class Source:
             raise
 
     def neighbour(self, relative: str) -> "Source | None":
-        """A file beside this one (for `defaults:`), or None where it is not there or too large."""
+        """Return a file beside this one (for `defaults:`), or None if it is not there or too large."""
         path = Path(self.path).parent / relative
         try:
             found = path.stat()
@@ -142,7 +142,7 @@ class Source:
             return None
 
     def named_file(self, node: Node | None) -> "Source | None":
-        """The file that a word of a command names: below this file's folder, or beside it."""
+        """Return the file that a word of a command names: below this file's folder, or beside it."""
         name = node.value if node is not None else None
         if not isinstance(name, str):
             return None

@@ -1,7 +1,7 @@
-"""Who makes the engine, by which vLLM chooses batch sizes: `LLM`, its server, or a program that calls the engine's
-class. vLLM calls it the usage context; that of the last is ENGINE_CONTEXT unless the program says so.
+"""What makes the engine: `LLM`, vLLM's server, or a program that calls the engine's class. vLLM calls it the usage
+context and chooses batch sizes by it; a program has ENGINE_CONTEXT unless it names another one.
 
-Source: vllm/v1/engine/async_llm.py, from_engine_args, and vllm/engine/arg_utils.py, where defaults go by it.
+Source: vllm/v1/engine/async_llm.py, from_engine_args, and vllm/engine/arg_utils.py, where defaults depend on it.
 """
 
 import re
@@ -12,5 +12,5 @@ _OF_VLLM = re.compile(r"\bOPENAI_API_SERVER\b|\bLLM_CLASS\b|\bbuild_async_engine
 
 
 def makes_bare_engine(text: str) -> bool:
-    """Whether a Python file makes the engine's class itself, and in no other way."""
+    """Return whether a Python file makes the engine's class itself, and in no other way."""
     return _MADE.search(text) is not None and _OF_VLLM.search(text) is None

@@ -38,7 +38,7 @@ class Points:
 @dataclass(frozen=True)
 class MetricResult:
     """One metric. detected, onset: steps. because: how the outcome came about, in a sentence. notes: what else was
-    seen. points and separation are None where nothing could be compared; separation also for a constant reference.
+    seen. points and separation are None if nothing could be compared; separation also for a constant reference.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Curves made from rows: one value per step, and everything said that stood in the way.
+"""Curves made from rows: one value per step, and a note of everything that could not be used.
 
 A run that resumed from a checkpoint logs some steps twice: the later values count, and what the abandoned part
 logged beyond them is dropped. The same step twice without a step back: the later value counts. NaN and infinity are
@@ -62,7 +62,7 @@ class Run:
 
 
 def step_keys(logs: Iterable[RunLog], asked: str | None) -> list[str | None]:
-    """The key that each run takes its steps from; None for its sink's own step.
+    """Return the key that each run takes its steps from; None for its sink's own step.
 
     W&B's own step counts logging calls. It may stand for the training step in all runs or in none: next to a run that
     counts training steps, or one that logs them to W&B, it is given up where the log holds the training step.
@@ -84,7 +84,7 @@ def _share_with(rows: tuple[Row, ...], key: str) -> float:
 
 
 def run_of(log: RunLog, step_key: str | None) -> Run:
-    """The curves of a log, over its own step or over the values of `step_key`."""
+    """Return the curves of a log, over its own step or over the values of `step_key`."""
     problems = Problems(log.paths[0])
     series: dict[str, _Series] = {}
     for row in log.rows:
@@ -179,7 +179,7 @@ def _same(first: float, second: float) -> bool:
 
 
 def _is_structure(value: Any) -> bool:
-    """Histograms, tables, media and flags: logged beside metrics and never meant as one."""
+    """Return whether it is a histogram, table, medium or flag: logged beside metrics and never meant as one."""
     return isinstance(value, (dict, list, bool))
 
 

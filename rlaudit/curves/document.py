@@ -54,7 +54,7 @@ def curves_of(comparison: Comparison) -> Curves:
 
 
 def exit_code(comparison: Comparison, fail: bool) -> int:
-    """3 where nothing could be compared, 1 where something separated, else 0."""
+    """Return 3 if nothing could be compared, 1 if something separated, else 0."""
     outcomes = {result.outcome for result in comparison.results}
     if outcomes <= {Outcome.UNKNOWN}:
         return 3
@@ -62,7 +62,7 @@ def exit_code(comparison: Comparison, fail: bool) -> int:
 
 
 def _reading_order(result: MetricResult) -> tuple[int, int, str]:
-    """What separated first comes first; what is unknown comes last."""
+    """Return a key by which what separated first comes first, and what is unknown last."""
     return list(Outcome).index(result.outcome), result.detected or 0, result.name
 
 
@@ -116,7 +116,7 @@ def _steps(steps: list[int]) -> Steps:
 
 
 def _points(result: MetricResult) -> list[Point]:
-    """The curves and their band, thinned to what a picture needs."""
+    """Return the curves and their band, thinned to what a picture needs."""
     points, found = result.points, result.separation
     if points is None:
         return []

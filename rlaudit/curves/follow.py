@@ -1,4 +1,4 @@
-"""A training log held against gates while it is still written: look, count what is new, raise alarms.
+"""Checks a training log against gates while it is still written: look, count what is new, raise alarms.
 
 The run may be looked at as often as one likes: what the test counts are its steps (`statistics/exceedance.py`).
 """

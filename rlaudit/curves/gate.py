@@ -22,7 +22,7 @@ class Gate:
         return f"{self.metric}{'<' if self.below else '>'}{self.limit:g}"
 
     def beyond(self, value: float) -> bool:
-        """Whether a value breaks it, as one that is no number does."""
+        """Return whether a value breaks it, as one that is no number does."""
         return not (value < self.limit if self.below else value > self.limit)
 
 
@@ -42,8 +42,8 @@ def parse_gate(text: str) -> Gate:
 class Watched:
     """A gate over one series. key: what the log calls it. values: by step, those that were seen, in order.
 
-    alarm: the step at which there was evidence enough, None where there was not. since: where what speaks most clearly
-    against the gate begins.
+    alarm: the step at which there was evidence enough, None if there was not. since: the step at which the clearest
+    evidence against the gate begins.
     """
 
     gate: Gate
@@ -72,7 +72,7 @@ class Watched:
         return sum(self.gate.beyond(value) for value in self.values.values())
 
     def said(self) -> str:
-        """What the steps so far say."""
+        """Return what the steps so far say."""
         if self.alarm is None:
             return f"{self.steps_beyond} of {len(self.values)} steps beyond it: no evidence that it is most of them"
         from_then = [value for step, value in self.values.items() if self.since is not None and step >= self.since]
@@ -80,7 +80,7 @@ class Watched:
         return f"{beyond} of {len(from_then)} steps from {self.since} on are beyond it: seen at step {self.alarm}"
 
     def _since(self) -> int:
-        """The step from which on the surplus of steps beyond the gate is largest."""
+        """Return the step from which on the surplus of steps beyond the gate is largest."""
         surplus, most, since = 0, 0, next(reversed(self.values))
         for step, value in reversed(self.values.items()):
             surplus += 1 if self.gate.beyond(value) else -1

@@ -18,7 +18,7 @@ METHOD = (
 
 
 def document_of(log: FollowedLog, ended: str, fail: bool) -> Report:
-    """fail: whether a raised gate makes the exit code 1."""
+    """Return the report of `rlaudit watch`. fail: whether a raised gate makes the exit code 1."""
     gates = list(log.watched.values())
     raised = any(one.alarm is not None for one in gates)
     code = 3 if log.unknown and not raised else int(fail and raised)

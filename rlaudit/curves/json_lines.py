@@ -9,7 +9,7 @@ from rlaudit.parse_json import parse_json
 
 
 def json_lines(path: Path, problems: Problems) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("line N", object) for every line that holds an object; the others are told as problems."""
+    """Yield ("line N", object) for every line that holds an object; the others become problems."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
@@ -28,7 +28,7 @@ def json_lines(path: Path, problems: Problems) -> Iterator[tuple[str, dict[str, 
 
 
 def first_object(start: bytes) -> dict[str, Any]:
-    """The first line that holds an object, among the first bytes of a file; empty where there is none."""
+    """Return the first line that holds an object, among the first bytes of a file; empty if there is none."""
     for line in start.splitlines():
         try:
             found = parse_json(line)

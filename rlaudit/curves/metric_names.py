@@ -17,5 +17,5 @@ KNOWN: tuple[LoggedMetric, ...] = (*mismatch_names.NAMES, *training_names.NAMES)
 
 @cache
 def known_metric(key: str) -> LoggedMetric | None:
-    """What a key of a log means, None where no framework known here uses it. The first that fits counts."""
+    """Return what a key of a log means, None if no framework known here uses it. The first that fits counts."""
     return next((metric for metric in KNOWN if re.fullmatch(metric.pattern, key)), None)

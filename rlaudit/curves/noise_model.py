@@ -2,7 +2,7 @@
 
 A curve is a shared trend plus two kinds of noise. Step noise comes from the batch and forgets within a few steps; it
 is an AR(1). Wander is how a seed leaves the mean of its siblings and stays away; it is an AR(1) too, with a memory of
-a thirtieth of the run up to twice its length, and begins at 0 where all seeds begin at one checkpoint.
+a thirtieth of the run up to twice its length, and begins at 0 if all seeds begin at one checkpoint.
 
 With several reference seeds the trend cancels in their contrasts and both kinds are measured. With one reference the
 trend is estimated (a spline of few degrees of freedom) and what is slower than it cannot be measured: the prior below
@@ -73,7 +73,7 @@ class NoiseModel:
 
 
 def noise_grid(length: int, measured: bool, from_zero: bool) -> Grid:
-    """The models for a run of so many points. measured: whether several seeds can tell how large the wander is."""
+    """Return the models for a run of so many points. measured: whether several seeds show how large the wander is."""
     sizes = MEASURED_WANDER_SIZES if measured else WANDER_SIZES
     rows = [
         (step, np.exp(-1.0 / max(memory * length, 1.0)), size, weight / len(STEP_MEMORIES) / len(memories))
@@ -87,7 +87,7 @@ def noise_grid(length: int, measured: bool, from_zero: bool) -> Grid:
 
 
 def fit_noise(series_NS: Floats, trend_NQ: Floats, grid: Grid) -> NoiseModel:
-    """The posterior from S series of N points that share one noise model, each with its own trend (Q columns, or 0)."""
+    """Return the posterior from S series of N points that share one noise model, each with a trend (Q columns or 0)."""
     length, count = series_NS.shape
     columns = np.concatenate([series_NS, trend_NQ], axis=1)
     innovations_NGC, spread_NG = _filter(columns, grid)
@@ -112,7 +112,7 @@ def fit_noise(series_NS: Floats, trend_NQ: Floats, grid: Grid) -> NoiseModel:
 
 
 def _filter(columns_NC: Floats, grid: Grid) -> tuple[Floats, Floats]:
-    """One-step prediction errors (N, G, C) of every column under every model, and their variances (N, G)."""
+    """Return one-step prediction errors (N, G, C) of every column under every model, and their variances (N, G)."""
     length, count = columns_NC.shape
     models = grid.step.size
     errors, spreads = np.empty((length, models, count)), np.empty((length, models))
@@ -139,7 +139,7 @@ def _filter(columns_NC: Floats, grid: Grid) -> tuple[Floats, Floats]:
 
 
 def covariance(model: NoiseModel) -> Floats:
-    """(N, N) covariance of one seed's noise, averaged over the posterior."""
+    """Return (N, N) covariance of one seed's noise, averaged over the posterior."""
     grid, places = model.grid, np.arange(model.length)
     apart = np.abs(places[:, None] - places[None, :])
     before = places[:, None] + places[None, :] + 2
@@ -156,7 +156,7 @@ def covariance(model: NoiseModel) -> Floats:
 def simulate(
     model: NoiseModel, runs: int, seeds_of_mean: int, generator: np.random.Generator, new_seeds: int = 1
 ) -> Floats:
-    """(N, runs) differences between the mean of `new_seeds` and the mean of `seeds_of_mean` others, of models drawn
+    """Return (N, runs) differences between the mean of `new_seeds` and that of `seeds_of_mean` others, of models drawn
     from the posterior. Step innovations are drawn from those found, so that heavy tails stay heavy.
     """
     grid = model.grid

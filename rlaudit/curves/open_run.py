@@ -22,15 +22,15 @@ class Source:
 
 
 def known_readers() -> dict[str, RunReader]:
-    """Every reader, those that look most closely first."""
+    """Return every reader, those that look most closely first."""
     return dict(sorted(discover(readers, "READER", RunReader).items(), key=lambda item: item[1].rank))
 
 
 def open_run(text: str, sink: str | None) -> RunLog:
-    """Read what `text` names. sink: a reader's name where the user chose one.
+    """Read what `text` names. sink: a reader's name if the user chose one.
 
-    Raises UsageError where there is no such path or run, or several and none is named; NotFinished where nothing can
-    read it.
+    Raises UsageError if there is no such path or run, or several and none is named; NotFinished if no reader can read
+    it.
     """
     path, run = _split(text)
     if sink is not None and sink not in known_readers():
@@ -77,7 +77,7 @@ def _of_file(path: Path, sink: str | None) -> Source:
 
 
 def _in_folder(folder: Path, sink: str | None) -> Source:
-    """The files of the first reader that finds its own, in the folder or, where it has none, anywhere below."""
+    """Return the files of the first reader that finds its own, in the folder or, if it has none, anywhere below."""
     wanted = [reader for reader in known_readers().values() if sink in (None, reader.name)]
     for below in ("", "**/"):
         for reader in wanted:

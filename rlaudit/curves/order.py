@@ -125,7 +125,7 @@ def _when(result: MetricResult) -> str:
 
 
 def _reading(result: MetricResult) -> str:
-    """What weighs for or against the backend in this metric."""
+    """Return what weighs for or against the backend in this metric."""
     if result.points is not None and result.onset in result.points.steps[:FIRST_POINTS].tolist():
         return "It differs from the first steps on, before any update could have caused it."
     if result.metric and result.metric.weights is Weights.CURRENT:

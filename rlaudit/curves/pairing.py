@@ -27,7 +27,7 @@ class Pairing:
 
 
 def pair_up(references: Sequence[Run], candidate: Run, wanted: Sequence[str]) -> Pairing:
-    """Pairs for the metrics asked for, by key or by canonical name; without any, all that are known.
+    """Return pairs for the requested metrics, by key or by canonical name; without any, all that are known.
 
     Where no common key is known, all common keys that are no bookkeeping.
     """
@@ -61,7 +61,7 @@ def _asked(
 def _across_names(
     reference_keys: Sequence[str], candidate: Run, common: set[str]
 ) -> tuple[tuple[Pair, ...], tuple[tuple[str, str], ...]]:
-    """Known keys of the reference that the candidate logs under another name, or not at all."""
+    """Find known keys of the reference that the candidate logs under another name, or not at all."""
     pairs, unknown = [], []
     others = {key: known_metric(key) for key in candidate.curves if key not in common}
     for key in reference_keys:
@@ -86,7 +86,7 @@ def _across_names(
 
 
 def difference(first: LoggedMetric, second: LoggedMetric) -> str:
-    """How two metrics of one canonical name differ."""
+    """Return how two metrics of one canonical name differ."""
     parts = [
         f"{ours} in the reference, {theirs} in the candidate"
         for ours, theirs in (

@@ -10,7 +10,7 @@ LONGEST_VARINT = 10
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """(field number, wire type, value): an int for a varint, bytes for the others. Raises ValueError when malformed."""
+    """Yield (field number, wire type, value): an int for a varint, bytes for others. Raises ValueError if malformed."""
     place = 0
     while place < len(message):
         tag, place = varint(message, place)
@@ -32,7 +32,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
 
 
 def varint(message: bytes, place: int) -> tuple[int, int]:
-    """The unsigned integer at `place`, and the place behind it. Raises ValueError where it does not end."""
+    """Return the unsigned integer at `place`, and the place behind it. Raises ValueError if it does not end."""
     value = 0
     for index in range(LONGEST_VARINT):
         if place + index >= len(message):
@@ -45,5 +45,5 @@ def varint(message: bytes, place: int) -> tuple[int, int]:
 
 
 def signed(value: int) -> int:
-    """An int64 field, whose negative values are written as 64-bit complements."""
+    """Return an int64 field, whose negative values are written as 64-bit complements."""
     return value - (1 << 64) if value >= 1 << 63 else value

@@ -1,4 +1,4 @@
-"""What is usual for a metric, what frameworks gate or alert on, and who says so.
+"""What is usual for a metric, what frameworks gate or alert on, and where that is written.
 
 Bands are of other people's models and hardware: calibrate on two runs of one engine first (`rlaudit ablate` does), and
 read a band second. Mixtures of experts and FP8 rollouts lie about ten times higher than dense models in bfloat16.

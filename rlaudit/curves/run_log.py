@@ -1,4 +1,4 @@
-"""What a logging sink holds, before any of it is believed: rows with a place, and what could not be read."""
+"""What a logging sink holds, before any of it is checked: rows with a place, and what could not be read."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from typing import Any
 class Row:
     """One logging call. place: "line 12" of its file. step: what the sink itself says, unchecked, None if nothing.
 
-    run: which of several runs in one file this belongs to, None where a file holds one.
+    run: which of several runs in one file this belongs to, None if a file holds one.
     """
 
     place: str
@@ -21,7 +21,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Problem:
-    """What was met and not used, in one sentence that begins in the middle: "line 12: not JSON"."""
+    """Something that was not used: its place and a clause that says why, as in "line 12: not JSON"."""
 
     path: Path
     place: str
@@ -44,7 +44,7 @@ class Problems:
         self.found[message] = (first, 1 if once else count + 1)
 
     def listed(self) -> tuple[Problem, ...]:
-        """One problem for each kind, at its first place."""
+        """Return one problem for each kind, at its first place."""
         return tuple(
             Problem(self.path, place, message if count == 1 else f"{message} ({count} times, this is the first)")
             for message, (place, count) in self.found.items()
@@ -57,8 +57,8 @@ class RunReader:
 
     name: what `--format` takes. title: how a person calls it. files: glob patterns of what to look for in a folder,
     most specific first; all files of one pattern in one folder belong together where `joins` is true.
-    recognises: (path, first bytes) -> whether a file is of this sink, by its content. read: yields rows, and tells
-    the problems what it could not use. own_step: what the sink's own step is called. rank: lower is asked first.
+    recognises: (path, first bytes) -> whether a file is of this sink, by its content. read: yields rows, and adds
+    to the problems what it could not use. own_step: what the sink's own step is called. rank: lower is tried first.
     """
 
     name: str

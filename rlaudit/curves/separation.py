@@ -76,7 +76,7 @@ def separate(
 ) -> Separation:
     """Test one metric: R seeds of the reference, C of the candidate, or (N,) of one.
 
-    Raises ValueError where the reference has no noise to measure, or there are too few points.
+    Raises ValueError if the reference has no noise to measure, or there are too few points.
     """
     candidate_CN = np.atleast_2d(candidate_CN)
     seeds, length = reference_RN.shape
@@ -140,7 +140,7 @@ def separates_from_constant(reference_RN: Floats, candidate_CN: Floats, alpha: f
     are candidates differ from the others would pick just those with probability 1 / (runs over candidates). Assumed:
     such steps are independent.
 
-    Returns (place where enough steps differ, place of the first that does); None where there are not enough. C seeds of
+    Returns (place where enough steps differ, place of the first that does); None if there are not enough. C seeds of
     the candidate, or (N,) of one: a step differs where all of them do.
     """
     level = reference_RN.flat[0]
@@ -164,8 +164,8 @@ def _trend_columns(length: int) -> Floats:
 
 
 def _worth_logarithms(reference_RN: Floats, candidate_CN: Floats) -> bool:
-    """Whether a positive metric has noise that spikes upwards and grows with its level, as divergences and gradient
-    norms do. Where it spikes but does not grow with the level, logarithms would make it loud wherever the level is low.
+    """Return whether a positive metric has noise that spikes upwards and grows with its level, as divergences and
+    gradient norms do. If it spikes without growing with the level, logarithms make it loud wherever the level is low.
     """
     if reference_RN.min() <= 0 or candidate_CN.min() <= 0:
         return False
@@ -180,14 +180,14 @@ def _skewness(series_NS: Floats) -> float:
 
 
 def _unevenness(series_NS: Floats) -> float:
-    """How much the size of the step noise differs between parts of the run: variance of its logarithm."""
+    """Return how much the size of the step noise differs between parts of the run: variance of its logarithm."""
     moves_N = np.abs(np.diff(series_NS, axis=0)).mean(axis=1)
     sizes = np.array([np.median(block) for block in np.array_split(moves_N, BLOCKS)])
     return float(np.var(np.log(np.maximum(sizes, max(float(sizes.max()), TINY) * 1e-6))))
 
 
 def _contrasts(reference_RN: Floats) -> Floats:
-    """(R - 1, N) orthonormal contrasts: independent series of one seed's noise, the shared trend gone."""
+    """Return (R - 1, N) orthonormal contrasts: independent series of one seed's noise, the shared trend gone."""
     seeds = len(reference_RN)
     rows = [np.r_[np.ones(row), -float(row), np.zeros(seeds - row - 1)] for row in range(1, seeds)]
     return np.asarray(np.stack([row / np.linalg.norm(row) for row in rows]) @ reference_RN, dtype=np.float64)
@@ -198,13 +198,13 @@ def _without_trend(series_NS: Floats, trend_NQ: Floats) -> Floats:
 
 
 def _step_noise(series_NS: Floats) -> float:
-    """Size of the differences between neighbouring steps, not moved by a few jumps."""
+    """Return the size of the differences between neighbouring steps, not moved by a few jumps."""
     moves = np.abs(np.diff(series_NS, axis=0))
     return float(np.minimum(moves, 4 * np.median(moves) if np.median(moves) > 0 else np.inf).mean())
 
 
 def _scale(series_NS: Floats) -> Floats | None:
-    """(N,) size of the step noise along the run, smooth; None where there is none at all."""
+    """Return (N,) size of the step noise along the run, smooth; None if there is none at all."""
     moves_N = np.abs(np.diff(series_NS, axis=0)).mean(axis=1)
     if moves_N.max() <= 0:
         return None
@@ -224,7 +224,7 @@ def _scale(series_NS: Floats) -> Floats | None:
 
 
 def _clipped(series_NS: Floats) -> Floats:
-    """Each series cut far out, so that one broken value does not widen the band of the whole run."""
+    """Return each series cut far out, so that one broken value does not widen the band of the whole run."""
     centre: Floats = np.median(series_NS, axis=0)
     spread = 1.4826 * np.median(np.abs(series_NS - centre), axis=0)
     reach = np.where(spread > 0, OUTLIER * spread, np.inf)
@@ -232,7 +232,7 @@ def _clipped(series_NS: Floats) -> Floats:
 
 
 def _windows(length: int) -> list[int]:
-    """1, 2, 3, 4, 6, 8, 12, ... up to the whole run."""
+    """Return 1, 2, 3, 4, 6, 8, 12, ... up to the whole run."""
     sizes = {int(size) for power in range(length.bit_length()) for size in (2**power, 1.5 * 2**power)}
     return sorted({size for size in sizes if size <= length} | {length})
 
@@ -242,7 +242,7 @@ def _prefix(cov_NN: Floats) -> Floats:
 
 
 def _spread(prefix: Floats, window: int) -> Floats:
-    """(N,) standard deviation of the sum over the last `window` steps, infinite before there are so many."""
+    """Return (N,) standard deviation of the sum over the last `window` steps, infinite before there are so many."""
     ends = np.arange(window, len(prefix))
     starts = ends - window
     variance = prefix[ends, ends] - 2 * prefix[ends, starts] + prefix[starts, starts]
@@ -250,7 +250,7 @@ def _spread(prefix: Floats, window: int) -> Floats:
 
 
 def _statistic(difference_NB: Floats, windows: list[int], spread_WN: Floats, whiten: Floats) -> Floats:
-    """(N, B) the largest standardised window mean that ends at each place."""
+    """Return (N, B) the largest standardised window mean that ends at each place."""
     single = spread_WN[0][:, None]
     clipped = np.clip(difference_NB, -CLIP * single, CLIP * single)
     surprise = np.clip(solve_triangular(whiten, clipped, lower=True, check_finite=False), -CLIP, CLIP)
@@ -264,7 +264,7 @@ def _statistic(difference_NB: Floats, windows: list[int], spread_WN: Floats, whi
 
 
 def _upper_quantile(maxima: Floats, alpha: float) -> float:
-    """The level exceeded with probability alpha.
+    """Return the level exceeded with probability alpha.
 
     The tail of a maximum of Gaussian-like statistics falls exponentially in its square, which steadies levels that
     few simulations reach.
@@ -276,7 +276,7 @@ def _upper_quantile(maxima: Floats, alpha: float) -> float:
 
 
 def _onset(difference_N: Floats, prefix: Floats, detected: int) -> int:
-    """The start of the window ending at `detected` that speaks loudest for a change."""
+    """Return the start of the window ending at `detected` that speaks loudest for a change."""
     end, starts = detected + 1, np.arange(detected + 1)
     spread = np.sqrt(prefix[end, end] - 2 * prefix[end, starts] + np.diag(prefix)[starts])
     sums = np.r_[0.0, difference_N.cumsum()]

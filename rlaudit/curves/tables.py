@@ -17,7 +17,7 @@ VALUE_COLUMNS = ("value",)
 
 
 def header_of(start: bytes) -> list[str]:
-    """The first line of a file as cells of a CSV; [] where it is none, as in a binary file."""
+    """Return the first line of a file as cells of a CSV; [] where it is none, as in a binary file."""
     first = re.split(r"[\r\n]", start.decode("utf-8", "replace").lstrip("\ufeff"), maxsplit=1)[0]
     try:
         return next(csv.reader([first]), [])
@@ -26,7 +26,7 @@ def header_of(start: bytes) -> list[str]:
 
 
 def named_once(columns: Sequence[str], place: str, problems: Problems) -> list[str]:
-    """The columns that can be told apart by their names; the others are told as problems."""
+    """Return the columns that can be told apart by their names; the others become problems."""
     several = [name for name in dict.fromkeys(columns) if columns.count(name) > 1]
     for name in several:
         problems.add(place, f"several columns are called {name!r:.60}; none of them is used")
@@ -34,12 +34,12 @@ def named_once(columns: Sequence[str], place: str, problems: Problems) -> list[s
 
 
 def step_column(columns: Sequence[str]) -> str | None:
-    """The column that holds the step, None where no name says so."""
+    """Return the column that holds the step, None if no name says so."""
     return _first(STEP_COLUMNS, columns)
 
 
 def table_rows(columns: Sequence[str], lines: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[Row]:
-    """Rows of a table whose lines are (place, {column: value}); only `columns` are read."""
+    """Yield rows of a table whose lines are (place, {column: value}); only `columns` are read."""
     step, run = step_column(columns), _first(RUN_COLUMNS, columns)
     metric, value = _first(METRIC_COLUMNS, columns), _first(VALUE_COLUMNS, columns)
     for place, line in lines:

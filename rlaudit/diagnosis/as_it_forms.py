@@ -26,9 +26,9 @@ class SoFar:
 def so_far(run: FinishedRun, planned: Plan) -> SoFar:
     """Judge a run by the arms that have ended.
 
-    It is settled if the first layer that is not clean is a mismatch whose cause an arm has removed: the layers after it
-    are judged once it is mended, and further arms only name further causes. It is settled, too, if a replay is not the
-    recorded run: no arm of it is judged.
+    The run is settled if the first layer that is not clean is a mismatch whose cause an arm has removed: the layers
+    after it are judged once it is mended, and further arms only name further causes. It is settled, too, if a replay is
+    not the recorded run: no arm of it is judged.
     """
     diagnosis = diagnose(run)
     arms = sum(len(block.arms) for block in planned.blocks)

@@ -2,8 +2,8 @@
 
 How much a report weighs depends on what it did. An ablation changed one thing and measured it; a comparison read
 signatures off logs; an inspection read settings and predicts; curves tell when and in which order things moved. So
-verdicts come from measurements where there are any, an inspection's only where nothing was measured, and curves speak
-of no layer alone. Where an ablation and a comparison disagree the worse verdict stands, and the disagreement is said.
+verdicts come from measurements if there are any, from an inspection only if nothing was measured, and curves alone
+decide no layer. If an ablation and a comparison disagree, the worse verdict stands and the disagreement is reported.
 
 The reports are read from files, or from run directories.
 """
@@ -41,8 +41,8 @@ class FinishedDocument:
 
 
 def read_document(path: Path) -> FinishedDocument:
-    """Raises UsageError for what is no report of one of COMMANDS, NotFinished for a run that has not ended or is not as
-    it was left."""
+    """Read a report. Raises UsageError for what is no report of one of COMMANDS, NotFinished for a run that has not
+    ended or is not as it was left."""
     file = path / REPORT if path.is_dir() else path
     if not (path.is_file() or (path.is_dir() and has_report(path))):
         if is_run(path):
@@ -55,7 +55,7 @@ def read_document(path: Path) -> FinishedDocument:
 
 
 MEASURED = ("ablate", "compare")
-# Which layers an order of separation is evidence of, beside the inference path, of which every order is.
+# Which layers an order of separation is evidence of. Every order is evidence of the inference path.
 SPEAKS_OF: Mapping[str, frozenset[Layer]] = {
     Precedence.LOGPROBS_FIRST: frozenset({Layer.SEMANTIC, Layer.OBJECTIVE}),
     Precedence.TRAINING_ONLY: frozenset({Layer.OBJECTIVE}),
@@ -64,7 +64,7 @@ SPEAKS_OF: Mapping[str, frozenset[Layer]] = {
 
 
 def combined(sources: Sequence[FinishedDocument], fails: bool) -> Report:
-    """The report of `rlaudit diagnose`. fails: whether a mismatch makes the exit code 1."""
+    """Return the report of `rlaudit diagnose`. fails: whether a mismatch makes the exit code 1."""
     layers: list[Judged] = []
     for layer in Layer:
         judged = _layer(layer, sources)
@@ -128,7 +128,7 @@ def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judged:
 def _convicted_by_settings(
     worst: Judged, source: FinishedDocument, own: Sequence[tuple[FinishedDocument, Judged]]
 ) -> tuple[FinishedDocument, Judged] | None:
-    """The inspection that names a cause, where tokens show a mismatch and none."""
+    """Return the inspection that names a cause, if tokens show a mismatch and no cause."""
     if source.command not in MEASURED or worst["verdict"] != Verdict.MISMATCH or worst["causes"]:
         return None
     return next(
@@ -155,7 +155,7 @@ def _agreement(worst: Judged, source: FinishedDocument, measured: Sequence[tuple
 
 
 def _next(worst: Judged, source: FinishedDocument, sources: Sequence[FinishedDocument]) -> str:
-    """The one next experiment: an intervention where only a signature convicts."""
+    """Return the one next experiment: an intervention where only a signature convicts."""
     if worst["verdict"] != Verdict.MISMATCH or any(one.command == "ablate" for one in sources):
         return str(worst["next"])
     causes = all_causes()
@@ -167,7 +167,7 @@ def _next(worst: Judged, source: FinishedDocument, sources: Sequence[FinishedDoc
 
 
 def _held_back(judged: Judged, before: Judged) -> Judged:
-    """A layer is judged only when the one before it is clean."""
+    """Withhold a layer's verdict: it is judged only if the one before it is clean."""
     if before["verdict"] == Verdict.INCONCLUSIVE and judged["layer"] != Layer.OBJECTIVE:
         return {**judged, "because": f"provided that the {before['layer']} layer matches: {judged['because']}"}
     return {
@@ -182,7 +182,7 @@ def _held_back(judged: Judged, before: Judged) -> Judged:
 
 
 def _curves(layer: Layer, sources: Sequence[FinishedDocument]) -> list[str]:
-    """What the order of separation suggests, where it is about the layer."""
+    """Return what the order of separation suggests, if it is about the layer."""
     orders = [(one.path, one.document["curves"]["order"]) for one in sources if one.command == "curves"]
     return [
         f"curves {path}: {order['precedence']} ({order['because']}): {order['suggests']}"

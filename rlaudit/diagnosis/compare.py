@@ -2,7 +2,7 @@
 
 Covered: any token table (`rlaudit/tokens`), in memory that does not grow with it. Figures and their intervals are
 of all comparable tokens; causes are looked for in a sample of whole sequences spread over the table.
-Not covered: what nobody logged. Every comparison says what its columns cannot tell.
+Not covered: what was not logged. Every comparison says what its columns cannot tell.
 
 Rollouts that no trainer has scored are judged in the first layer alone, by samples of one prompt.
 """
@@ -66,7 +66,7 @@ def compare(
     before: the comparison of the engine that runs today, with prompts numbered alike: the inference path is held
     against it.
     Rollouts that no trainer has scored are asked what samples of one prompt show.
-    Raises NotFinished where no token can be compared, and no samples with each other.
+    Raises NotFinished if no token can be compared, and no samples with each other.
     """
     settings = settings or CompareSettings()
     faults = faults or Faults()
@@ -90,7 +90,7 @@ def judge(
     before: Comparison | None = None,
     weights: RecordedWeights | None = None,
 ) -> Comparison:
-    """What was read, in the three layers; the arguments are those of `compare`. weights: what was read of them."""
+    """Judge what was read in the three layers; the arguments are those of `compare`. weights: what was read of them."""
     if isinstance(streamed, Unscored):
         alone = compare_alone(streamed, sampling, trainer, name, notes)
         if alone is None:
@@ -145,7 +145,7 @@ def judge(
 
 
 def _parity_k2(distance: Distance, settings: CompareSettings) -> float | None:
-    """The k2 (nats^2) from which on causes are looked for; None where a measured floor says it.
+    """Return the k2 (nats^2) from which on causes are looked for; None if a measured floor says it.
 
     What a clip range feels may be far below what signatures were tried on: a healthy pair in float32 has a shape, too,
     and naming it would be wrong. Below DEFAULT_MARGIN it takes a margin or a reference to call something an excess.
@@ -194,7 +194,7 @@ def _looked_at(batch: TokenBatch, faults: Faults) -> DataShare:
 def _split(
     batch: TokenBatch, alignment: AlignmentReport, earlier: tuple[Verdict, Verdict], settings: CompareSettings
 ) -> ObjectiveSplit | None:
-    """The ratio of aligned sequences taken apart; None where nothing is left to take apart."""
+    """Return the ratio of aligned sequences taken apart; None if nothing is left to take apart."""
     kept = np.setdiff1d(np.arange(batch.sequences), [one.sequence for one in alignment.misaligned])
     aligned = batch if kept.size == batch.sequences else batch.take(kept)
     finite_T = aligned.comparable_T & np.isfinite(aligned.trainer_logprobs_T)
@@ -202,14 +202,14 @@ def _split(
 
 
 def _without_today(before: Comparison | None) -> tuple[str, ...]:
-    """What runs today, where it cannot serve as a reference."""
+    """Say so if what runs today cannot serve as a reference."""
     if before is None or before.tally is not None:
         return ()
     return (f"{before.name}: no trainer logprobs, so the inference path is not held against it",)
 
 
 def _left_out(streamed: Streamed) -> tuple[str, ...]:
-    """Tokens that are in no figure."""
+    """Say which tokens are in no figure."""
     counts = streamed.counts
     lines = []
     if counts.misaligned:
@@ -230,7 +230,7 @@ UNSCORED = "the table has no trainer logprobs"
 def compare_alone(
     table: Unscored, sampling: Semantics, trainer: Semantics, name: str, notes: tuple[str, ...]
 ) -> Comparison | None:
-    """None where no two samples of a prompt share a context: then nothing can be said."""
+    """Judge rollouts that no trainer has scored; None if no two samples of a prompt share a context."""
     siblings = siblings_of(table.groups)
     if siblings is None:
         return None

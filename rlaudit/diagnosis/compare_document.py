@@ -30,7 +30,9 @@ class Compared:
 
 
 def document_of(compared: Sequence[Compared], not_seen: Sequence[str], fails: bool, allow_partial: bool) -> Report:
-    """fails: whether a mismatch makes the exit code 1. allow_partial: whether faults may be left out.
+    """Return the report of a comparison.
+
+    fails: whether a mismatch makes the exit code 1. allow_partial: whether faults may be left out.
 
     What runs today is shown, and is not judged: only what it is compared for is.
     """

@@ -1,7 +1,7 @@
 """What tokens were sampled from, and what the trainer takes them to be: from the command line, a config or a sidecar.
 
-The command line wins over --config, that over a run's own report, that over `rollout.yaml` beside the table, that over
-what a format records itself. What nobody told is neutral, and said to be taken so.
+The command line wins over --config, --config over a run's own report, that over `rollout.yaml` beside the table, and
+that over what a format records itself. A value that none of them gives is taken to be neutral, and the report says so.
 """
 
 import sys
@@ -24,7 +24,7 @@ TRAINER_KEYS = ("trainer_temperature", "trainer_replays_filters")
 
 @dataclass(frozen=True)
 class Told:
-    """The two meanings. replays: the trainer applies the sampler's filters. assumed: what nobody told, in sentences."""
+    """The two meanings. replays: the trainer applies the sampler's filters. assumed: unknown values, in sentences."""
 
     sampling: Semantics
     trainer: Semantics
@@ -34,7 +34,7 @@ class Told:
 
 
 def known_of(given: Mapping[str, Any], config: Path | None, table: Path, part: Part) -> tuple[dict[str, Any], str]:
-    """What is known of the sampling, and who told it. given: what the command line said."""
+    """Return what is known of the sampling, and the sources. given: what the command line says."""
     layers: list[tuple[str, Mapping[str, Any]]] = [("the command line", given)]
     if config is not None:
         layers.append((str(config), of_config(config)))
@@ -45,11 +45,11 @@ def known_of(given: Mapping[str, Any], config: Path | None, table: Path, part: P
     for _, layer in reversed(layers):
         values.update({name: value for name, value in layer.items() if value is not None})
     named = ", ".join(name for name, layer in layers if any(value is not None for value in layer.values()))
-    return values, named or "nobody"
+    return values, named or "none"
 
 
 def told(values: Mapping[str, Any], source: str) -> Told:
-    """What is known as the two meanings. Raises UsageError for what no sampler accepts."""
+    """Return what is known as the two meanings. Raises UsageError for what no sampler accepts."""
     plain: dict[str, Any] = {name: _number(name, values[name]) for name in PARAMETERS if name in values}
     if "top_k" in plain:
         # vLLM takes 0 and -1 for "no top-k"; a meaning has one way to say it.
@@ -62,7 +62,7 @@ def told(values: Mapping[str, Any], source: str) -> Told:
         trainer = replace(trainer, top_k=sampling.top_k, top_p=sampling.top_p, min_p=sampling.min_p)
     assumed = []
     if "temperature" not in values:
-        assumed.append("nobody told the sampling temperature: 1 is taken (--temperature, --config or rollout.yaml)")
+        assumed.append("the sampling temperature is not known: 1 is taken (--temperature, --config or rollout.yaml)")
     if "trainer_temperature" not in values and sampling.temperature != 1.0:
         assumed.append(
             "the trainer is taken to divide its logits by the sampling temperature (else: --trainer-temperature)"
@@ -71,7 +71,7 @@ def told(values: Mapping[str, Any], source: str) -> Told:
 
 
 def of_config(path: Path) -> dict[str, Any]:
-    """Sampling parameters and trainer facts of the one rollout config in a file, as far as it tells them."""
+    """Return the sampling parameters and trainer facts that the one rollout config of a file has."""
     from rlaudit.inspection.inspect import one_config
     from rlaudit.vllm.machine import machine_named
 
@@ -101,7 +101,7 @@ def _of_sidecar(table: Path) -> tuple[str, Mapping[str, Any]]:
 
 
 def _of_run(table: Path, part: Part) -> Mapping[str, Any]:
-    """How an arm of a finished run was sampled, and what its trainer did."""
+    """Return how an arm of a finished run was sampled, and what its trainer did."""
     folder = table if table.is_dir() else table.parent
     report, plan = folder / "report.json", folder / "plan.json"
     if not part.where or not is_file(report) or not is_file(plan):

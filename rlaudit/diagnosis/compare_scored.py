@@ -54,7 +54,7 @@ class Scorer:
 
 @dataclass(frozen=True)
 class LoggedRequest(ScoringRequest):
-    """A request whose trainer divides by any temperature, and not only by the sampler's or by 1."""
+    """A request whose trainer divides by any temperature, not only by the sampler's or by 1."""
 
     train: Semantics = RAW
 
@@ -67,11 +67,12 @@ class LoggedRequest(ScoringRequest):
 def score(
     batch: TokenBatch, sampling: Semantics, trainer: Semantics, scorer: Scorer, progress: Progress
 ) -> tuple[TokenBatch, ScoredTokens, float]:
-    """The batch with the model's logprobs where the trainer's were missing, the scores, and k2 of the trainer's floor.
+    """Return the batch, with the model's logprobs if the trainer's were missing, the scores, and k2 of the trainer's
+    floor.
 
     Only tokens that the loss counts are scored tokens. Prompts that are texts become token ids by the model's
     tokenizer, chat messages by its template. Raises UsageError without token ids of completions or without prompts,
-    NotFinished where the model cannot be had or cannot score.
+    NotFinished if the model cannot be had or cannot score.
     """
     missing = _missing(batch)
     if missing:
@@ -101,7 +102,7 @@ def score(
 
 
 def _sampled_throughout(batch: TokenBatch) -> TokenBatch:
-    """Without sequences that hold tokens a tool wrote: those were not sampled, no test of the sampler may see them."""
+    """Drop sequences that hold tokens a tool wrote: those were not sampled, no test of the sampler may see them."""
     if batch.counts_T.all():
         return batch
     whole_S = np.add.reduceat(batch.counts_T, batch.offsets[:-1], dtype=np.int64) == batch.lengths_S
@@ -111,7 +112,7 @@ def _sampled_throughout(batch: TokenBatch) -> TokenBatch:
 
 
 def _missing(batch: TokenBatch) -> tuple[str, str] | None:
-    """What a table lacks that scoring cannot do without, and how to add it."""
+    """Return what a table lacks that scoring cannot do without, and how to add it."""
     if batch.has_hashed_ids:
         return "token ids", "it was recorded with --redact, which keeps hashes of them: record without it to score"
     if np.any(batch.token_id_T == NO_TOKEN):
@@ -149,7 +150,7 @@ def _surroundings(scorer: Scorer, progress: Progress) -> _Surroundings:
 
 
 def _prompt_ids(batch: TokenBatch, scorer: Scorer, at: _Surroundings, progress: Progress) -> Sequence[Iterable[int]]:
-    """The ids of every sequence's prompt: logged, or made of its text."""
+    """Return the ids of every sequence's prompt: logged, or made of its text."""
     if batch.prompt_token_ids_S is not None:
         return list(batch.prompt_token_ids_S)
     assert batch.prompt_texts_S is not None
@@ -165,7 +166,7 @@ def _prompt_ids(batch: TokenBatch, scorer: Scorer, at: _Surroundings, progress: 
 
 
 def _outcome(cell: Cell, scorer: Scorer, progress: Progress) -> Outcome:
-    """Kept from before, or run now; whoever asks the same at the same time waits for the answer."""
+    """Return the kept outcome, or run the cell now; a process that asks the same meanwhile waits for the answer."""
     scorer.folder.mkdir(parents=True, exist_ok=True)
     with FileLock(scorer.folder / f"{cell.key}.lock"):
         kept = finished(scorer.folder, cell)

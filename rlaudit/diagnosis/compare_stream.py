@@ -1,4 +1,4 @@
-"""The parts of a log put together, in the order in which they come: what the whole log says, part after part."""
+"""The parts of a log, put together in their order into what the whole log says."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ class Streamed:
 
 @dataclass(frozen=True, eq=False)
 class Unscored:
-    """Rollouts of which no trainer said anything, and their groups of samples."""
+    """Rollouts that no trainer has scored, and their groups of samples."""
 
     counts: Counts
     share: DataShare
@@ -45,7 +45,7 @@ class Unscored:
 
 
 def stream(batches: Iterable[TokenBatch], path: Path, faults: Faults, settings: CompareSettings) -> Streamed | Unscored:
-    """Read everything once. Raises NotFinished where no token can be compared, and no samples with each other."""
+    """Read everything once. Raises NotFinished if no token can be compared, and no samples with each other."""
     return together([read_part(batches, path, settings, Faults())], path, faults, settings)
 
 
@@ -57,10 +57,12 @@ def together(
     numbers: PromptNumbers | None = None,
     evidence_from: int = 1,
 ) -> Streamed | Unscored:
-    """All parts. faults: where theirs are noted. numbers: of the prompts of this log and of those it is held against.
+    """Put all parts together and note their faults.
+
+    numbers: of the prompts of this log and of those it is held against.
 
     evidence_from: every so many-th part gives evidence.
-    Raises NotFinished where no token can be compared, and no samples with each other.
+    Raises NotFinished if no token can be compared, and no samples with each other.
     """
     numbers = numbers or PromptNumbers()
     summed = RunningTally(PROMPTS, settings=settings.objective)
@@ -100,7 +102,7 @@ def together(
 
 
 def _share(tally: Tally, counted: Counts, faults: Faults) -> DataShare:
-    """What the figures rest on, of all that was given."""
+    """Return how much of what was given the figures rest on."""
     return DataShare(
         sequences=int(tally.sequences_P.sum()),
         sequences_left_out=faults.sequences_left_out + sum(counted.misaligned.values()),
@@ -111,7 +113,7 @@ def _share(tally: Tally, counted: Counts, faults: Faults) -> DataShare:
 
 
 def nothing_to_compare(counts: Counts, faults: Faults) -> NotFinished:
-    """Why a table cannot be judged."""
+    """Return why a table cannot be judged."""
     if counts.unscored_sequences:
         return NotFinished(
             f"none of {counts.sequences} sequences has a trainer logprob: there is nothing to compare with",

@@ -1,4 +1,4 @@
-"""Tables compared one after the other: each with its trainer, and with what runs today where that is asked for."""
+"""Tables compared one after the other: each with its trainer, and with what runs today if that is requested."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from rlaudit.tokens.sound import sound
 from rlaudit.tokens.token_batch import TokenBatch
 from rlaudit.tokens.token_figures import logged_figures
 
-# Logs that nobody scores need no laboratory.
+# Logs that are not scored need no laboratory.
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
     from rlaudit.meaning.scored_tokens import ScoredTokens
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 def todays(
     tables: Sequence[TokenTable], before: Sequence[TokenTable], path: Path | None
 ) -> Iterator[tuple[TokenTable, TokenTable | None]]:
-    """Each table with that of the engine that runs today: the only one there is, or the arm of its own name.
+    """Yield each table with that of the engine that runs today: the only one, or the arm of the same name.
 
-    path: where `before` was read; None where nothing is held against it. Raises UsageError for a table that has none.
+    path: where `before` was read; None if nothing is held against it. Raises UsageError for a table that has none.
     """
     by_name = {table.part.name: table for table in before}
     for table in tables:
@@ -75,7 +75,7 @@ class Comparer:
     _today: dict[str, tuple[Comparison, PromptNumbers]] = field(default_factory=dict)
 
     def compare_today(self, table: TokenTable, trainer: TokenTable | None) -> tuple[Comparison, PromptNumbers]:
-        """What runs today, read once, and how its prompts are numbered. It is shown, and judges others."""
+        """Compare what runs today, once, and number its prompts. It is shown, and others are held against it."""
         if table.part.name not in self._today:
             numbers = PromptNumbers()
             found = self._compared(table, trainer, numbers, None)
@@ -92,7 +92,7 @@ class Comparer:
         self.compared.append(self._compared(table, trainer, numbers, before))
 
     def report(self, fails: bool, allow_partial: bool) -> "Report":
-        """The report of all that was compared. The arguments are those of `document_of`."""
+        """Return the report of all that was compared. The arguments are those of `document_of`."""
         document = document_of(self.compared, list(dict.fromkeys(self.assumed)), fails, allow_partial)
         names = [one["name"] for one in document["comparisons"]]
         # Rollouts that no trainer has scored have no log ratios to draw.
@@ -192,7 +192,7 @@ class Comparer:
         )
 
     def _parts(self, table: TokenTable, settings: CompareSettings) -> Iterator[LogPart]:
-        """What each file adds, in their order."""
+        """Yield what each file adds, in their order."""
         if self.read_files is not None:
             for part in self.read_files(table, table.files, settings):
                 self.progress.done()
@@ -217,7 +217,7 @@ def _read(table: TokenTable, file: Path, settings: CompareSettings, progress: Pr
 def _counted(
     batches: Iterator[TokenBatch], file: Path, expected: int | None, progress: Progress
 ) -> Iterator[TokenBatch]:
-    """The same; how far it is, is said. expected: tokens of the file, where they are known."""
+    """Pass the batches on and report the progress. expected: tokens of the file, if known."""
     tokens, started = 0, time.monotonic()
     for batch in batches:
         yield batch
@@ -260,5 +260,5 @@ def _say(progress: Progress, table: TokenTable, sampling: Told) -> None:
     name = f"{table.part.name}: " if table.part.name else ""
     progress.note(
         f"{name}{table.export.title}, {len(table.files)} file{'s' * (len(table.files) != 1)}; sampled at "
-        f"{sampling.sampling.name}, trainer at {sampling.trainer.name} (told by {sampling.source})"
+        f"{sampling.sampling.name}, trainer at {sampling.trainer.name} (source: {sampling.source})"
     )

@@ -24,7 +24,9 @@ EVIDENCE_TOKENS = 200_000
 
 @dataclass(frozen=True)
 class CompareSettings:
-    """objective: the user's clip ranges. margin: the user's own, k3 in nats up to which both sides count as the same.
+    """What a comparison is judged by.
+
+    objective: the user's clip ranges. margin: the user's own, k3 in nats up to which both sides count as the same.
 
     floor_k2: k2 of a comparison in which nothing is wrong (two runs of one engine), nats^2, where it was measured.
     evidence_tokens: how many tokens, spread over the table, causes are looked for in; figures are of all tokens.

@@ -1,7 +1,7 @@
 """What the objective would feel of a mismatch alone: the share that it pushes out of the user's clip range.
 
-Measured where events can be counted; where none was seen, bounded by mean squares as well, which tell far more than
-the count of prompts does. Clipping starts at a lag of 0, so every share of it is taken from learning.
+The share is measured if events can be counted. If none was seen, mean squares bound it as well, which tell far more
+than the count of prompts does. Clipping starts at a lag of 0, so every share of it is taken from learning.
 """
 
 import math
@@ -26,8 +26,9 @@ MEAN_SQUARES = {Clip.TOKENS: "k2", Clip.SEQUENCES: "sequence_k2"}
 
 @dataclass(frozen=True)
 class Consequence:
-    """verdict: MATCH where less than NOTICEABLE_CLIPPING is surely clipped by each range of the objective, MISMATCH
-    where one of them surely clips more. shares: what was measured; at_most: what the mean squares allow.
+    """What the objective would feel. verdict: MATCH if each range of the objective surely clips less than
+    NOTICEABLE_CLIPPING, MISMATCH if one of them surely clips more. shares: what was measured; at_most: what the mean
+    squares allow.
     """
 
     verdict: Verdict
@@ -36,7 +37,7 @@ class Consequence:
 
 
 def consequence(measurements: Measurements, settings: ObjectiveSettings) -> Consequence:
-    """measurements: with the clip fractions at `settings` and their MEAN_SQUARES."""
+    """Judge the consequence. measurements: with the clip fractions at `settings` and their MEAN_SQUARES."""
     shares = {clip: measurements[clip.value] for clip in settings.clips}
     at_most = most_clipped(measurements, settings)
     found = [_verdict(share, at_most[clip]) for clip, share in shares.items()]
@@ -60,7 +61,8 @@ def most_clipped(measurements: Measurements, settings: ObjectiveSettings) -> Map
 
 
 def unfelt_k2(measurements: Measurements, settings: ObjectiveSettings, shortest: int) -> float:
-    """The k2 (nats^2) up to which no shape of differences clips NOTICEABLE_CLIPPING: `most_clipped`, turned around.
+    """Return the k2 (nats^2) up to which no shape of differences clips NOTICEABLE_CLIPPING: the inverse of
+    `most_clipped`.
 
     A sequence's mean d has at most the mean d^2 of its tokens; the shortest sequence (in tokens) bounds how much
     lighter than others its tokens weigh.

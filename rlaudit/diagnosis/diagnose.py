@@ -50,7 +50,7 @@ FIGURES = (METRIC, *MEAN_SQUARES.values(), *(clip.value for clip in Clip))
 class BlockDiagnosis:
     """One block: its arms in figures, its effects, its noise floor, its layers, its parity settings.
 
-    distance: of the arm that the inference path is judged on; None where no arm has clean semantics. replay: of a
+    distance: of the arm that the inference path is judged on; None if no arm has clean semantics. replay: of a
     recording's requests.
     """
 
@@ -66,7 +66,7 @@ class BlockDiagnosis:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The run: a judgement per layer, the blocks behind it, and what nobody looked at."""
+    """The run: a judgement per layer, the blocks behind it, and what was not looked at."""
 
     run: FinishedRun
     blocks: tuple[BlockDiagnosis, ...]
@@ -110,8 +110,8 @@ def _distance(
     margin: float | None,
     seed: int,
 ) -> tuple[MeasuredArm, Distance] | None:
-    """The arm that the inference path is judged on, and how far its residual is; None where no arm has clean semantics:
-    the candidate has, or else the parity arm."""
+    """Return the arm that the inference path is judged on, and how far its residual is; None if no arm has clean
+    semantics: the candidate has, or else the parity arm."""
     arm = next(
         (measured[name] for name in block.judged if name in measured and measured[name].semantically_clean),
         None,
@@ -151,7 +151,7 @@ def _usual(arm: MeasuredArm) -> UsualDistance | None:
 
 
 def _k2_to_explain_from(judged: tuple[MeasuredArm, Distance] | None, measured: Mapping[str, MeasuredArm]) -> float:
-    """The k2 (nats^2) that factors need not explain: the reference's where the candidate is farther than it, else 0."""
+    """Return the k2 (nats^2) that factors need not explain: the reference's if the candidate is farther off, else 0."""
     if judged is None or judged[0].name != "candidate":
         return 0.0
     distance = judged[1]
@@ -169,7 +169,7 @@ def _worst(judgements: Sequence[tuple[str, Judgement]]) -> Judgement:
 
 
 def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
-    """What a reader must not take for fine."""
+    """Return what a reader must not take for fine."""
     lines = []
     for (where, name), arm in run.arms.items():
         if arm.failure is not None:
@@ -209,7 +209,7 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
 
 
 def parity_yaml(block: BlockPlan, effects: Sequence[FactorEffect]) -> str | None:
-    """A YAML snippet of the engine settings that differ between candidate and parity arm; None without a parity arm."""
+    """Return YAML of the engine settings that differ between candidate and parity arm; None without a parity arm."""
     if block.parity_name is None:
         return None
     candidate = next(iter(block.with_role(Role.CANDIDATE)))
@@ -241,6 +241,6 @@ def _comment(factor: str, level: str, effects: Sequence[FactorEffect]) -> str:
 
 
 def _yaml_line(name: str, value: Any) -> str:
-    # A bare scalar is a document of its own to YAML, which ends it with a line of dots.
+    # YAML takes a bare scalar for a whole document, and ends it with a line of dots.
     text = yaml.safe_dump(value, default_flow_style=True, width=200).removesuffix("...\n")
     return f"{name}: {text.strip()}"

@@ -67,7 +67,7 @@ USUAL = (
 
 
 def usual_distance(engine: str, trainer: str) -> UsualDistance | None:
-    """Of an engine and a trainer in these dtypes; None for one that nobody has published a figure of."""
+    """Return the usual distance of an engine and a trainer in these dtypes; None if no figure of one is published."""
     known = [place for place, usual in enumerate(USUAL) if usual.dtype in (engine, trainer)]
     named = {usual.dtype for usual in USUAL}
     return USUAL[max(known)] if known and {engine, trainer} <= named else None
@@ -86,10 +86,12 @@ class Yardstick(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The engine that runs today. semantic: what was said of its logprobs. usual: of its dtype, where that is known.
+    """The engine that runs today.
 
-    serves: whether that is good enough to hold a candidate against it: a match, or, of logs that can acquit nobody, no
-    mismatch.
+    semantic: the verdict on its logprobs. usual: its dtype's distance, if known.
+
+    serves: whether the verdict is good enough to hold a candidate against it: a match, or no mismatch if its logs
+    cannot acquit.
     """
 
     name: str
@@ -107,9 +109,12 @@ class Reference:
 
 @dataclass(frozen=True, eq=False)
 class Distance:
-    """verdict: by `yardstick`. tolerated: k3 (nats) that it is known to let pass. consequence: whatever the yardstick.
+    """A judged distance.
 
-    against: where the yardstick is a reference. withheld: no farther than a reference that cannot vouch for it.
+    verdict: by `yardstick`. tolerated: k3 (nats) that it is known to let pass. consequence: for any yardstick.
+
+    against: how it compares, if the yardstick is a reference. withheld: no farther than the reference, but the
+    reference cannot vouch for it.
     reference: also one that did not serve.
     """
 
@@ -141,7 +146,7 @@ class Distance:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """The engine in question. shortest: tokens of its shortest sequence. noise: k2 below which nothing can be told."""
+    """The engine in question. shortest: tokens of its shortest sequence. noise: k2 below which nothing can be seen."""
 
     measurements: Measurements
     tally: Tally
@@ -159,7 +164,7 @@ def judge_distance(
     replicates: int | None = None,
     seed: int = 0,
 ) -> Distance:
-    """How far the candidate is, by the first yardstick there is. margin: the user's own, nats of k3."""
+    """Return how far the candidate is, by the first yardstick there is. margin: the user's own, nats of k3."""
     k3 = candidate.measurements[METRIC]
     felt = consequence(candidate.measurements, settings)
     blank: Mapping[str, Any] = {

@@ -19,7 +19,7 @@ from rlaudit.tokens.token_figures import token_figures
 
 
 def document_of(diagnosis: Diagnosis, fails: bool) -> Report:
-    """fails: whether a mismatch makes the exit code 1."""
+    """Return the report of an ablation. fails: whether a mismatch makes the exit code 1."""
     run = diagnosis.run
     first = run.plan.recipe.blocks[0]
     return {
@@ -64,7 +64,7 @@ def _block(block: BlockDiagnosis) -> Block:
 
 
 def unfinished(run: FinishedRun) -> bool:
-    """Whether an arm failed; one that the engine does not support is an answer."""
+    """Return whether an arm failed; one that the engine does not support is an answer."""
     return any(arm.status == "failed" for arm in run.arms.values())
 
 
@@ -110,7 +110,7 @@ def _arm(finished: Any, block: BlockDiagnosis, device: str) -> ReportedArm:
 
 
 def _not_seen_in_workers(diagnosis: Diagnosis) -> list[str]:
-    """Where looking into an engine went wrong; the same everywhere is said once."""
+    """Say where looking into an engine went wrong; what is the same everywhere is said once."""
     lines = [
         f"in the worker of vLLM {arm.arm.treatment.version}: {name}: {why}"
         for arm in diagnosis.run.arms.values()
@@ -143,7 +143,7 @@ def _measured(measured: MeasuredArm) -> Any:
 
 
 def _token_figures(arm: MeasuredArm, block: BlockDiagnosis) -> dict[str, Any]:
-    """What pictures of an arm's tokens are drawn from, computed while the tokens are at hand."""
+    """Return what pictures of an arm's tokens are drawn from, computed while the tokens are at hand."""
     position_T = np.concatenate([np.arange(len(sequence.token_ids)) for sequence in arm.finished.sequences])
     scored = arm.scored
     return token_figures(
@@ -152,8 +152,7 @@ def _token_figures(arm: MeasuredArm, block: BlockDiagnosis) -> dict[str, Any]:
 
 
 def _engaged(finished: Any, block: BlockDiagnosis) -> dict[str, bool | None]:
-    """Whether the arm's own factor was in force, compared with the arm it is contrasted with; None where
-    unsupported."""
+    """Return whether the arm's factor was in force, compared with the arm it is held against; None if unsupported."""
     arm: Arm = finished.arm
     if arm.factor is None or arm.against is None:
         return {}

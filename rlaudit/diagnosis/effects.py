@@ -59,8 +59,7 @@ class Floor:
 
 
 def noise_floor(run: FinishedRun, block: BlockPlan, measured: Mapping[str, MeasuredArm]) -> Floor:
-    """The largest of: A/A repeats of either end, the dummy factor, and the trainer against itself in other micro-
-    batches."""
+    """Return the largest of A/A repeats of either end, the dummy factor, and the trainer in other micro-batches."""
     values, reasons = {}, {}
     repeats = [
         arm
@@ -89,8 +88,8 @@ def noise_floor(run: FinishedRun, block: BlockPlan, measured: Mapping[str, Measu
 def effects_of(
     run: FinishedRun, block: BlockPlan, measured: Mapping[str, MeasuredArm], floor: Floor, explain_from: float = 0.0
 ) -> list[FactorEffect]:
-    """Every factor of the block at every level that was tried, on the semantic metric and, for factors of the inference
-    path, on the residual as well.
+    """Return the effects of every factor of the block at every level that was tried, on the semantic metric and, for
+    factors of the inference path, on the residual as well.
 
     explain_from: k2 (nats^2) that needs no explanation because the reference has it too.
     """
@@ -118,7 +117,7 @@ def effects_of(
 
 
 def _negligible_k2(run: FinishedRun, measured: Mapping[str, MeasuredArm]) -> float:
-    """A small share of the user's own margin; without one, what no range of the objective can feel."""
+    """Return a small share of the user's own margin; without one, what no range of the objective can feel."""
     recipe = run.plan.recipe
     if recipe.equivalence_margin is not None:
         return NEGLIGIBLE_SHARE * recipe.equivalence_margin
@@ -132,7 +131,7 @@ def _negligible_k2(run: FinishedRun, measured: Mapping[str, MeasuredArm]) -> flo
 def _without_engagement(
     run: FinishedRun, measured: Mapping[str, MeasuredArm], arm: Arm, blank: FactorEffect
 ) -> FactorEffect | None:
-    """The effect of a factor that was never in force: that is no effect of zero."""
+    """Return the effect of a factor that was never in force, which is no effect of zero; None if it was."""
     finished = run.arms.get((arm.block, arm.name))
     why = finished.failure.message if finished and finished.failure else "the arm was not run"
     if finished is None or finished.status == "failed":
@@ -159,7 +158,7 @@ def _with_size(
     target: float,
     negligible: float,
 ) -> FactorEffect:
-    """target: what may be left of the metric."""
+    """Return the effect with its size. target: what may be left of the metric."""
     first = _contrast(measured, arm.name, "candidate", blank.metric)
     left_out = next((other.name for other in block.with_role(Role.LAST) if other.factor == arm.factor), None)
     last = _contrast(measured, "parity", left_out, blank.metric)

@@ -2,7 +2,7 @@
 
 Judged by a distance (`distance.py`) on figures under a clean meaning. An ablation names a factor as a cause only when
 taking it away was seen to engage, to exceed the noise floor and to remove at least 30 % of the excess k2; a comparison
-convicts by signature only, and a named cause is the one to ablate first. Whatever is left is "unexplained", never
+convicts by signature only, and a named cause is the one to ablate first. What is left is "unexplained", never
 "precision".
 """
 
@@ -49,7 +49,7 @@ class _Explained:
 def judge_path_of_arm(
     judged: "tuple[MeasuredArm, Distance] | None", effects: "Sequence[FactorEffect]", floor: "Floor"
 ) -> Judgement:
-    """Of one block of an ablation. judged: the arm with clean semantics, and how far it is; None where none has."""
+    """Judge one block of an ablation. judged: the arm with clean semantics, and how far it is; None if none has."""
     if judged is None:
         return Judgement(
             Layer.INFERENCE_PATH,
@@ -70,7 +70,7 @@ def judge_path_of_arm(
 
 
 def judge_path(distance: Distance, attribution: Attribution, semantic: Judgement, corrected: bool) -> Judgement:
-    """Of a comparison. corrected: whether the attribution is of what the right meaning leaves over."""
+    """Judge a comparison. corrected: whether the attribution is of what the right meaning leaves over."""
     named = [cause for cause in attribution.named if cause.layer is Layer.INFERENCE_PATH]
     evidence = (
         *words.evidence(distance, "", MARGIN_OF_A_COMMAND),
@@ -109,7 +109,7 @@ def judge_path(distance: Distance, attribution: Attribution, semantic: Judgement
 def _by_distance(
     distance: Distance, evidence: tuple[str, ...], explained: _Explained, provided: str = "", seen: str = ""
 ) -> Judgement:
-    """provided: what an open semantic layer leaves open here. seen: what a match does not take back."""
+    """Judge by a distance. provided: what an open semantic layer leaves open. seen: what a match does not take back."""
     because, verdict = words.because(distance), distance.verdict
     if verdict is Verdict.MATCH:
         return Judgement(
@@ -171,7 +171,7 @@ def _wanted(attribution: Attribution) -> str:
 
 
 def _untested(attribution: Attribution) -> tuple[str, ...]:
-    """Causes that the data could not tell, grouped by the reason."""
+    """List the causes that the data could not tell, grouped by the reason."""
     by_reason: dict[tuple[bool, bool, str], list[str]] = {}
     for one in attribution.not_tested:
         by_reason.setdefault((one.column is None, one.left, one.reason), []).append(one.name)
@@ -182,7 +182,7 @@ def _untested(attribution: Attribution) -> tuple[str, ...]:
 
 
 def _which(names: Sequence[str], *, left: bool) -> str:
-    # Whoever wants the names of all that were left has them in the JSON report.
+    # The JSON report has the names of all that were left.
     return "all other causes" if left and len(names) > NAMED else ", ".join(names)
 
 

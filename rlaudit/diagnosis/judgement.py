@@ -1,4 +1,4 @@
-"""What is said of one layer: a verdict, the reason, the evidence, what would refute it, and the one next experiment.
+"""The judgement of one layer: a verdict, the reason, the evidence, what would refute it, and the one next experiment.
 
 Of several judgements the worst decides, and the others are named.
 """
@@ -34,7 +34,7 @@ class Judgement:
     unexplained: str = ""
 
     def as_report(self) -> Judged:
-        """What is said of the layer, as reports have it."""
+        """Return what is said of the layer, as reports have it."""
         return {
             "layer": self.layer,
             "verdict": self.verdict,
@@ -53,10 +53,10 @@ class Judgement:
 
 
 def supported(judgement: Judgement, figures: DataShare, causes: DataShare) -> Judgement:
-    """The judgement with the share of the data that it rests on; no match where that does not suffice.
+    """Return the judgement with the share of the data that it rests on; no match if that does not suffice.
 
-    figures: of the table. causes: of the sample of it where causes are looked for. A mismatch stands: what was found is
-    there, whatever else there is.
+    figures: share of the table. causes: share of the sample in which causes are looked for. A mismatch stands: what was
+    found is there, beside anything that was left out.
     """
     if judgement.verdict is Verdict.NOT_TESTED:
         return judgement
@@ -80,7 +80,7 @@ Layers = Sequence[Judged]
 
 
 def worst_layers(named: Sequence[tuple[str, Layers]]) -> list[Judged]:
-    """The layers of the worst of several things, each with its name: a later layer is read with its own earlier ones.
+    """Return the layers of the worst of several named things: a later layer is read with its own earlier ones.
 
     Worst is what goes wrong in the earliest layer. What the others say of each layer is added to its evidence.
     """

@@ -34,11 +34,11 @@ MOST_SHARES = 64
 class LogPart:
     """Sums of the comparable tokens of aligned sequences, by prompt; what was met; and sequences to look at.
 
-    evidence: a sample of the sound sequences that a trainer scored, shifted or not; None where there is none.
+    evidence: a sample of the sound sequences that a trainer scored, shifted or not; None if there is none.
     unlooked: what was wrong in the sample and is in no column that the sums are of. siblings, unscored: groups of
     samples of one prompt, with a trainer's logprobs and without.
-    names: of the prompts that have numbers of their own (`PromptNumbers`, apart); None where the numbers are those of
-    the whole log already.
+    names: of the prompts that have numbers of their own (`PromptNumbers`, apart); None if the numbers are those of the
+    whole log already.
     """
 
     counts: Counts
@@ -58,12 +58,12 @@ class LogPart:
 
 
 def shares_of(files: int) -> int:
-    """Among how many files what is looked at is shared: a power of two, so that one file more changes nothing."""
+    """Return among how many files the evidence is shared: a power of two, so that one file more changes nothing."""
     return min(MOST_SHARES, 1 << max(0, files.bit_length() - 1))
 
 
 def evidence_from(files: int) -> int:
-    """Every so many-th file gives evidence."""
+    """Return n, if every n-th file gives evidence."""
     return max(1, files // MOST_SHARES)
 
 
@@ -184,6 +184,6 @@ def _looked_at(
 
 
 def added(so_far: AlignmentReport, found: AlignmentReport) -> AlignmentReport:
-    """Both; the first NAMED shifted sequences by name, because names of millions would grow with the file."""
+    """Add two reports. The first NAMED shifted sequences keep their names: names of millions would fill the memory."""
     both = so_far + found
     return both if len(both.misaligned) <= NAMED else replace(both, misaligned=both.misaligned[:NAMED])

@@ -32,7 +32,7 @@ class MeasuredArm:
     `pairs` compares the reported logprobs with what the trainer uses. `residual` compares them with the trainer's
     logprobs under the meaning that explains them best: what is left there is the inference path's. Tokens that a
     trainer which replays the sampler's filters calls impossible have no ratio: they are left out of both and counted.
-    siblings: what samples of one prompt say beside that; None where no two of them begin alike.
+    siblings: what samples of one prompt say beside that; None if no two of them begin alike.
     """
 
     finished: FinishedArm
@@ -65,7 +65,7 @@ class MeasuredArm:
 
 
 def measure_block(run: FinishedRun, block: BlockPlan) -> dict[str, MeasuredArm]:
-    """The block's finished arms by name; arms without tokens are left out, their failures are reported elsewhere."""
+    """Return the block's finished arms by name. Arms without tokens are left out; other parts report their failures."""
     settings = run.plan.recipe.objective.as_settings()
     return {
         name: _measure(run, arm, settings)
@@ -137,7 +137,7 @@ def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSetting
 
 
 def scored_tokens(finished: FinishedArm, scores: Scores, run: FinishedRun) -> ScoredTokens:
-    """An arm's tokens in the order of its sequences, with what the trainer said of each."""
+    """Return an arm's tokens in the order of its sequences, with what the trainer said of each."""
     keys = [(tuple(run.prompt_token_ids[sequence.prompt]), sequence.token_ids) for sequence in finished.sequences]
     rows_T = scores.rows_of(keys)
     lengths = [len(sequence.token_ids) for sequence in finished.sequences]
@@ -153,7 +153,7 @@ def scored_tokens(finished: FinishedArm, scores: Scores, run: FinishedRun) -> Sc
 
 
 def _siblings(finished: FinishedArm, scored: ScoredTokens) -> Siblings | None:
-    """What samples of one prompt say of the arm's report and of its trainer."""
+    """Return what samples of one prompt say of the arm's report and of its trainer."""
     sample_S = np.array([sequence.sample for sequence in finished.sequences])
     lengths = [len(sequence.token_ids) for sequence in finished.sequences]
     groups = SiblingGroups()
@@ -173,14 +173,12 @@ def _siblings(finished: FinishedArm, scored: ScoredTokens) -> Siblings | None:
 
 
 def floor_of(scores: Scores, figure: str) -> float:
-    """How far the trainer is from itself when only its micro-batches change: mean_abs, median_abs, max_abs or k3,
-    nats."""
+    """Return how far the trainer is from itself in other micro-batches: mean_abs, median_abs, max_abs or k3, nats."""
     return float(scores.result["micro_batch_floor"][figure])
 
 
 def _explained_by(meaning: Meaning, scored: ScoredTokens) -> Floats:
-    """(T,) the trainer's logprobs under the meaning that fits the reported ones; its own where a token is outside
-    it."""
+    """(T,) the trainer's logprobs under the meaning that fits the reported ones; its own for tokens outside it."""
     explained_T = scored.logprobs_under(meaning.theta_report)
     if explained_T is None:
         return scored.trainer_logprobs_T

@@ -46,7 +46,7 @@ def judge_objective(
     earlier: tuple[Judgement, Judgement],
     distance: Distance,
 ) -> Judgement:
-    """Of a comparison. split: of the evidence, where there is any. distance: what the inference path was judged by."""
+    """Judge a comparison. split: of the evidence, if there is any. distance: what the inference path was judged by."""
     above = "more than 1 % of tokens or sequences leave the clip range although both layers before it match"
     chosen = None if split is None else split.recommendation.cost
     words = _Words(
@@ -66,7 +66,7 @@ def judge_objective(
 def judge_objective_of_arm(
     arm: "MeasuredArm | None", earlier: Sequence[Judgement], settings: ObjectiveSettings, distance: Distance | None
 ) -> Judgement:
-    """Of an ablation, on the arm whose first two layers were judged. distance: what the second was judged by."""
+    """Judge an ablation, on the arm whose first two layers were judged. distance: what the second was judged by."""
     if arm is None:
         return Judgement(Layer.OBJECTIVE, Verdict.NOT_TESTED, "the candidate has no figures")
     evidence = (
@@ -112,7 +112,7 @@ def _judged(
 
 
 def _figures(measurements: Measurements) -> str:
-    """The figures of this layer in one line."""
+    """Return the figures of this layer in one line."""
     found = {name: measurements[name] for name in SHOWN}
     return "; ".join(f"{name} {figure(one.value, one.low, one.high)}" for name, one in found.items())
 

@@ -7,7 +7,7 @@ belongs on the first factor, a correction on the second; a clip fraction of the 
 backend.
 
 Covered: clip fractions of each factor at the user's epsilons, effective sample sizes, how much of the second factor
-comes with the version lag, and what each published correction of w = exp(old - rollout) would touch and leave, at the
+comes with the version lag, and what each published correction of w = exp(old - rollout) would change and leave, at the
 bounds of its authors:
     TIS        min(w, 2) per token (Yao et al., truncated importance sampling)
     MIS        tokens with w outside [1/2, 2] masked
@@ -54,8 +54,8 @@ class Share:
 class FactorFigures:
     """One factor of the ratio. k2: nats^2.
 
-    clipped: share of tokens (ppo), of tokens averaged by sequence (grpo) and of sequences (gspo) outside the clip range
-    whatever the advantage; binding: of tokens where the advantage makes the clip bind, None without advantages.
+    clipped: share of tokens (ppo), of tokens averaged by sequence (grpo) and of sequences (gspo) outside the clip
+    range, for any advantage; binding: share of tokens whose advantage makes the clip bind, None without advantages.
     """
 
     k2: float
@@ -67,7 +67,9 @@ class FactorFigures:
 
 @dataclass(frozen=True)
 class CorrectionCost:
-    """touched: share of tokens truncated or masked. k2_left: of the tokens that keep their weight, nats^2.
+    """What a correction would cost.
+
+    touched: share of tokens truncated or masked. k2_left: of the tokens that keep their weight, nats^2.
 
     weight_lost: mean ratio that truncation or masking takes away. ess: effective share of the tokens by the weights
     left.
@@ -92,10 +94,12 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class ObjectiveSplit:
-    """factors: those that the columns allow. update_share, backend_share: of the mean squared log ratio of both, with
-    the remainder in their covariance; None without `old_logprob`.
+    """The ratio taken apart.
 
-    staleness: share of the backend's k2 that is absent from tokens of lag 0; None where that is not known.
+    factors: those that the columns allow. update_share, backend_share: of the mean squared log ratio of both, with the
+    remainder in their covariance; None without `old_logprob`.
+
+    staleness: share of the backend's k2 that is absent from tokens of lag 0; None if that is not known.
     """
 
     settings: ObjectiveSettings
@@ -115,9 +119,8 @@ def objective_split(
 ) -> ObjectiveSplit:
     """Split the ratio of the comparable tokens of a batch.
 
-    The trainer's logprobs are the new policy where the batch has `old_logprob`, and the old one where it has not.
-    earlier: verdicts of the semantic layer and of the inference path. Raises ValueError for a batch without a
-    comparable token.
+    The trainer's logprobs are the new policy's if the batch has `old_logprob`, else the old one's. earlier: verdicts of
+    the semantic layer and of the inference path. Raises ValueError for a batch without a comparable token.
     """
     settings = settings or ObjectiveSettings()
     usable_T = batch.comparable_T & np.isfinite(batch.rollout_logprobs_T) & np.isfinite(batch.trainer_logprobs_T)
@@ -271,7 +274,7 @@ def _recommend(
 
 
 def correction_costs(pairs: LogprobPairs) -> tuple[CorrectionCost, ...]:
-    """Each correction on the ratio of `pairs`."""
+    """Return what each correction costs on the ratio of `pairs`."""
     weight_T = importance_ratio(pairs.log_ratio_T)
     lengths_S = np.maximum(pairs.sequence_lengths_S, 1)
     geometric_T = importance_ratio(pairs.sequence_log_ratio_S / lengths_S)[pairs.sequence_T]

@@ -12,7 +12,7 @@ from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.rollout_config import OF_UPDATES, RolloutConfig
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Side, as_json
-from rlaudit.inspection.setting_rows import NOBODYS
+from rlaudit.inspection.setting_rows import NAMED_BY_EVERY_DIALECT
 from rlaudit.layers import Layer
 from rlaudit.recorder.shipped.rlaudit_redaction import HASHED
 from rlaudit.report.parts.diagnosis import Difference, Kind
@@ -25,7 +25,7 @@ KINDS: tuple[Kind, ...] = ("release", "configuration", "environment", "sampling"
 _FIRST = ("vllm", "torch", "transformers")
 # Paths, ports and classes of a release's own: other in every run, or other names for one thing.
 _OF_A_RUN = frozenset({
-    *NOBODYS, "worker_cls", "scheduler_cls", "sd_worker_cls", "data_parallel_rpc_port", "data_parallel_address",
+    *NAMED_BY_EVERY_DIALECT, "worker_cls", "scheduler_cls", "sd_worker_cls", "data_parallel_rpc_port", "data_parallel_address",
     "data_parallel_master_port", "ignore_patterns", "download_dir",
 })  # fmt: skip
 _VARIABLES_OF_A_RUN = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "RLAUDIT_RECORD", "VLLM_DIST_IDENT")
@@ -58,7 +58,7 @@ def _is_hashed(value: Any) -> bool:
 def _difference(
     kind: Kind, name: str, old: tuple[Any, Any], new: tuple[Any, Any], layer: Layer | None = None, why: str = ""
 ) -> Difference:
-    """old, new: what ran, and what was written."""
+    """Make a difference. old, new: what ran, and what was written."""
     return {
         "kind": kind, "name": name, "layer": layer, "old": as_json(old[0]), "new": as_json(new[0]),
         "old_written": as_json(old[1]), "new_written": as_json(new[1]), "why": why,
@@ -73,7 +73,7 @@ def _releases(old: RecordedSource, new: RecordedSource) -> Iterator[Difference]:
 
 
 def _packages(source: RecordedSource) -> dict[str, str]:
-    """The packages of all processes; those of several releases with each."""
+    """Return the packages of all processes; those of several releases with each."""
     found: dict[str, dict[str, None]] = {}
     for process in source.recording.processes:
         for name, version in (*process.versions.items(), *([("python", process.python)] if process.python else [])):

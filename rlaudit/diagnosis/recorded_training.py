@@ -120,7 +120,7 @@ def _context() -> Context:
 
 
 def _migrated(old: _Inspected, new: _Inspected) -> InspectedFile | None:
-    """The new recording's engines, each against the old one's in its place; None if one of the two has none."""
+    """Return the new recording's engines, each against the old one's in its place; None if one of the two has none."""
     before, after = old.source.release, new.source.release
     if not old.configs or not new.configs or before is None or after is None:
         return None
@@ -136,7 +136,7 @@ def _inspection(file: InspectedFile, new: _Inspected) -> "Report":
 
 
 def _without(lines: Sequence[str], inspected: Sequence[_Inspected]) -> list[str]:
-    """What a report has not seen, without what is missing in the recordings: the diagnosis lists that for each."""
+    """Return what a report has not seen, without what the recordings lack: the diagnosis lists that for each."""
     missing = [(one.path, sentence) for one in inspected for sentence in one.source.recording.missing]
     listed = {sentence for _, sentence in missing}
     # `compare` names the table that runs today first.
@@ -145,7 +145,7 @@ def _without(lines: Sequence[str], inspected: Sequence[_Inspected]) -> list[str]
 
 
 def _tokens(recordings: Sequence[Path]) -> tuple[FinishedDocument | None, list[str]]:
-    """What the tokens say, the last recording held against the one before it; and why some say nothing."""
+    """Return what the tokens say, the last recording held against the one before it; and why some say nothing."""
     comparer = Comparer({}, None, CompareSettings(), None, 0, Progress(True))
     today, unjudged = None, []
     for place, path in enumerate(recordings):
@@ -165,7 +165,7 @@ def _tokens(recordings: Sequence[Path]) -> tuple[FinishedDocument | None, list[s
 
 
 def _differences(old: _Inspected, new: _Inspected, migration: InspectedFile) -> "list[Difference]":
-    """Of all pairs of engines, each once."""
+    """Return what differs between all pairs of engines, each difference once."""
     found: list[Difference] = []
     for config in migration.configs:
         found += [one for one in differences(old.source, new.source, config.audit) if one not in found]
@@ -173,7 +173,7 @@ def _differences(old: _Inspected, new: _Inspected, migration: InspectedFile) -> 
 
 
 def _same(found: "Sequence[Difference]", migration: InspectedFile) -> "list[Kind]":
-    """The kinds that both recordings tell of, and in which they agree."""
+    """Return the kinds that both recordings tell of, and in which they agree."""
     differ = {one["kind"] for one in found}
     sides = [side for config in migration.configs for side in (config.audit.before, config.audit.after)]
     known: dict[Kind, bool] = {
@@ -192,7 +192,7 @@ def _evidence(found: "Sequence[Difference]", layer: Layer) -> list[str]:
 
 
 def _missing(inspected: Sequence[_Inspected], unjudged: Sequence[str]) -> list[str]:
-    """What is not in the recordings, before all that is not in the reports made of them."""
+    """Return what is not in the recordings, before all that is not in the reports made of them."""
     lines = [*unjudged, *(f"{one.path}: {one.why}" for one in inspected if one.why)]
     for one in inspected:
         lines += [f"{one.path}: {sentence}" for sentence in one.source.recording.missing]

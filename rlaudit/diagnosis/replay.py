@@ -5,7 +5,8 @@ release with the checkpoint's weights: of tokens that were sampled from the firs
 recorded, as far as a prefill and a decode of one dtype agree. If it does not, something decided those logprobs that the
 replay lacks (an adapter, other weights, a plug-in), and no arm is judged.
 Of the other arms the same tokens are a paired comparison with the reference: what moves is the engine, not the sample.
-How far a prefill and a decode of one engine are apart is known from tokens that it sampled, and was asked for again.
+How far a prefill and a decode of one engine are apart is known from tokens that it sampled and was then asked for
+again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,10 +37,11 @@ COMPUTES_NOTHING = frozenset({"default_sampling_params", "max_model_len"})
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """verdict: whether the reference returned what was recorded. recorded: it against the recording, None without a
-    token to tell by. arms: each against the reference. prefill: what engines decoded against a prefill of the same
-    tokens. differing: what the reference resolved otherwise, recorded and replayed. not_reported: tokens that an arm
-    did not report, which are in none of its figures. coverage: how much of the recording was asked again, of how much.
+    """A judged replay. verdict: whether the reference returned what was recorded. recorded: the reference against the
+    recording, None without a token to tell by. arms: each against the reference. prefill: what engines decoded against
+    a prefill of the same tokens. differing: what the reference resolved otherwise, recorded and replayed. not_reported:
+    tokens that an arm did not report, which are in none of its figures. coverage: how much of the recording was asked
+    again, of how much.
     """
 
     verdict: Verdict

@@ -1,6 +1,6 @@
 """Layer 1: do the reported logprobs mean what the trainer assumes?
 
-A verdict is that of a meaning (`rlaudit/meaning`). Of a table it may be a cause's, where a signature names one.
+The verdict is that of a meaning (`rlaudit/meaning`), or, for a table, of a cause if a signature names one.
 """
 
 from rlaudit.attribution.attribute import Attribution, because_of
@@ -18,13 +18,13 @@ NEXT_OF_SCORES = {
 
 
 def judge_meaning(meaning: Meaning, attribution: Attribution, ratio: Measurement) -> Judgement:
-    """The semantic layer of a comparison. ratio: mean ratio - 1 of all tokens."""
+    """Judge the semantic layer of a comparison. ratio: mean ratio - 1 of all tokens."""
     figures, line = meaning.figures, (ratio_line(ratio),)
     named = [cause for cause in attribution.named if cause.layer is Layer.SEMANTIC]
     names = [cause.name for cause in named]
     logged = isinstance(figures, LoggedFigures)
     if logged and meaning.kind.dishonest:
-        # Tokens that the engine's own report does not fit: whatever the trainer says, that comes first.
+        # The engine's own report does not fit the tokens: that comes first, no matter what the trainer computes.
         more = (f"seen as well, and explained by this: {', '.join(names)}",) if names else ()
         return judged(meaning, (*line, *more))
     if named:
@@ -43,13 +43,13 @@ def judge_meaning(meaning: Meaning, attribution: Attribution, ratio: Measurement
 
 
 def judge_rollouts(meaning: Meaning) -> Judgement:
-    """The semantic layer of rollouts that no trainer has scored."""
+    """Judge the semantic layer of rollouts that no trainer has scored."""
     assert isinstance(meaning.figures, RolloutFigures)
     return judged(meaning, evidence_of_siblings(meaning.figures.siblings))
 
 
 def judged(meaning: Meaning, evidence: tuple[str, ...], step: str = "") -> Judgement:
-    """A meaning as a judgement. step: the next one, where it is not the meaning's own."""
+    """Return a meaning as a judgement. step: the next one, if it is not the meaning's own."""
     words, cause = meaning.said, meaning.said.cause or ""
     explained = cause and meaning.kind not in UNEXPLAINED
     return Judgement(

@@ -1,7 +1,7 @@
 """Layer 1 of an ablation: the candidate is judged.
 
-Reference and parity arm say whether it was so before, and whether the fixes mend it. A factor is named as the cure only
-when setting it alone makes the meaning match.
+The reference shows whether it was so before, the parity arm whether the fixes mend it. A factor is named as the cure
+only when setting it alone makes the meaning match.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ def judge_meaning_of_arms(
     effects: Sequence[FactorEffect],
     arms: Mapping[str, FinishedArm],
 ) -> Judgement:
-    """The semantic layer of one block of an ablation, by its candidate. arms: of the block, measured or not."""
+    """Judge the semantic layer of one block of an ablation, by its candidate. arms: of the block, measured or not."""
     candidate = measured.get("candidate")
     if candidate is None:
         return _without_candidate(arms.get("candidate"))

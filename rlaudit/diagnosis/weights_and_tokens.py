@@ -74,7 +74,7 @@ def with_weights(
 
 
 def _as_sent(judgement: Judgement, faults: Sequence[str]) -> Judgement:
-    """The judgement where the weights are not what updates sent: a mismatch has that cause, and nothing matches."""
+    """Judge weights that are not what updates sent: a mismatch has that cause, and nothing matches."""
     sentence = "; ".join(f"the engine's weights {fault}" for fault in faults)
     evidence = (*(f"{NOT_AS_SENT}: read from the engine's memory: {fault}" for fault in faults), *judgement.evidence)
     confirm = "after one update, compare a logprob of the same prompt in the engine with the trainer's own"

@@ -1,4 +1,4 @@
-"""What is said of a distance (`distance.py`), for ablations and comparisons alike. Nothing reads it back."""
+"""The sentences about a distance (`distance.py`), for ablations and comparisons alike. Nothing parses them."""
 
 import math
 
@@ -35,7 +35,7 @@ def evidence(distance: Distance, name: str, margin_from: str) -> tuple[str, ...]
 
 
 def because(distance: Distance) -> str:
-    """Why the verdict is what it is."""
+    """Say why the verdict is what it is."""
     return {
         Yardstick.MARGIN: _because_margin,
         Yardstick.REFERENCE: _because_reference,
@@ -44,7 +44,7 @@ def because(distance: Distance) -> str:
 
 
 def falsifier(distance: Distance) -> str:
-    """What would refute a match."""
+    """Say what would refute a match."""
     held = {
         Yardstick.MARGIN: f"k3 above {distance.tolerated:g} nats",
         Yardstick.REFERENCE: f"k3 above {distance.tolerated:.3g} nats where the reference stays at its own",
@@ -54,7 +54,7 @@ def falsifier(distance: Distance) -> str:
 
 
 def settles(distance: Distance, more: str) -> str:
-    """What would settle an inconclusive verdict. more: how to get more tokens."""
+    """Say what would settle an inconclusive verdict. more: how to get more tokens."""
     if distance.withheld:
         return (
             "find out what is wrong with the reference (its own settings, its dtype), name a healthy one, or set a "
@@ -65,7 +65,7 @@ def settles(distance: Distance, more: str) -> str:
 
 
 def let_pass(distance: Distance | None) -> str:
-    """What a mismatch is called that this layer lets pass, for the layer after it."""
+    """Name the mismatch that this layer lets pass, for the layer after it."""
     if distance is None or distance.yardstick is Yardstick.CONSEQUENCE:
         return "that is left"
     return "within your margin" if distance.yardstick is Yardstick.MARGIN else "no larger than the reference's"
@@ -173,7 +173,7 @@ def _why(reason: str | None) -> str:
 
 
 def _prompts_needed(distance: Distance) -> str:
-    """How many prompts would rule NOTICEABLE_CLIPPING out where none of them showed an event."""
+    """Return how many prompts without an event would rule NOTICEABLE_CLIPPING out."""
     unseen = [share for share in distance.consequence.shares.values() if share.value is not None and share.value <= 0.0]
     if distance.yardstick is not Yardstick.CONSEQUENCE or len(unseen) < len(distance.consequence.shares):
         return ""

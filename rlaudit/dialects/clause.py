@@ -4,12 +4,12 @@ A setting is a clause, or a list of clauses of which the first that says somethi
 
     {key: "@max_num_seqs", default: 1024, at: {...}}      the config's key; else a default of the framework
     {key: "@max_num_seqs", default: 1024, moved: {0.9.1: 256}}     a default that a release moved
-    {value: processed_logprobs, because: ...}             the framework's code sets it, whatever the config says
+    {value: processed_logprobs, because: ...}             the framework's code sets it, and the config cannot
     {if: release >= 0.6.0, value: mp}                     only if a condition holds
     {since: 0.11.0, value: mp, at: {...}}                 from a release of the framework on, or `before:` one;
                                                           in a copy of the framework, if it has the words
     {value: raw, copy has: {...}}          only in a copy of the framework that has these words (`framework_code.py`)
-    {open: an executor class of verl's own}               nobody can tell it from the config; `among:` what it can be
+    {open: an executor class of verl's own}               the config does not decide it; `among:` what it can be
     {nothing: true}                                       left to vLLM
     {key: "@vllm_v1_disable_multiproc", lost: not passed, because: ...}     written, and without effect
 
@@ -19,7 +19,7 @@ A setting is a clause, or a list of clauses of which the first that says somethi
     above: N         whether it is a number above N       text: true              as a variable spells it: 1, 0
     truth: true      as a command line spells yes and no  wrap: image             as {image: it}
     up to: [8, 16]   the next that is as large            open: REASON            it arrives in a way that is not known
-    json: true       a text is the mapping that it spells, as options of a command line are
+    json: true       a text is read as the mapping that it spells, as for options of a command line
     null: V          a written null means V, or `keep` (the null arrives), `nothing`, `unwritten`: as without `null`
     mapping: {A: "@a", B: 1}  a mapping of references and values; without those that are missing
     fixes: false     the key is read, and no fix is written under it
@@ -31,7 +31,7 @@ A setting is a clause, or a list of clauses of which the first that says somethi
     {key: "@engine_kwargs.vllm", null: nothing, flags: {if: server, otherwise: TypeError}}   spelt as flags, no_x: true;
         with `alone: true` a key without a value is a flag that is given
 
-Of the environment it takes a mapping of variables, and those of the command, which win over the code's or yield:
+In `environment` it takes a mapping of variables, and those of the command, which win over the code's or yield:
 
     {key: inference.env_vars, command: yields}
 
@@ -199,7 +199,7 @@ def _assembled(parts: Mapping[str, Any], reader: Reader) -> Any:
 
 
 def _moved(said: Said, reader: Reader) -> Any:
-    """Return a default of which releases took another value, or what it may be."""
+    """Return a default that some release changed, or what it may be if the release is not known."""
     value = said["default"]
     spans = [f"{value!r} before"]
     for release, later in said["moved"].items():

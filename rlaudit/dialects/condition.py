@@ -4,7 +4,7 @@ They are three-valued. A side that is not known makes the whole unknown, unless 
 
     REFERENCE                 what it refers to is neither missing nor null, false, 0 or an empty text
     REFERENCE is set          it is written and not null;  `is not set` is the opposite
-    REFERENCE is written      the key is there, whatever its value, which may be null or not known
+    REFERENCE is written      the key is there, with any value, also null or one that is not known
     REFERENCE == WORD         and != < > <= >=; a missing value equals null and is neither larger nor smaller
     REFERENCE in (A, B)       one of several words
     not A, A and B, A or B, (A)

@@ -1,12 +1,12 @@
-"""What another file decides: a section of which this one says nothing, or nothing that counts.
+"""Sections that another file decides: this one says nothing about them, or nothing that counts.
 
     elsewhere:
       engine: {if: vllm_mode == server, because: the server is started by another command, lost: not passed}
       engine: {..., open: kept}         # if it is not known whether it is elsewhere, what is written is open, not lost
-      engine: {..., keeps: [dtype]}     # arguments that the framework's code tells of the server all the same
+      engine: {..., keeps: [dtype]}     # arguments of the server that the framework's code decides all the same
       sampling: {if: call == server, because: the trainer samples}
 
-What the framework's code would decide is not taken then; what the file writes is, unless it is `lost`.
+Values of the framework's code are not taken then; those that the file writes are, unless they are `lost`.
 """
 
 from dataclasses import replace
@@ -59,7 +59,7 @@ def _reason(said: Said, truth: Truth) -> str:
 
 
 def lose_elsewhere(reading: "Reading", kind: str, losses: int) -> None:
-    """Keep as lost what is written of a section that is decided elsewhere. losses: how many there were before it."""
+    """Mark as lost what is written in a section that is decided elsewhere. losses: how many there were before it."""
     said, truth = entry_of(reading, kind)
     if said is None or "lost" not in said:
         return

@@ -1,11 +1,10 @@
-"""What a copy of the framework's code gives to vLLM's engine beside what the dialect says: no argument passes unseen.
+"""What a copy of the framework's code gives to vLLM's engine and the dialect does not list: no argument passes unseen.
 
     engine call: {files: [trl/generation/vllm_generation.py, trl/trainer/grpo_trainer.py], if: colocated}
 
-The first of these files that is in the copy and calls a class or a function with four arguments of vLLM's is looked at.
-An argument that it gives as a literal has that value. One that it gives otherwise, and of which the dialect says
-nothing, is open, unless it is the option that the dialect names. One that the dialect sets and the file does not name
-is left to vLLM.
+The first of these files that is in the copy and calls a class or a function with four arguments of vLLM's is read. An
+argument that it gives as a literal has that value. Any other one is open, unless the dialect sets it, or it is the
+option that the dialect names. One that the dialect sets and the file does not name is left to vLLM.
 """
 
 import ast
@@ -93,7 +92,7 @@ def _names(vllm: Version) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def given_in(source: Source, names: frozenset[str]) -> Mapping[str, ast.expr]:
-    """Return the arguments of vLLM's that the calls of a file give which build an engine."""
+    """Return the arguments of vLLM's that a file gives in the calls that build an engine."""
     try:
         tree = parse(source.text)
     except UnreadableText:

@@ -1,4 +1,4 @@
-"""What becomes of a written false on its way to vLLM's command line, where a flag that is left out is no `--no-flag`.
+"""What becomes of a written false on its way to vLLM's command line: leaving a flag out is not the same as `--no-flag`.
 
     falses:                             # of the entries that hold, the first decides on every written false
       - {if: keywords, arrives: true}
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def drop_falses(reading: "Reading") -> None:
-    """Take the falses out of the engine's settings that never arrive, and leave those open that may not."""
+    """Take the falses that never arrive out of the engine's settings, and leave open those that may not arrive."""
     possible, reason = _possible(reading)
     dropping = next((said for said in possible if "arrives" not in said), None)
     if dropping is None and not reason:
@@ -38,7 +38,7 @@ def drop_falses(reading: "Reading") -> None:
 
 
 def _possible(reading: "Reading") -> tuple[list[Mapping[str, Any]], str]:
-    """Return the entries that may decide, and why it is open which one does; the copy that is here may do neither."""
+    """Return the entries that may decide, and why it is open which one does; a copy of the code may follow none."""
     possible, reason = list[Mapping[str, Any]](), ""
     for said in reading.spec.said.get("falses", ()):
         truth = reading.holds(said.get("if"))

@@ -3,11 +3,11 @@
     at: {skyrl/train/config/config.py: "max_num_seqs: int = 1024"}
 
 is a file, relative to the folder that holds the package, and words of it. A fact of several releases names a place in
-each, of one file as a list of words; one that is there is enough. `{value}` in the words is the setting's value as
-Python spells it, `{call}` in the file the word for the program or the class that the config is for. If a copy of the
-framework lies around the config, each place is looked up in it: where file or words are gone, the copy may do anything
-else, and the fact is open. `copy has:` names places in the same way: its clause holds in a copy that has one of them,
-and nowhere else.
+each, or a list of words if the file is the same; one that is there is enough. `{value}` in the words is the setting's
+value as Python spells it, `{call}` in the file the word for the program or the class that the config is for. If a copy
+of the framework lies around the config, each place is looked up in it: if file or words are gone, the copy may do
+anything else, and the fact is open. `copy has:` names places in the same way: its clause holds only in a copy that has
+one of them.
 """
 
 import json
@@ -40,7 +40,7 @@ class FrameworkCode:
 
     @property
     def read(self) -> str:
-        """What is read of the copy, in a sentence. Needs one."""
+        """Return a sentence about the copy that is read. Needs a copy."""
         assert self.checkout is not None
         package, version = self.checkout.package, self.checkout.version
         which = f"{package} {version}" if version is not None else f"a {package} that names no release"

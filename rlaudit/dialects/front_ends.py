@@ -33,7 +33,7 @@ Said = Mapping[str, Any]
 
 
 def trees_of(source: Source, spec: Spec) -> Iterator[Tree]:
-    """Every config of a file that is arranged as the dialect knows."""
+    """Yield every config of a file that is arranged as the dialect knows."""
     for way, said in spec.said["files"].items():
         for tree in _WAYS[way](source, spec, said or {}):
             layout = next((one for one in spec.layouts if one.section(tree.root) is not None), None)
@@ -42,7 +42,7 @@ def trees_of(source: Source, spec: Spec) -> Iterator[Tree]:
 
 
 def _yaml(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
-    """The first document of a YAML or JSON file, with what it inherits."""
+    """Yield the first document of a YAML or JSON file, with what it inherits."""
     own = mapping_of(source)
     if own is None:
         return
@@ -58,7 +58,7 @@ def _yaml(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
 def _overrides(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
     """Commands that override a key with a prefix, on top of the config that they start from if it is there.
 
-    A config of the framework holds none, whatever `${prefix.key}` it interpolates.
+    A config file of the framework holds none, even if it interpolates `${prefix.key}`.
     """
     own = mapping_of(source)
     if own is not None and any(layout.root and layout.written(own) is not None for layout in spec.layouts):
@@ -163,7 +163,7 @@ def _dictionary(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
 
 
 def _toml(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
-    """The root table of a TOML file."""
+    """Yield the root table of a TOML file."""
     try:
         root = source.toml
     except (ValueError, RecursionError):  # kept in source.refusals
@@ -173,7 +173,7 @@ def _toml(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
 
 
 def _hook(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
-    """What a function of the dialect's Python file finds."""
+    """Yield what a function of the dialect's Python file finds."""
     yield from spec.hook(said["hook"])(source, spec)
 
 

@@ -1,7 +1,7 @@
-"""What a config's keys alone tell of it, before more of it is read: whether it sets up rollouts at all.
+"""What is known of a config from its keys alone, before more of it is read: whether it sets up rollouts at all.
 
 no rollouts if: trl.use_vllm == false       # the dialect's config all the same, of a run without an engine
-rollouts if: call == rollout or (rlhf_type in (grpo, ppo) and use_vllm)      # a config for which it is false is none
+rollouts if: call == rollout or (rlhf_type in (grpo, ppo) and use_vllm)      # if it is false, the config is not read
 kinds: {rloo: normalize_advantages is set, grpo: use_vllm}     # `call`, if only keys tell it: the first that holds
 """
 
@@ -16,7 +16,7 @@ from rlaudit.dialects.tree import Layout, Tree, node_at
 
 
 class Keys:
-    """The keys of one config, as conditions ask for them."""
+    """The keys of one config, for conditions to look up."""
 
     def __init__(self, tree: Tree, layout: Layout) -> None:
         self.tree, self.layout = tree, layout

@@ -1,4 +1,4 @@
-"""What is written and never arrives: the entries of `lost`, and fields that the framework has no more."""
+"""What is written and never arrives: the entries of `lost`, and fields that the framework no longer has."""
 
 from rlaudit.configs.draft import known
 from rlaudit.configs.rollout_config import Loss

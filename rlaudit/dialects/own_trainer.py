@@ -2,8 +2,8 @@
 
     own trainer: {modules: [trl]}         # a class from elsewhere that is based on none of theirs is the program's own
 
-Its options are the framework's, and what becomes of them is not: those that its file does not name decide nothing, and
-what the framework's trainer gives to vLLM, asks of it and computes says nothing of another one.
+It takes the framework's options, and does with them what its own code says: an option that its file does not name
+decides nothing. What the framework's trainer gives to vLLM, requests from it and computes is not known of this one.
 """
 
 import ast
@@ -45,7 +45,7 @@ class OwnTrainer:
 
 
 def own_trainers_of(reading: "Reading") -> tuple[OwnTrainer, ...]:
-    """Return the trainers of its own with which the program of a config trains; none if none is seen."""
+    """Return the trainer classes of its own that a config's program trains with; none if none is seen."""
     said, tree = reading.spec.said.get("own trainer"), reading.tree
     if said is None or (tree.command is None and tree.python_call is None):
         return ()
@@ -89,7 +89,7 @@ def _open(one: Setting, reason: str) -> Setting:
 
 
 def _option(option: Setting, own: Sequence[OwnTrainer], reason: str) -> Setting | None:
-    """Return an option with a default of the framework's as the trainer has it: None if no file of its names it."""
+    """Return an option as the trainer has it: None for a framework's default that no file of the trainer names."""
     if option.place is not None:
         return option
     if any(one.source is None for one in own):
@@ -100,7 +100,7 @@ def _option(option: Setting, own: Sequence[OwnTrainer], reason: str) -> Setting 
 
 @lru_cache(maxsize=64)
 def own_trainers(program: Source, modules: tuple[str, ...]) -> tuple[OwnTrainer, ...]:
-    """Return the trainers of its own that a program makes; none if it makes one of the framework's, too."""
+    """Return the trainer classes of its own that a program makes; none if it makes one of the framework's, too."""
     names = _Names.of(program)
     if names is None:
         return ()

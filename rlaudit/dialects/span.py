@@ -1,4 +1,4 @@
-"""Which releases of a framework a config may be of: what its keys, the vLLM release and the project's pins leave.
+"""The releases of a framework that a config may be written for, by its keys, the vLLM release and the project's pins.
 
 A config does not name its framework's release. A dialect lists what tells it:
 
@@ -203,7 +203,7 @@ def carried(said: Said, here: ReleaseHere | None, title: str) -> ReleaseHere | N
 
 
 def _only(here: ReleaseHere) -> Span:
-    """Return one release, as far as a span needs it."""
+    """Return a span of one release."""
     release = Version(here.version.base_version)
     end = Version(f"{release.major}.{release.minor}.{release.micro + 1}.dev0")
     return Span(release, end, here.because, here.because)

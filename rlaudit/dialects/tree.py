@@ -1,4 +1,4 @@
-"""The tree of keys that every way of writing a config is brought to before a dialect reads it."""
+"""The tree of keys that a config is turned into, however it is written, before a dialect reads it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
 """What rlaudit must know of a kind of engine: to have it, to start it, and to tell what it cannot do.
 
-There is one kind so far, vLLM (vllm/engine.py); nothing else says its name.
+There is one kind so far, vLLM (vllm/engine.py); no other file names it.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Package:
     option: str
 
     def held(self, versions: Mapping[str, str]) -> str | None:
-        """The version among those of an interpreter; None where it holds none."""
+        """Return the version among those of an interpreter; None if it holds none."""
         return next((versions[one] for one in self.distributions.values() if one in versions), None)
 
 

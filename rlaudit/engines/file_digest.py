@@ -1,7 +1,7 @@
-"""The SHA-256 of a file, read once as long as nobody touches it.
+"""The SHA-256 of a file, computed once for as long as the file does not change.
 
 Weights are as large as disks allow, and every command of a day asks for them again. A digest is kept under the file's
-device, inode, size and times. One of them, the time of the last change, nobody can set back: a copy that keeps the
+device, inode, size and times. One of them, the time of the last change, cannot be set back: a copy that keeps the
 other times (`cp -p`, `rsync -t`), or another file of the same size, is read again.
 """
 
@@ -25,7 +25,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def file_digest(path: Path) -> str:
-    """64 hexadecimal digits. Raises OSError where the file cannot be read."""
+    """Return 64 hexadecimal digits. Raises OSError if the file cannot be read."""
     before = path.stat()
     kept = _place(before) if before.st_size >= WORTH_KEEPING else None
     if kept is not None and (known := _read(kept)) is not None:

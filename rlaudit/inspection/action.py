@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ActionKind(StrEnum):
-    """In the order in which to act: what one command does first, what takes a run last."""
+    """The kinds in the order in which to act: what one command does comes first, what takes a run last."""
 
     FIX = "fix"
     FRAMEWORK = "framework"
@@ -41,7 +41,7 @@ def action_of(finding: "Finding") -> Action | None:
     if fix is not None:
         return Action(ActionKind.UNSAFE_FIX, fix.description)
     action = finding.action or Action(ActionKind.DECIDE, finding.setting)
-    # What is certain to be wrong has to change; the rest is for the reader to decide.
+    # A setting that is certainly wrong has to change; the rest is for the reader to decide.
     certain = action.kind is ActionKind.DECIDE and finding.severity.rank > 1
     return Action(ActionKind.CHANGE, action.of) if certain else action
 

@@ -1,8 +1,8 @@
 """A known defect of vLLM: the releases that have it, seen in their sources, and what must come together for it.
 
-A setting means what its documentation says in some releases and something else in others. What is known of such a
-window is data: both of its edges as lines of the released sources, the conditions, and the way out. It speaks as a rule
-of an inspection does, and only where the release that is moved to has the defect.
+In some releases a setting means something else than its documentation says. An advisory is the data on such a window:
+both of its edges as lines of the released sources, the conditions, and the way out. It is reported like a rule's
+finding, and only if the release that is moved to has the defect.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -39,8 +39,8 @@ class Seen:
 class Window:
     """The releases that have a defect, each edge seen from both sides.
 
-    before: the last release without it, None where the oldest known has it. first, last: the first and the last with
-    it. fixed: the first without it again, None where the newest known has it.
+    before: the last release without it, None if the oldest known has it. first, last: the first and the last with it.
+    fixed: the first without it again, None if the newest known has it.
     """
 
     first: Seen
@@ -49,7 +49,7 @@ class Window:
     fixed: Seen | None = None
 
     def holds(self, version: Version) -> bool:
-        """Whether a release has the defect. One that is newer than all known has what the newest has."""
+        """Return whether a release has the defect. One that is newer than all known has what the newest has."""
         return self.first.version <= version and (self.fixed is None or version < self.fixed.version)
 
     def __str__(self) -> str:
@@ -65,9 +65,9 @@ class Window:
 
 @dataclass(frozen=True)
 class Condition:
-    """One thing that must hold. says: a clause, `prefix caching is on`. holds: Unknown where a config does not tell.
+    """One thing that must hold. says: a clause, `prefix caching is on`. holds: Unknown if a config leaves it open.
 
-    about: what is asked; whoever knows it decides every condition that is about it.
+    about: the fact that it depends on, which decides every condition that is about it.
     """
 
     says: str
@@ -79,9 +79,9 @@ class Condition:
 class Advisory:
     """One defect. The docstring of its file begins with one sentence about it and goes on with what happens.
 
-    severity: where every condition is known to hold. setting: what a finding points at. way_out, confirm: sentences.
-    threads: where it is discussed, `vllm#42043`. workarounds: what makes it silent, and only where it is known to hold.
-    escape: engine arguments that end it.
+    severity: if every condition is known to hold. setting: what a finding points at. way_out, confirm: sentences.
+    threads: where it is discussed, `vllm#42043`. workarounds: what makes it silent, if it is known to hold. escape:
+    engine arguments that end it.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Advisory:
     escape: Mapping[str, Any] = field(default_factory=dict)
 
     def undecided(self, side: Side) -> tuple[tuple[Condition, Unknown], ...] | None:
-        """The conditions that one side of an audit leaves open; None where one does not hold, or a workaround does."""
+        """Return the conditions that one side of an audit leaves open; None if one is false or a workaround holds."""
         if not self.window.holds(side.version):
             return None
         found = []
@@ -113,10 +113,10 @@ class Advisory:
 
 
 def rule_of(advisory: Advisory, sentence: str) -> Rule:
-    """The rule that reports an advisory. sentence: what the advisory's file says first."""
+    """Return the rule that reports an advisory. sentence: what the advisory's file says first."""
 
     def check(audit: Audit) -> Iterator[Finding]:
-        """Every condition is known to hold in the release that is moved to."""
+        """Yield a finding if every condition is known to hold in the release that is moved to."""
         if advisory.undecided(audit.after) != ():
             return
         already = audit.migrates and advisory.undecided(audit.before) == ()

@@ -37,32 +37,32 @@ class Side:
 
     @property
     def is_v1(self) -> bool | None:
-        """Whether the V1 engine runs; None where the config does not tell."""
+        """Whether the V1 engine runs; None if the config does not tell."""
         return self.resolution.is_v1
 
     def exists(self, name: str) -> bool:
-        """Whether this version has the engine argument."""
+        """Return whether this version has the engine argument."""
         return name in self.catalogue.engine
 
     def engine(self, name: str) -> Setting:
-        """An engine argument as the engine will run it: written, set by the framework, or vLLM's own default.
+        """Return an engine argument as the engine will run it: written, set by the framework, or vLLM's own default.
 
-        `value` is Unknown where it cannot be told, and None where this version does not have the argument.
+        `value` is Unknown if it cannot be told, and None if this version does not have the argument.
         """
         return self.resolution.setting(name)
 
     def value(self, name: str) -> Any:
-        """The value of an engine argument; Unknown compares unequal to everything."""
+        """Return the value of an engine argument; Unknown compares unequal to everything."""
         return self.engine(name).value
 
     def sampling(self, name: str) -> Any:
-        """A sampling parameter of the rollout: as set, else neutral where vLLM's default is; may be Unknown."""
+        """Return a sampling parameter of the rollout: as set, else neutral where vLLM's default is; may be Unknown."""
         setting = self.config.sampling.get(name)
         value = NEUTRAL_SAMPLING.get(name) if setting is None or setting.value is None else setting.value
         return 0 if name == "top_k" and keeps_every_token(value) else value
 
     def variable(self, name: str) -> Setting | None:
-        """An environment variable that the config or the framework sets."""
+        """Return an environment variable that the config or the framework sets."""
         return self.config.environment.get(name)
 
 
@@ -85,8 +85,8 @@ class Audit:
 
     @property
     def generates(self) -> bool:
-        """Whether the engine samples tokens; one for embeddings or scores returns no logprobs. One whose task is not
-        known here, as that of a server that another command starts, does where this file may say how.
+        """Return whether the engine samples tokens; one for embeddings or scores returns no logprobs. If its task is
+        not known, as for a server that another command starts, it counts as one that samples if this file may say how.
         """
         task = task_of(self.after.resolution)
         if isinstance(task, Unknown):
@@ -94,12 +94,12 @@ class Audit:
         return task in (None, "auto", "generate", "draft")
 
     def crosses(self, first: Version) -> bool:
-        """Whether a behaviour is new: its first release is newer than before, and not newer than after."""
+        """Return whether a behaviour is new: its first release is newer than before, and not newer than after."""
         return self.before.version < first <= self.after.version
 
     def only_reported(self, name: str) -> bool:
-        """Whether the release before the migration reported what it made of an argument, and nothing tells what the one
-        after it makes of it: the two values are no pair.
+        """Return whether the release before the migration reported what it made of an argument, and it is not known
+        what the one after makes of it: the two values cannot be compared.
         """
         reported = self.before.config.engine.get(name)
         if reported is None or reported.origin is not Origin.ENGINE or name in self.after.config.engine:
@@ -110,10 +110,10 @@ class Audit:
         return before.default == after.default or after.default is None
 
     def place(self, name: str, by: Sequence[str] = ()) -> Place:
-        """Where an engine argument, sampling parameter, variable or trainer setting is written, else where it would be.
+        """Return where an engine argument, sampling parameter, variable or trainer setting is, or would be, written.
 
-        by: what decides it if nothing writes it, in the order of preference: the place of the first that is written,
-        under the name of the setting. Never None: the config's own place, then line 1 of the file.
+        by: settings that decide it if nothing writes it, in order of preference: the place of the first that is
+        written, under the name of the setting. Never None: the config's own place, then line 1 of the file.
         """
         config = self.config
         written = self._written(name)
@@ -133,7 +133,7 @@ class Audit:
         return None
 
     def fix(self, description: str, safe: bool, **wanted: Any) -> Fix | None:
-        """Edits that set engine arguments in the file's own spelling; None where the file cannot be written so."""
+        """Edits that set engine arguments in the file's own spelling; None if the file cannot be written so."""
         edits: list[Edit] = []
         for name, value in wanted.items():
             made = self.config.write(name, value)
@@ -145,9 +145,9 @@ class Audit:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. check: yields findings for one audit; `finding` below builds them. defaults: engine arguments of whose
-    moved default it speaks, so that changed-default does not list them. already: for a rule about what a release does
-    not have, how severe it is where the release before the migration does not have it either.
+    """One rule. check: yields findings for one audit; `finding` below builds them. defaults: engine arguments whose
+    moved default it reports, so that changed-default does not list them. already: for a rule about what a release does
+    not have, how severe it is if the release before the migration does not have it either.
     """
 
     name: str
@@ -160,7 +160,7 @@ class Rule:
         self, audit: Audit, severity: Severity, setting: str, message: str, fix: Fix | None = None,
         confirm: str = "", place: Place | None = None, by: Sequence[str] = (), action: Action | None = None,
     ) -> Finding:  # fmt: skip
-        """A finding of this rule at the place where `setting` is written, else where what decides it is, `by`."""
+        """Return a finding at the place where `setting` is written, else where the first of `by` that decides it is."""
         where = place or audit.place(setting, by)
         action = action or without_fix(audit, setting, where.setting)
         line = audit.config.decided.get(setting)
@@ -170,7 +170,7 @@ class Rule:
 
 
 def _value(audit: Audit, setting: str) -> str:
-    """What the finding is about, as text: a baseline knows the finding again by it."""
+    """Return what the finding is about, as text: a baseline knows the finding again by it."""
     if audit.after.exists(setting):
         return _text(audit.after.engine(setting).value)
     for settings in (audit.config.sampling, audit.config.environment, audit.config.trainer):

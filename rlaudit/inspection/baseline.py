@@ -1,4 +1,4 @@
-"""The findings that were there when somebody began to look: known, and not counted again.
+"""The findings that a project had when its baseline was written: known, and not counted again.
 
 A finding is recognised by its rule, its file, the path of its setting and the value that it is about, never by a line
 number: code above it may move. A baseline counts, so a second finding of the same kind is new.
@@ -31,13 +31,13 @@ class Baseline:
 
 
 def fingerprint(finding: Finding, relative: Callable[[str], str]) -> str:
-    """Sixteen hexadecimal digits of what the finding is about."""
+    """Return sixteen hexadecimal digits that stand for what the finding is about."""
     about = (finding.rule, relative(finding.place.path), finding.place.setting, finding.setting, finding.value)
     return hashlib.sha256("\0".join(about).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def relative_to(folder: Path) -> Callable[[str], str]:
-    """How a baseline in `folder` names files, so that it means the same wherever the repository is checked out."""
+    """Return how a baseline in `folder` names files, so that it means the same in every checkout of the repository."""
     root = folder.absolute()
 
     def relative(path: str) -> str:
@@ -66,7 +66,7 @@ def load_baseline(path: Path) -> Baseline:
 
 
 def apply_baseline(baseline: Baseline, judged: Sequence[Judged]) -> tuple[tuple[Judged, ...], int]:
-    """The findings with the known ones marked, and how many known ones did not occur any more."""
+    """Return the findings with the known ones marked, and how many known ones no longer occur."""
     left = Counter(baseline.known)
     relative = relative_to(baseline.path.parent)
     marked = []
@@ -79,7 +79,7 @@ def apply_baseline(baseline: Baseline, judged: Sequence[Judged]) -> tuple[tuple[
 
 
 def write_baseline(path: Path, judged: Sequence[Judged]) -> int:
-    """Write down every finding that counts; the number of them."""
+    """Write down every finding that counts; return how many there are."""
     relative = relative_to(path.parent)
     entries: dict[str, dict[str, Any]] = {}
     counted = [one.finding for one in judged if one.suppressed is None]

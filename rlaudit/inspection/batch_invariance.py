@@ -11,7 +11,7 @@ BACKEND_VARIABLE = "VLLM_ATTENTION_BACKEND"
 
 
 def asks_for_batch_invariance(side: Side) -> bool:
-    """Whether the variable is set to a number other than 0, as vLLM reads it; an unknown value asks for nothing."""
+    """Return whether the variable is set to a number other than 0, as vLLM reads it; False for an unknown value."""
     setting = side.variable(VARIABLE)
     if setting is None or not setting.known:
         return False
@@ -20,7 +20,7 @@ def asks_for_batch_invariance(side: Side) -> bool:
 
 
 def attention_backend(side: Side) -> Any:
-    """The backend that the config chooses, by argument, nested config or variable; None where it leaves it open."""
+    """Return the backend that the config chooses, by argument, nested config or variable; None if it leaves it open."""
     chosen = side.config.engine.get("attention_backend")
     if chosen is not None and chosen.value not in (None, "auto") and side.exists("attention_backend"):
         return chosen.value

@@ -1,4 +1,4 @@
-"""What advisories ask of a config, and more than one does: each answers yes, no, or why the config does not tell."""
+"""Conditions that several advisories share: each is true, false, or Unknown with why the config leaves it open."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,22 +20,22 @@ Asked = bool | Unknown
 
 
 def told(value: Any, holds: Callable[[Any], bool]) -> Asked:
-    """Whether a value is as wanted; the value itself where it is Unknown."""
+    """Return whether a value is as wanted; the value itself if it is Unknown."""
     return value if isinstance(value, Unknown) else holds(value)
 
 
 def setting(name: str, says: str, *wanted: Any) -> Condition:
-    """An engine argument, or a value that vLLM derives, as the engine runs it, is one of `wanted`."""
+    """Return the condition that an engine argument or a derived value of vLLM, as it runs, is one of `wanted`."""
     return Condition(says, lambda side: told(side.value(name), lambda value: value in wanted))
 
 
 def model(says: str, holds: Callable[[Architecture], bool]) -> Condition:
-    """Of the model that runs."""
+    """Return a condition on the architecture of the model that runs."""
     return Condition(says, lambda side: told(architecture(side.resolution), holds), "the model")
 
 
 def written_by(says: str, *paths: UpdatePath) -> Condition:
-    """New weights come in one of these ways."""
+    """Return the condition that new weights come in one of these ways."""
 
     def holds(side: Side) -> Asked:
         path = update_path(side)
@@ -47,7 +47,7 @@ def written_by(says: str, *paths: UpdatePath) -> Condition:
 
 
 def gpu(says: str, *families: int) -> Condition:
-    """The compute capability is of one of these families: 9 for Hopper, 10 for Blackwell."""
+    """Return the condition that the compute capability is of one of some families: 9 for Hopper, 10 for Blackwell."""
 
     def holds(side: Side) -> Asked:
         machine = side.machine
@@ -57,13 +57,13 @@ def gpu(says: str, *families: int) -> Condition:
 
 
 def patched_by(framework: str, since: str, says: str) -> Condition:
-    """A framework mends the defect itself, in what it publishes for this vLLM and later ones."""
+    """Return the condition that a framework mends the defect itself, in its releases for this vLLM and later ones."""
     first = Version(since)
     return Condition(says, lambda side: side.config.framework == framework and side.version >= first)
 
 
 def more_than_one(name: str, says: str) -> Condition:
-    """An argument counts ranks or stages, and there are several."""
+    """Return the condition that an argument which counts ranks or stages is above one."""
     return Condition(says, lambda side: told(side.value(name), lambda value: (number(value) or 1) > 1))
 
 

@@ -71,7 +71,7 @@ def document_of(inspection: Inspection, exit_code: int, fail_on: Severity | None
 
 
 def _versions(files: Sequence[InspectedFile]) -> "Versions":
-    """The versions of all configs, null where they are not the same for all."""
+    """Return the versions of all configs, null if they are not the same for all."""
     found = {(str(one.versions.before), str(one.versions.after)) for one in files if one.versions is not None}
     if len(found) != 1:
         return {"from": None, "to": None}
@@ -209,7 +209,7 @@ def _line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 
 def _layers(counted: Sequence[Judged]) -> "list[JudgedLayer]":
-    """A semantic error is certain and so a mismatch. Nothing else is judged without a measurement."""
+    """Judge the layers. A semantic error is certain, and a mismatch; all else is not judged without a measurement."""
     judgements: list[JudgedLayer] = []
     open_layer = ""
     for layer in Layer:
@@ -251,7 +251,7 @@ def _evidence(finding: Finding) -> str:
 
 
 def _ran_on_both_sides(config: InspectedConfig) -> bool:
-    """Whether a recorded engine is compared with nothing that did not run: itself alone, or that of a recording."""
+    """Return whether a recorded engine is compared with what really ran: itself alone, or an engine of a recording."""
     before, after = config.audit.before.config, config.audit.after.config
     return not config.audit.migrates or (bool(before.recorded) and before.path != after.path)
 

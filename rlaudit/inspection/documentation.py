@@ -1,4 +1,4 @@
-"""What rules, advisories and suppression findings say of themselves, without importing all of them for one."""
+"""The documentation of rules, advisories and suppression findings, found without importing all of them for one."""
 
 import importlib
 import importlib.util
@@ -13,7 +13,7 @@ WIDTH = 120  # of docstrings in this repository
 
 
 def rule_documentation(name: str) -> str | None:
-    """The documentation of a rule or an advisory, its first line a sentence; None for any other name."""
+    """Return the documentation of a rule or an advisory, its first line a sentence; None for any other name."""
     if name in RULES:
         return RULES[name]
     rule, advisory = _offered("rules", name), _offered("advisories", name)
@@ -24,7 +24,7 @@ def rule_documentation(name: str) -> str | None:
 
 
 def _offered(package: str, name: str) -> ModuleType | None:
-    """The file of a package that is named after what it offers."""
+    """Return the file of a package that is named after what it offers."""
     module = f"rlaudit.{package}.{name.replace('-', '_')}"
     if not name.replace("-", "").replace("_", "").isalnum() or importlib.util.find_spec(module) is None:
         return None

@@ -1,4 +1,4 @@
-"""Which files are looked at, read once each, and why others were not.
+"""The files that are inspected, each read once, and why others are not.
 
 A named file is read, also one without a known ending. A folder is walked: hidden entries, virtual environments and
 packages are left out, linked folders are not followed (so no loop can be entered), and only kinds of file that configs
@@ -53,7 +53,7 @@ class Encoding:
     mark: bytes = b""
 
     def encode(self, text: str) -> bytes:
-        """The bytes that decode to `text`."""
+        """Return the bytes that decode to `text`."""
         return self.mark + text.encode(self.name)
 
 
@@ -137,7 +137,7 @@ def collect(
 
 
 def text_of(path: str) -> str | None:
-    """The text of one more file, None where it cannot be read."""
+    """Return the text of one more file, None if it cannot be read."""
     try:
         return decode(_bytes(path))[0]
     except (OSError, ValueError):
@@ -240,7 +240,7 @@ def _standard_input() -> bytes:
 
 
 def decode(data: bytes) -> tuple[str, Encoding]:
-    """The text without its mark, and how to write it back. Line ends are not translated. Raises NotText."""
+    """Return the text without its mark, and how to write it back. Line ends are not translated. Raises NotText."""
     encoding = next((Encoding(name, mark) for mark, name in _MARKS if data.startswith(mark)), Encoding())
     if b"\0" in data and not encoding.name.startswith("utf-16"):
         raise NotText("binary")

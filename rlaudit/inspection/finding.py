@@ -11,7 +11,7 @@ from rlaudit.layers import Layer
 
 class Severity(StrEnum):
     """How certain and how large. error: moves logprobs or breaks the start, for certain. warning: does so under
-    conditions that this config does not rule out. note: worth knowing, no action asked for.
+    conditions that this config does not rule out. note: worth knowing, no action needed.
     """
 
     NOTE = "note"
@@ -50,5 +50,5 @@ class Finding:
     value: str = ""
     fix: Fix | None = None
     confirm: str = ""
-    # What settles it if no fix does.
+    # The action that settles it if no fix does.
     action: Action | None = None

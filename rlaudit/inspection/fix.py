@@ -68,8 +68,8 @@ def fix_file(
     made: list[Finding] = []
     refused: list[str] = []
     spans: list[Span] = []
-    # A proposal comes back where a finding stays in spite of its fix, as between two rules at odds: it is made as
-    # often as it was there at first, once per engine.
+    # A proposal comes back if a finding stays in spite of its fix, as between two rules at odds: it is made as often as
+    # it was proposed at first, once per engine.
     tried: Counter[Key] = Counter()
     first = Counter(map(_key, wanted(now)))
     at_once = MOST_ROUNDS
@@ -154,21 +154,21 @@ def _key(finding: Finding) -> Key:
 
 
 def overlap(edit: Edit, other: Edit) -> bool:
-    """Whether two edits of one text touch the same characters; two insertions at one place do, the order being open."""
+    """Return whether two edits touch the same characters. Two insertions at one place do, since their order is open."""
     if edit.start == edit.end or other.start == other.end:
         return edit.start <= other.end and other.start <= edit.end
     return edit.start < other.end and other.start < edit.end
 
 
 def undoes(edit: Edit, span: Span, text: str) -> bool:
-    """Whether an edit changes what another one wrote. Adding to it does not, nor does writing a list anew."""
+    """Return whether an edit changes what another one wrote. Adding to it does not, nor does writing a list anew."""
     if edit.start == edit.end or not (edit.start < span.end and span.start < edit.end):
         return False
     return text[span.start : span.end].strip("[]{}(), \n") not in edit.replacement
 
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
-    """The text with every edit made. Raises Misplaced for one outside the text, or two that overlap."""
+    """Return the text with every edit made. Raises Misplaced for one outside the text, or two that overlap."""
     parts: list[str] = []
     done = 0
     for edit in _in_order(edits):
@@ -182,7 +182,7 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
 
 
 def moved(spans: Sequence[Span], edits: Sequence[tuple[Edit, str]]) -> list[Span]:
-    """Where old spans are after the edits, and the spans that the edits wrote; each edit comes with its author."""
+    """Return where old spans are after the edits, and the spans that edits wrote; each edit comes with its author."""
     now = [Span(_after(span.start, edits), _after(span.end, edits), span.by) for span in spans]
     for edit, by in edits:
         start = edit.start + sum(_growth(other) for other, _ in edits if other.end <= edit.start and other != edit)

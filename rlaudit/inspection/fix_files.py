@@ -1,6 +1,6 @@
 """Make the fixes of an inspection: in memory for a patch, or in the files, each replaced in one step.
 
-A file is left alone if something would be lost with it, or changed elsewhere.
+A file is left alone if writing it would lose something, or change another file.
 """
 
 import difflib
@@ -32,7 +32,7 @@ _MARK = "\ufeff"
 
 @dataclass(frozen=True, eq=False)
 class Fixes:
-    """What was fixed. inspection: as the files are now, None where none was written. failed: files that could not be
+    """What was fixed. inspection: as the files are now, None if none was written. failed: files that could not be
     written, in sentences. recorded: recordings, of which nothing is edited.
     """
 
@@ -58,7 +58,7 @@ class Fixes:
 
 
 def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
-    """Fix what counts: a suppressed finding is a decision of the user and is left alone."""
+    """Fix the findings that count: a suppressed one is a decision of the user and is left alone."""
     request = inspection.request
 
     def counted(file: InspectedFile) -> Sequence[Finding]:
@@ -98,7 +98,7 @@ def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
 
 
 def diff_of(fixes: Fixes) -> str:
-    """All changes as one patch."""
+    """Return all changes as one patch."""
     return "".join(unified_diff(one) for one in fixes.files)
 
 

@@ -1,9 +1,9 @@
-"""In which dtype either side computes its output head (`lm_head`).
+"""The dtype in which engine and trainer compute their output head (`lm_head`).
 
-vLLM takes a head dtype of its own from `hf_overrides={"head_dtype": ...}`. For text generation it has no effect in
-0.10.2 (which documents it) and before, is refused with a warning from 0.11.0 to 0.25.1, and is honoured from 0.26.0 on.
-Before that only plug-ins do it. Source: ModelConfig.head_dtype, vllm/config/model.py (0.11.0:1462), LogitsProcessor,
-vllm/model_executor/layers/logits_processor.py (0.26.0:105), vLLM pull request 48390.
+vLLM takes a separate dtype for the head from `hf_overrides={"head_dtype": ...}`. For text generation it has no effect
+in 0.10.2 (which documents it) and before, is refused with a warning from 0.11.0 to 0.25.1, and is honoured from 0.26.0
+on. Before that only plug-ins do it. Source: ModelConfig.head_dtype, vllm/config/model.py (0.11.0:1462);
+LogitsProcessor, vllm/model_executor/layers/logits_processor.py (0.26.0:105); vLLM pull request 48390.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ HALF = "the model's dtype"
 
 
 def asked_head_dtype(side: Side) -> str | None:
-    """What hf_overrides asks for; None where it names no head dtype or cannot be read."""
+    """Return what hf_overrides asks for; None if it names no head dtype or cannot be read."""
     overrides: Any = side.value("hf_overrides")
     if isinstance(overrides, str):
         try:
@@ -44,7 +44,7 @@ def rollout_head_dtype(side: Side) -> str | Unknown:
 
 
 def trainer_head_dtype(audit: Audit) -> str | None:
-    """The dtype of the trainer's head, else of its whole forward pass; None where neither is known."""
+    """Return the dtype of the trainer's head, else of its whole forward pass; None if neither is known."""
     known = audit.config.says("head_dtype") or audit.config.says("dtype")
     return _name(known) if known is not None else None
 

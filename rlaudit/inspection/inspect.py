@@ -1,4 +1,4 @@
-"""From paths to judged findings: the whole of `rlaudit inspect` but its arguments and its report."""
+"""From paths to judged findings: all of `rlaudit inspect` except its arguments and its report."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ NOTHING_FIXED: "Fixes" = {"made": 0, "files": [], "written": False, "refused": [
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What was asked. about_suppressions: which findings about suppressions are wanted. framework_sources: folders with
-    the source of a framework.
+    """What a user requests. about_suppressions: the findings about suppressions that are wanted. framework_sources:
+    folders with the source of a framework.
     """
 
     paths: tuple[str, ...]
@@ -79,12 +79,12 @@ class Inspection:
 
     @property
     def unread_and_wanted(self) -> tuple[Unread, ...]:
-        """What could not be read, and the audit is not finished without."""
+        """The files that could not be read and without which the audit is not finished."""
         return tuple(one for one in self.unread if one.wanted)
 
 
 def collected_for(request: Request) -> Collected:
-    """The files that a request names."""
+    """Return the files that a request names."""
     return collect(request.paths, request.stdin_name, request.excluded, request.framework_sources)
 
 
@@ -131,13 +131,13 @@ def judged(request: Request, collected: Collected, inspected: Sequence[Inspected
 
 
 def judge_files(request: Request, files: Sequence[InspectedFile]) -> tuple[Judged, ...]:
-    """The findings of some files with their suppressions, in the order of the files."""
+    """Return the findings of some files with their suppressions, in the order of the files."""
     with_configs = [one for one in files if one.configs]
     findings = list({finding: None for one in with_configs for finding in one.findings})
     texts = {file.file.path: file.file.source.text for file in with_configs}
     # A finding may be in a file that another one inherits from: a suppression there speaks as well.
     inherited = {finding.place.path for finding in findings} - set(texts)
-    # What stands in a recording was written by no person who could suppress something there.
+    # A recording is not written by hand, so it holds no suppressions.
     inherited -= {path for file in with_configs if isinstance(file.file.source, RecordedSource)
                   for path in file.file.source.files}  # fmt: skip
     texts |= {path: text for path in sorted(inherited) if (text := text_of(path)) is not None}
@@ -162,7 +162,7 @@ def _place_in(order: dict[str, int], one: Judged) -> tuple[int, int, int, int, s
 
 
 def exit_code(inspection: Inspection, fail_on: Severity | None, none_is_fine: bool) -> int:
-    """The code of the contract. none_is_fine: whether finding no config is an answer and not an unfinished audit."""
+    """Return the exit code. none_is_fine: whether finding no config is an answer and not an unfinished audit."""
     if inspection.bugs:
         return BUG
     if inspection.unread_and_wanted or (not inspection.configs and not none_is_fine):
@@ -172,7 +172,7 @@ def exit_code(inspection: Inspection, fail_on: Severity | None, none_is_fine: bo
 
 
 def shown_path(path: str) -> str:
-    """A path for a report: relative to the working directory where it lies below it, with forward slashes."""
+    """Return a path for a report: relative to the working directory where it lies below it, with forward slashes."""
     return _shown_from(path, str(Path.cwd()))
 
 

@@ -36,8 +36,8 @@ _WORDS = (
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What is the same for every file. before, after: versions of the command line, None where it says none.
-    machine_known: whether `machine` holds for every config, whatever device that says it is for.
+    """What is the same for every file. before, after: versions of the command line, None if it names none.
+    machine_known: whether `machine` holds for every config, also for one that names another device.
     """
 
     rules: Mapping[str, Rule]
@@ -59,7 +59,7 @@ class InspectedConfig:
 
 @dataclass(frozen=True, eq=False)
 class InspectedFile:
-    """One file. versions: None where it holds no config. unreadable: why it could not be parsed, else empty."""
+    """One file. versions: None if it holds no config. unreadable: why it could not be parsed, else empty."""
 
     file: TextFile
     versions: Versions | None = None
@@ -77,7 +77,7 @@ class InspectedFile:
 
 @dataclass(frozen=True)
 class Device:
-    """The machine, and the sentence with what chooses it."""
+    """A machine, and the sentence that names what chooses it."""
 
     machine: Machine
     said: str
@@ -86,8 +86,8 @@ class Device:
 def inspect_file(
     file: TextFile, context: Context, versions: Versions | None = None, today: Sequence[RolloutConfig] = ()
 ) -> InspectedFile:
-    """Recognise, read and audit. `versions` overrules what the surroundings of the file say. today: what runs before
-    the migration, engine by engine, where that is not this text: a fix does not change what runs today.
+    """Recognise, read and audit. `versions` overrules the versions around the file. today: what runs before the
+    migration, engine by engine, if that is not this text: a fix does not change what runs today.
     """
     try:
         recognised, bugs = recognise(file.source, context.dialects)
@@ -127,12 +127,12 @@ def inspect_file(
 
 
 def _recorded(source: Source) -> tuple[Version | None, Machine | None]:
-    """The release that ran, and the machine that it ran on, as far as they are recorded."""
+    """Return the release that ran, and the machine that it ran on, as far as they are recorded."""
     return (source.release, source.machine) if isinstance(source, RecordedSource) else (None, None)
 
 
 def run_rules(audit: Audit, rules: Sequence[Rule]) -> tuple[tuple[Finding, ...], tuple[Bug, ...]]:
-    """What the rules say; one that fails is reported and the others run on."""
+    """Return the findings of the rules; a rule that fails is reported, and the others run on."""
     findings: list[Finding] = []
     bugs: list[Bug] = []
     for rule in rules:
@@ -168,7 +168,7 @@ def device_of(config: RolloutConfig) -> Device | None:
 
 
 def _choices(config: RolloutConfig) -> Iterator[tuple[Machine, Place, str]]:
-    """The machine, where it is chosen, and the word that chooses it."""
+    """Yield the machine, where it is chosen, and the word that chooses it."""
     for one in (config.device, config.engine.get("device")):
         if one is not None and one.place is not None and isinstance(one.value, str):
             for machine, names in _NAMED:
@@ -183,7 +183,7 @@ def _choices(config: RolloutConfig) -> Iterator[tuple[Machine, Place, str]]:
 
 
 def of_other_devices(source: Source) -> Iterator[str]:
-    """A sentence for each device that a file names outside of comments without choosing it."""
+    """Yield a sentence for each device that a file names outside of comments without choosing it."""
     for machine, words in _WORDS:
         for match in words.finditer(source.text):
             begun = source.text.rfind("\n", 0, match.start()) + 1
@@ -199,9 +199,9 @@ def of_other_devices(source: Source) -> Iterator[str]:
 def told_as_it_is(rule: Rule, audit: Audit, found: Sequence[Finding]) -> list[Finding]:
     """Return findings of a rule; those that hold before the move as well have the rule's severity for that, and no fix.
 
-    A rule that speaks of what a release does not have looks at the release after the migration. If it says the same of
-    the release before, nothing moves, and nothing put in its place would keep what runs today. One that is milder
-    before is none of them: a key that was passed over and is refused now.
+    A rule about what a release does not have looks at the release after the migration. If it finds the same in the
+    release before, nothing moves, and no replacement would keep what runs today. A finding that is milder before is
+    not one of these: it is a key that was passed over and is refused now.
     """
     if rule.already is None or not audit.migrates or not found:
         return list(found)

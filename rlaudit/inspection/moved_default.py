@@ -14,14 +14,14 @@ from rlaudit.inspection.returned_logprobs import engine_of
 
 @dataclass(frozen=True)
 class MovedDefault:
-    """One engine argument as vLLM itself decides it before and after; `value` is None where a release lacks it."""
+    """One engine argument as vLLM itself decides it before and after; `value` is None if a release lacks it."""
 
     before: Setting
     after: Setting
 
 
 def left_to_vllm(audit: Audit, name: str) -> bool:
-    """Whether neither file nor framework decide an engine argument, on either side.
+    """Return whether neither file nor framework decide an engine argument, on either side.
 
     A written `false` that the dialect drops counts as said: `written-false-dropped` speaks about it.
     """
@@ -32,7 +32,7 @@ def left_to_vllm(audit: Audit, name: str) -> bool:
 
 
 def moved_default(audit: Audit, name: str) -> MovedDefault | None:
-    """The default, where both sides know it and they differ; None where it is set, stays, or cannot be told."""
+    """Return the default if both sides know it and differ; None if it is set, stays, or is not known."""
     if not audit.migrates or not left_to_vllm(audit, name) or audit.only_reported(name):
         return None
     before, after = audit.before.engine(name), audit.after.engine(name)
@@ -42,7 +42,7 @@ def moved_default(audit: Audit, name: str) -> MovedDefault | None:
 
 
 def untold(audit: Audit, name: str) -> str | None:
-    """Why a default that is left to vLLM cannot be compared; None where it can be, or where it ends in false."""
+    """Return why a default that is left to vLLM cannot be compared; None if it can be, or if it ends in false."""
     if not audit.migrates or not left_to_vllm(audit, name) or audit.after.engine(name).value is False:
         return None
     for side in (audit.before, audit.after):
@@ -55,7 +55,7 @@ def untold(audit: Audit, name: str) -> str | None:
 def switched_on(
     rule: Rule, audit: Audit, name: str, confirm: str, told: Callable[[Audit], Finding]
 ) -> Iterator[Finding]:
-    """What a rule says of a switch that nothing sets: `told` where it goes from off to on, a note where it may."""
+    """Yield a rule's finding on a switch that nothing sets: `told` if it goes from off to on, a note if it may."""
     reason = untold(audit, name)
     if reason is not None:
         yield rule.finding(audit, Severity.NOTE, name, f"Nothing sets {name}, and {reason}.", confirm=confirm)
@@ -75,13 +75,13 @@ def switched_on(
 
 
 def _as_if_complete(audit: Audit) -> Audit:
-    """The audit of what is written, as if nothing else was said elsewhere."""
+    """Return the audit of what is written, as if no other file set anything."""
     before, after = (replace(side.config, engine=dict(side.config.engine)) for side in (audit.before, audit.after))
     return audit_of(before, after, (audit.before.version, audit.after.version), audit.after.machine)
 
 
 def restores(audit: Audit, name: str, value: Any) -> bool:
-    """Whether setting an engine argument to `value` only writes down what runs before the migration.
+    """Return whether setting an engine argument to `value` only writes down what runs before the migration.
 
     A release without the argument behaves as one with a false switch.
     """

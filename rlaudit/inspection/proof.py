@@ -1,7 +1,7 @@
 """The proof that a fix keeps what runs today: the fixed file, read and resolved again, against the file as it was.
 
-Whatever the fix writes, and whatever vLLM decides otherwise because of it, must be what the release before the
-migration runs with; all else, of every engine in the file, must be as it was. What cannot be told proves nothing.
+Everything that the fix writes, or that vLLM decides otherwise because of it, must be what the release before the
+migration runs with; all else, of every engine in the file, must be as it was. An unknown value proves nothing.
 """
 
 import re
@@ -21,7 +21,7 @@ _MISSING: Any = object()
 
 
 def broken_promise(now: InspectedFile, later: InspectedFile) -> str | None:
-    """The first thing that would not be as it runs today, as a clause; None where the fix keeps all of it.
+    """Return the first thing that would not be as it runs today, as a clause; None if the fix keeps all of it.
 
     now, later: the file before and after the fix. The configs of `later` carry what runs today as their `before`.
     """
@@ -49,7 +49,7 @@ def _broken(old: Side, new: Side, today: Side) -> Iterator[str]:
 
 
 def _moved(name: str, old: Side, new: Side, today: Side) -> Iterator[str]:
-    """What a value that the fix moves has to say for itself."""
+    """Yield why a value that the fix moves breaks the promise."""
     value = new.value(name)
     if name == COMPILATION:
         yield from _moved_keys(old, new, today)
@@ -64,7 +64,7 @@ def _moved(name: str, old: Side, new: Side, today: Side) -> Iterator[str]:
 
 
 def _runs_today(name: str, today: Side) -> Any:
-    """A value of today, in the words of the release that the fix is for; None where nothing of the kind was there."""
+    """Return a value of today, in the words of the release that the fix is for; None if there was no such value."""
     if today.exists(name) or name in resolution_rules():
         return renamed_value(name, today.value(name))
     for old in predecessors(name):
@@ -101,12 +101,12 @@ def _said(side: Side, name: str) -> Any:
 
 
 def _same(today: Any, value: Any) -> bool:
-    """Whether two values are one; what is not there behaves as a switch that is off."""
+    """Return whether two values are the same; a missing one behaves as a switch that is off."""
     return bool(today == value) or (today is None and value is False) or (today is False and value is None)
 
 
 def _alike(was: Any, would_be: Any) -> bool:
-    """Whether a value stays; a reason for not knowing one may name lines, which an edit moves."""
+    """Return whether a value stays; a reason for not knowing one may name lines, which an edit moves."""
     if isinstance(was, Unknown) and isinstance(would_be, Unknown):
         return re.sub(r"\d+", "", was.reason) == re.sub(r"\d+", "", would_be.reason)
     return bool(was == would_be)

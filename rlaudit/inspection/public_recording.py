@@ -1,6 +1,6 @@
 """The report of recordings for a page that anyone may read: made of copies in which nothing else is left.
 
-What a page must not show cannot slip into it: rules, sentences and settings are made of a copy without token ids, text,
+Private data cannot slip into the page: rules, sentences and settings are made from a copy without token ids, text,
 command lines, hosts, users and paths. Only the figures of an engine's life come from the recording itself.
 """
 

@@ -1,4 +1,4 @@
-"""From a file to the rollout configs in it: which dialect, read once for each version, and paired."""
+"""From a file to the rollout configs in it: find the dialect, read once for each version, and pair the results."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True)
 class Bug:
-    """A reader or a rule that failed on a file where it should have said something."""
+    """A reader or a rule that failed on a file."""
 
     path: str
     where: str
@@ -74,7 +74,7 @@ def known_dialects(own: tuple[Path, ...] = ()) -> Mapping[str, Dialect]:
 
 
 def speaks_of_rollouts(text: str) -> bool:
-    """Whether a text may be about rollouts on vLLM, as far as its words tell."""
+    """Return whether a text may be about rollouts on vLLM, as far as its words tell."""
     return _ROLLOUTS.search(text) is not None
 
 
@@ -90,7 +90,7 @@ def parse(source: Source) -> None:
 
 
 def recognise(source: Source, known: Mapping[str, Dialect]) -> tuple[tuple[Dialect, ...], tuple[Bug, ...]]:
-    """Every dialect that the file could be written in, the most specific first."""
+    """Return every dialect that the file could be written in, the most specific first."""
     if source.suffix == ".json" and "vllm" not in source.text.lower():
         # Every JSON that a dialect reads has the word in it; parsing every lock file of a repository takes seconds.
         return (), ()
@@ -129,7 +129,7 @@ def documents_of(
 
 
 def read_all(sources: Sequence[tuple[Source, tuple[Dialect, ...]]], versions: tuple[Version, Version]) -> FileConfigs:
-    """What a file and the documents in it set up, together. Raises Unreadable."""
+    """Return what a file and the documents in it set up, together. Raises Unreadable."""
     pairs: list[ConfigPair] = []
     not_seen: list[str] = []
     bugs: list[Bug] = []
@@ -157,7 +157,7 @@ def _in_script(config: RolloutConfig, document: HereDocument) -> RolloutConfig:
 
 
 def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[Version, Version]) -> FileConfigs:
-    """Every rollout engine that the file sets up, by its most specific dialects. Raises Unreadable."""
+    """Return every rollout engine that the file sets up, by its most specific dialects. Raises Unreadable."""
     pairs: list[ConfigPair] = []
     not_seen: list[str] = []
     bugs: list[Bug] = []
@@ -188,7 +188,7 @@ def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[
 
 
 def _decided_when_it_runs(source: Source, configs: Sequence[RolloutConfig]) -> Iterator[str]:
-    """The lines of a Python program that say nothing without a run of it."""
+    """Yield the lines of a Python program that say nothing without a run of it."""
     settings = (one for config in configs for part in (config.engine, config.sampling) for one in part.values())
     places = (one.place for one in settings if isinstance(one.value, Unknown) and one.value.by_run)
     lines = sorted({place.line for place in places if place is not None})
@@ -198,7 +198,7 @@ def _decided_when_it_runs(source: Source, configs: Sequence[RolloutConfig]) -> I
 
 
 def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version) -> tuple[RolloutConfig, ...]:
-    """What a dialect reads, each trainer with the server that the file starts for it: the framework's or vLLM's own."""
+    """Return what a dialect reads, each trainer with the server that the file starts, the framework's or vLLM's."""
     configs = dialect.read(source, vllm)
     if waits_for_a_trainer(configs):
         programs = [program for program in programs_beside(source) if dialect.recognise(program)]
@@ -210,11 +210,11 @@ def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version
 
 
 def _says_more(dialect: Dialect, source: Source, vllm: Version, pairs: Sequence[ConfigPair]) -> bool:
-    """Whether a less specific dialect would read an engine that is not among the pairs: a joined server is."""
+    """Return whether a less specific dialect reads an engine that is not among the pairs; a joined server is."""
     told = {pair.after.place for pair in pairs}
     try:
         return any(config.place not in told for config in dialect.read(source, vllm))
-    except Exception:  # Whatever it fails on is not read either.
+    except Exception:  # What it fails on is not read either.
         return True
 
 
@@ -262,7 +262,7 @@ def unread_variables(source: Source, configs: Sequence[RolloutConfig]) -> tuple[
 
 
 def _mappings(root: Node) -> Iterator[Node]:
-    """Every mapping of a document. Iterative, so that nesting costs no stack."""
+    """Yield every mapping of a document. Iterative, so that nesting costs no stack."""
     todo = [root]
     while todo:
         node = todo.pop()

@@ -1,4 +1,4 @@
-"""Which distribution the logprobs of a vLLM version are of: the fact that most semantic rules start from.
+"""The distribution that the returned logprobs of a vLLM version belong to: most semantic rules start from it.
 
 vLLM's side of it is resolution/logprobs_semantics.py.
 """
@@ -13,7 +13,7 @@ from rlaudit.vllm.resolution.engine import has_v0
 
 
 class Returned(StrEnum):
-    """What a returned logprob is the logarithm of. LOGITS: of nothing, the logits themselves are returned."""
+    """What a returned logprob is the logarithm of. LOGITS: it is none, the logits themselves are returned."""
 
     RAW = "raw"
     HALF_PROCESSED = "processed before temperature and filters"
@@ -21,12 +21,12 @@ class Returned(StrEnum):
     LOGITS = "logits"
 
 
-# What the resolution of `logprobs_semantics` says, in a rule's terms; everything else are logits.
+# The value of `logprobs_semantics` -> its meaning for rules; every other value is logits.
 _RETURNED = {"raw": Returned.RAW, "before temperature": Returned.HALF_PROCESSED, "processed": Returned.PROCESSED}
 
 
 def returned_logprobs(side: Side) -> Returned | Unknown:
-    """What one side returns; Unknown where engine or mode cannot be told."""
+    """Return what one side returns; Unknown if engine or mode is not known."""
     semantics = side.value("logprobs_semantics")
     if not isinstance(semantics, Unknown):
         return _RETURNED.get(semantics, Returned.LOGITS)
@@ -44,14 +44,14 @@ def engine_of(side: Side) -> str:
 
 
 def in_the_loss(config: RolloutConfig) -> bool:
-    """Whether returned logprobs can be a part of the objective: as old logprobs, or in a correction."""
+    """Return whether returned logprobs can be a part of the objective: as old logprobs, or in a correction."""
     says = config.says
     recomputed = says("recomputes_old_logprobs") is True and says("importance_sampling_correction") is False
     return not recomputed and says("uses_rollout_logprobs") is not False
 
 
 def asks_for_none(config: RolloutConfig) -> bool:
-    """Whether the program makes its requests in this file, and none of them asks for logprobs: no rollouts of RL."""
+    """Return whether the program makes its requests in this file, all without logprobs: these are no RL rollouts."""
     asked = [config.sampling[name].value for name in ("logprobs", "prompt_logprobs") if name in config.sampling]
     alone = config.offline and bool(config.sampling) and not config.has_trainer
     return alone and all(value is None for value in asked)

@@ -15,7 +15,7 @@ HOTTEST = 1000.0  # what is beyond is a slip of the pen, and no float16
 
 
 def temperature(side: Side) -> float | Unknown:
-    """The sampling temperature of the rollouts; Unknown where the config does not tell."""
+    """Return the sampling temperature of the rollouts; Unknown if the config does not tell."""
     setting = side.config.sampling.get("temperature")
     if setting is None or setting.value is None:
         if side.config.offline and side.config.sampling:
@@ -33,7 +33,7 @@ def temperature(side: Side) -> float | Unknown:
 
 
 def is_greedy(side: Side) -> bool:
-    """Whether temperature is known, and zero for vLLM."""
+    """Return whether temperature is known, and zero for vLLM."""
     value = temperature(side)
     return not isinstance(value, Unknown) and value < GREEDY_BELOW
 
@@ -49,7 +49,7 @@ def penalties(side: Side) -> dict[str, float]:
 
 
 def unknown_among(side: Side, names: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """The parameters that are set and cannot be told, and every reason once."""
+    """Return the parameters that are set to unknown values, and every reason once."""
     values = {name: side.sampling(name) for name in names}
     reasons = {name: value.reason for name, value in values.items() if isinstance(value, Unknown)}
     return tuple(reasons), "; ".join(dict.fromkeys(reasons.values()))

@@ -13,7 +13,7 @@ from rlaudit.layers import Layer
 
 @lru_cache(maxsize=1)
 def known_rules() -> Mapping[str, Rule]:
-    """Every rule, by name. An advisory is one as well, unless a rule of its name speaks for it."""
+    """Return every rule, by name. An advisory is one as well, unless a rule of its name speaks for it."""
     from rlaudit import rules
     from rlaudit.advisories import known_advisories, sentence
     from rlaudit.inspection.advisory import rule_of
@@ -23,14 +23,14 @@ def known_rules() -> Mapping[str, Rule]:
 
 
 def rule_names() -> list[str]:
-    """Every rule, and what is found about suppressions themselves."""
+    """Return the name of every rule, and of every finding about suppressions themselves."""
     return [*known_rules(), *ABOUT_SUPPRESSIONS]
 
 
 def selected(
     rules: Mapping[str, Rule], select: Sequence[str], ignore: Sequence[str]
 ) -> tuple[dict[str, Rule], set[str]]:
-    """The rules to run, and which findings about suppressions to report.
+    """Return the rules to run, and which findings about suppressions to report.
 
     Raises UsageError for a name that is neither a rule nor a layer, with the nearest that is.
     """

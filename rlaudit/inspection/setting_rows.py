@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Group
     from rlaudit.report.parts.inspection import Setting as ReportedSetting
 
-# Every dialect names the model in a place of its own; vLLM's default model is nobody's.
-NOBODYS = ("model", "tokenizer", "served_model_name")
+# Every dialect names the model in a place of its own; vLLM's default model is no choice of a user.
+NAMED_BY_EVERY_DIALECT = ("model", "tokenizer", "served_model_name")
 
 
 def setting_rows(audit: Audit, number: int) -> "Iterator[ReportedSetting]":
@@ -55,14 +55,16 @@ def _is_reported(setting: Setting) -> bool:
 def _decided_by_vllm(audit: Audit) -> list[str]:
     """Values that vLLM decides and that may move, those that matter most for logprobs first.
 
-    An argument that only the newer release has is there where a resolution rule says what it comes to. A config object
-    that stands where nothing stood is the same nothing.
+    An argument that only the newer release has is listed if a resolution rule decides its value. A config object in
+    place of nothing is no move.
     """
     before, after = audit.before.catalogue.engine, audit.after.catalogue.engine
     declared = [name for name in after if name in before and not (after[name].config or before[name].config)]
     names = dict.fromkeys((*resolution_rules(), *declared))
     order = {name: number for number, name in enumerate(WHY)}
-    return sorted((name for name in names if name not in NOBODYS), key=lambda name: order.get(name, len(order)))
+    return sorted(
+        (name for name in names if name not in NAMED_BY_EVERY_DIALECT), key=lambda name: order.get(name, len(order))
+    )
 
 
 def _engine_row(audit: Audit, number: int, name: str, said: Setting | None) -> "ReportedSetting":
@@ -79,14 +81,14 @@ def _engine_row(audit: Audit, number: int, name: str, said: Setting | None) -> "
 
 
 def _as_read(audit: Audit, row: "ReportedSetting") -> "ReportedSetting":
-    """A variable's row, with the releases that do not read it any more."""
+    """Return a variable's row, with the releases that do not read it any more."""
     name = row["name"]
     if removed("variable", name, audit.before.version) is not None:
         row["effective_from"] = {"absent": f"vLLM {audit.before.version} does not read {name}"}
     if removed("variable", name, audit.after.version) is not None:
         row["effective_to"] = {"absent": f"vLLM {audit.after.version} does not read {name}"}
         row["moves"] = audit.migrates and removed("variable", name, audit.before.version) is None
-    # What vLLM sets in its own process is nobody's setting that could be lost.
+    # What vLLM sets in its own process is not a user's setting that could be lost.
     row["moves"] = row["moves"] and row["origin"] != Origin.ENGINE
     return row
 
@@ -96,7 +98,7 @@ def _is_absent(side: Side, name: str) -> bool:
 
 
 def _arriving(side: Side, name: str) -> Setting:
-    """As the engine runs it; an option of the server beside the engine as it is given."""
+    """Return a setting as the engine runs it; an option of the server beside the engine as it is given."""
     said = side.config.engine.get(name)
     return said if said is not None and name in side.catalogue.frontend else side.engine(name)
 
@@ -128,12 +130,12 @@ def _row(
 
 
 def _moves(old: Any, new: Any) -> bool:
-    """Two unknown values are not said to differ: neither is seen."""
+    """Return whether a value moves. Two unknown values do not: neither is seen."""
     if isinstance(old, Unknown) and isinstance(new, Unknown):
         return False
     return bool((as_json(old) or _empty(old)) != (as_json(new) or _empty(new)))
 
 
 def _empty(value: Any) -> Any:
-    """Releases write the same nothing as None, an empty text or an empty mapping."""
+    """Return false and 0 as they are, else None: releases write nothing as None, an empty text or an empty mapping."""
     return value if value is False or value == 0 else None

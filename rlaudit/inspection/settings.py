@@ -1,4 +1,4 @@
-"""What a repository decides once: `rlaudit.toml`, or `[tool.rlaudit]` in pyproject.toml.
+"""The settings of a repository: `rlaudit.toml`, or `[tool.rlaudit]` in pyproject.toml.
 
 The nearest one is used, from the working directory up to the repository's root. The command line wins over it.
 """
@@ -33,14 +33,14 @@ _IGNORE_TABLE = re.compile(r"^[ \t]*\[\[[ \t]*(?:tool\.rlaudit\.)?ignore[ \t]*\]
 
 @dataclass(frozen=True)
 class Settings:
-    """Checked settings. path: None where no file was found."""
+    """Checked settings. path: None if no file was found."""
 
     path: Path | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
     suppressions: tuple[Suppression, ...] = ()
 
     def get(self, name: str) -> Any:
-        """A value, None where it is not set."""
+        """Return a value, None if it is not set."""
         return self.values.get(name)
 
     @property
@@ -50,7 +50,7 @@ class Settings:
         return self.path.parent / name if name is not None and self.path is not None else None
 
     def excludes(self, path: str) -> bool:
-        """Whether a pattern of `exclude` names this file or a folder above it."""
+        """Return whether a pattern of `exclude` names this file or a folder above it."""
         patterns = self.get("exclude") or ()
         return (
             bool(patterns) and self.path is not None and any(_matcher(self.path.parent, one)(path) for one in patterns)
@@ -58,7 +58,7 @@ class Settings:
 
 
 def find_settings(start: Path) -> Settings:
-    """The settings that hold in a folder. Raises UsageError for a file that cannot be meant."""
+    """Return the settings that hold in a folder. Raises UsageError for a file with a fault."""
     for folder in (start.absolute(), *start.absolute().parents):
         for name in ("rlaudit.toml", "pyproject.toml"):
             path = folder / name
@@ -127,7 +127,7 @@ def _check_ignore(path: Path, number: int, entry: Any) -> None:
 
 
 def _matcher(root: Path, pattern: str) -> Callable[[str], bool]:
-    """Whether a path, or a folder above it, fits a pattern that is relative to `root`."""
+    """Return a function: whether a path, or a folder above it, fits a pattern that is relative to `root`."""
 
     def fits(path: str) -> bool:
         try:

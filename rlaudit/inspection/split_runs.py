@@ -1,4 +1,4 @@
-"""Runs whose sections are a file each: every one of the files is read together with the others, and the run is one."""
+"""Runs with one file per section: each file is read together with the others, and the run is reported once."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which findings somebody has decided to live with, and whether that decision still holds.
+"""The findings that a user has decided to live with, and whether that decision still holds.
 
 `# rlaudit: ignore[rule] reason` speaks for its line or, on a line of its own, for the next one (for all of a command
 that backslashes continue); `# rlaudit: ignore-file[rule] reason` for the file; `[[tool.rlaudit.ignore]]` in the
@@ -44,8 +44,8 @@ RULES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Suppression:
-    """One decision. lines: first and last line it speaks for, None for the whole file. day: what `until` says, else
-    None; an unreadable day is a malformed suppression. applies_to: whether it speaks for a file.
+    """One decision. lines: first and last line it covers, None for the whole file. day: the date of `until`, else
+    None; an unreadable day is a malformed suppression. applies_to: whether it covers a file.
     """
 
     rules: tuple[str, ...]
@@ -58,7 +58,7 @@ class Suppression:
     malformed: str = ""
 
     def covers(self, finding: Finding) -> bool:
-        """Whether it speaks for this finding's rule and place."""
+        """Return whether it speaks for this finding's rule and place."""
         if finding.rule not in self.rules or not self.applies_to(finding.place.path):
             return False
         return self.lines is None or self.lines[0] <= finding.place.line <= self.lines[1]
@@ -82,7 +82,7 @@ class Judged:
 
 
 def inline_suppressions(text: str, path: str) -> tuple[Suppression, ...]:
-    """The suppressions written in a file."""
+    """Return the suppressions written in a file."""
     if "rlaudit:" not in text:
         return ()
     lines = text.splitlines()
@@ -135,7 +135,7 @@ def judge(
     paths: Sequence[str],
     today: date,
 ) -> tuple[Judged, ...]:
-    """Every finding with its suppression, and what is wrong with the suppressions themselves.
+    """Return every finding with its suppression, and what is wrong with the suppressions themselves.
 
     ran: rules that ran, so that only their suppressions can be unused. known: rules that exist. paths: the files that
     were inspected. A suppression whose day has passed suppresses nothing.
@@ -191,7 +191,7 @@ def _about(one: Suppression, rule: str, said: str) -> Finding:
 
 
 def settings_suppression(entry: Mapping[str, Any], place: Place, applies_to: Callable[[str], bool]) -> Suppression:
-    """The suppression of one `[[tool.rlaudit.ignore]]` table, whose values were checked before."""
+    """Return the suppression of one `[[tool.rlaudit.ignore]]` table, whose values were checked before."""
     rules = entry["rule"] if isinstance(entry["rule"], list) else [entry["rule"]]
     return Suppression(
         tuple(rules), entry.get("reason", "").strip(), entry.get("until"), place, "settings", None, applies_to

@@ -1,4 +1,4 @@
-"""How a framework writes new weights into a running vLLM: the calls after which some defects show, and others do not.
+"""How a framework writes new weights into a running vLLM: which defects show depends on the calls.
 
 LOADED: `model.load_weights` and nothing else: what vLLM derives from weights after the first load stays as it was.
 PROCESSED: `load_weights`, then `process_weights_after_loading` over the whole model. RELOADED: vLLM's own layerwise
@@ -33,7 +33,7 @@ ALWAYS = Version("0")
 _LOADED, _PROCESSED, _RELOADED, _COPIED = UpdatePath
 _QUANTIZED_ON_THE_WAY = "weight_broadcast.quantize_in_weight_transfer"
 CLEANING = ("resets_prefix_cache", "salts_prefix_cache", "pause_clears_cache")
-# framework -> the first vLLM with which it is known to do so, what it does, and what its releases did before that.
+# framework -> the first vLLM with which it does so for certain, what it does, and what its releases did before that.
 _OF_FRAMEWORKS = {
     "trl": (ALWAYS, _LOADED, ()),
     "openrlhf": (ALWAYS, _LOADED, ()),
@@ -47,7 +47,7 @@ _OF_FRAMEWORKS = {
 
 
 def update_path(side: Side) -> UpdatePath | Unknown | None:
-    """None where weights are not updated, or nothing says that they are: an inference server has no such danger."""
+    """Return the path; None unless the config says that weights are updated: an inference server has no such danger."""
     transfer = side.value("weight_transfer_config")
     if transfer is not None and not isinstance(transfer, Unknown):
         # update_weights of vLLM's own engines for weight transfer (vllm/v1/worker/gpu_worker.py 0.16.0:985).
@@ -65,7 +65,7 @@ def update_path(side: Side) -> UpdatePath | Unknown | None:
 
 
 def _as_called(methods: list[str]) -> UpdatePath | Unknown:
-    """By the methods that brought weights; what a worker does after `load_weights` is not recorded."""
+    """Return the path by the methods that brought weights; a worker's steps after `load_weights` are not recorded."""
     # Reading recordings costs start-up time that files should not pay.
     from rlaudit.recorder.weight_updates import MOVING
 
@@ -77,7 +77,7 @@ def _as_called(methods: list[str]) -> UpdatePath | Unknown:
 
 
 def _of_prime_rl(side: Side) -> UpdatePath | Unknown | None:
-    """What overrules prime-rl's default."""
+    """Return the path that overrules prime-rl's default."""
     if side.config.framework != "prime_rl":
         return None
     options = side.config.options.items()

@@ -1,7 +1,7 @@
-"""From which vLLM to which: what the command line says, else what the project says, else the newest known.
+"""From which vLLM to which: as the command line says, else as the project pins it, else to the newest known.
 
-A project says it around the config: in lock files, requirements, pyproject.toml, image tags. Only exact versions count;
-a range, or several versions in one file, is said and not guessed at.
+A project's pins are around the config: in lock files, requirements, pyproject.toml, image tags. Only exact versions
+count; a range, or several versions in one file, is reported and not guessed at.
 """
 
 import re
@@ -18,7 +18,7 @@ from rlaudit.pins.package import VLLM
 from rlaudit.pins.pin import Pin, images, line_at, release, requirements, span
 from rlaudit.vllm.catalogue import known_versions
 
-# What an engine and its server say of themselves in a log.
+# Versions that an engine and its server print in a log.
 _LOGGED = re.compile(r"(?:LLM engine \(v|vLLM API server version )(?P<version>\d+\.\d+[\w.+!-]*)")
 # Releases of frameworks that require one vLLM exactly; of the extra named vllm where there is one.
 _REQUIRED_BY = {
@@ -62,7 +62,7 @@ class Versions:
 
 
 def version_named(text: str) -> Version:
-    """A version as written on the command line. Raises UsageError."""
+    """Return a version as written on the command line. Raises UsageError."""
     try:
         version = Version(Version(text.removeprefix("v")).public)
     except InvalidVersion:
@@ -77,10 +77,10 @@ def version_named(text: str) -> Version:
 def choose(
     before: Version | None, after: Version | None, path: str, text: str, recorded: Version | None = None
 ) -> Versions:
-    """The versions for one file. A version on the command line wins; the project's own fills in the other side. Where
-    both are said and the project runs another, that is said.
+    """Choose the versions for one file. A version on the command line wins; the project's own fills in the other side.
+    If both are on the command line and the project runs another, a sentence says so.
 
-    recorded: the release that ran, which nothing around a recording knows better.
+    recorded: the release that ran, which wins over everything around a recording.
     """
     found = hints_for(path, text) if recorded is None else Hints((Hint(recorded, path),))
     if before is not None and after is not None:

@@ -1,9 +1,10 @@
-"""Files in which no config is read, and that seem to set up rollouts all the same: named, not passed over in silence.
+"""Files in which no config is read, and that seem to set up rollouts all the same: the report names them.
 
-Rollouts on an engine that is not read here: SGLang by its options and keys (slime, verl, ROLL, SkyRL, AReaL), vLLM
-behind slime's options (vime) or OAT's, whose defaults are their own, verl's main_generation, which samples for no
-trainer, and what serves models and trains none (`configs/not_read.py`). Else words of vLLM or a known framework: an
-overlay whose base is elsewhere, a fragment, a launcher, or code that builds an engine in a way that is not followed.
+Some run rollouts on an engine that is not read here: SGLang by its options and keys (slime, verl, ROLL, SkyRL, AReaL),
+vLLM behind slime's options (vime) or OAT's, whose defaults are their own, verl's main_generation, which samples for no
+trainer, and programs that serve models and train none (`configs/not_read.py`). Others have words of vLLM or a known
+framework: an overlay whose base is elsewhere, a fragment, a launcher, or code that builds an engine in a way that is
+not followed.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The course that every study takes: the plan written down, prompts as token ids, the trainer tried, then its cells.
+"""The course that every study takes: write the plan, turn prompts into token ids, try the trainer, run the cells.
 
 The run directory (run_folder.py) is the only state and readable by hand. A cell's folder has job.json, identity.json,
 events.jsonl, log.txt, samples.jsonl or scores.npz, result.json, usage.json, and seal.json.
@@ -31,9 +31,10 @@ from rlaudit.progress import Progress
 
 @dataclass(frozen=True)
 class Bookkeeping:
-    """What a run cost: seconds in all and inside cells, starts, and sequences asked for against scored.
+    """What a run cost: seconds in all and inside cells, starts, and how many sequences were requested and scored.
 
-    damaged: files that were not as an earlier run had left them, in sentences; what they belong to was made again.
+    damaged: files that were not as an earlier run had left them, in sentences; the cells or reports they belong to were
+    made again.
     """
 
     seconds: float
@@ -52,7 +53,7 @@ class Course:
 
     def __init__(self, plan: Plan, folder: RunFolder, surroundings: Surroundings, progress: Progress) -> None:
         """Begin. Raises NotFinished when the model's tokenizer cannot be read, or when the trainer cannot score, which
-        is tried before the first engine starts; OSError where the run directory cannot be written."""
+        is tried before the first engine starts; OSError if the run directory cannot be written."""
         self._started = time.monotonic()
         self._folder = folder
         self._asked = self._scored = 0
@@ -70,8 +71,8 @@ class Course:
         return self._folder.folder
 
     def scores(self, batch: ScoringBatch, title: str, checkpoint: Checkpoint | None = None) -> Callable[[], Scores]:
-        """Ask what the trainer says of a batch; the answer is waited for by whoever calls for it, which raises
-        NotFinished where the trainer cannot score."""
+        """Ask the trainer to score a batch. The function that is returned waits for the answer, and raises NotFinished
+        if the trainer cannot score."""
         self._asked += batch.asked
         self._scored += len(batch.sequences)
         cell = scoring_cell(self.context, batch, self.surroundings.trainer, checkpoint)
@@ -87,15 +88,15 @@ class Course:
         return answer
 
     def asked_again(self, sequences: int) -> None:
-        """Count sequences that equal some which the trainer has been asked for."""
+        """Count requested sequences that equal others which the trainer was asked to score already."""
         self._asked += sequences
 
     def engine(self, version: str) -> Environment | Failure:
-        """The environment of an engine, or why there is none for it."""
+        """Return the environment of an engine, or why there is none for it."""
         return self.surroundings.engines[version]
 
     def outcomes(self, asked: Sequence[tuple[Cell | Failure, str]]) -> Iterator[Outcome]:
-        """The outcome of each cell, which comes with its title; of a Failure in the place of one, that failure.
+        """Yield the outcome of each cell, which comes with its title; a Failure in a cell's place is its own outcome.
 
         All cells that have to run are submitted now, before the first is waited for.
         """
@@ -113,7 +114,7 @@ class Course:
         return answers()
 
     def books(self) -> Bookkeeping:
-        """What the run has cost so far."""
+        """Return what the run has cost so far."""
         return Bookkeeping(
             seconds=time.monotonic() - self._started,
             cell_seconds=self.runner.cell_seconds,
@@ -140,11 +141,11 @@ def carried_out(
     elsewhere: Sequence[Path] = (),
     look: Callable[[Finished], bool] | None = None,
 ) -> Iterator[tuple[Finished, RunFolder]]:
-    """The plan carried out in `folder`, which is this process's alone until the report lies there; its cells run at
-    `place`, but for those that are finished in folders of cells `elsewhere`. look: is shown the run as far as it is, if
+    """Carry the plan out in `folder`, which this process has to itself until the report lies there. Cells run at
+    `place`, except those that are finished in folders of cells `elsewhere`. look: is shown the run as far as it is, if
     the study does that, and returns whether that is enough.
 
-    Raises whatever preparing its surroundings raises (surroundings.py), and what the study does.
+    Raises what `prepare` raises (surroundings.py), and what the study does.
     """
     with opened(folder, elsewhere) as kept:
         with place(kept.cells, accelerator, lambda sentence: progress.note(f"  {sentence}")) as executor:
@@ -156,7 +157,7 @@ def carried_out(
 
 @contextmanager
 def gathered(planned: Planned, folder: Path, progress: Progress) -> Iterator[tuple[Any, RunFolder]]:
-    """The plan of several runs carried out in `folder` from the cells that they left, without running any.
+    """Carry the plan of several runs out in `folder` from the cells that they left, without running any.
 
     Raises NotFinished naming the cells that none of them has.
     """
@@ -165,7 +166,7 @@ def gathered(planned: Planned, folder: Path, progress: Progress) -> Iterator[tup
 
 
 def _as_document(plan: Plan, surroundings: Surroundings) -> dict[str, Any]:
-    """The recipe as it was understood, and everything needed to repeat the run."""
+    """Return the recipe as it was understood, and everything needed to repeat the run."""
     if surroundings.written is not None:
         return dict(surroundings.written)
     return {

@@ -1,4 +1,4 @@
-"""The cell of an engine process, whatever its study asks of the engine."""
+"""The cell of an engine process, in any study."""
 
 import re
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class EngineProcess:
 
 
 def usual_engine_args(version: str, dtype: str, device: str) -> dict[str, Any]:
-    """What engines of small experiments start with on cuda or cpu, unless a recipe says otherwise.
+    """Return what engines of small experiments start with on cuda or cpu, unless a recipe says otherwise.
 
     On a processor eagerly, as compiling takes longer than sampling does, and with blocks that short prompts can fill.
     """
@@ -70,7 +70,7 @@ def engine_variables(
 
 
 def engine_cell(context: RolloutContext, environment: Environment, process: EngineProcess) -> Cell:
-    """The process in its environment, on the run's model and accelerator."""
+    """Return the process in its environment, on the run's model and accelerator."""
     own = process.model
     identity = context.model_identity if own is None else context.other_models[own]
     return Cell(

@@ -1,4 +1,5 @@
-"""What a plan will cost, before anything is started: the study says what it starts, the rest is the same for all.
+"""What a plan will cost, estimated before anything is started. A study says what it starts; the rest is the same for
+all.
 
 Minutes are an order of magnitude.
 """

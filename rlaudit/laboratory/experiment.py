@@ -1,4 +1,4 @@
-"""A recipe that is made of something else than a recipe: a rollout config, or a recording."""
+"""An experiment: a recipe that is made from a rollout config, or from a recording."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Experiment:
-    """A recipe as plain data (`rlaudit-recipe/1`), and in sentences what in it is not the config's own."""
+    """A recipe as plain data (`rlaudit-recipe/1`), and sentences about what in it does not come from the config."""
 
     document: Mapping[str, Any]
     changed: tuple[str, ...]

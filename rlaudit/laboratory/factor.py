@@ -1,9 +1,8 @@
 """A factor: one thing that may differ between two engines, how to set it, and how to see that it took effect.
 
-A level that was asked for is not a level that is in force: platforms turn settings off, releases ignore them, caches
-are never hit. So every factor also *observes* its level on what the engine did, and a contrast between two arms counts
-only when the observed levels differ. To add a factor, add a file to `factors/` that binds FACTOR; its module docstring
-is its documentation.
+A requested level is not yet in force: platforms turn settings off, releases ignore them, caches are never hit. So every
+factor also *observes* its level on what the engine did, and a contrast between two arms counts only when the observed
+levels differ. To add a factor, add a file to `factors/` that binds FACTOR; its module docstring is its documentation.
 """
 
 import re
@@ -25,10 +24,10 @@ class ArmTrace:
 
     `resolved`: the engine's loaded configuration. `loaded`: what its workers say they loaded and ran
     (engines/vllm/scripts/loaded_engine.py). `batch_probe`: the same request alone and in a batch
-    (engines/vllm/scripts/batch_probe.py). `cached_tokens`: prompt tokens served from the prefix cache, all
-    requests together. `prompt_tokens_per_round`: largest number of prompt tokens submitted at once. `head`: precision
-    seen in the logprobs of each side ("bfloat16", "float32", or None where it cannot be told). `requested`: what it
-    was asked to sample from; `reported`: the meaning that its logprobs follow.
+    (engines/vllm/scripts/batch_probe.py). `cached_tokens`: prompt tokens served from the prefix cache, all requests
+    together. `prompt_tokens_per_round`: largest number of prompt tokens submitted at once. `head`: precision seen in
+    the logprobs of each side ("bfloat16", "float32", or None if that is unknown). `requested`: what it was asked to
+    sample from; `reported`: the meaning that its logprobs follow.
     """
 
     treatment: Treatment
@@ -46,7 +45,7 @@ class ArmTrace:
 
 @dataclass(frozen=True)
 class Observation:
-    """The level in force, or None where it cannot be told, and the evidence in one clause."""
+    """The level in force, or None if it is unknown, and the evidence in one clause."""
 
     level: str | None
     because: str
@@ -56,10 +55,10 @@ class Observation:
 class Factor:
     """One factor.
 
-    `levels` are the values a recipe may name; empty when any string will do (a version). `set_level` is pure.
-    `setting` is what it sets, in vLLM's own name where it has one. `move` is the level to try on a config that changes
-    its release (`ablate CONFIG --from --to`), given its setting; None where it has no place there.
-    `reads` is what `observe` wants to find in `resolved` beyond what is told of every engine (RESOLVED in
+    `levels` are the values a recipe may name; empty when any string will do (a version). `set_level` is pure. `setting`
+    is what it sets, in vLLM's own name where it has one. `move` is the level to try on a config that changes its
+    release (`ablate CONFIG --from --to`), given its setting; None if it has no place there.
+    `reads` is what `observe` needs in `resolved` beyond what is reported of every engine (RESOLVED in
     engines/vllm/scripts/generate.py): a name, and where releases keep it in their loaded VllmConfig, as in
     {"disable_cascade_attn": ("model_config.disable_cascade_attn",)}.
     `refusal` matches the engine's own words when it will not start with this factor: the arm is then *unsupported*
@@ -78,14 +77,14 @@ class Factor:
     timed: bool = False
 
     def apply(self, treatment: Treatment, level: str) -> Treatment:
-        """The treatment with this factor at `level`; raises UsageError for a level that does not exist."""
+        """Return the treatment with this factor at `level`; raises UsageError for a level that does not exist."""
         if self.levels and level not in self.levels:
             raise UsageError(f"factor {self.name} has no level {level!r}; it has {', '.join(self.levels)}")
         return self.set_level(treatment, level)
 
 
 def resolved_switch(field: str, trace: ArmTrace) -> Observation:
-    """On or off as the engine's loaded configuration says, for settings that need no further proof."""
+    """Read on or off from the engine's loaded configuration, for settings that need no further proof."""
     value = trace.resolved.get(field)
     if value is None:
         return Observation(None, f"this engine's configuration has no {field}")

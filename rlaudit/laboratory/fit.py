@@ -1,4 +1,4 @@
-"""Whether a model's weights fit where a plan wants them, told from the sizes of its files before anything starts.
+"""Whether a model's weights fit where a plan wants them, by the sizes of its files and before anything starts.
 
 Only what cannot fit is refused: weights alone, at the smallest they can be. Caches and activations come on top, and an
 engine that lacks room for those says so itself.
@@ -31,7 +31,7 @@ AS_STORED = "auto"
 
 @dataclass(frozen=True)
 class Need:
-    """Bytes that someone must hold, where that is, how many bytes are there, and what would make it fit."""
+    """Bytes that an engine or the trainer must hold, where, how many bytes are there, and what would make it fit."""
 
     who: str
     needed: int
@@ -41,14 +41,14 @@ class Need:
 
 
 def refuse_what_cannot_fit(files: ModelFiles, needs: Iterable[Need]) -> None:
-    """Go on only where every need is met. Raises NotFinished naming the first that is not, and the ways out."""
+    """Go on only if every need is met. Raises NotFinished naming the first that is not, and the ways out."""
     problem = misfit(files, needs)
     if problem is not None:
         raise problem
 
 
 def misfit(files: ModelFiles, needs: Iterable[Need]) -> NotFinished | None:
-    """The first need that is not met: who has it, what it takes, what is there, and the ways out."""
+    """Return the first need that is not met: who has it, what it takes, what is there, and the ways out."""
     for need in needs:
         if need.needed > need.there:
             return NotFinished(
@@ -60,14 +60,14 @@ def misfit(files: ModelFiles, needs: Iterable[Need]) -> NotFinished | None:
 
 
 def plan_needs(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> Iterator[Need]:
-    """What the plan's trainers and its engines must hold; nothing where the size of the weights is not known."""
+    """Yield what the plan's trainers and its engines must hold; nothing if the size of the weights is unknown."""
     for dtype in sorted({request.trainer.dtype for request in plan.scoring}):
         yield from trainer_need(dtype, accelerator, files)
     yield from engine_needs(plan, accelerator, files)
 
 
 def trainer_need(dtype: str, accelerator: Accelerator, files: ModelFiles) -> Iterator[Need]:
-    """The weights in one dtype; nothing where their size is not known."""
+    """Yield the weights in one dtype; nothing if their size is unknown."""
     needed = files.weight_bytes(dtype)
     if needed is None:
         return
@@ -83,8 +83,8 @@ def trainer_need(dtype: str, accelerator: Accelerator, files: ModelFiles) -> Ite
 
 
 def engine_needs(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> Iterator[Need]:
-    """Each engine's weights, shared out as its arguments say; nothing for one with a model of its own, or one whose
-    arguments change what its weights take."""
+    """Yield what each engine's weights take, shared out as its arguments say; nothing for an engine with another model,
+    or with arguments that change what its weights take."""
     for engine in plan.engines:
         arguments = engine.engine_args
         needed = _engine_bytes(files, str(arguments.get("dtype", AS_STORED)))
@@ -108,15 +108,15 @@ def engine_needs(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> Ite
 
 
 def gpus_to_score(accelerator: Accelerator, files: ModelFiles) -> dict[str, int]:
-    """By dtype, how many GPUs the trainer needs: one, where the weights surely fit on it; else it is given all, and the
-    dtype is left out."""
+    """Return how many GPUs the trainer needs, by dtype: one if the weights surely fit on it. For a dtype that is left
+    out the trainer gets all GPUs."""
     room = min((device.memory_mib * MIB for device in accelerator.devices), default=0) - TRAINER_HEADROOM_BYTES
     sizes = {dtype: files.weight_bytes(dtype) for dtype in DTYPE_BYTES}
     return {dtype: 1 for dtype, needed in sizes.items() if needed is not None and needed < SURELY * room}
 
 
 def host_bytes(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> int:
-    """Memory of the host that one cell of the plan may take at most, as far as it can be told."""
+    """Return the memory of the host that one cell of the plan may take at most, as far as it is known."""
     if accelerator.kind == "cuda":
         return HOST_BYTES_ON_CUDA
     weights = max((need.needed for need in plan_needs(plan, accelerator, files)), default=0)
@@ -124,7 +124,7 @@ def host_bytes(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> int:
 
 
 def _engine_bytes(files: ModelFiles, dtype: str) -> int | None:
-    """What an engine's weights take in the dtype it was given; `auto` halves float32 and leaves the rest."""
+    """Return the bytes of an engine's weights in its dtype; `auto` halves float32 and leaves the rest."""
     if dtype == AS_STORED:
         sizes = [files.stored_bytes, files.weight_bytes("bfloat16")]
         return min((size for size in sizes if size is not None), default=None)
@@ -132,6 +132,6 @@ def _engine_bytes(files: ModelFiles, dtype: str) -> int | None:
 
 
 def _default_share(version: str) -> float:
-    """gpu_memory_utilization where nobody sets it: 0.9, and 0.92 in late releases."""
+    """Return the default of gpu_memory_utilization: 0.9, and 0.92 in late releases."""
     release = Catalogue.at(max(Version(version), known_versions()[0]))
     return float(release.engine["gpu_memory_utilization"].default)

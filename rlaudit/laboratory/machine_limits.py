@@ -14,7 +14,7 @@ from rlaudit.vllm.milestones import V1_ON_CPU
 CONTEXT_ON_CPU = 1024
 # Tokens of a step, and so of the longest prompt: 0.18.1 on CPU cannot cut a seeded one into chunks.
 STEP_ON_CPU = 8192
-# What a single engine on this machine does without, and what is not seen for it: some of it has changed logprobs.
+# What a single engine on this machine does without, and so does not show: some of it has changed logprobs.
 _OF_THE_RECIPE = "the recipe has a key of its own for it"
 _OF_A_SERVER = "of the server around the engine; it changes no logprob"
 _OF_REPLICAS = (
@@ -76,7 +76,7 @@ class Limits:
 
     @classmethod
     def of(cls, accelerator: Accelerator) -> "Limits":
-        """The limits of this machine."""
+        """Return the limits of this machine."""
         on_cpu = accelerator.kind == "cpu"
         gpus = 0 if on_cpu else len(accelerator.devices)
         return cls(on_cpu, gpus, 32 if on_cpu else 128, 2048 if on_cpu else 1 << 17)
@@ -85,7 +85,7 @@ class Limits:
 def fit_engine_args(
     written: Mapping[str, Any], limits: Limits, version: Version
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The arguments as they can run here under one vLLM release, and what was changed."""
+    """Return the arguments as they can run here under one vLLM release, and what was changed."""
     said = [
         f"{name}={written[name]}: left out; {NOT_FOR_ONE_ENGINE[name]}"
         for name in sorted(NOT_FOR_ONE_ENGINE.keys() & written.keys() - {"model", "tokenizer"})
@@ -103,7 +103,8 @@ def fit_engine_args(
 
 
 def _on_cpu(kept: dict[str, Any], context: int, version: Version) -> tuple[dict[str, Any], list[str]]:
-    """A CPU engine: eager, small blocks so that short prompts can be cached, and a round within one step."""
+    """Return the arguments of a CPU engine, and what was changed: eager, small blocks so that short prompts can be
+    cached, and a round within one step."""
     forced = {
         "max_model_len": (context, "prompts and completions here are short"),
         "max_num_batched_tokens": (STEP_ON_CPU, "0.18.1 on CPU cannot cut a seeded prompt into chunks"),

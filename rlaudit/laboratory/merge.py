@@ -1,8 +1,8 @@
-"""One run of several: the union of their cells, under the plan that they have in common.
+"""Several runs merged into one: the union of their cells, under the plan that they have in common.
 
-Nothing is run, and nothing is asked of the machine: what a cell depends on is read from plan.json, so that runs of GPUs
-are merged where there is none. Runs whose cells could not be one run's are refused: of another recipe, other prompts
-or weights, other packages, another kind of GPU or driver.
+Nothing is run, and the machine does not matter: what a cell depends on is read from plan.json, so that runs of GPUs can
+be merged on a machine without one. Runs whose cells could not be one run's are refused: those with another recipe,
+other prompts or weights, other packages, another kind of GPU or driver.
 """
 
 import shlex
@@ -44,7 +44,7 @@ class Planned:
         return tuple(run / CELL_FOLDERS for run in self.runs)
 
     def surroundings(self, folder: Path) -> Surroundings:
-        """What was around the cells when they ran; those that none of the runs has are not run."""
+        """Return what was around the cells when they ran; a cell that none of the runs has is not run."""
         provenance, made_with = self.document["provenance"], self.document["made_with"]
         environments = {
             name: _environment(made_with["environments"][name], told)
@@ -71,8 +71,8 @@ class Planned:
 
 
 def planned(runs: Sequence[Path]) -> Planned:
-    """What the runs have in common. Raises UsageError for what is no run, NotFinished for runs that do not belong
-    together, and for prompts that are not those that were asked."""
+    """Return what the runs have in common. Raises UsageError for what is no run, NotFinished for runs that do not
+    belong together, and for prompts that are not those that were asked."""
     first, *others = documents = [_plan_of(run) for run in runs]
     for run, other in zip(runs[1:], others, strict=True):
         difference = next(_differences(first, other), None)
@@ -112,7 +112,7 @@ def _plan_of(run: Path) -> dict[str, Any]:
 
 
 def _differences(first: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    """What keeps the cells of two plans from being those of one run, in words."""
+    """Yield what keeps the cells of two plans from being those of one run, in words."""
     for what, key in (("recipes", "recipe"), ("arms", "arms")):
         if first[key] != other[key]:
             yield f"their {what} differ"

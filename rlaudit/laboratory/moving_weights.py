@@ -14,22 +14,22 @@ GB = 1e9
 
 
 def stored_bytes(model: str, revision: str | None = None) -> int:
-    """What the model's files hold; 0 where that is not known, and then nothing is added to any limit."""
+    """Return what the model's files hold; 0 if that is not known, and then nothing is added to any limit."""
     return read_model_files(model, revision).stored_bytes or 0
 
 
 def float32_bytes(model: str, revision: str | None = None) -> int:
-    """What its weights take as a trainer holds them; 0 where that is not known."""
+    """Return what its weights take as a trainer holds them; 0 if that is not known."""
     return read_model_files(model, revision).weight_bytes("float32") or 0
 
 
 def seconds_to_move(size: int, times: int = 1) -> float:
-    """The longest that so many bytes may take so many times."""
+    """Return the longest time that moving so many bytes so many times may take."""
     return times * size / SLOWEST_BYTES_PER_SECOND
 
 
 def require_room(size: int, new: Sequence[Path]) -> None:
-    """Go on only where the disk holds another copy of so many bytes for each folder that is not there yet.
+    """Go on only if the disk can hold a copy of so many bytes for each folder that does not exist yet.
 
     Raises NotFinished, before anything is written, naming what is missing.
     """

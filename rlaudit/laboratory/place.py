@@ -1,4 +1,4 @@
-"""A place to run cells at, as a run asks for one before anything of it has started, and how many it runs at once."""
+"""The place where a run's cells run, chosen before any of them has started, and how many run there at once."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,10 +25,10 @@ def one_at_a_time(folder: Path, accelerator: Accelerator, note: Note) -> Executo
 
 
 def cells_at_once(plan: Plan, accelerator: Accelerator, shares: Sequence[Share], asked: int | None) -> int:
-    """As many as were `asked` for; None: a cell for each GPU, as far as the host's memory holds their engines, and one
-    on a processor.
+    """Return how many cells run at once. asked: None for one on each GPU, as far as the host's memory holds their
+    engines, and one on a processor.
 
-    Raises NotFinished where the host's memory cannot hold as many as were asked for.
+    Raises NotFinished if the host's memory cannot hold as many as were asked for.
     """
     if len(shares) < 2 or asked == 1:
         return 1

@@ -17,7 +17,7 @@ from rlaudit.recorder.recording import is_recording
 class PromptSet:
     """Prompts as they were written: each a text, a list of chat messages, or a list of token ids.
 
-    answers: what stands beside each as its `answer`, for studies that reward one; None where nothing does.
+    answers: what stands beside each as its `answer`, for studies that reward one; None if nothing does.
     recorded: how a recorded training asked them, and what it was given; None for prompts of no recording.
     """
 

@@ -1,7 +1,7 @@
-"""What every recipe says, whatever its study: the model, the prompts, the margins; and how one is found and read.
+"""What the recipes of all studies say: the model, the prompts, the margins; and how a recipe is found and read.
 
-A recipe is one YAML file. Every key is documented where it is declared, and unknown keys are errors. Which study it is
-of is told by a key that only recipes of that study have (study.py).
+A recipe is one YAML file. Every key is documented where it is declared, and unknown keys are errors. Its study is known
+by a key that only recipes of that study have (study.py).
 """
 
 import os
@@ -66,8 +66,8 @@ class Objective(Keys):
     gspo_epsilon: tuple[float, float] = Field((3e-4, 4e-4), description="Sequence clip range of GSPO.")
 
     def as_settings(self) -> "ObjectiveSettings":
-        """As the metrics take them. The ranges that are written are the objective's; where none is, both."""
-        # Statistics take half a second to import, which whoever only reads a recipe should not wait for.
+        """Return the ranges for the metrics. Those that are written are the objective's; both are if none is."""
+        # Statistics take half a second to import; reading a recipe should not wait for that.
         from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
         ranges = {Clip.TOKENS: "ppo_epsilon", Clip.SEQUENCES: "gspo_epsilon"}
@@ -102,11 +102,11 @@ class AnyRecipe(Keys):
         return None
 
     def quickened(self) -> Self:
-        """The recipe's short form. Raises UsageError where it has none."""
+        """Return the recipe's short form. Raises UsageError if it has none."""
         raise UsageError("this recipe has no short form: --quick is for recipes with a key `quick`")
 
     def overridden(self, **said: Any) -> Self:
-        """The recipe with what the command line says instead; what it does not say (None) stays."""
+        """Return the recipe with what the command line says instead; what it does not say (None) stays."""
         return self.model_copy(update={name: value for name, value in said.items() if value is not None})
 
 
@@ -114,7 +114,7 @@ SomeRecipe = TypeVar("SomeRecipe", bound=AnyRecipe)
 
 
 def recipe_folders() -> Iterator[Path]:
-    """Where recipes are found by name: inside the installed package, or beside it in a checkout."""
+    """Yield where recipes are found by name: inside the installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "recipes", package.parent / "recipes"):
         if folder.is_dir():
@@ -122,7 +122,7 @@ def recipe_folders() -> Iterator[Path]:
 
 
 def find_recipe(name_or_path: str) -> Path:
-    """A recipe by path, or by name among those that travel with rlaudit. Raises UsageError when there is none."""
+    """Find a recipe by path, or by name among those that travel with rlaudit. Raises UsageError when there is none."""
     path = Path(name_or_path)
     if path.suffix in (".yaml", ".yml") or os.sep in name_or_path:
         if path.is_file():
@@ -143,7 +143,7 @@ def _known_names() -> dict[str, Path]:
 
 
 def read_recipe(name_or_path: str) -> tuple[dict[str, Any], Path]:
-    """The plain data of a recipe, and its file. Raises UsageError where there is none, or none that has keys."""
+    """Return the plain data of a recipe, and its file. Raises UsageError if there is none, or none that has keys."""
     path = find_recipe(name_or_path)
     document = read_yaml_file(path)
     if not isinstance(document, dict):
@@ -152,7 +152,7 @@ def read_recipe(name_or_path: str) -> tuple[dict[str, Any], Path]:
 
 
 def _found_beside(document: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """A recipe means the same from whatever folder it is run: files beside it come before those where one stands."""
+    """Name files beside the recipe by their path: a recipe means the same in every working directory."""
     found: dict[str, Any] = {}
     for key, value in document.items():
         if isinstance(value, dict):
@@ -165,7 +165,7 @@ def _found_beside(document: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def validated(kind: type[SomeRecipe], document: dict[str, Any], path: Path, models: Sequence[type[Keys]]) -> SomeRecipe:
-    """The recipe that plain data holds; nothing that is written from now on shows its secrets.
+    """Return the recipe that plain data holds; nothing that is written from now on shows its secrets.
 
     `models` are all whose keys may stand in it. Raises UsageError naming the key that is wrong, and the nearest that is
     known, or a secret that was masked.
@@ -183,7 +183,7 @@ def validated(kind: type[SomeRecipe], document: dict[str, Any], path: Path, mode
 
 
 def with_profile(mapping: dict[str, Any], profile: Profile) -> dict[str, Any]:
-    """The mapping with its `cpu` laid over it on a CPU, and without it elsewhere."""
+    """Return the mapping with its `cpu` laid over it on a CPU, and without that key elsewhere."""
     plain = {key: value for key, value in mapping.items() if key != "cpu"}
     on_cpu = mapping.get("cpu", {})
     return merged(plain, on_cpu) if profile == "cpu" and isinstance(on_cpu, dict) else plain

@@ -1,11 +1,10 @@
 """What a recording's training asked of its engine, to be asked again: prompts, groups, waves, and what was sampled.
 
-A prompt is known by its token ids, so no tokenizer and no template is asked. Prompts that were asked under the same
-weights, which is a step of a trainer that waits for its rollouts, are asked again as one wave. Within it each arrives
-after as many steps of the engine as it did then, so that as many requests run beside one another whatever the
-machine's speed.
-What was sampled from the weights of the first token is kept beside: an engine that is asked again with the checkpoint's
-weights must return the like, or what it returns is about another run.
+A prompt is its token ids, so no tokenizer and no template is needed. Prompts that were asked under the same weights (a
+step of a trainer that waits for its rollouts) are asked again as one wave. Within it each arrives after as many steps
+of the engine as it did then, so that as many requests run beside one another at any speed of the machine.
+What was sampled from the weights of the first token is kept beside the requests: an engine with the checkpoint's
+weights must return the like when it is asked again, or what it returns is about another run.
 """
 
 import math

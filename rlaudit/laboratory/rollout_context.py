@@ -1,4 +1,4 @@
-"""What all cells of a run share, whatever its study: the model, the machine, and the prompts as token ids."""
+"""What all cells of a run share in every study: the model, the machine, and the prompts as token ids."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

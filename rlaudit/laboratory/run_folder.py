@@ -1,10 +1,8 @@
 """A run directory: who writes there, what was planned, and what proves that the rest belongs to it.
 
-    plan.json       the recipe as it was understood, and everything needed to repeat the run
-    cells.json      the cells that this run has asked for so far, under the plan's digest
-    cells/KEY/      a cell, with a seal of its own
-    tokens.parquet, report.json
-    seal.json       digests of the plan and, of a run that has ended, of both and of the seals of its cells
+    plan.json the recipe as it was understood, and everything needed to repeat the run cells.json the cells that this
+    run has requested so far, under the plan's digest cells/KEY/ a cell, with a seal of its own tokens.parquet,
+    report.json seal.json digests of the plan and, of a run that has ended, of both and of the seals of its cells
 
 Another plan takes the place of the last one together with what was reported of it. The same plan leaves the last
 report where it is until a new one is whole.
@@ -89,7 +87,7 @@ class RunFolder:
             (self.folder / TOKENS).unlink(missing_ok=True)
 
     def _last_report(self) -> dict[str, Mark]:
-        """The marks of what was reported of this very plan, where all of it is as it was left."""
+        """Return the marks of what was reported of this very plan, if all of it is as it was left."""
         seal = read_seal(self.folder)
         if isinstance(seal, Damage):
             if (self.folder / CELLS).exists():
@@ -117,9 +115,9 @@ class RunFolder:
 
 @contextlib.contextmanager
 def opened(folder: Path, elsewhere: Sequence[Path] = ()) -> Iterator[RunFolder]:
-    """The run directory, made where there is none, for this process alone; what is finished `elsewhere` is taken over.
+    """Open the run directory for this process alone, making it if needed; what is finished `elsewhere` is taken over.
 
-    Raises NotFinished when another process is using it, OSError where it cannot be made.
+    Raises NotFinished when another process is using it, OSError if it cannot be made.
     """
     new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
@@ -140,15 +138,15 @@ def opened(folder: Path, elsewhere: Sequence[Path] = ()) -> Iterator[RunFolder]:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder is a run directory, finished or not."""
+    """Return whether a folder is a run directory, finished or not."""
     return folder.is_dir() and any((folder / name).exists() for name in (PLAN, CELLS, CELL_FOLDERS))
 
 
 def has_report(folder: Path) -> bool:
-    """Whether a run has ended and left a report, which is then proven to be whole and of the plan that lies there.
+    """Return whether a run has ended with a report, which is then proven to be whole and of the plan beside it.
 
     Runs of releases that sealed nothing are taken as they are. Cells that were cleared away as a whole prove nothing
-    any more and are not asked for. Raises NotFinished naming the first file that is missing, cut off or altered.
+    any more and are not required. Raises NotFinished naming the first file that is missing, cut off or altered.
     """
     seal = read_seal(folder)
     if isinstance(seal, Damage):
@@ -168,8 +166,8 @@ def has_report(folder: Path) -> bool:
 
 
 def damage_of_cell(directory: Path) -> Damage | None:
-    """What is wrong with the folder of a cell that was sealed, if anything is. What the cell filled elsewhere is not
-    asked for: checkpoints are large, and no report needs them."""
+    """Return what is wrong with the folder of a sealed cell, if anything is. Files that the cell wrote elsewhere are
+    not checked: checkpoints are large, and no report needs them."""
     seal = read_seal(directory, directory.name)
     if isinstance(seal, Damage):
         return seal
@@ -177,7 +175,7 @@ def damage_of_cell(directory: Path) -> Damage | None:
 
 
 def cells_of_plan(folder: Path) -> Sequence[str] | None:
-    """The cells that the run under way has asked for; None for a run of a release that did not write them down."""
+    """Return the cells that the run under way has requested; None if its release did not write them down."""
     path = folder / CELLS
     size = regular_size(path)
     if size is None:
@@ -195,7 +193,7 @@ def _was_sealed(folder: Path) -> bool:
 
 
 def _of_a_cell(folder: Path) -> Damage:
-    """A run's seal has its plan, a cell's has none."""
+    """Return whether a seal is a cell's: a run's seal has its plan, a cell's has none."""
     return Damage(folder / SEAL, "belongs to a cell and not to the run")
 
 

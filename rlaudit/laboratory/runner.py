@@ -34,17 +34,17 @@ class Runner:
         self.peak_memory_mib = 0.0
 
     def directory(self, cell: Cell) -> Path:
-        """Where a cell's files are."""
+        """Return where a cell's files are."""
         return self._cells / cell.key
 
     def outcome(self, cell: Cell, title: str) -> Outcome:
-        """The outcome of a cell that has to be there before the run can go on: kept from before, or run now."""
+        """Return the outcome of a cell that has to be there before the run can go on: kept from before, or run now."""
         self._ask(cell, title, None)
         (outcome,) = self._in_order([(cell, title)])
         return outcome
 
     def outcomes(self, asked: Sequence[tuple[Cell, str]]) -> Iterator[Outcome]:
-        """The outcome of each cell, which comes with its title.
+        """Return the outcome of each cell, which comes with its title.
 
         All that have to run are submitted now, before the first is waited for: an executor may run several at once.
         """
@@ -95,20 +95,19 @@ class Runner:
         return outcome
 
     def _waiting_for(self, cell: Cell) -> "_Asked | None":
-        """A cell that was submitted, as whoever asks will wait for it."""
+        """Take out a cell that was submitted, to wait for it; None if it was not submitted."""
         return self._submitted.pop(cell.key) if cell.key in self._submitted else None
 
     def _shared(self, cell: Cell) -> Outcome | None:
-        """What an equal cell came to. A failure may be the fault of its time limit: only cells with the same limit
-        share it."""
+        """Return the outcome of an equal cell; a failure, which its time limit may cause, only for the same limit."""
         return self._settled.get((cell.key, None)) or self._settled.get((cell.key, cell.timeout_seconds))
 
     def needed(self, cell: Cell, title: str, complaint: str) -> Outcome:
-        """The outcome of a cell without which the run cannot go on. Raises NotFinished with the complaint and why."""
+        """Return the outcome of a cell that the run needs. Raises NotFinished with the complaint and the reason."""
         return self.settled(self.outcome(cell, title), cell, complaint)
 
     def settled(self, outcome: Outcome, cell: Cell, complaint: str) -> Outcome:
-        """The outcome of such a cell, where it is one to go on with. Raises NotFinished otherwise."""
+        """Return the outcome of such a cell. Raises NotFinished if the run cannot go on with it."""
         if outcome.status != "ok":
             raise NotFinished(f"{complaint}: {outcome.why}", f"its log: {self.directory(cell)}/log.txt")
         return outcome
@@ -146,7 +145,7 @@ class Runner:
         return outcome
 
     def _run_what_is_left(self) -> None:
-        """The run ends here: what is this shard's own is run to its end."""
+        """Run the cells of this shard that are left, since the run ends here."""
         while self._submitted:
             asked = self._submitted.pop(next(iter(self._submitted)))
             with suppress(LeftToOthers):
@@ -161,6 +160,6 @@ class _Asked:
 
 
 def tokens_per_second(outcome: Outcome) -> float | None:
-    """How fast the engine generated; None where it generated nothing."""
+    """Return how fast the engine generated; None if it generated nothing."""
     tokens, seconds = outcome.result.get("generated_tokens"), outcome.result.get("generate_seconds")
     return tokens / seconds if tokens and seconds else None

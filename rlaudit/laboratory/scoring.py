@@ -1,4 +1,4 @@
-"""The trainer side: every sequence scored once for each way of scoring and each checkpoint, whoever sampled it.
+"""The trainer side: each distinct sequence is scored once for each way of scoring and each checkpoint.
 
 Engines are given the same sampling seeds, so those that agree sample the same tokens; the trainer then has nothing new
 to compute.
@@ -78,7 +78,7 @@ class ScoringRequest:
 
 @dataclass
 class ScoringBatch:
-    """The distinct sequences of one request, and how many were asked for."""
+    """The distinct sequences of one request, and how many were requested."""
 
     request: ScoringRequest
     sequences: dict[SequenceKey, int] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class ScoringBatch:
         self.sequences.setdefault((tuple(prompt), tuple(token_ids)), len(self.sequences))
 
     def besides(self, other: "ScoringBatch") -> "ScoringBatch":
-        """Return what is asked for besides another batch of the same request."""
+        """Return the sequences that another batch of the same request does not have."""
         rest = ScoringBatch(self.request, asked=self.asked - other.asked)
         missing = [key for key in self.sequences if key not in other.sequences]
         rest.sequences = {key: place for place, key in enumerate(missing)}
@@ -132,7 +132,7 @@ class Scores:
         return Scores(batch, arrays, result)
 
     def by_sequence(self) -> dict[SequenceKey, NDArray[np.float64]]:
-        """The trainer's logprobs of every sequence."""
+        """Return the trainer's logprobs of every sequence."""
         offsets, logprobs = self.arrays["offsets"], self.arrays["trainer_logprobs"].astype(np.float64)
         return {key: logprobs[offsets[place] : offsets[place + 1]] for key, place in self.batch.sequences.items()}
 
@@ -156,7 +156,7 @@ class Checkpoint:
 def scoring_cell(
     context: RolloutContext, batch: ScoringBatch, environment: Environment, checkpoint: Checkpoint | None = None
 ) -> Cell:
-    """The job that scores a batch; with a checkpoint only the trainer's logprobs, and no other reading of them."""
+    """Return the job that scores a batch; with a checkpoint only the trainer's logprobs, under no other meaning."""
     request = batch.request
     train = request.theta_train
     head_dtype = request.trainer.resolved_head_dtype
@@ -206,7 +206,7 @@ def scoring_cell(
 
 
 def trainer_identity(environment: Environment) -> dict[str, Any]:
-    """What tells this trainer from another: its packages, where an interpreter that was given has no lock as well."""
+    """Return what tells this trainer from another: its lock and its packages, as a given interpreter has no lock."""
     return {
         "name": environment.spec.name,
         "lock": list(environment.lock),
@@ -215,6 +215,6 @@ def trainer_identity(environment: Environment) -> dict[str, Any]:
 
 
 def read_scores(directory: Path, batch: ScoringBatch, result: Mapping[str, Any]) -> Scores:
-    """The scores of a finished scoring cell."""
+    """Return the scores of a finished scoring cell."""
     with np.load(directory / "scores.npz", allow_pickle=False) as stored:
         return Scores(batch, {name: stored[name] for name in stored.files}, result)

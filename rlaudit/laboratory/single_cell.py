@@ -1,4 +1,4 @@
-"""One cell of a run, run alone on whatever machine sees its directory."""
+"""One cell of a run, run alone on any machine that sees its directory."""
 
 import os
 from pathlib import Path
@@ -17,12 +17,12 @@ from rlaudit.progress import Progress
 
 
 def run_single(run: Path, directory: Path, progress: Progress) -> tuple[str, Outcome]:
-    """The name and the outcome of the cell in `directory`, kept where it is whole and run where it is not.
+    """Return the name and the outcome of the cell in `directory`: kept if it is whole, run if it is not.
 
-    Raises NotFinished where another process runs it, or where this machine is not what it was planned for, and what
+    Raises NotFinished if another process runs it, or if this machine is not what it was planned for, and what
     read_described raises.
     """
-    # Whoever carries the whole run out holds this.
+    # A process that carries the whole run out holds this.
     with opened(run):
         lock = FileLock(directory.with_name(f".{directory.name}.lock"))
     try:
@@ -49,8 +49,8 @@ def run_single(run: Path, directory: Path, progress: Progress) -> tuple[str, Out
 
 
 def accelerator_for(cell: Cell) -> Accelerator:
-    """What this machine has for the cell. One that was planned for a part of a processor (--jobs) gets as many cores,
-    and this process no more than these from now on."""
+    """Return what this machine has for the cell. One that was planned for a part of a processor (--jobs) gets as many
+    cores, and this process no more than these from now on."""
     planned = cell.identity.get("accelerator", {})
     accelerator = detect(cpu=planned.get("kind") == "cpu")
     if accelerator.kind == "cpu" and planned.get("threads", accelerator.cores) < accelerator.cores:

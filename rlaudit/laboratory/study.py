@@ -1,7 +1,7 @@
-"""A study: one kind of experiment, and what it says of its own. The course is the same through all (course.py).
+"""A study: one kind of experiment, and what only it can say. All studies take the same course (course.py).
 
 To add one, add a folder to studies/ whose study.py binds STUDY. What the figures of a finished run mean is judged above
-the laboratory, by whoever asked for it.
+the laboratory, by the caller that requested the run.
 """
 
 import importlib
@@ -31,7 +31,7 @@ class EngineWanted:
 
 
 class Plan(Protocol):
-    """What the course has to know of a plan, whatever its study."""
+    """What the course has to know of any study's plan."""
 
     @property
     def recipe(self) -> AnyRecipe:
@@ -54,7 +54,7 @@ class Plan(Protocol):
         """How the trainer will score, as far as it is known before anything ran."""
 
     def arms(self) -> list[dict[str, str]]:
-        """The engine processes as plan.json names them."""
+        """Return the engine processes as plan.json names them."""
 
 
 @dataclass(frozen=True)
@@ -99,16 +99,16 @@ class Study(Generic[SomeRecipe, SomePlan, Finished]):
 
 
 def known_studies() -> dict[str, Study[Any, Any, Any]]:
-    """Every study there is a folder for, by name."""
+    """Return every study there is a folder for, by name."""
     names = [found.name for found in pkgutil.iter_modules(studies.__path__)]
     offers = [importlib.import_module(f"{studies.__name__}.{name}.study").STUDY for name in names]
     return {study.name: study for study in offers}
 
 
 def load_study(name_or_path: str, profile: Profile) -> tuple[Study[Any, Any, Any], AnyRecipe, Path]:
-    """The study that a recipe is of, the recipe, and its file. One with no study's key is read as a recipe of arms.
+    """Return a recipe's study, the recipe, and its file. A recipe with no study's key is read as one of arms.
 
-    Raises UsageError where there is no such recipe, or one that is not valid.
+    Raises UsageError if there is no such recipe, or one that is not valid.
     """
     document, path = read_recipe(name_or_path)
     known = known_studies()
@@ -117,10 +117,10 @@ def load_study(name_or_path: str, profile: Profile) -> tuple[Study[Any, Any, Any
 
 
 def releases(plan: Plan) -> tuple[str, ...]:
-    """The vLLM releases that a plan needs, oldest first."""
+    """Return the vLLM releases that a plan needs, oldest first."""
     return tuple(sorted({engine.version for engine in plan.engines}, key=Version))
 
 
 def other_models(plan: Plan) -> list[str]:
-    """The models that some engines have instead of the recipe's."""
+    """Return the models that some engines have instead of the recipe's."""
     return list(dict.fromkeys(engine.model for engine in plan.engines if engine.model is not None))

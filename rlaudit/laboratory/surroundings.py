@@ -68,7 +68,7 @@ class Surroundings:
         return accelerator_identity(self.accelerator)
 
     def made_with(self) -> dict[str, Any]:
-        """What tells cells of this run from those of others, beside the recipe and the provenance (merge.py)."""
+        """Return what tells cells of this run from those of others, beside the recipe and the provenance (merge.py)."""
         return {
             "accelerator_identity": self.accelerator_identity,
             "environments": {name: asdict(environment.spec) for name, environment in self._environments().items()},
@@ -102,7 +102,7 @@ class Surroundings:
         )
 
     def provenance(self) -> dict[str, Any]:
-        """What is needed to repeat the run."""
+        """Return what is needed to repeat the run."""
         if self.written is not None:
             return dict(self.written["provenance"])
         return {
@@ -164,13 +164,13 @@ def prepare(
     if files.unknown and not given.trainer:
         progress.note(f"  {files.name}: {files.unknown}; {trainer_wanted.name} is taken to know it, and it to fit")
     for spec in wanted:
-        gpu_variables(accelerator.devices, spec)  # whoever cannot be shown the GPUs is refused before any is built
+        gpu_variables(accelerator.devices, spec)  # one that cannot be shown the GPUs is refused before any is built
     read = [place for name in (plan.recipe.model, *other_models(plan)) for place in places_of_model(name)]
 
     def had(spec: EnvironmentSpec) -> Environment:
         return ready_environment(spec, accelerator, folder, read, progress)
 
-    # What the user named is asked before anything is built: a slip of the pen is told at once.
+    # What the user named is asked before anything is built, so that a slip of the pen is reported at once.
     engines: dict[str, Environment | Failure] = {spec.version: had(spec) for spec in engines_wanted if spec.command}
     trainer = had(trainer_wanted)
     with progress.step(f"model {plan.recipe.model}"):
@@ -201,9 +201,9 @@ def prepare(
 def environments_wanted(
     plan: Plan, accelerator: Accelerator, files: ModelFiles, given: GivenInterpreters = NONE_GIVEN
 ) -> list[EnvironmentSpec]:
-    """What a plan runs in: an environment for each of its releases, in their order, and the trainer's last.
+    """Return what a plan runs in: an environment for each of its releases, in their order, and the trainer's last.
 
-    Raises UsageError for an interpreter that was given for no release of the plan, and whatever choose_trainer raises.
+    Raises UsageError for an interpreter that was given for no release of the plan, and what choose_trainer raises.
     """
     wanted = releases(plan)
     commands = given.for_releases(wanted)
@@ -214,15 +214,15 @@ def environments_wanted(
 
 
 def _commit(model: str) -> str | None:
-    """The commit of a hub id, where it is known; None for what lies on this machine."""
+    """Return the commit of a hub id, where it is known; None for what lies on this machine."""
     return None if expanded(model).exists() else read_model_files(model).commit
 
 
 def ready_environment(
     spec: EnvironmentSpec, accelerator: Accelerator, folder: Path, read: Sequence[Path], progress: Progress
 ) -> Environment:
-    """The environment, asked what it holds or built, and shown the accelerator's GPUs. Cells will lie in `folder`, and
-    read what is in `read`."""
+    """Return the environment, asked what it holds or built, and shown the accelerator's GPUs. Cells will lie in
+    `folder`, and read what is in `read`."""
     if spec.command:
         # A trainer may be of any release.
         release = spec.version if spec.is_engine else None
@@ -240,7 +240,7 @@ def ready_environment(
 def tokenize_cell(
     model: ModelOnDisk, trainer: Environment, prompts: PromptSet, *, trust_remote_code: bool = False
 ) -> Cell:
-    """The job that turns prompts into token ids."""
+    """Return the job that turns prompts into token ids."""
     return Cell(
         job={
             "script": shipped(TOKENIZE),
@@ -258,7 +258,7 @@ def tokenize_cell(
 
 
 def own_commit() -> str | None:
-    """The commit of rlaudit's checkout, with a mark when it was changed since; None outside a checkout."""
+    """Return the commit of rlaudit's checkout, with a mark when it was changed since; None outside a checkout."""
     checkout = Path(rlaudit.__file__).resolve().parent.parent
     if not (checkout / ".git").exists():
         return None

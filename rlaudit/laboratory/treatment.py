@@ -48,9 +48,9 @@ class Treatment:
     """Everything of an arm that a factor may change. `engine_args` and `sampling` are in vLLM's own names.
 
     `engine` is the engine that the arm is about, V0 or V1; None leaves it to the release. `compiles` and
-    `captures_graphs` (CUDA graphs) are None where nobody asks for one without the other.
-    `cuda_engine_args` and `cuda_variables` are companions that only a CUDA engine asks for, the arguments only where
-    the release knows them: a CPU engine given another platform's attention backend would not run what it was asked to.
+    `captures_graphs` (CUDA graphs) are None unless one is requested without the other.
+    `cuda_engine_args` and `cuda_variables` are companions for a CUDA engine only, the arguments only if the release
+    knows them: a CPU engine with another platform's attention backend would not run what was requested.
     """
 
     version: str
@@ -73,7 +73,7 @@ class Treatment:
         return {**variables_for(self.engine, Version(self.version)), **self.variables}
 
     def with_engine_args(self, factor: str, **engine_args: Any) -> "Treatment":
-        """The same treatment with more engine arguments, which the release must have for `factor` to take part."""
+        """Return the treatment with more engine arguments, which the release must have for `factor` to take part."""
         return replace(
             self,
             engine_args={**self.engine_args, **engine_args},
@@ -81,5 +81,5 @@ class Treatment:
         )
 
     def with_variables(self, **variables: str) -> "Treatment":
-        """The same treatment with more environment variables."""
+        """Return the same treatment with more environment variables."""
         return replace(self, variables={**self.variables, **variables})

@@ -1,4 +1,4 @@
-"""The trainer tried on a few tokens before the first engine starts: whether it can load and score the model here.
+"""A trial of the trainer on a few tokens before the first engine starts: can it load and score the model here?
 
 A trial is a scoring cell like those that follow the engines: the same script, interpreter, device, dtypes and
 attention. It is kept like any other cell, so that a run that is resumed does not try again.
@@ -38,7 +38,7 @@ def try_trainer(
 
 
 def trial_batch(request: ScoringRequest, prompts: Sequence[Sequence[int]]) -> ScoringBatch:
-    """The first prompts, each with its beginning as the prompt and what follows as if it were sampled."""
+    """Return the first prompts, each with its beginning as the prompt and what follows as if it were sampled."""
     batch = ScoringBatch(request)
     for prompt in prompts[:PROMPTS]:
         ids = tuple(prompt[:TOKENS])

@@ -26,7 +26,7 @@ LOADS = {
 
 
 def check_path(path: WeightPath | None, transport: Transport) -> None:
-    """Raise ValueError where the path cannot load what the transport brings."""
+    """Raise ValueError if the path cannot load what the transport brings."""
     if path == "reload_weights" and transport != "disk":
         raise ValueError(
             f"reload_weights reads a folder, which transport: {transport} does not bring; "
@@ -35,7 +35,7 @@ def check_path(path: WeightPath | None, transport: Transport) -> None:
 
 
 def loading_path(path: WeightPath | None, transport: Transport, kind: str | None, device: str) -> WeightPath:
-    """The path that was asked for, else the usual one for this transport, engine (V0 or V1) and device."""
+    """Return the path that was asked for, else the usual one for this transport, engine (V0 or V1) and device."""
     if path is not None:
         return path
     if kind == "V0":
@@ -47,12 +47,12 @@ def loading_path(path: WeightPath | None, transport: Transport, kind: str | None
 
 
 def came_over_nccl(ran: Iterable[Mapping[str, Any] | None]) -> bool:
-    """Whether weights came over NCCL in any of these; `ran` are the engines' words on their transports."""
+    """Return whether weights came over NCCL in any of these; `ran` are the engines' words on their transports."""
     return any((told or {}).get("backend") == "nccl" for told in ran)
 
 
 def in_words(path: str, ran: Mapping[str, Any] | None) -> str:
-    """What brought the weights and what loaded them, as it ran; `ran` is the engine's word on its transport."""
+    """Return what brought the weights and what loaded them, as it ran; `ran` is the engine's word on its transport."""
     told = ran or {"name": "disk", "backend": None, "because": None}
     why = f", not NCCL: {told['because']}" if told["because"] else ""
     brought = BRINGS[told["name"]].format(backend=SPELT.get(told["backend"], told["backend"]))

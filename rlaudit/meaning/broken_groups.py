@@ -30,7 +30,7 @@ TWINS_SHARE = 0.5
 # Far beyond the noise of an FP8 engine, whose logits are off by tenths.
 OTHER_NATS = 0.5
 OTHER_SHARE = 0.05
-# Tokens surer than this are reported alike whatever the context.
+# Tokens surer than this are reported alike in any context.
 LEAST_ROOM_TO_DIFFER = 0.1
 # Fewer tokens that two samples drew in one context cannot show that it is one.
 FEWEST_SHARED = 20
@@ -65,7 +65,7 @@ class Broken(StrEnum):
 
 
 def broken(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> tuple[Broken, ...]:
-    """What is wrong with the groups of one table; batch, group_S: what the draws were found in."""
+    """Return what is wrong with the groups of one table; batch, group_S: what the draws were found in."""
     others, shared, overfull_C = _contexts(draws)
     other = bool(others > OTHER_SHARE or overfull_C.mean() > OVERFULL_SHARE)
     told = {
@@ -76,7 +76,7 @@ def broken(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> tuple[Br
         Broken.DOUBTFUL_CONTEXTS: not other
         and overfull_C.mean() > DOUBTFUL_SHARE
         and overfull_C.sum() >= FEWEST_OVERFULL,
-        # Tokens that nobody shares can still be reported with more than all there is.
+        # The probabilities of tokens that no other sample shares can still add up to more than 1.
         Broken.UNSEEN_CONTEXTS: shared < FEWEST_SHARED and not other,
         **_choices(batch, group_S),
     }
@@ -84,7 +84,7 @@ def broken(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> tuple[Br
 
 
 def copied(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> NDArray[np.bool_]:
-    """(P,) prompts in which two samples agree for longer than chance lets them, or to their very end."""
+    """Return (P,) prompts in which two samples agree for longer than chance lets them, or to their very end."""
     longest_P = np.zeros(draws.prompts)
     np.maximum.at(longest_P, draws.prompt_N, draws.surprise_N)
     twins = _twins(batch, group_S)
@@ -98,7 +98,9 @@ def copied(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> NDArray[
 
 @dataclass(frozen=True, eq=False)
 class _Twins:
-    """surprise_S: nats of a sample's tokens. has_S: another of its group is the same to the end.
+    """Samples with a twin.
+
+    surprise_S: nats of a sample's tokens. has_S: another of its group is the same to the end.
 
     telling_S: by chance there is one seldom enough.
     """
@@ -109,7 +111,7 @@ class _Twins:
 
     @property
     def share(self) -> float:
-        """Of the samples that tell, those that have one: copies of any length."""
+        """The share, among samples that tell, of those with a twin: copies of any length."""
         return float(self.has_S[self.telling_S].mean()) if self.telling_S.any() else 0.0
 
 
@@ -132,8 +134,8 @@ def _odd_numbers(many: int) -> NDArray[np.uint64]:
 
 
 def _contexts(draws: SharedDraws) -> tuple[float, int, NDArray[np.bool_]]:
-    """Of the tokens that several samples drew in one context, the share with reports far apart, and how many they are;
-    (C,) the contexts whose tokens are reported with more than all there is."""
+    """Return the share of tokens with reports far apart, among those that several samples drew in one context, and how
+    many these are; (C,) the contexts whose reported probabilities sum to more than 1."""
     order = np.lexsort((draws.token_N, draws.context_N))
     context_N, logprobs_N = draws.context_N[order], np.nan_to_num(draws.rollout_logprobs_N[order])
     firsts = np.flatnonzero(np.append(True, (np.diff(context_N) != 0) | (np.diff(draws.token_N[order]) != 0)))
@@ -146,7 +148,7 @@ def _contexts(draws: SharedDraws) -> tuple[float, int, NDArray[np.bool_]]:
 
 
 def _choices(batch: TokenBatch, group_S: Integers) -> dict[Broken, bool]:
-    """Whether outcomes, or what is left where there are none, look as if groups or samples had been chosen."""
+    """Return whether outcomes, or what is left where there are none, look as if groups or samples had been chosen."""
     _, group_S, size_G = np.unique(group_S, return_inverse=True, return_counts=True)
     reward_S = batch.sequence_columns.get("reward")
     if reward_S is None or np.isnan(reward_S).any():

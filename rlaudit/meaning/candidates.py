@@ -91,17 +91,17 @@ class Semantics:
         return " ".join(on)
 
     def describe(self) -> str:
-        """For a sentence."""
+        """Describe the meaning for a sentence."""
         if self == RAW:
             return "the model's plain distribution (T=1, no filters, no penalties)"
         return self.name
 
     def as_job(self) -> dict[str, Any]:
-        """As an entry of the scoring job's `candidates`."""
+        """Return it as an entry of the scoring job's `candidates`."""
         return {"name": self.name, **asdict(self)}
 
     def differences(self, other: "Semantics", tolerance: float = 0.03) -> tuple[str, ...]:
-        """Names of the parameters that differ; temperatures within a relative `tolerance` do not."""
+        """Return the names of the parameters that differ; temperatures within a relative `tolerance` do not."""
         mine, theirs = asdict(self), asdict(other)
         apart = {name for name in mine if mine[name] != theirs[name]}
         if abs(self.temperature / other.temperature - 1) <= tolerance:
@@ -165,7 +165,7 @@ class SupportGrids:
     )
 
     def as_job(self) -> dict[str, Any]:
-        """As the scoring job's grids."""
+        """Return them as the scoring job's grids."""
         return {
             "nucleus_grid": list(self.nucleus),
             "top_k_grid": list(self.top_k),
@@ -176,7 +176,7 @@ class SupportGrids:
 def candidate_semantics(
     sampling: Semantics, trainer_temperature: float, trainer: Semantics | None = None
 ) -> tuple[Semantics, ...]:
-    """The candidates for one rollout, each once; the first is the request itself.
+    """Return the candidates for one rollout, each once; the first is the request itself.
 
     sampling: what the rollout asked the engine for. trainer: what the trainer replays, where that is more than
     its temperature.

@@ -1,4 +1,4 @@
-"""The tests that say of report, sample and trainer which agree: where each stands, and what it needs."""
+"""The tests that show which of report, sample and trainer agree: the modules of each, and the data it needs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from rlaudit.meaning import broken_groups, from_siblings, honesty, report_fit, s
 
 @dataclass(frozen=True)
 class Evidence:
-    """needs: what has to be logged. modules: whose docstrings are its documentation, the derivation first."""
+    """A test. needs: what has to be logged. modules: their docstrings are its documentation, the derivation first."""
 
     needs: str
     modules: tuple[ModuleType, ...]

@@ -1,9 +1,9 @@
-"""The meaning of logged tokens, where nobody scored them under other meanings.
+"""The meaning of logged tokens that were not scored under other meanings.
 
 Logs convict and rarely acquit. Sampled-token logprobs show a bias (mean ratio) and nothing of what the sampler left
 out; top logprobs of both sides show a temperature, those of the engine alone a report that leaves processing out; the
 trainer's entropy shows whether the tokens are as sharp as the trainer believes, and with it a filter that is not light.
-Only with that a match can be said, and only where no test would convict with some prompts left out (`resample.py`): no
+Only with that can a match be reported, and only if no test would convict with some prompts left out (`resample.py`): no
 single row turns a mismatch into a match, or back.
 
 Not covered: hidden truncation under raw logprobs, and temperature from sampled logprobs alone. Those need scores.
@@ -32,7 +32,7 @@ from rlaudit.statistics.estimate import Estimate, estimate_of
 from rlaudit.statistics.resample import FEWEST_PROMPTS, FEWEST_SEQUENCES, REACH, cluster_sums, sums_left
 
 FEWEST_POSITIONS = 64
-# Tokens are equally likely within so many nats of the log odds, where at least so many others are.
+# Tokens count as equally likely within so many nats of the log odds, if at least so many others are there.
 STRATUM, FEWEST_IN_STRATUM = 0.5, 32
 MOST_LOG_ODDS = 15.0
 # Rounding makes log ratios of both signs; a missing mask only negative ones.
@@ -44,8 +44,8 @@ ALIKE = 1e-3
 def meaning_of_logs(
     evidence: TokenEvidence, ratio: Measurement, leaning: Sequence[str] = (), siblings: Siblings | None = None
 ) -> Meaning:
-    """ratio: mean ratio - 1 of all tokens. leaning: causes of this layer that would be named with some prompts left
-    out only. siblings: what samples of one prompt say."""
+    """Judge by logs alone. ratio: mean ratio - 1 of all tokens. leaning: causes of this layer that would be named with
+    some prompts left out only. siblings: what samples of one prompt say."""
     first, sharp = first_choice_excess(evidence), sharpness_of(evidence)
     hanging = list(leaning)
     if first is not None and first.leans(GREEDY_EFFECT):
@@ -73,8 +73,8 @@ def meaning_of_logs(
 
 
 def _convicted(figures: LoggedFigures, asked: Semantics, shifted: bool) -> Kind | None:
-    """In this order: a report that the engine's own tokens refute, whatever the trainer says; a bias of all three;
-    tokens that the trainer's distribution does not fit. None where nothing convicts."""
+    """Return what convicts first: a report that the engine's own tokens refute, no matter what the trainer says; a bias
+    of all three; tokens that the trainer's distribution does not fit. None if nothing convicts."""
     first, sharp, ratio = figures.first_choices, figures.sharp, figures.ratio
     if not shifted and first is not None and first.convicts(GREEDY_EFFECT):
         return dishonest(asked, sharper=first.value > 0)
@@ -93,13 +93,13 @@ def _convicted(figures: LoggedFigures, asked: Semantics, shifted: bool) -> Kind 
 
 
 def dishonest(asked: Semantics, sharper: bool) -> Kind:
-    """A report that is not of what the tokens were drawn from: raw, where the request moves raw logprobs that way."""
+    """Name a report that is not of what the tokens were drawn from: raw, if the request moves raw logprobs that way."""
     sharpens, flattens = asked.temperature < 1.0 or asked.filtered, asked.temperature > 1.0 or asked.penalised
     return Kind.RAW_REPORT if (sharpens if sharper else flattens) else Kind.OTHER_REPORT
 
 
 def _told_by_siblings(siblings: Siblings, asked: Semantics, masses: bool) -> Kind | None:
-    """Which of the three differs, by samples of one prompt; None where they convict nobody.
+    """Return which of the three differs, by samples of one prompt; None if they convict none.
 
     masses: whether the trainer's logprobs may be masses; off the rollout's by one number, they do not add up to 1.
     """
@@ -112,7 +112,7 @@ def _told_by_siblings(siblings: Siblings, asked: Semantics, masses: bool) -> Kin
 
 
 def _open(figures: LoggedFigures) -> Kind:
-    """Why nobody is acquitted although nothing convicts; or that all three agree."""
+    """Return why there is no acquittal although nothing convicts; or that all three agree."""
     if figures.hanging:
         return Kind.HANGING
     if figures.tokens < FEWEST_TOKENS or figures.sequences < FEWEST_SEQUENCES:
@@ -134,7 +134,7 @@ def _z(ratio: Measurement) -> float:
 
 
 def _off(ratio: Measurement) -> bool:
-    """Whether all of the interval, which holds the value without any one prompt, is off 1 to one side."""
+    """Return whether all of the interval is off 1 to one side. It holds the value without any one prompt."""
     low, high = ratio.low or 0.0, ratio.high or 0.0
     return low > MEAN_RATIO_EFFECT or high < -MEAN_RATIO_EFFECT
 
@@ -150,7 +150,7 @@ def _unbiased(ratio: Measurement) -> bool:
 
 
 def sharpness_of(evidence: TokenEvidence) -> Sharpness | None:
-    """Sample against trainer, by the trainer's entropies; None where nobody recorded them."""
+    """Hold the sample against the trainer, by the trainer's entropies; None if they were not recorded."""
     entropy_T = evidence.columns.get("trainer_entropy")
     if entropy_T is None or not np.isfinite(entropy_T).all() or evidence.clusters < 2:
         return None
@@ -171,7 +171,7 @@ def first_choice_excess(evidence: TokenEvidence) -> Estimate | None:
     """Report against sample: share of tokens that are the reported first choice, less the mass reported for it.
 
     No trainer is needed: tokens sampled at T below 1, or through a filter, are the first choice more often than raw
-    logprobs say. A report that is honest fits its tokens, whatever the trainer recomputes. None without top logprobs.
+    logprobs say. An honest report fits its tokens, no matter what the trainer recomputes. None without top logprobs.
     The greedy-leak test of `honesty.py`, with the reported distribution in place of the trainer's.
     """
     if evidence.missing(("rollout_top_ids", "rollout_top_logprobs", "token_id")) or evidence.clusters < FEWEST_PROMPTS:
@@ -211,7 +211,7 @@ def temperature_ratio(evidence: TokenEvidence) -> Estimate | None:
 
 
 def _between(first: Estimate, second: Estimate) -> Estimate:
-    """The geometric mean of two slopes on each other, which have the truth between them."""
+    """Return the geometric mean of two slopes on each other, which have the truth between them."""
     logs = [np.log(np.maximum(np.append(end.value, end.left_K), 1e-300)) for end in (first, second)]
     apart = np.abs(logs[0] - logs[1]) < np.minimum(np.abs(logs[0]), np.abs(logs[1]))
     ln_p = np.maximum(np.append(first.ln_p, first.ln_p_left_K), np.append(second.ln_p, second.ln_p_left_K))
@@ -250,10 +250,10 @@ def mean_ratio_minus_one(evidence: TokenEvidence) -> Estimate:
 
 
 def too_high(evidence: TokenEvidence) -> Estimate | None:
-    """The mean ratio - 1 where it is above 0: what was reported is then not what tokens were sampled from.
+    """Return the mean ratio - 1 where it is above 0: what was reported is then not what tokens were sampled from.
 
-    E over the sampler of trainer / reported is 1 for an honest report whatever the trainer is, and below 1 where the
-    sampler cut a tail that the trainer keeps.
+    E over the sampler of trainer / reported is 1 for an honest report and any trainer, and below 1 if the sampler cut a
+    tail that the trainer keeps.
     """
     found = mean_ratio_minus_one(evidence)
     return found if found.value > 0 else None
@@ -261,14 +261,14 @@ def too_high(evidence: TokenEvidence) -> Estimate | None:
 
 @once
 def one_sidedness(evidence: TokenEvidence) -> float:
-    """Share of the summed squares of the log ratio that lies in tokens with a negative one."""
+    """Return the share of the summed squares of the log ratio that lies in tokens with a negative one."""
     squared_T = np.square(evidence.log_ratio_T)
     total = float(squared_T.sum())
     return float(squared_T[evidence.log_ratio_T < 0].sum()) / total if total > 0 else 0.5
 
 
 def one_sidedness_left(evidence: TokenEvidence) -> Floats:
-    """(K,) the same without each part of the prompts."""
+    """Return (K,) the same without each part of the prompts."""
     squared_T = np.square(evidence.log_ratio_T)
     columns = (np.where(evidence.log_ratio_T < 0, squared_T, 0.0), squared_T)
     left_KJ = sums_left(cluster_sums(columns, evidence.cluster_T, evidence.clusters))
@@ -278,7 +278,9 @@ def one_sidedness_left(evidence: TokenEvidence) -> Floats:
 
 @dataclass(frozen=True)
 class SeenShift:
-    """shift: mean log ratio over 1 - p of tokens seen before, less that of others; positive where they are penalised.
+    """How seen tokens differ.
+
+    shift: mean log ratio over 1 - p of tokens seen before, less that of others; positive if they are penalised.
 
     share: of the squares of seen tokens, what a shift makes up that is both their own and against the others. A penalty
     lifts seen tokens and lowers the others. Where seen tokens, likelier than others, only answer otherwise to something
@@ -290,7 +292,7 @@ class SeenShift:
 
 
 def seen_shift(evidence: TokenEvidence) -> SeenShift | None:
-    """How tokens that the sequence holds already differ from others; None where too few do or do not."""
+    """Return how tokens that the sequence holds already differ from others; None if too few do or do not."""
     if evidence.missing(("seen_before",)):
         return None
     seen_T = np.asarray(evidence.columns["seen_before"], dtype=bool)
@@ -311,7 +313,7 @@ def seen_shift(evidence: TokenEvidence) -> SeenShift | None:
 def _equally_likely(
     rollout_logprobs_T: Floats, ours_T: NDArray[np.bool_], others_T: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], Floats]:
-    """Those of ours that have others as likely, and weights (T,) that give the others their distribution.
+    """Return those of ours that have others as likely, and weights (T,) that give the others their distribution.
 
     As likely: of one stratum of the log odds, which noise on logits moves evenly. Where there are hardly any others,
     nothing tells what they would do (post-stratification with the thin strata left out).

@@ -1,10 +1,10 @@
 """The meaning of rollouts that no trainer has scored: report against sample, by samples of one prompt.
 
-Token ids and one logprob a token decide whether the report is of what the tokens were drawn from. Where nothing but a
-temperature of 1 was asked for, raw and processed logprobs are the same, so that a report that is off leaves something
-out that nobody asked for.
+Token ids and one logprob a token decide whether the report is of what the tokens were drawn from. If nothing but a
+temperature of 1 was requested, raw and processed logprobs are the same; a report that is off then leaves something out
+that was not requested.
 
-Not covered: whether the trainer computes the same, of which there is nothing here.
+Not covered: whether the trainer computes the same: it computed nothing here.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ from rlaudit.statistics.resample import FEWEST_SEQUENCES
 
 
 def meaning_of_rollouts(figures: RolloutFigures, asked: Semantics, trainer: Semantics) -> Meaning:
-    """asked: what the engine was asked to sample from. trainer: what the trainer is taken to compute."""
+    """Judge the report. asked: what the engine was asked to sample from. trainer: what the trainer should compute."""
     kind = _kind(figures, asked)
     return Meaning(kind, trainer, trainer, trainer, asked, trainer, figures, said_of_rollouts(kind, figures))
 

@@ -31,7 +31,7 @@ def identify(
     floor_k2: float | None = None,
     seed: int = 0,
 ) -> Meaning:
-    """What these tokens mean.
+    """Find what these tokens mean.
 
     theta_sample: what the engine was asked to sample from; the tokens are tested, it is not taken on trust.
     theta_train: what the trainer computes. floor_k2: k2 (or k3) of the noise floor, nats^2, where it was measured.
@@ -63,8 +63,8 @@ def identify(
 
 
 def _convicted(figures: ScoredFigures, scored: ScoredTokens, train: Semantics, seed: int) -> Kind | None:
-    """In this order: a report that the tokens refute, a trainer that recomputes something else, tokens that nobody
-    asked for, a mean ratio that nothing explains. None where nothing convicts."""
+    """Return what convicts first: a report that the tokens refute, a trainer that recomputes something else, tokens
+    that were not requested, a mean ratio that nothing explains. None if nothing convicts."""
     report, sample = figures.report, figures.sample
     if report.differs and _refuted(figures, scored, train, seed):
         return Kind.OTHER_REPORT if report.theta.differences(RAW) else Kind.RAW_REPORT
@@ -78,7 +78,7 @@ def _convicted(figures: ScoredFigures, scored: ScoredTokens, train: Semantics, s
 
 
 def _open(figures: ScoredFigures, requested: Semantics, train: Semantics) -> Kind:
-    """Why nobody is acquitted although nothing convicts; or that all three agree."""
+    """Return why there is no acquittal although nothing convicts; or that all three agree."""
     report, sample = figures.report, figures.sample
     if report.suspicious:
         return Kind.BETTER_FIT
@@ -91,7 +91,7 @@ def _open(figures: ScoredFigures, requested: Semantics, train: Semantics) -> Kin
 
 
 def _refuted(figures: ScoredFigures, scored: ScoredTokens, train: Semantics, seed: int) -> bool:
-    """Whether the tokens refute the meaning that the report follows, in favour of the trainer's.
+    """Return whether the tokens refute the meaning that the report follows, in favour of the trainer's.
 
     Where they do not tell, only a report that leaves processing out can be dishonest: a sampler reports no filter,
     penalty or temperature that it does not apply.
@@ -104,7 +104,7 @@ def _refuted(figures: ScoredFigures, scored: ScoredTokens, train: Semantics, see
 
 
 def _reported(figures: ScoredFigures, kind: Kind, scored: ScoredTokens, train: Semantics) -> Semantics:
-    """The meaning that reported logprobs follow, also where its fit alone did not show it.
+    """Return the meaning that reported logprobs follow, also where its fit alone did not show it.
 
     `report_fit.py` accepts a meaning that halves the loss. Two things can keep the right one from doing so: a large
     mismatch of another kind (stale weights, a stale cache), and a few tokens beyond the edge of a filter, which cost

@@ -35,7 +35,7 @@ LIGHT_TOP_K = 50
 
 
 class Deviation(StrEnum):
-    """What is asked after by name where nothing convicts."""
+    """A deviation that is named if nothing convicts."""
 
     TEMPERATURE = f"a temperature {SAME_TEMPERATURE:.0%} off"
     TOP_P = f"top-p {WITNESSED_TOP_P:g}"
@@ -49,7 +49,7 @@ _SPOILED = frozenset({Broken.COPIES, Broken.OTHER_CONTEXTS, Broken.ONE_OUTCOME, 
 
 @dataclass(frozen=True, eq=False)
 class Siblings:
-    """Sample against what is reported, and against the trainer; None where that side has no logprobs.
+    """Sample against what is reported, and against the trainer; None if that side has no logprobs.
 
     broken: why samples of one prompt are no siblings, or may agree too little. left_out: prompts that hold copies,
     where they are few.
@@ -66,7 +66,7 @@ class Siblings:
         return not _SPOILED & set(self.broken)
 
     def off(self, side: Agreement | None) -> bool:
-        """Whether the tokens were surely not drawn from this side's distribution."""
+        """Return whether the tokens were surely not drawn from this side's distribution."""
         if side is None or not self.whole or not side.step.convicts(TEMPERATURE_EFFECT):
             return False
         return side.step.value > 0 or not self.broken
@@ -77,11 +77,11 @@ class Siblings:
         return self.off(self.report) or self.off(self.trainer)
 
     def leans(self, side: Agreement | None) -> bool:
-        """Whether it would be off with some prompts left out only."""
+        """Return whether it would be off with some prompts left out only."""
         return side is not None and self.whole and side.step.leans(TEMPERATURE_EFFECT) and not self.off(side)
 
     def same(self, side: Agreement | None) -> bool:
-        """Whether no deviation that matters could have gone unseen."""
+        """Return whether no deviation that matters could have gone unseen."""
         return side is not None and not self.broken and reach_of(side) <= SAME_STEP and _uncut(side)
 
     @property
@@ -93,7 +93,7 @@ class Siblings:
 
 
 def siblings_of(groups: tuple[TokenBatch, Integers] | None) -> Siblings | None:
-    """What whole groups of samples say (`tokens/sibling_groups.py`); None where no two samples share a context."""
+    """Return what whole groups of samples say (`tokens/sibling_groups.py`); None if no two samples share a context."""
     draws = None if groups is None else shared_draws(*groups)
     if groups is None or draws is None:
         return None
@@ -106,12 +106,12 @@ def siblings_of(groups: tuple[TokenBatch, Integers] | None) -> Siblings | None:
 
 
 def reach_of(side: Agreement) -> float:
-    """The largest relative change of 1/T that its interval leaves open."""
+    """Return the largest relative change of 1/T that its interval leaves open."""
     return max(abs(side.step.low), abs(side.step.high))
 
 
 def cut_of(side: Agreement) -> float:
-    """The largest share of mass that a filter may have cut, unseen."""
+    """Return the largest share of mass that a filter may have cut, unseen."""
     return min(max(side.cut.high, 0.0) + side.flat, 1.0)
 
 
@@ -130,7 +130,7 @@ class Smallest:
 
     @property
     def unseen(self) -> tuple[Deviation, ...]:
-        """Those that may have been in force."""
+        """The deviations that may have been in force, unseen."""
         may_be = {
             Deviation.TEMPERATURE: self.temperature > SAME_STEP,
             Deviation.TOP_P: self.top_p < WITNESSED_TOP_P,
@@ -143,7 +143,7 @@ class Smallest:
 
 
 def smallest_of(sides: Sequence[Agreement]) -> Smallest:
-    """Of one side at least; a filter is shown on each of them."""
+    """Return the smallest deviations that each of the sides, at least one, would have shown."""
     return Smallest(
         temperature=max(reach_of(side) for side in sides),
         mass=max(cut_of(side) for side in sides),
@@ -154,14 +154,14 @@ def smallest_of(sides: Sequence[Agreement]) -> Smallest:
 
 
 def keeps_odds(side: Agreement) -> bool:
-    """Whether a filter rather than a temperature moved the tokens: the odds of those that were kept stand."""
+    """Return whether a filter rather than a temperature moved the tokens: the odds of kept tokens are unchanged."""
     moved = side.odds.convicts(TEMPERATURE_EFFECT)
     return side.step.value > 0 and not moved and side.odds.high < side.step.high
 
 
 def prompts_needed(side: Agreement) -> int | None:
-    """With how many prompts of as many samples the intervals would be narrow enough to acquit; None where that leads
-    nowhere, because siblings hold too little of too many contexts."""
+    """Return how many prompts of as many samples would make the intervals narrow enough to acquit; None if no number
+    does, because siblings hold too little of too many contexts."""
     if side.flat >= SAME_MASS / 2:
         return None
     turned = (side.step.high - side.step.low) / 2.0 / (SAME_STEP - TEMPERATURE_EFFECT / 2)
@@ -170,6 +170,7 @@ def prompts_needed(side: Agreement) -> int | None:
 
 
 def _uncut(side: Agreement) -> bool:
-    """Tokens refute a top-p or min-p that cuts less than would be seen; a top-k is known by what it cuts alone."""
+    """Return whether no filter cut: tokens refute a top-p or min-p that cuts less than would be seen; a top-k is known
+    by what it cuts alone."""
     witnessed = side.reach >= WITNESSED_TOP_P and side.floor <= LIGHT_MIN_P
     return witnessed and cut_of(side) <= SAME_MASS

@@ -1,4 +1,4 @@
-"""Tests on the tokens themselves: were they drawn from the trainer's distribution, whatever was reported?
+"""Tests on the tokens themselves: were they drawn from the trainer's distribution?
 
 They need no reported logprob (except the mean ratio), so they see what no difference of logprobs can: raw logprobs
 reported while a filter cut the support agree with the trainer to the last digit.
@@ -92,7 +92,7 @@ class SemanticTest:
 
 
 def token_tests(scored: ScoredTokens, trainer: Semantics, seed: int = 0) -> tuple[SemanticTest, ...]:
-    """All tests of one set of scored tokens against the trainer's distribution, in a fixed order."""
+    """Return all tests of one set of scored tokens against the trainer's distribution, in a fixed order."""
     return (
         mean_ratio_test(scored),
         temperature_score_test(scored, trainer),
@@ -106,8 +106,8 @@ def mean_ratio_test(scored: ScoredTokens) -> SemanticTest:
     """Mean importance ratio - 1: zero, however far two engines are apart, when reported logprobs are honest.
 
     ratio - 1 is then a martingale difference, so its squares are a variance as well; the larger of that and of the one
-    over prompts is used. A token outside the trainer's support has ratio 0; as many as engine noise may carry
-    across the edge of a replayed filter lower the mean without anybody reporting another number.
+    over prompts is used. A token outside the trainer's support has ratio 0; as many as engine noise may carry across
+    the edge of a replayed filter lower the mean although no reported number differs.
     """
     excess_T = np.exp(np.minimum(scored.log_ratio_T, RATIO_CAP)) - 1.0
     excess_T = np.where(np.isfinite(excess_T), excess_T, -1.0)
@@ -138,7 +138,7 @@ def temperature_score_test(scored: ScoredTokens, trainer: Semantics) -> Semantic
 
 
 def greedy_leak_test(scored: ScoredTokens) -> SemanticTest:
-    """Share of tokens that are the trainer's first choice, against the mass the trainer gives its first choice."""
+    """Hold the share of tokens that are the trainer's first choice against the mass that the trainer gives it."""
     top_T = scored.max_probability_T
     if 1 in scored.grids.top_k:
         top_T = scored.top_k_mass_TG[:, scored.grids.top_k.index(1)].astype(np.float64)  # ties at the top together
@@ -232,12 +232,12 @@ def _ln_p_of_support(observed_G: Floats, exact_G: Floats, tilted: Sequence[Float
 
 
 def _per_cluster(scored: ScoredTokens, values_TG: Floats) -> Floats:
-    """(P, G) sums of each column."""
+    """Return (P, G) sums of each column."""
     return cluster_sums(list(values_TG.T), scored.cluster_T, scored.clusters)
 
 
 def scored_any(extremity_T: Floats, edge_G: Floats) -> bool:
-    """Whether there are tokens and a grid to look at."""
+    """Return whether there are tokens and a grid to look at."""
     return bool(len(extremity_T)) and bool(len(edge_G))
 
 

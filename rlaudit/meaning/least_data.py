@@ -1,4 +1,4 @@
-"""The least data that a cause can be told from: below it nothing is said of the cause, and how much it takes is."""
+"""The least data that can show a cause. Below it the report says only how much data the cause takes."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from rlaudit.meaning.token_evidence import TokenEvidence
 
 @dataclass(frozen=True)
 class LeastData:
-    """prompts: independent ones (sequences, where prompts are fewer than FEWEST_PROMPTS). because: why so many."""
+    """prompts: independent ones, or sequences, if prompts are fewer than FEWEST_PROMPTS. because: why so many."""
 
     prompts: int
     sequences: int
@@ -15,7 +15,7 @@ class LeastData:
     because: str
 
     def lacking(self, evidence: TokenEvidence) -> str | None:
-        """What there is too little of, and how much it takes; None where there is enough."""
+        """Return what there is too little of, and how much it takes; None if there is enough."""
         found = {"prompts": evidence.clusters, "sequences": len(evidence.cluster_S), "tokens": evidence.tokens}
         for what, there in found.items():
             least: int = getattr(self, what)

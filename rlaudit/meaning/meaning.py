@@ -101,7 +101,7 @@ class ScoredFigures:
 
 @dataclass(frozen=True, eq=False)
 class LoggedFigures:
-    """What logs alone show; None where no column tells.
+    """What logs alone show; None if no column tells.
 
     ratio: mean ratio - 1 of all tokens, of all three meanings at once. first_choices: report against sample, from the
     engine's own side. sharp: sample against trainer. temperature: T of the trainer over T reported. shift: the log
@@ -134,7 +134,7 @@ class RolloutFigures:
 @dataclass(frozen=True)
 class Said:
     """A finding in sentences. cause: of a mismatch. falsifier: what would refute it. next: the experiment that settles
-    it. not_told: what the data cannot tell of the three."""
+    it. not_told: what the data cannot show of the three."""
 
     cause: str | None
     because: str
@@ -145,7 +145,9 @@ class Said:
 
 @dataclass(frozen=True, eq=False)
 class Meaning:
-    """kind: what was found. theta_train: what the trainer computes. theta_report: what the reported numbers follow, and
+    """The three meanings of some tokens.
+
+    kind: what was found. theta_train: what the trainer computes. theta_report: what the reported numbers follow, and
     theta_sample what the tokens follow: the trainer's own unless another was accepted.
 
     requested: what the engine was asked to sample from. reported: theta_report, or the meaning that the report follows

@@ -27,7 +27,7 @@ IMPOSSIBLE_NATS = 20.0
 HALF = 0.5
 # Parity is called up to twice the floor (`attribute.py`), so below it there is nothing to explain.
 TIMES_FLOOR = 2.0
-# Two float32 engines agree to 1e-5 nats at best; a loss below this is agreement whatever explains it.
+# Two float32 engines agree to 1e-5 nats at best; a loss below this is agreement, no matter what explains it.
 LEAST_FLOOR = 1e-6
 
 
@@ -66,7 +66,7 @@ class ReportFit:
 
 
 def huber_losses(reported_T: Floats, explained_T: Floats, edge: float) -> Floats:
-    """(T,) loss per token, nats^2; impossible tokens beyond a share of `edge` count as IMPOSSIBLE_NATS away."""
+    """Return (T,) loss per token, nats^2; impossible tokens beyond a share of `edge` count as IMPOSSIBLE_NATS away."""
     impossible = ~np.isfinite(explained_T)
     apart = np.abs(reported_T - np.where(impossible, 0.0, explained_T))
     apart = np.where(np.isfinite(apart), np.minimum(apart, IMPOSSIBLE_NATS), IMPOSSIBLE_NATS)
@@ -81,7 +81,7 @@ def huber_losses(reported_T: Floats, explained_T: Floats, edge: float) -> Floats
 
 
 def refined_temperature(scored: ScoredTokens, start: Semantics, cost_of: Callable[[Floats], float]) -> Semantics:
-    """The plain temperature near a grid point `start` that has the least cost, by a bounded search in 1/T."""
+    """Return the plain temperature near a grid point `start` that has the least cost, by a bounded search in 1/T."""
     nodes = sorted(1.0 / known.temperature for known in scored.candidates if known.plain)
     place = nodes.index(1.0 / start.temperature)
     low, high = nodes[max(place - 1, 0)], nodes[min(place + 1, len(nodes) - 1)]
@@ -135,7 +135,7 @@ def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None 
     low, high = paired_interval(scored, trainer_loss_T - loss_T, seed)
 
     def halved(losses_T: Floats | None) -> NDArray[np.bool_]:
-        """(K,) without each part of the prompts; by the meaning of these losses, or by any candidate."""
+        """Return (K,) whether the loss halves without each part of the prompts, by these losses or by any candidate."""
         own_PC = losses_PC if losses_T is None else scored.per_cluster(losses_T)[:, None]
         left_KC = sums_left(np.column_stack([own_PC, scored.per_cluster(trainer_loss_T), scored.lengths_P]))
         above_K = left_KC[:, -2] > TIMES_FLOOR * floor * left_KC[:, -1]

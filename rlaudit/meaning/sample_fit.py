@@ -95,7 +95,7 @@ def fit_sample(
     prior = math.log(max(1, len(scored.candidates)))
 
     def gains(gain_PC: Floats) -> NDArray[np.bool_]:
-        """(K,) whether one of these gains is enough without each part of the prompts."""
+        """Return (K,) whether one of these gains is enough without each part of the prompts."""
         left_KC = sums_left(np.column_stack([gain_PC, scored.lengths_P]))
         most_K = left_KC[:, :-1].max(axis=1, initial=0.0)
         found: NDArray[np.bool_] = (prior - most_K < math.log(ALPHA)) & (most_K > least * left_KC[:, -1])
@@ -117,7 +117,7 @@ def fit_sample(
 
 
 def _softened(scored: ScoredTokens, trainer: Semantics) -> Floats:
-    """(T,) the trainer's logprobs; with the tokens that noise may carry across the edge of a filter it replays."""
+    """Return (T,) the trainer's logprobs, with tokens that noise may carry across the edge of a filter it replays."""
     floor_T = np.maximum(scored.trainer_logprobs_T, OUT_OF_TRAINER_NATS)
     unfiltered_T = scored.logprobs_under(replace(trainer, top_k=0, top_p=1.0, min_p=0.0))
     if not trainer.filtered or unfiltered_T is None:
@@ -136,7 +136,7 @@ def _under(scored: ScoredTokens, meaning: Semantics, trainer: Semantics) -> Floa
 
 
 def prefers(scored: ScoredTokens, first: Semantics, second: Semantics, trainer: Semantics, seed: int = 0) -> float:
-    """Which of two meanings the tokens follow: nats per token in favour of `first`, 0.0 where an interval includes 0.
+    """Return which of two meanings the tokens follow: nats per token for `first`, 0.0 if an interval includes 0.
 
     Each is mixed with a trace of the trainer, as above.
     """

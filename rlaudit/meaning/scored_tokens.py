@@ -76,7 +76,7 @@ class ScoredTokens:
         candidates: Sequence[Semantics],
         grids: SupportGrids,
     ) -> "ScoredTokens":
-        """From the arrays of scores.npz, whose flat order `rollout_logprobs` must share."""
+        """Make it from the arrays of scores.npz, whose flat order `rollout_logprobs` must share."""
         lengths = np.diff(scores["offsets"])
         flat = {f"{name}_T": np.asarray(scores[name], dtype=np.float64) for name in _FLAT}
         return cls(
@@ -124,7 +124,7 @@ class ScoredTokens:
         return self.trainer_logprobs_T - self.rollout_logprobs_T
 
     def per_cluster(self, values_T: Floats) -> Floats:
-        """(P,) sums of a per-token quantity."""
+        """Return (P,) sums of a per-token quantity."""
         return np.bincount(self.cluster_T, values_T, minlength=self.clusters).astype(np.float64)
 
     @cached_property
@@ -133,7 +133,7 @@ class ScoredTokens:
         return self.per_cluster(np.ones(self.tokens))
 
     def logprobs_under(self, semantics: Semantics) -> Floats | None:
-        """(T,) logprobs under a candidate, or under any plain temperature that the grid brackets; else None.
+        """Return (T,) logprobs under a candidate, or under any plain temperature that the grid brackets; else None.
 
         A temperature between grid points is interpolated by the cubic through the four nearest in 1/T.
         """

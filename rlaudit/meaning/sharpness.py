@@ -1,17 +1,17 @@
 """Are tokens as sharp as a distribution says they are? The mean of log pi(a) + H(pi), which is 0 if they came from pi.
 
-It is the derivative of their log-likelihood in 1/T: positive where tokens were drawn sharper, negative where flatter.
-Covered: collapsed policies. There a rare token of some ten nats pays for thousands of sure ones, and where none was
-drawn the sample's own variance knows nothing of it. What the model states does: of a token of probability p, with
-entropy H, the variance of log pi is at least that of two values, this token's and one for all others,
+It is the derivative of their log-likelihood in 1/T: positive if tokens were drawn sharper, negative if flatter.
+Covered: collapsed policies. There a rare token of some ten nats pays for thousands of sure ones, and if none was drawn,
+the sample's own variance does not show it. The model's probabilities do: of a token of probability p, with entropy H,
+the variance of log pi is at least that of two values, this token's and one for all others,
 
     Var(log pi) >= (log p + H)^2 p / (1 - p),
 
 by the law of total variance. The larger of this and of what the sample shows is the error, so that a deviation counts
 only where tokens that surprise were to be expected in numbers.
 Noise flattens: logits that differ by independent noise of variance s^2 sample as at 1/T lower by s^2 Cov(p, log p) /
-Var(log p), s^2 / 2 at most (two values, as their odds become even). Who compares with a distribution that is off by
-noise says how large s^2 is, and so much flatter is no other temperature.
+Var(log p), s^2 / 2 at most (two values, as their odds become even). A caller whose distribution is off by noise gives
+s^2: tokens that are flatter by so much show no other temperature.
 Not covered: distributions that give every token the same, whose sharpness is nothing; their score is rounding.
 """
 
@@ -35,7 +35,9 @@ SMALLEST_LOGPROB = math.log(math.ulp(0.0))
 
 @dataclass(frozen=True, eq=False)
 class Sharpness:
-    """score: the mean, nats. inverse_step: one Newton step for the relative change of 1/T; positive when sharper.
+    """How sharp tokens are.
+
+    score: the mean, nats. inverse_step: one Newton step for the relative change of 1/T; positive when sharper.
 
     inverse_step_K: the step without each part of the prompts (`resample.py`). noise: variance of logits.
     """
@@ -50,13 +52,13 @@ class Sharpness:
         return bool(self._large(least).all()) and self.score.convicts(0.0, alpha=alpha)
 
     def leans(self, least: float, alpha: float) -> bool:
-        """Whether it would convict with some prompts left out, and does not with all of them."""
+        """Return whether it would convict with some prompts left out, and does not with all of them."""
         large = bool(self._large(least).any())
         some = self.score.leans(0.0, alpha=alpha) or self.score.convicts(0.0, alpha=alpha)
         return large and some and not self.convicts(least, alpha)
 
     def _large(self, least: float) -> NDArray[np.bool_]:
-        """(1 + K,) of the step and of those without some prompts."""
+        """Return (1 + K,) whether the step is large, of all prompts and without each part of them."""
         step_K = np.append(self.inverse_step, self.inverse_step_K)
         least_K = np.where(step_K < 0.0, max(least, self.noise / 2.0), least)
         return np.asarray(np.abs(step_K) > least_K)

@@ -1,6 +1,6 @@
-"""What is said of samples of one prompt (`from_siblings.py`). Nothing reads it back.
+"""The sentences about samples of one prompt (`from_siblings.py`). Nothing parses them.
 
-Where samples of one prompt and the trainer's scores contradict each other about one set of tokens.
+They also say where samples of one prompt and the trainer's scores contradict each other about one set of tokens.
 
 Scores decide: they know whole distributions. Samples of one prompt know neither the trainer nor its meanings, so they
 fail for other reasons, and a contradiction is worth a look: a scorer that is not the trainer, groups that are none.
@@ -41,13 +41,13 @@ OFF: Mapping[Kind, frozenset[Side]] = {
 
 
 def sides_of(siblings: Siblings) -> dict[Side, Agreement]:
-    """The sides that have logprobs."""
+    """Return the sides that have logprobs."""
     found = {Side.REPORT: siblings.report, Side.TRAINER: siblings.trainer}
     return {side: agreement for side, agreement in found.items() if agreement is not None}
 
 
 def contradicted(kind: Kind, siblings: Siblings) -> dict[Side, bool]:
-    """The sides on which both are sure and not of one mind, and whether samples of one prompt call that side off.
+    """Return the sides on which both are sure and disagree, and whether samples of one prompt call that side off.
 
     kind: what the scores say.
     """
@@ -92,7 +92,7 @@ LOGGED = "log trainer_entropy, or score a sample with --score MODEL"
 
 
 def refuted_by_siblings(kind: Kind, siblings: Siblings) -> Said:
-    """Why samples of one prompt convict."""
+    """Say why samples of one prompt convict."""
     side = siblings.trainer if kind is Kind.TRAINER else siblings.report
     assert side is not None
     sharper = "sharper" if side.step.value > 0 else "flatter"
@@ -114,7 +114,7 @@ def refuted_by_siblings(kind: Kind, siblings: Siblings) -> Said:
 
 
 def evidence_of_siblings(siblings: Siblings | None) -> tuple[str, ...]:
-    """The figures of both sides, or why there are none."""
+    """Return the figures of both sides, or why there are none."""
     if siblings is None:
         return ()
     lines = [_line(name, side) for name, side in sides_of(siblings).items() if siblings.whole]
@@ -125,7 +125,7 @@ def evidence_of_siblings(siblings: Siblings | None) -> tuple[str, ...]:
 
 
 def beside_scores(kind: Kind, siblings: Siblings | None) -> tuple[str, ...]:
-    """The figures where the trainer's scores decide, and where the two contradict each other. kind: by the scores.
+    """Return the figures if the trainer's scores decide, and where the two contradict each other. kind: by the scores.
 
     Nothing where too few samples leave everything open: the scores say more.
     """
@@ -141,13 +141,13 @@ def beside_scores(kind: Kind, siblings: Siblings | None) -> tuple[str, ...]:
 
 
 def believed_of_siblings(siblings: Siblings | None) -> str:
-    """What both sides say, where nothing convicts."""
+    """Say what both sides show if nothing convicts."""
     assert siblings is not None
     return f"both sides say, by samples of one prompt: {would_have_been_seen(siblings)}"
 
 
 def would_have_been_seen(siblings: Siblings) -> str:
-    """The smallest deviation that would have been seen, and by name those that would not."""
+    """Return the smallest deviation that would have been seen, and by name those that would not."""
     smallest = smallest_of(list(sides_of(siblings).values()))
     beyond = [
         f"top-p below {smallest.top_p:.3f}" if smallest.top_p > 0 else "",
@@ -165,14 +165,14 @@ def would_have_been_seen(siblings: Siblings) -> str:
 
 
 def what_siblings_leave_open(siblings: Siblings | None) -> str:
-    """How large a deviation may be that nothing told."""
+    """Say how large a deviation may be that nothing shows."""
     if siblings is None or siblings.broken or siblings.report is None:
         return ""
     return f", and samples of one prompt leave a temperature {reach_of(siblings.report):.0%} off open"
 
 
 def what_would_tell(siblings: Siblings | None) -> str:
-    """What to log or sample next."""
+    """Say what to log or sample next."""
     if siblings is None:
         return f"log the token ids of several samples per prompt; or {LOGGED}"
     if siblings.broken or siblings.report is None:

@@ -1,13 +1,13 @@
-"""Sibling agreement: what tokens were drawn from, told by the samples of one prompt and one logprob a token.
+"""Sibling agreement: what tokens were drawn from, as shown by the samples of one prompt and one logprob a token.
 
-Samples of one prompt share a context as long as they agree. Of what its siblings drew there, a token finds the
-probabilities reported: it falls among their tokens with just the mass that is reported for them, if it was drawn from
-what is reported. A sampler that is sharper than its report (temperature below 1 under raw logprobs, a filter that the
-report leaves out) agrees more often, a flatter one less. No trainer, entropy or top logprob is needed. With the
-trainer's logprobs in the report's place, the same says whether the trainer's distribution is the sampler's.
+Samples of one prompt share a context as long as they agree. If a token was drawn from what is reported, it is one of
+the tokens that its siblings drew there with just the probability mass that is reported for those. A sampler that is
+sharper than its report (temperature below 1 under raw logprobs, a filter that the report leaves out) agrees more often,
+a flatter one less. No trainer, entropy or top logprob is needed. With the trainer's logprobs in the report's place, the
+same says whether the trainer's distribution is the sampler's.
 
-Of a context with draws x_1..x_k let S be what the draws but x_i drew, M its mass, l = log p. Each of these has mean 0
-if x_i was drawn from p, whatever the other draws were, and so has every sum of them:
+Let x_1..x_k be the draws in a context, S the set of the draws other than x_i, M the mass of S, l = log p. Each of these
+has mean 0 if x_i was drawn from p, for any other draws, and so has every sum of them:
 
     agreement   1(x_i in S) - M
     sharpness   f(x_i) - sum_S p f - (1 - M) f(other),  where f(x) = l(x) in S, and f(other) = log(1 - M) - a
@@ -28,10 +28,10 @@ whose contexts have nothing to do with each other; it is never narrower than the
 probabilities say, nor than what rounding of float32 moves; Student's distribution stands for few prompts. It convicts
 where it does so with every part of the prompts left out.
 
-A filter is refuted without any statistics: who cuts at top-p draws nothing below tokens of more mass than that; who
-cuts at min-p, nothing less probable than that share of the first token; who cuts at top-k, nothing beyond rank k. Mass
-above, first token and rank are those among the tokens that samples of the prompt drew, which can only refute less: one
-logprob a token says nothing of the tokens that nobody drew.
+A filter is refuted without any statistics: a sampler that cuts at top-p draws nothing below tokens of more mass than
+that, one that cuts at min-p nothing less probable than that share of the first token, one that cuts at top-k nothing
+beyond rank k. Mass above, first token and rank are those among the tokens that samples of the prompt drew, which can
+only refute less: one logprob a token says nothing of the tokens that were not drawn.
 
 Not covered: contexts that no two samples share; a top-k of more than the samples of a prompt, but by the mass it cuts;
 a penalty so small that what it takes from some tokens it gives to others as likely.
@@ -81,7 +81,7 @@ class SharedDraws:
     prompts: int
 
     def of_prompts(self, kept_P: NDArray[np.bool_]) -> "SharedDraws":
-        """Only the draws of these prompts, which keep their numbers."""
+        """Return only the draws of these prompts, which keep their numbers."""
         kept_N = kept_P[self.prompt_N]
         return self if kept_N.all() else replace(self, **{name: getattr(self, name)[kept_N] for name in _BY_DRAW})
 
@@ -113,7 +113,7 @@ class Agreement:
 
 
 def shared_draws(batch: TokenBatch, group_S: Integers) -> SharedDraws | None:
-    """All draws whose context another sample of the group shares; None where there are none, or no token ids.
+    """Return all draws whose context another sample of the group shares; None if there are none, or no token ids.
 
     Tokens that were not sampled (tools' output, where the loss does not count) are part of contexts and no draws.
     """
@@ -164,9 +164,9 @@ def _numbered(first: Integers, second: Integers) -> tuple[Integers, Integers]:
 
 
 def agreement(draws: SharedDraws, logprobs_N: Floats) -> Agreement | None:
-    """Whether the draws are from the distribution of which `logprobs_N` are the logprobs.
+    """Return whether the draws are from the distribution whose logprobs are `logprobs_N`.
 
-    None where no context has two draws with a logprob.
+    None if no context has two draws with a logprob.
     """
     table = _table(draws, logprobs_N)
     if table is None:
@@ -235,16 +235,16 @@ class _Table:
         return 1.0 - self.mass_R
 
     def by_prompt(self, values_R: Floats) -> Floats:
-        """(P,) sums over draws."""
+        """Return (P,) sums over draws."""
         return np.bincount(self.prompt_R, values_R * self.times_R, self.prompts).astype(np.float64)
 
     def estimate(self, deviations_R: Floats, weights_R: Floats, variances_R: Floats) -> Estimate:
-        """The sum of deviations over that of weights; both a value for each draw."""
+        """Return the sum of deviations over that of weights; both a value for each draw."""
         sums_PJ = np.stack([self.by_prompt(deviations_R), self.by_prompt(weights_R)], axis=1)
         return estimate_of(sums_PJ, least_variance_P=self.by_prompt(variances_R), resolution=FLOAT32_RESOLUTION)
 
     def witnessed(self, values_R: Floats) -> float:
-        """The largest value that WITNESSES prompts reach; the least there can be where there are fewer."""
+        """Return the largest value that WITNESSES prompts reach; -inf if there are fewer."""
         best_P = np.full(self.prompts, -np.inf)
         np.maximum.at(best_P, self.prompt_R, values_R)
         return float(np.sort(best_P)[-WITNESSES]) if self.prompts >= WITNESSES else -np.inf
@@ -293,7 +293,7 @@ def _firsts(context_R: Integers) -> Integers:
 
 
 def _above(context_R: Integers, p_R: Floats) -> tuple[Floats, Floats]:
-    """(R,) mass of the more probable tokens of each token's context, and (R,) its place among them, from 1."""
+    """Return (R,) mass of the more probable tokens of each token's context, and (R,) its place among them, from 1."""
     order = np.lexsort((-p_R, context_R))
     sums_R = np.cumsum(p_R[order]) - p_R[order]
     first_R = _firsts(context_R)[context_R]
@@ -304,7 +304,7 @@ def _above(context_R: Integers, p_R: Floats) -> tuple[Floats, Floats]:
 
 
 def _below(table: _Table) -> Floats:
-    """(R,) how far what no sibling drew lay below log(1 - M) in all other prompts than the row's."""
+    """Return (R,) how far what no sibling drew lay below log(1 - M) in all other prompts than the row's."""
     alone_R = table.alone_R.astype(float)
     far_P = table.by_prompt(alone_R * (np.log(table.room_R) - table.logprob_R))
     many_P = table.by_prompt(alone_R)

@@ -40,7 +40,7 @@ class TokenEvidence:
     version_lag, batch_size, seen_before, absolute_position and base_logprob where they are known.
     meaning: where the trainer's scores under other meanings found one.
     tops: top logprobs of each side, (T, K), by their names in TokenBatch.
-    floor_k2: k2 of a comparison in which nothing is wrong, nats^2; None where none was measured.
+    floor_k2: k2 of a comparison in which nothing is wrong, nats^2; None if none was measured.
     """
 
     log_ratio_T: Floats
@@ -97,7 +97,7 @@ class TokenEvidence:
         )
 
     def missing(self, needs: tuple[str, ...]) -> tuple[str, ...]:
-        """Which of these columns are not there."""
+        """Return which of these columns are not there."""
         there = {*self.columns, *self.tops}
         if np.any(self.token_id_T != NO_TOKEN):
             there.add("token_id")
@@ -106,12 +106,12 @@ class TokenEvidence:
         return tuple(name for name in needs if name not in there)
 
     def with_excess(self, excess: ExcessModel) -> "TokenEvidence":
-        """The same tokens with the model of their excess mismatch."""
+        """Return the same tokens with the model of their excess mismatch."""
         return replace(self, excess=excess)
 
 
 def once(statistic: Callable[[TokenEvidence], Statistic]) -> Callable[[TokenEvidence], Statistic]:
-    """A statistic of tokens that several causes ask for, computed for the first of them."""
+    """Return a statistic of tokens that several causes ask for, computed for the first of them."""
     known: WeakKeyDictionary[TokenEvidence, Statistic] = WeakKeyDictionary()
 
     @wraps(statistic)
@@ -140,7 +140,7 @@ def token_evidence(
     scored: the scores of the comparable tokens of the batch, in its order; gives the log ratio under the meaning that
     `meaning` found. extra: more columns of the batch, (T,) over all of its tokens: base_logprob, prompt_tokens,
     seen_before. Whole sequences are left out evenly where there are more than `most_tokens` tokens.
-    Raises ValueError where `scored` does not fit the batch.
+    Raises ValueError if `scored` does not fit the batch.
     """
     explained_T = _explained(batch, scored, None if meaning is None else meaning.reported, trainer)
     usable_T = batch.comparable_T & np.isfinite(explained_T) & np.isfinite(batch.rollout_logprobs_T)
@@ -176,7 +176,7 @@ def token_evidence(
 def _explained(
     batch: TokenBatch, scored: ScoredTokens | None, reported: Semantics | None, trainer: Semantics
 ) -> Floats:
-    """The trainer's logprobs under the meaning that the rollout reports; the logged ones where it is the trainer's."""
+    """Return the trainer's logprobs under the rollout's reported meaning; the logged ones if that is the trainer's."""
     if scored is None or reported is None or not reported.differences(trainer, tolerance=0.0):
         return batch.trainer_logprobs_T
     comparable = int(batch.comparable_T.sum())
@@ -217,7 +217,7 @@ def _token_ids(batch: TokenBatch) -> Integers:
 
 
 def _seen_before(batch: TokenBatch) -> NDArray[np.bool_]:
-    """Whether the sequence sampled the token already; what the prompt held is not known here."""
+    """Return whether the sequence sampled the token already; what the prompt held is not known here."""
     ids, id_T = np.unique(batch.token_id_T, return_inverse=True)
     _, first_T = np.unique(batch.sequence_T * len(ids) + id_T, return_index=True)
     seen_T = np.ones(batch.tokens, dtype=np.bool_)

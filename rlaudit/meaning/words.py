@@ -1,4 +1,4 @@
-"""What is said of a meaning: its cause, the reason, and what would refute it. Nothing reads it back."""
+"""The sentences about a meaning: its cause, the reason, and what would refute it. Nothing parses them."""
 
 import math
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ NOT_WITHOUT = "the temperature of the sampler: that needs trainer_entropy, top l
 
 
 def worded(meaning: Meaning) -> Meaning:
-    """The meaning with everything that is said of it by itself; of rollouts alone, `from_rollouts.py` says it."""
+    """Return the meaning with all that is said of it by itself; of rollouts alone, `from_rollouts.py` says it."""
     figures, convicted = meaning.figures, meaning.verdict is Verdict.MISMATCH
     assert not isinstance(figures, RolloutFigures)
     if isinstance(figures, LoggedFigures):
@@ -65,12 +65,12 @@ def _not_told(meaning: Meaning, figures: LoggedFigures | ScoredFigures) -> tuple
 
 
 def hanging(names: Sequence[str]) -> str:
-    """Why nobody is acquitted although nothing convicts."""
+    """Say why there is no acquittal although nothing convicts."""
     return f"nothing convicts, but {' and '.join(names)} would with some prompts left out: it hangs on a few of them"
 
 
 def ratio_line(ratio: Measurement) -> str:
-    """The mean ratio of all tokens."""
+    """Return the mean ratio of all tokens."""
     return (
         f"mean ratio - 1 is {figure(ratio.value, ratio.low, ratio.high)}, {ratio.tokens} tokens in {ratio.sequences} "
         f"sequences of {ratio.clusters} prompts"
@@ -177,7 +177,7 @@ def _hidden(meaning: Meaning, figures: ScoredFigures) -> Said:
         words.append(f"{drawn.name} is likelier by {gain:.3g} nats per token, {_p(ln_p)}")
     words.append(f"{figures.tokens} tokens in {figures.sequences} sequences")
     asked = drawn is not None and not drawn.differences(meaning.requested)
-    source = "as requested, but in neither the reported nor the trainer's logprobs" if asked else "nobody asked for"
+    source = "as requested, but in neither the reported nor the trainer's logprobs" if asked else "not in the request"
     kind = "truncation" if meaning.kind is Kind.HIDDEN_FILTER else "sampling parameters"
     at = "" if drawn is None else _at(meaning, figures, drawn)
     return Said(
@@ -194,7 +194,7 @@ def _at(meaning: Meaning, figures: ScoredFigures, drawn: Semantics) -> str:
 
 
 def _drawn(meaning: Meaning, figures: ScoredFigures, drawn: Semantics) -> str:
-    """The sampler's meaning in words; where it was not asked for, as exact as the tokens tell.
+    """Return the sampler's meaning in words; if it was not requested, as exact as the tokens tell.
 
     Candidates are a list, so a hidden filter between two of them is named by the edge that the tokens show.
     """
@@ -295,7 +295,7 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Said:
         case Kind.UNTOLD:
             return Said(
                 None,
-                "nothing convicts, and a mean ratio of 1 acquits nobody: sampled-token logprobs do not tell what the "
+                "nothing convicts, and a mean ratio of 1 does not acquit: sampled-token logprobs do not tell what the "
                 "tokens were drawn from" + what_siblings_leave_open(figures.siblings),
                 next=what_would_tell(figures.siblings),
             )
@@ -324,14 +324,14 @@ def _believed(figures: LoggedFigures) -> str:
 
 
 def _shape(figures: LoggedFigures) -> str:
-    """What the log ratios of a biased table look like."""
+    """Say what the log ratios of a biased table look like."""
     if figures.shift is None:
         return f"{figures.one_sided:.0%} of the squared difference lies in tokens that the trainer finds less likely"
     return f"the trainer's logprob is the reported one {figures.shift:+.3g} nats at every token, as no sampler makes it"
 
 
 def evidence_of_logs(figures: LoggedFigures) -> tuple[str, ...]:
-    """The figures, each in a line."""
+    """Return the figures, each in a line."""
     lines = [ratio_line(figures.ratio)]
     if figures.sharp is not None:
         lines.append(

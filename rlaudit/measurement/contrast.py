@@ -1,8 +1,8 @@
 """The difference of one metric between two arms over the same prompts, and what may be concluded from it.
 
-Covered: paired intervals: a replicate draws the same prompts in both arms, so what prompts contribute to
-both cancels. Only the prompts present in both are used, and the result says how many. `side_by_side` puts
-arms over different prompts together as well, for whoever may not ask for the same ones (`non_inferiority.py`).
+Covered: paired intervals: a replicate draws the same prompts in both arms, so what prompts contribute to both cancels.
+Only the prompts present in both are used, and the result says how many. `side_by_side` puts arms over different prompts
+together as well, for `non_inferiority.py`, whose arms need not share any.
 
 An effect is convicted by size and not only by an interval that excludes 0: verdicts are taken against an
 equivalence margin.
@@ -90,7 +90,7 @@ class SideBySide:
 
     sums_PJ: a row for each prompt, the first arm's columns and then the second's. paired: rows hold both arms of a
     prompt; otherwise a row holds one arm's and zeros, so that resampling rows resamples each arm by itself. clusters,
-    sequences: of the smaller arm. missing: why there is nothing to compare; None where there is.
+    sequences: of the smaller arm. missing: why there is nothing to compare; None if there is.
     """
 
     metric: Metric
@@ -105,7 +105,7 @@ class SideBySide:
         return self.metric.combine(sums[..., : self.sums_PJ.shape[1] // 2])
 
     def second_of(self, sums: Floats) -> Floats:
-        """The metric of the second arm, (..., J) -> (...)."""
+        """Return the metric of the second arm, (..., J) -> (...)."""
         return self.metric.combine(sums[..., self.sums_PJ.shape[1] // 2 :])
 
     @property
@@ -120,7 +120,7 @@ class SideBySide:
 
 
 def side_by_side(first: Tally, second: Tally, metric: Metric, fewest_shared: int | None = None) -> SideBySide:
-    """Both arms over the prompts they share; or, where those are below `fewest_shared`, each over its own.
+    """Sum both arms over the prompts they share; or, if those are fewer than `fewest_shared`, each over its own.
 
     Prompts are numbered alike. Without `fewest_shared` the arms are paired however few prompts they share.
     """
@@ -147,7 +147,7 @@ def side_by_side(first: Tally, second: Tally, metric: Metric, fewest_shared: int
 
 
 def _apart(sums_a: Floats, sums_b: Floats) -> Floats:
-    """Rows of the first arm, then rows of the second, each with zeros for the other."""
+    """Return the rows of the first arm, then those of the second, each with zeros for the other."""
     return np.concatenate(
         [
             np.concatenate([sums_a, np.zeros_like(sums_a)], axis=1),

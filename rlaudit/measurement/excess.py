@@ -42,11 +42,11 @@ LEAST_ROOM = 0.02
 CAP = 16.0
 # Six standard deviations: of normal noise two tokens in a thousand million lie beyond.
 OUTLIER = 36.0
-# Coefficients stand to a thousandth long before, but where two covariates are nearly one.
+# Coefficients are stable to a thousandth long before, unless two covariates are nearly the same.
 ITERATIONS = 25
 # Of k2 that counts as excess however high the floor is, so that shares stay finite.
 LEAST_EXCESS = 0.1
-# Stands for nothing where something is divided by.
+# Stands in for 0 in a divisor.
 TINY = 1e-300
 # Of a fit each, which is what they cost; a tail of a fortieth is ten of them.
 REPLICATES = 400
@@ -68,7 +68,7 @@ class Part:
 
     @property
     def surely_p(self) -> float:
-        """The largest p-value, whichever prompts are left out."""
+        """The largest p-value, with all prompts and without each part of them."""
         return max(self.p_value, float(self.p_left_K.max(initial=0.0)))
 
 
@@ -76,9 +76,9 @@ class Part:
 class ExcessModel:
     """The fitted sum. expected_T: variance factor per token (times room^2); usable_T: tokens it was fitted on.
 
-    standardised_T: d^2 in units of what the model expects, NaN where not usable. k2 and its interval are of the tokens
-    as they are. k2_left_K: k2 without each part of the prompts. excess_k2: above the floor. outlier_T: which tokens
-    lie beyond OUTLIER. added_T: what each part adds to expected_T. first_standardised_T: of a first fit without the
+    standardised_T: d^2 in units of what the model expects, NaN if not usable. k2 and its interval are of the tokens as
+    they are. k2_left_K: k2 without each part of the prompts. excess_k2: above the floor. outlier_T: which tokens lie
+    beyond OUTLIER. added_T: what each part adds to expected_T. first_standardised_T: of a first fit without the
     covariate that was made from it.
     """
 
@@ -103,11 +103,11 @@ class ExcessModel:
         return max(self.k2 - self.floor_k2, LEAST_EXCESS * self.k2, TINY)
 
     def share(self, part: Part) -> tuple[float, float, float]:
-        """A part in units of the excess, with its interval."""
+        """Return a part in units of the excess, with its interval."""
         return part.k2 / self.excess_k2, part.low / self.excess_k2, part.high / self.excess_k2
 
     def share_left(self, part: Part) -> Floats:
-        """(K,) the same share without each part of the prompts."""
+        """Return (K,) the same share without each part of the prompts."""
         excess_K = np.maximum(np.maximum(self.k2_left_K - self.floor_k2, LEAST_EXCESS * self.k2_left_K), TINY)
         share_K: Floats = part.left_K / excess_K
         return share_K
@@ -226,7 +226,7 @@ def _pairs(size: int) -> list[tuple[int, int]]:
 
 
 def _solutions(moments_BK: Floats, size: int) -> Floats:
-    """(B, J) coefficients of each row of moments."""
+    """Return (B, J) coefficients, those of each row of moments."""
     grams_BJJ = np.zeros((len(moments_BK), size, size))
     for place, (i, j) in enumerate(_pairs(size)):
         grams_BJJ[:, i, j] = grams_BJJ[:, j, i] = moments_BK[:, size + place]
@@ -234,13 +234,13 @@ def _solutions(moments_BK: Floats, size: int) -> Floats:
 
 
 def _means(sums: Floats) -> Floats:
-    """Sums over their number, which is the last column."""
+    """Divide sums by their number, which is the last column."""
     means: Floats = sums[..., :-1] / np.maximum(sums[..., -1:], 1.0)
     return means
 
 
 def part_of_k2(found: Resampled) -> Part:
-    """One-sided: coefficients are never negative, and a part of nothing is no evidence."""
+    """Return a resampled part; p is one-sided: coefficients are never negative, and a part of 0 is no evidence."""
     low, high = found.percentiles()
 
     def chance(score: float, clusters: int) -> float:
@@ -250,7 +250,7 @@ def part_of_k2(found: Resampled) -> Part:
 
 
 def _outliers(squared_T: Floats, far_T: Flags, cluster_T: Integers, weights_BP: Weights) -> Part:
-    """The part of k2 in tokens beyond six standard deviations of the model."""
+    """Return the part of k2 in tokens beyond six standard deviations of the model."""
     tokens, clusters = max(len(squared_T), 1), weights_BP.shape[1]
     columns = (np.where(far_T, squared_T, 0.0), squared_T)
     sums_PJ = cluster_sums(columns, cluster_T, clusters)

@@ -41,7 +41,7 @@ class HeadRounding:
 
     @property
     def unclear(self) -> str | None:
-        """Why a side with top logprobs is neither on the lattice nor off it; None where none is."""
+        """Why a side with top logprobs is neither on the lattice nor off it; None if no side is unclear."""
         for found in (self.rollout, self.trainer):
             if found is not None and found.verdict is HeadPrecision.UNKNOWN:
                 return found.because
@@ -84,7 +84,7 @@ def head_rounding(
 
 
 def _close(top_TK: Floats | None) -> Floats | None:
-    """Only what lies within CLOSE_NATS of the best: logits far below it may be small, where even bfloat16 is fine."""
+    """Keep what lies within CLOSE_NATS of the best: logits far below it may be small, and bfloat16 is fine there."""
     if top_TK is None:
         return None
     values_TK = np.asarray(top_TK, dtype=np.float64)

@@ -138,7 +138,7 @@ def _judge(best: Floats, other: Floats, temperature: float) -> LatticeEvidence:
 
 
 def _tolerance(best: Floats, other: Floats, temperature: float) -> Floats:
-    """The most that float32 arithmetic moves temperature * (best - other) off the lattice.
+    """Return the most that float32 arithmetic moves temperature * (best - other) off the lattice.
 
     Dividing a logit z by the temperature errs by |z| / temperature * 2^-24, which the temperature here
     scales back to |z| * 2^-24, for each of two logits. Subtracting the maximum and then log-sum-exp rounds
@@ -153,7 +153,7 @@ def _hits(differences: Floats, step: float, tolerance: Floats) -> float:
 
 
 def _stored_rounded(logprobs: Floats) -> bool:
-    """Whether most logprobs are exact in 16 bits; of float32 values one in thousands is."""
+    """Return whether most logprobs are exact in 16 bits; of float32 values one in thousands is."""
     nonzero = logprobs[logprobs != 0].astype(np.float32)
     if not nonzero.size:
         return True

@@ -24,7 +24,7 @@ from rlaudit.tokens.pairs import LOG_RATIO_CAP, LogprobPairs
 
 
 def all_metrics() -> Offers[Metric]:
-    """Every metric that a file of `rlaudit/metrics` offers, by name."""
+    """Return every metric that a file of `rlaudit/metrics` offers, by name."""
     return discover(metrics_package, "METRIC", Metric)
 
 
@@ -32,7 +32,7 @@ def all_metrics() -> Offers[Metric]:
 class Measurement:
     """One metric of one comparison.
 
-    value, low, high are None where they are undefined, and `reason` says why. reliable judges the interval.
+    value, low, high are None if they are undefined, and `reason` says why. reliable judges the interval.
     """
 
     value: float | None
@@ -106,14 +106,14 @@ def measure(
     seed: int = 0,
     level: float = LEVEL,
 ) -> dict[str, Measurement]:
-    """Every metric of `pairs` by name, with intervals over prompts. Raises ValueError as `tally` does."""
+    """Return every metric of `pairs` by name, with intervals over prompts. Raises ValueError as `tally` does."""
     return measure_tally(tally(pairs, metrics, settings), replicates, seed, level)
 
 
 def measure_tally(
     summed: Tally, replicates: int = REPLICATES, seed: int = 0, level: float = LEVEL
 ) -> dict[str, Measurement]:
-    """Every metric of a tally by name, with intervals over the prompts that have tokens."""
+    """Return every metric of a tally by name, with intervals over the prompts that have tokens."""
     occupied = summed.tokens_P > 0
     weights_BP = cluster_weights(int(occupied.sum()), replicates, seed)
     everywhere = bool(occupied.all())

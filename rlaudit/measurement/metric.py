@@ -4,8 +4,8 @@ Two things follow from additivity. A bootstrap over prompts is one matrix produc
 many tokens there are; and a file of any size is read in chunks whose sums are added, so memory does not
 grow with it.
 
-Every metric is computed before any truncation, clamping or masking of the ratio: what a correction leaves
-over says nothing about the engines (NeMo-RL PR 3900: 4.536 raw, 2.14 after it).
+Every metric is computed before any truncation, clamping or masking of the ratio: what a correction leaves says nothing
+about the engines (NeMo-RL PR 3900: 4.536 raw, 2.14 after it).
 """
 
 import math
@@ -61,7 +61,7 @@ class ObjectiveSettings:
                 raise ValueError(f"{name} must be above 0{', at most 1' * name.endswith('low')}: found {epsilon}")
 
     def reach(self, clip: Clip) -> float:
-        """The smallest |log ratio| that is clipped, of a token or of a sequence's mean."""
+        """Return the smallest |log ratio| that is clipped, of a token or of a sequence's mean."""
         low, high = (
             (self.ppo_epsilon_low, self.ppo_epsilon_high)
             if clip is Clip.TOKENS
@@ -106,12 +106,11 @@ def always_available(pairs: LogprobPairs) -> str | None:
 class Metric:
     """A figure of merit with everything a reader needs to compare it with a dashboard.
 
-    name: how it is asked for. title: how it is printed. unit: "nats", "ratio", "share of tokens", ...
-    formula: with `{ppo_epsilon_low}`-like fields of `ObjectiveSettings`; d is the log ratio, trainer -
-    rollout.
+    name: how it is requested. title: how it is printed. unit: "nats", "ratio", "share of tokens", ... formula: with
+    `{ppo_epsilon_low}`-like fields of `ObjectiveSettings`; d is the log ratio, trainer - rollout.
     reads: what the figure tells, and what it does not.
     columns: (pairs, settings) -> J additive columns, each (T,) or (S,) or ONE; or `Bins`.
-    combine: sums (..., J) -> value (...); NaN where the sums do not define one.
+    combine: sums (..., J) -> value (...); NaN if the sums do not define one.
     bounds: what the value can be; its interval is cut to them.
     is_share: the mean of an event, so that an event never seen still has an upper bound.
     exponentiates: whether LOG_RATIO_CAP can touch it.
@@ -136,11 +135,11 @@ class Metric:
     unavailable: Callable[[LogprobPairs], str | None] = always_available
 
     def formula_at(self, settings: ObjectiveSettings) -> str:
-        """The formula with the numbers of `settings` in it."""
+        """Return the formula with the numbers of `settings` in it."""
         return self.formula.format(**asdict(settings))
 
     def prompt_sums(self, pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
-        """(P, J) sums of the columns over each prompt."""
+        """Return (P, J) sums of the columns over each prompt."""
         columns = self.columns(pairs, settings)
         prompts = pairs.prompt_count
         if isinstance(columns, Bins):
@@ -163,7 +162,7 @@ class Metric:
         return pairs.sum_by_prompt(pairs.sum_by_sequence(column) if by_token else column)
 
     def value(self, pairs: LogprobPairs, settings: ObjectiveSettings) -> float:
-        """The metric over all of `pairs`, without an interval."""
+        """Return the metric over all of `pairs`, without an interval."""
         return float(self.combine(self.prompt_sums(pairs, settings).sum(axis=0)))
 
 
@@ -184,7 +183,7 @@ def effective_share(sums: Floats) -> Floats:
 
 
 def divided(numerator: Floats, denominator: Floats) -> Floats:
-    """numerator / denominator, NaN where the denominator is 0."""
+    """numerator / denominator, NaN if the denominator is 0."""
     quotient: Floats = np.full(np.shape(numerator), np.nan)
     np.divide(numerator, denominator, out=quotient, where=denominator != 0)
     return quotient

@@ -35,7 +35,7 @@ from rlaudit.statistics.resample import FEWEST_CLUSTERS, LEVEL, REPLICATES, clus
 TIMES = 1.3
 # What an arm that equals its trainer bit by bit is taken to use, so that it has a logarithm.
 LEAST_USED = 1e-9
-# The largest logarithm of an end that is told: of a log with one absurd token the interval reaches beyond any float.
+# The largest logarithm of an end that is reported: one absurd token makes an interval reach beyond any float.
 LARGEST_LOG = 700.0
 
 
@@ -70,7 +70,7 @@ class NonInferiority:
 
     @property
     def ratio(self) -> float | None:
-        """How many times as far as the reference; None where the reference is at 0."""
+        """How many times as far as the reference; None if the reference is at 0."""
         if self.candidate is None or self.reference is None or not self.reference > 0:
             return None
         return self.candidate / self.reference
@@ -98,7 +98,7 @@ def non_inferiority(
 ) -> NonInferiority:
     """Hold `metric`, which is never negative, of one arm against another whose prompts are numbered alike.
 
-    floor: what does not matter whatever the reference is, in the metric's unit. Paired where enough prompts are shared.
+    floor: what does not matter beside any reference, in the metric's unit. Paired where enough prompts are shared.
     Raises ValueError unless floor > 0.
     """
     if not floor > 0:
@@ -136,5 +136,5 @@ def non_inferiority(
 
 
 def _too_few(clusters: int) -> str | None:
-    """Arms over other prompts fill twice as many rows as either has prompts."""
+    """Say that the prompts are too few, if they are. Unpaired arms fill twice as many rows as either has prompts."""
     return f"{clusters} prompts, below {FEWEST_CLUSTERS}" if clusters < FEWEST_CLUSTERS else None

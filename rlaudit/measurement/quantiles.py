@@ -30,7 +30,7 @@ _LOG_LOWEST, _BINS_PER_NAT = math.log(LOWEST), 1.0 / math.log(GROWTH)
 
 
 def abs_log_ratio_bins(pairs: LogprobPairs, settings: ObjectiveSettings) -> Bins:
-    """The bin of |log ratio| of each token: what searching it among the edges would give, without a search."""
+    """Return the bin of |log ratio| of each token: what searching it among the edges would give, without a search."""
     magnitude_T = pairs.abs_log_ratio_T
     bin_T = np.empty(magnitude_T.size, dtype=np.int64)
     # Runs of tokens that stay in a core's cache through all steps take three fifths of the time.
@@ -59,11 +59,11 @@ class Quantile:
     share: float
 
     def __call__(self, counts: Floats) -> Floats:
-        """The value (...); NaN where nothing was counted."""
+        """Return the value (...); NaN if nothing was counted."""
         return np.where(counts.sum(axis=-1) > 0, VALUES[self.bins(counts)], np.nan)
 
     def bins(self, counts: Floats) -> Integers:
-        """The bin of that value."""
+        """Return the bin of that value."""
         if counts.ndim == 2 and len(counts) > _BLOCK:
             # A block at a time: cumulative counts of all prompts at once are the most memory a comparison would need.
             return np.concatenate([self.bins(counts[row : row + _BLOCK]) for row in range(0, len(counts), _BLOCK)])

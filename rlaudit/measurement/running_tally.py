@@ -39,7 +39,7 @@ class RunningTally:
         self._capped = [0, 0]
 
     def part(self, pairs: LogprobPairs) -> "PartTally":
-        """What a chunk that ends at the end of a sequence adds; changes nothing. Raises ValueError as `tally` does."""
+        """Return what a chunk that ends with a sequence adds, without adding it. Raises ValueError as `tally` does."""
         present, prompt_S = np.unique(pairs.prompt_S, return_inverse=True)
         own = replace(pairs, prompt_S=prompt_S, prompts=len(present))
         return PartTally(present, tally(own, self._metrics, self._settings))
@@ -63,7 +63,7 @@ class RunningTally:
         return int(self._tokens_P.sum())
 
     def compact(self) -> PartTally:
-        """The same, of the prompts that have tokens, and of few others."""
+        """Return the tally of the prompts that have tokens, and of few others."""
         whole = self.tally()
         own = np.flatnonzero(self._sequences_P)
         rows: Any = own
@@ -82,7 +82,7 @@ class RunningTally:
         )
 
     def tally(self) -> Tally:
-        """What was summed so far. Metrics that a chunk had no data for are unavailable as a whole."""
+        """Return what was summed so far. A metric for which a chunk had no data is unavailable as a whole."""
         missing = {metric.columns for metric in self._metrics if metric.name in self._unavailable}
         return Tally(
             settings=self._settings,
@@ -97,7 +97,7 @@ class RunningTally:
 
 
 def _adder(places: Integers) -> Callable[["Floats | Integers", "Floats | Integers"], None]:
-    """What adds rows at these places: to a range of rows, as those of a chunk mostly are, without gathering them."""
+    """Return what adds rows at these places, without gathering if they are a range, as a chunk's mostly are."""
     if not (np.diff(np.sort(places)) == 0).any():
         follow = bool((np.diff(places) == 1).all()) and len(places) > 0
         where: Any = slice(places[0], places[-1] + 1) if follow else places

@@ -13,14 +13,14 @@ from rlaudit.tokens.pairs import LogprobPairs
 
 
 def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
-    """Per token: entropy, one. Raises ValueError where there is none."""
+    """Per token: entropy, one. Raises ValueError if there is none."""
     if pairs.entropy_T is None:
         raise ValueError("entropy_T is not recorded")
     return counted(pairs.entropy_T)
 
 
 def unavailable(pairs: LogprobPairs) -> str | None:
-    """Why there is no entropy to average."""
+    """Return why there is no entropy to average."""
     return "the trainer's entropy was not recorded" if pairs.entropy_T is None else None
 
 

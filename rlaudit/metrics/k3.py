@@ -16,7 +16,7 @@ from rlaudit.tokens.pairs import LogprobPairs, importance_ratio_minus_one
 
 
 def k3(log_ratio_T: Floats, ratio_minus_one_T: Floats | None = None) -> Floats:
-    """Per-token k3 in nats, from log_ratio = trainer - rollout. ratio_minus_one_T: where it is known already."""
+    """Return per-token k3 in nats, from log_ratio = trainer - rollout. ratio_minus_one_T: if known already."""
     if ratio_minus_one_T is None:
         ratio_minus_one_T = importance_ratio_minus_one(log_ratio_T)
     return ratio_minus_one_T - log_ratio_T

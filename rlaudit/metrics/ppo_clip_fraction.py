@@ -19,7 +19,7 @@ from rlaudit.tokens.pairs import LogprobPairs
 
 
 def is_clipped(log_ratio: Floats, epsilon_low: float, epsilon_high: float) -> NDArray[np.bool_]:
-    """Whether clip(exp(log_ratio), 1 - epsilon_low, 1 + epsilon_high) changes it; decided in log space."""
+    """Return whether clip(exp(log_ratio), 1 - epsilon_low, 1 + epsilon_high) changes it; decided in log space."""
     lowest = math.log1p(-epsilon_low) if epsilon_low < 1 else -math.inf
     return (log_ratio < lowest) | (log_ratio > math.log1p(epsilon_high))
 

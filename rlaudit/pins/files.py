@@ -36,7 +36,7 @@ def without_comments(text: str) -> str:
 
 
 def _with_variables(text: str) -> str:
-    """Put what `ARG VLLM_VERSION=...` says where it is used; a build may give it another value."""
+    """Put the default of `ARG VLLM_VERSION=...` where it is used; a build may give it another value."""
     said = without_comments(text)
     values = {match["name"]: match["value"] for match in _VARIABLE.finditer(said)}
     return _USE.sub(lambda use: values.get(use["name"], use[0]), said)
@@ -54,7 +54,7 @@ def _with_joined_images(text: str) -> str:
 
 
 def _installs(text: str) -> str:
-    """Keep the commands that install, which may go on over several lines: others print or compare."""
+    """Keep only the commands that install, which may take several lines: others print or compare."""
     return _COMMAND.sub(
         lambda command: command[0] if _INSTALLS.search(command[0]) else re.sub(r"[^\n]", " ", command[0]),
         without_comments(text),
@@ -78,7 +78,7 @@ class PinFile:
 
     @property
     def rank(self) -> int:
-        """Its place in the table: what was resolved, then what was asked for, then what an image holds."""
+        """Return its place in the table: resolved versions first, then requirements, then what an image holds."""
         return KINDS.index(self)
 
 
@@ -168,7 +168,7 @@ class PinnedIn:
 @lru_cache(maxsize=4096)
 def pinned_around(folder: Path, package: Package) -> tuple[PinnedIn, ...]:
     """Find the pins of a folder and those above it, up to the repository's root: the nearest folder first, and in one
-    folder what was resolved before what was asked for.
+    folder resolved versions before requirements.
     """
     found = tuple(PinnedIn(path, kind, pins_in(kind, text_of(path), package)) for kind, path in pin_files_in(folder))
     if (folder / ".git").exists() or folder.parent == folder or folder == expanded("~"):

@@ -23,7 +23,7 @@ class Package:
         return f"(?:{'|'.join(map(re.escape, self.repositories))})"
 
     def in_text(self, text: str) -> bool:
-        """Whether a text has a name at all; most have not."""
+        """Return whether a text has a name at all; most have not."""
         return re.search(self.name, text) is not None
 
 

@@ -1,4 +1,4 @@
-"""Workers of a Ray node that ran before the command. They descend from its raylet, and have what that was started with.
+"""Workers of a Ray node that ran before the command. They descend from its raylet, and have the environment of that.
 
 A program of the command works on such a node if it holds open the log that Ray's core keeps for each driver. Workers
 without a job, which Ray starts in advance, may be given to any: they are taken for the command's.
@@ -7,7 +7,7 @@ variables are those of Ray 2.43 and 2.60, which were run.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from rlaudit.recorder.proc import command_line, environment_of, open_files, words_of
@@ -29,16 +29,20 @@ class EarlierRay:
     # The jobs of the command's programs, by session.
     _jobs: dict[str, set[str]] = field(default_factory=dict)
 
-    def place(self, pid: int, parent: int | None) -> None:
-        """Note a process that is not of the command, if it is a raylet or of one."""
-        if parent in self._raylets:
-            self._workers[pid] = parent
-            return
-        words = words_of(command_line(pid))
-        if words[0].rpartition("/")[2] == "raylet":
-            session = next(filter(None, map(_SESSION.fullmatch, words)), None)
-            if session is not None:
-                self._raylets[pid] = session[1]
+    def place(self, parents: Mapping[int, int | None]) -> None:
+        """Note the raylets among processes that are not of the command, and then their children.
+
+        parents: of each process. A child may have the smaller number: process ids begin again at the largest.
+        """
+        for pid, parent in parents.items():
+            words = words_of(command_line(pid)) if parent not in self._raylets else [""]
+            if words[0].rpartition("/")[2] == "raylet":
+                session = next(filter(None, map(_SESSION.fullmatch, words)), None)
+                if session is not None:
+                    self._raylets[pid] = session[1]
+        self._workers |= {
+            pid: parent for pid, parent in parents.items() if parent is not None and parent in self._raylets
+        }
 
     def workers(self, own: Collection[int]) -> Iterator[tuple[int, str, dict[str, str]]]:
         """Yield process id, title and environment of the workers that may work for the command's processes."""

@@ -1,8 +1,8 @@
 """The processes of each engine: the front ends that give it requests, its core, its workers, and what started them.
 
 Several front ends may share an engine (`vllm serve --api-server-count 2`), and one process may have several engines.
-vLLM names a configuration when it is made (`instance_id`), and each worker knows the name of its own; what is left is
-told by which process started which. Processes of a host that are told by neither may be of each of its engines.
+vLLM names a configuration when it is made (`instance_id`), and each worker knows the name of its own; the rest is
+known by which process started which. Processes of a host that neither assigns may belong to each of its engines.
 Not covered: processes of other hosts, whose clocks are others. Standard library only.
 """
 

@@ -66,7 +66,7 @@ def check_python_path(folder: Path) -> None:
 
 
 def is_folder(folder: Path) -> bool:
-    """Return whether a folder was written here, by whatever release."""
+    """Return whether a folder was written here, by any release."""
     return (folder / RECORDER.name).is_file() and (folder / "settings.json").is_file()
 
 
@@ -83,7 +83,7 @@ def _contents(settings: Settings) -> dict[str, str]:
     about = f"{RECORDER.stem}-{release}.dist-info"
     return {
         **{file.name: file.read_text(encoding="utf-8") for file in RECORDER.parent.glob("*.py")},
-        # What is a secret is said once.
+        # What a secret is stands in one place.
         "rlaudit_secrets.py": Path(secrets.__file__).read_text(encoding="utf-8"),
         "settings.json": json.dumps(asdict(settings)) + "\n",
         **({"public.json": json.dumps(public_words()) + "\n"} if settings.redact else {}),

@@ -1,7 +1,7 @@
 """Words and names that no user made: those of vLLM's own code, in every release that is catalogued.
 
-A setting that takes one of a few words is told by its word; a setting that takes any text (a path, a name, an address)
-is not. So a word is public if some release offers it as a choice, or it is one of the few that are offered nowhere.
+A setting that takes one of a few words is shown; a setting that takes any text (a path, a name, an address) is not.
+So a word is public if some release offers it as a choice, or it is one of the few that are offered nowhere.
 """
 
 import re

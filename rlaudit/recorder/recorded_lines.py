@@ -36,7 +36,7 @@ class Damage:
         self.met[what] = (first, count + 1)
 
     def counted(self) -> tuple[tuple[str, int], ...]:
-        """One sentence for each kind, and how often it was met."""
+        """Return one sentence for each kind, and how often it was met."""
         return tuple(
             (
                 f"{self.name}{'' if line is None else f':{line}'}: {what}"
@@ -47,7 +47,7 @@ class Damage:
         )
 
     def sentences(self) -> tuple[str, ...]:
-        """One sentence for each kind."""
+        """Return one sentence for each kind."""
         return tuple(sentence for sentence, _ in self.counted())
 
 
@@ -358,7 +358,7 @@ def checked(
 
 
 def is_first_line(line: bytes) -> bool:
-    """Return whether a line begins a file of a recording, of whatever version."""
+    """Return whether a line begins a file of a recording, of any version."""
     if SCHEMA_NAME.encode() not in line[:BEGINNING]:
         return False
     try:

@@ -259,7 +259,7 @@ class Recording:
 
 
 def is_recording(path: Path) -> bool:
-    """Return whether a path is a recording, of whatever version: a folder with a file of one, or such a file."""
+    """Return whether a path is a recording, of any version: a folder with a file of one, or such a file."""
     if is_remote(path):
         return False
     try:

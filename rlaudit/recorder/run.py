@@ -1,7 +1,7 @@
 """A command, run as if it had been typed without rlaudit: same terminal, same process group, same signals and end.
 
 Only a parent learns how a command ends, so rlaudit stays its parent. What the terminal sends (Ctrl-C) the command gets
-from the terminal; what somebody sends to rlaudit alone (docker stop, torchrun, kill) is passed on. The kernel says
+from the terminal; what is sent to rlaudit alone (docker stop, torchrun, kill) is passed on. The kernel says
 which of the two a signal is (sigaction(2), si_code). A signal to the whole group that a program sent (`timeout`) looks
 like one to rlaudit alone and arrives twice, unless the command sent it itself (`kill 0`).
 rlaudit stops when the command has been stopped (Ctrl-Z), so that the shell takes the terminal back.
@@ -41,7 +41,7 @@ def run(words: Sequence[str], environment: Mapping[str, str], look: Callable[[in
         raise NotFinished(
             "a command can be recorded on Linux alone", "rlaudit record --export DIR writes what records elsewhere"
         )
-    # Whoever started rlaudit may have ignored it, and then the kernel keeps no exit code.
+    # The program that started rlaudit may have ignored it, and then the kernel keeps no exit code.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     waited_for = frozenset({*_PASSED_ON, signal.SIGCHLD})
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited_for)
@@ -83,6 +83,8 @@ def _code_at_the_end(pid: int, waited_for: frozenset[signal.Signals], look: Call
             next_look = time.monotonic() + LOOK_SECONDS
         elif arrived.si_signo != signal.SIGCHLD:
             if arrived.si_code != _SI_KERNEL and not _is_below(arrived.si_pid, pid):
+                # It may end the command, which had no command line yet when it was looked at as it began.
+                look(pid)
                 os.kill(pid, arrived.si_signo)
             continue
         changed, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)

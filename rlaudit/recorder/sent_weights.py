@@ -1,4 +1,4 @@
-"""Which of several engines was never sent what another was sent last: equal numbers of updates may be of other weights.
+"""Finds engines that were never sent the weights another engine was sent last: equal numbers of updates do not show it.
 
 Weights are known by a few elements of each tensor as it was sent, in any order and parts. An engine is judged only
 if it was read after its last load: what it was sent since is not written yet.

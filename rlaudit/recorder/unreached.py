@@ -64,6 +64,7 @@ class Onlooker:
         self._own = {pid: seen for pid, seen in self._own.items() if pid in numbers}
         self._own.setdefault(root, (b"", 0))
         parents = {pid: parent_of(pid) for pid in numbers - self._others - self._own.keys()}
+        others: dict[int, int | None] = {}
         for pid, parent in parents.items():
             above: int | None = pid
             while above in parents:
@@ -71,8 +72,9 @@ class Onlooker:
             if above in self._own:
                 self._own[pid] = (b"", 0)
             else:
-                self._others.add(pid)
-                self._ray.place(pid, parent)
+                others[pid] = parent
+        self._others |= others.keys()
+        self._ray.place(others)
         for pid in list(self._own):
             self._look_at(pid)
         for pid, title, environment in self._ray.workers(self._own):

@@ -177,7 +177,7 @@ def weight_readings(process: Process, processes: Sequence[Process], is_tied: boo
 
 
 def _may_not_move(name: str) -> bool:
-    """Whether no engine changes a tensor by itself. Scales it takes from what it meets."""
+    """Return whether no engine changes a tensor by itself. Scales it takes from what it meets."""
     return "scale" not in name
 
 

@@ -67,7 +67,7 @@ class Version:
     """What was sampled from one version of the weights.
 
     tokens, cached: of all requests, kept or not, by the stamps of their steps. sequences: kept ones whose first token
-    came then. aborted: of those, how many were aborted, under whatever version.
+    came then. aborted: of those, how many were aborted, under any version.
     """
 
     number: int

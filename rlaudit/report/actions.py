@@ -24,7 +24,7 @@ _ORDER = tuple(ActionKind)
 
 
 def action_lines(findings: "Iterable[Finding]") -> list[str]:
-    """In the order in which to act; what would settle notes alone is no action."""
+    """Return a line for each action, in the order in which to act; what would settle notes alone is no action."""
     settled: dict[tuple[ActionKind, str], list[Finding]] = {}
     for finding in findings:
         action = finding.get("action")

@@ -15,7 +15,7 @@ MAIN_ROLES = ("candidate", "reference", "parity")
 
 @dataclass(frozen=True)
 class Thing:
-    """An arm or a table. `state`: why it has no figures, empty where it has. `tokens`: its entry of token_figures."""
+    """An arm or a table. `state`: why it has no figures, empty if it has. `tokens`: its entry of token_figures."""
 
     name: str
     role: str
@@ -25,7 +25,7 @@ class Thing:
 
     @property
     def short_name(self) -> str:
-        """Without what every arm's name begins with."""
+        """Return an arm's name without what every arm's name begins with."""
         return self.name.replace("candidate + ", "+ ").replace("parity - ", "− ")
 
 
@@ -49,7 +49,7 @@ class Group:
 
 
 def groups(document: Report) -> list[Group]:
-    """In the document's order."""
+    """Return the groups in the document's order."""
     tokens = {(one["block"], one["name"]): one for one in document.get("token_figures", ())}
     if document.get("comparisons"):
         things = [

@@ -24,7 +24,7 @@ TITLES = {
     "ppo_clip_fraction": "PPO clipped",
     "gspo_clip_fraction": "GSPO clipped",
 }
-# What everybody looks at first; the JSON has all metrics.
+# What every reader looks at first; the JSON has all metrics.
 HEADLINE = ("mean_ratio_minus_one", "k3", "median_abs_log_ratio", "gspo_clip_fraction")
 
 
@@ -58,12 +58,12 @@ def worth_a_row(effect: Effect) -> bool:
 
 
 def damaged(files: Sequence[str]) -> str:
-    """Which files were not as an earlier run had left them."""
+    """Say which files were not as an earlier run had left them."""
     return f"made again, since files of an earlier run were damaged: {'; '.join(files)}"
 
 
 def cost(document: Report) -> list[str]:
-    """What the run took, in sentences."""
+    """Say what the run took, in sentences."""
     run = document["run"]
     lines = [
         f"{run['seconds'] / 60:.1f} min, {run['cells_run']} cells run and {run['cells_kept']} kept, "

@@ -71,14 +71,14 @@ def _sorted(config: "Config", settings: "Sequence[Setting]", found: Collection[s
 
 
 def _decides_nothing(row: "Setting") -> bool:
-    """Whether no decision hangs on a row: vLLM's own default of such a setting, or the same value in other words."""
+    """Return whether a row decides nothing: vLLM's own default of such a setting, or the same value in other words."""
     if row["written"] is None:
         return row["origin"] == "engine" and row["name"] in DECIDES_NOTHING
     return not row.get("moves") and row.get("group") not in _OF_VLLM and not _is_unknown(row["effective_to"])
 
 
 def _table(config: "Config", rows: "Sequence[Setting]", title: str = "") -> Table:
-    """The column of what is written only if something is."""
+    """Return the table; what is written has a column only if something is."""
     versions = config["versions"]
     migrates = versions["from"] != versions["to"]
     written = any(row["written"] is not None for row in rows)
@@ -97,7 +97,7 @@ def _table(config: "Config", rows: "Sequence[Setting]", title: str = "") -> Tabl
 
 
 def _cell(value: Any, row: "Setting") -> str:
-    """A value for a column; why it is not known is said where the open settings are."""
+    """Return a value for a column; why it is not known is said where the open settings are."""
     if _is_unknown(value):
         return "unknown"
     if isinstance(value, dict) and set(value) == {"absent"} and row.get("group") == "environment":
@@ -106,13 +106,13 @@ def _cell(value: Any, row: "Setting") -> str:
 
 
 def _open_lines(config: "Config", open_: "dict[str, list[Setting]]") -> list[str]:
-    """A line for each fact, those that leave most open first."""
+    """Return a line for each fact, those that leave most open first."""
     groups = sorted(open_.items(), key=lambda one: -len(one[1]))
     return [f"{_who(rows)}{_side(config, rows)}: {fact}" for fact, rows in groups]
 
 
 def not_seen_lines(config: "Config") -> list[str]:
-    """What a reader did not see; of the variables that it took at their defaults, if they are several, one line."""
+    """Return what a reader did not see; for several variables that it took at their defaults, one line."""
     taken = config.get("taken_defaults", ())
     if len(taken) <= 1:
         return list(config["not_seen"])
@@ -127,7 +127,7 @@ def _who(rows: "Sequence[Setting]") -> str:
 
 
 def _side(config: "Config", rows: "Sequence[Setting]") -> str:
-    """With which release, if the values with the other one are all known; of a single setting that value too."""
+    """Say with which release, if all values with the other are known; of a single setting that value, too."""
     old, new = config["versions"]["from"], config["versions"]["to"]
     before = {_is_unknown(row["effective_from"]) for row in rows}
     after = {_is_unknown(row["effective_to"]) for row in rows}
@@ -144,13 +144,13 @@ def _is_unknown(value: Any) -> bool:
 
 
 def _was_written(row: "Setting") -> bool:
-    """Whether somebody set it for vLLM: an argument, or a variable of its own."""
+    """Return whether it was set for vLLM: an argument, or one of vLLM's variables."""
     of_vllm = row.get("group") == "engine" or (row.get("group") == "environment" and row["name"].startswith("VLLM_"))
     return of_vllm and row["written"] is not None and row["origin"] != "engine"
 
 
 def _arrives_changed(row: "Setting") -> bool:
-    """Whether what is written is not what arrives; an empty value is how several dialects write a bare flag."""
+    """Return whether what is written is not what arrives; an empty value is how several dialects write a bare flag."""
     written, effective = row["written"], row["effective_to"]
     return written is not None and written != effective and not (written == "" and effective is True)
 

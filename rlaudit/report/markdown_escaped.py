@@ -1,4 +1,4 @@
-"""Words of others in Markdown: shown, and obeyed neither as Markdown nor as HTML; and the one table made of them."""
+"""Foreign words in Markdown: shown, and obeyed neither as Markdown nor as HTML; and the one table made of them."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ _EMPHASIS = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 
 def escaped(text: str) -> str:
-    """One line of plain text."""
+    """Return plain text as one line of Markdown."""
     for sign, instead in SIGNS:
         text = text.replace(sign, instead)
     text = _LINK.sub(r"\\]", text)
@@ -21,24 +21,24 @@ def escaped(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """The same in a table."""
+    """Return it for a cell of a table."""
     return escaped(text).replace("|", "\\|")
 
 
 def coded(text: str) -> str:
-    """A value in a table, as code."""
+    """Return a value in a table, as code."""
     text = one_line(text).replace("|", "\\|")
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], written: Callable[[str], str] = cell) -> str:
-    """A table; rows that are shorter end with empty cells. written: how a cell is made harmless."""
+    """Return a table; rows that are shorter end with empty cells. written: how a cell is made harmless."""
     full = [[written(one) for one in row] + [""] * (len(header) - len(row)) for row in rows]
     lines = [[cell(name) for name in header], ["---"] * len(header), *full]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def fenced(code: str, language: str) -> str:
-    """A block of code, between fences that are longer than any inside it."""
+    """Return a block of code, between fences that are longer than any inside it."""
     fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", code))])
     return f"{fence}{language}\n{code.rstrip(chr(10))}\n{fence}"

@@ -56,7 +56,7 @@ TABLES = {asked.name: asked for asked in (NEMO_RL, PRIME_RL)}
 
 @dataclass(frozen=True)
 class Row:
-    """One value. noise: what is inside the noise, in words that fit a cell; empty where the report has none."""
+    """One value. noise: what is inside the noise, in words that fit a cell; empty if the report has none."""
 
     name: str
     value: float | None
@@ -65,7 +65,7 @@ class Row:
 
 
 def rendered(wanted: MismatchTable, report: "Report") -> str:
-    """Markdown. Raises NotFinished where the report has none of the metrics."""
+    """Markdown. Raises NotFinished if the report has none of the metrics."""
     found = {bar: list(_rows(report, bar, wanted.steps)) for bar in wanted.bars}
     if not any(found.values()):
         names = " or ".join(bar.metric for bar in wanted.bars)
@@ -116,7 +116,7 @@ def _rows(report: "Report", bar: Bar, steps: int | None) -> Iterator[Row]:
 
 
 def _step_rows(metric: "CurveMetric", steps: int | None) -> Iterator[Row]:
-    """The candidate's, with the reference's band, which is what its own noise does."""
+    """Yield the candidate's steps, each with the reference's band, which is what its own noise does."""
     for point in metric["points"][:steps]:
         band = (
             f"{point['low']:.4g} to {point['high']:.4g}, the reference's band"

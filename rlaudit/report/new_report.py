@@ -22,9 +22,9 @@ def new_report(
     layers: "Sequence[Judged]" = (),
     not_seen: Sequence[str] = (),
 ) -> "Report":
-    """The report of a command that found, set and ran nothing: what a command has of its own is added to it.
+    """Return the report of a command that found, set and ran nothing, to which a command adds what it has.
 
-    before, after: vLLM's releases, None where a report is about none or about several.
+    before, after: vLLM's releases, None if a report is about none or about several.
     """
     return {
         "schema": SCHEMA,
@@ -42,7 +42,7 @@ def new_report(
 
 
 def untested(layer: Layer, because: str, following: str = "") -> "Judged":
-    """A layer that nobody looked at. following: the next step."""
+    """Return the judgement of a layer that was not looked at. following: the next step."""
     return {
         "layer": layer,
         "verdict": Verdict.NOT_TESTED,

@@ -49,7 +49,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells, of which the first names its row; shorter rows end with empty cells.
+    """Rows of cells; the first cell names its row, and shorter rows end with empty cells.
 
     on_terminal: the columns that text has room for, None for all. headed: whether text shows the header. marked: the
     numbers of rows that stand out. values: whether cells are values of settings, to be shown as code.
@@ -182,7 +182,7 @@ class Outline:
         return f"{self.unfolded_by} also shows: {named}." if named and self.unfolded_by else ""
 
     def shown(self, *, on_page: bool = False, on_terminal: bool = False) -> list[Section]:
-        """The sections that have something to say there."""
+        """Return the sections that have something to say there."""
         return [
             section
             for section in self.sections
@@ -191,24 +191,24 @@ class Outline:
 
 
 def outline_of(report: "Report") -> Outline:
-    """The outline, with nothing in it that a terminal would obey."""
+    """Return the outline, with nothing in it that a terminal would obey."""
     name = next((part for part in PARTS_WITH_OUTLINES if part in report), report["command"])
-    # Only the one that is asked for is imported: an inspection takes less time than all of them.
+    # Only the requested one is imported: an inspection takes less time than all of them.
     outline: Outline = importlib.import_module(f"rlaudit.report.outlines.{name}").outline(printable(dict(report)))
     return outline
 
 
 def verdicts(report: "Report", page_only: bool = False) -> Section:
-    """What every command that judges begins with."""
+    """Return what every command that judges begins with."""
     blocks = [Verdicts(report["layers"])] if report["layers"] else []
     return Section("verdicts", "Verdicts", blocks, gathers=True, leads=True, page_only=page_only)
 
 
 def listed(name: str, title: str, lines: Sequence[str], mark: str = "- ", indent: int = 0) -> Section:
-    """A section that is a list."""
+    """Return a section that is a list."""
     return Section(name, title, [Lines(lines, mark=mark)] if lines else [], indent=indent)
 
 
 def not_seen(report: "Report", mark: str = "- ") -> Section:
-    """What every report has to admit."""
+    """Return what every report has to admit."""
     return listed("not-seen", NOT_SEEN, report["not_seen"], mark)

@@ -54,8 +54,8 @@ class Sparkline:
 class Picture:
     """One picture.
 
-    name: short, of letters and hyphens, unique in a report. group: what it is about, such as a block of arms; empty
-    where a report has one. caption: what is drawn and how to read it.
+    name: short, of letters and hyphens, unique in a report. group: what it is about, such as a block of arms; empty if
+    a report has one. caption: what is drawn and how to read it.
     draw: draws into an empty matplotlib figure that is `height` CSS pixels high, and `width` wide.
     """
 
@@ -100,7 +100,7 @@ class PictureKind:
 
 
 def pictures_of(document: Report) -> tuple[Sequence[Picture], Sequence[Missing]]:
-    """What can be drawn, and what cannot be and why."""
+    """Return what can be drawn, and what cannot be and why."""
     kinds = sorted(discover(pictures, "PICTURES", PictureKind).values(), key=lambda kind: kind.place)
     subject = subject_of(document)
     found = [one for kind in kinds if subject in kind.subjects for one in kind.of(document)]

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """A record, by its own `as_report` where it has one; what is in it likewise. A number that JSON lacks is null."""
+    """Return a record and what is in it, by `as_report` if it has one. A number that JSON lacks is null."""
     if hasattr(value, "as_report"):
         value = value.as_report()
     elif is_dataclass(value):

@@ -1,4 +1,4 @@
-"""Reads a report that some release of rlaudit wrote, and says what is wrong where it cannot be rendered.
+"""Read a report that any release of rlaudit wrote, and say what is wrong if it cannot be rendered.
 
 Fields are added within a schema version and never removed, so that reports of older releases are read as they are, and
 of newer ones of the same version everything that is known here. Numbers that no JSON has (NaN, infinity) are refused.
@@ -22,7 +22,7 @@ LONGEST = 200
 
 
 def read_report(path: Path) -> Report:
-    """Raises UsageError for what is no report, or one of a newer schema."""
+    """Read and check a report. Raises UsageError for what is no report, or one of a newer schema."""
     try:
         text = path.read_text(encoding="utf-8")
         document = json.loads(text, parse_constant=_number, parse_float=_number)
@@ -70,7 +70,7 @@ def _check(path: Path, document: dict[str, Any]) -> None:
 
 
 def _open(schema: Any) -> Any:
-    """The schema, with fields allowed that a newer release added."""
+    """Return the schema, with fields allowed that a newer release added."""
     if isinstance(schema, dict):
         return {key: _open(value) for key, value in schema.items() if (key, value) != ("additionalProperties", False)}
     return [_open(one) for one in schema] if isinstance(schema, list) else schema

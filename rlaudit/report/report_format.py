@@ -25,11 +25,11 @@ class ReportFormat:
     in_full: Callable[["Report", int | None], str] | None = None
 
     def verbose(self) -> "ReportFormat":
-        """The same format with nothing left out."""
+        """Return the same format with nothing left out."""
         return replace(self, render=self.in_full or self.render)
 
     def text(self, document: "Report", width: int | None) -> str:
-        """The report as it is written."""
+        """Return the report as it is written."""
         # Before it is rendered, since a format has its own way to write a quote; after it for what a format adds.
         rendered = mask(self.render(mask(document), width))
         return rendered if self.for_programs else no_commands(rendered)

@@ -25,7 +25,7 @@ def report_schema() -> dict[str, Any]:
 
 
 def _closed(schema: Any) -> Any:
-    """The schema with no field allowed but those it names, and without the titles that repeat their names."""
+    """Return the schema with no field allowed but those it names, and without the titles that repeat their names."""
     if isinstance(schema, list):
         return [_closed(one) for one in schema]
     if not isinstance(schema, dict):

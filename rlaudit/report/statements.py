@@ -23,7 +23,7 @@ _SEVERITIES = {Verdict.MISMATCH: Severity.ERROR, Verdict.INCONCLUSIVE: Severity.
 
 
 def statements(document: "Report") -> "list[Finding]":
-    """Findings, the suppressed ones too; and where there was a measurement, what it came to."""
+    """Return all findings, also suppressed ones, and what was measured, if anything was."""
     found: list[Finding] = list(document["findings"])
     if document["command"] == "inspect":
         return found
@@ -56,7 +56,7 @@ def _layer(layer: "Judged") -> "Iterator[Finding]":
 
 
 def _faults(comparison: "Compared", document: "Report") -> "Iterator[Finding]":
-    """What could not be read of a dump: it left the command unfinished, or was allowed."""
+    """Yield what could not be read of a dump: it left the command unfinished, or was allowed."""
     faults = comparison["faults"]
     severity = Severity.ERROR if document["exit_code"] == UNFINISHED else Severity.WARNING
     for one in faults["shown"]:
@@ -71,7 +71,7 @@ def _faults(comparison: "Compared", document: "Report") -> "Iterator[Finding]":
 
 
 def _curves(curves: "Curves") -> "Iterator[Finding]":
-    """Each metric that left its band, and in which order; a metric that could not be compared is no match."""
+    """Yield each metric that left its band, and in which order; a metric that could not be compared is no match."""
     for metric in curves["metrics"]:
         if metric["outcome"] == "separated":
             began = f", having begun about step {metric['onset_step']}" if metric["onset_step"] is not None else ""
@@ -89,7 +89,7 @@ def _curves(curves: "Curves") -> "Iterator[Finding]":
 
 
 def counted(document: "Report") -> "list[Finding]":
-    """Those that nobody suppressed."""
+    """Return the findings that are not suppressed."""
     return [one for one in statements(document) if one["suppressed"] is None]
 
 
@@ -99,5 +99,5 @@ def location(found: "Location") -> str:
 
 
 def fix_line(fix: "Fix") -> str:
-    """What a fix does, and the option that makes it."""
+    """Return what a fix does, and the option that makes it."""
     return f"{fix['description']} ({'--fix' if fix['safe'] else '--fix=unsafe'} does it)"

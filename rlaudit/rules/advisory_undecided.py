@@ -6,7 +6,7 @@ What changed
     that a move enters.
 
 Why it matters
-    All but one of those things hold here. The one that is left decides, and somebody knows it.
+    All but one of those things hold here. The one that is left decides, and those who run the job know it.
 
 Example
     Reported:
@@ -37,7 +37,7 @@ from rlaudit.layers import Layer
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Advisories of which one fact is open, by that fact; with two unknowns there is nothing to say."""
+    """Report advisories with one open fact, by that fact; with two unknowns there is nothing to say."""
     by_reason: dict[str, list[str]] = {}
     settings: dict[str, str] = {}
     for name, advisory in known_advisories().items():

@@ -39,7 +39,7 @@ CONFIRM = "rlaudit ablate, factor async-scheduling"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Off or absent before, on after, set by nobody."""
+    """Report what is off or absent before, on after, and not set."""
     yield from switched_on(RULE, audit, SETTING, CONFIRM, _finding)
 
 

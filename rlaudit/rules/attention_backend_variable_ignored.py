@@ -41,7 +41,7 @@ STILL_THERE = {"FLASH_ATTN", "FLASHINFER", "TRITON_ATTN", "FLEX_ATTENTION", "FLA
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """The variable from 0.15.0 on, with no argument in its place."""
+    """Report the variable from 0.15.0 on, with no argument in its place."""
     said = audit.after.variable(BACKEND_VARIABLE)
     if said is None or said.value in (None, "") or audit.after.version < NO_BACKEND_VARIABLE:
         return

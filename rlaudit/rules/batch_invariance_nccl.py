@@ -43,7 +43,7 @@ REMOVES_THEM = {"pipelinerl"}
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Batch invariance with updates over NCCL, told or possible."""
+    """Report batch invariance with weight updates over NCCL, known or possible."""
     if not asks_for_batch_invariance(audit.after) or audit.after.version < BATCH_INVARIANCE:
         return
     if audit.after.machine.platform == "cpu" or audit.config.framework in REMOVES_THEM:

@@ -40,7 +40,7 @@ from rlaudit.vllm.milestones import BATCH_INVARIANCE, BATCH_INVARIANCE_IS_LISTED
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Too old, on a CPU, without a backend, with the wrong one, or not registered."""
+    """Report a release that is too old, a CPU, no backend, the wrong one, or a variable that is not registered."""
     if not asks_for_batch_invariance(audit.after):
         return
     version = audit.after.version

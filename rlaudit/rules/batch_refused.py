@@ -1,9 +1,9 @@
 """The scheduler's limits contradict each other, and the engine refuses to start.
 
 What changed
-    `max_num_batched_tokens` below `max_model_len` is refused where prompts are not chunked. V1 chunked whatever was
-    asked for until 0.11.0, so a written `enable_chunked_prefill: false` beside a small batch started there and stops
-    from 0.11.1 on. A batch below `max_num_seqs` is refused in every release.
+    `max_num_batched_tokens` below `max_model_len` is refused where prompts are not chunked. Until 0.11.0 V1 chunked
+    even if a false was written, so `enable_chunked_prefill: false` beside a small batch started there and stops from
+    0.11.1 on. A batch below `max_num_seqs` is refused in every release.
     Source: SchedulerConfig.verify_max_model_len (0.18.1 vllm/config/scheduler.py:251), _verify_args (0.8.5
     vllm/config.py:2022).
 
@@ -40,7 +40,7 @@ BATCH, LENGTH, SEQUENCES, CHUNKED = (
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """What the release refuses; with a fix where it is a false that did not act before."""
+    """Report what the release refuses; with a fix if it is a false that did not act before."""
     after = audit.after
     if _below(after, LENGTH) and after.value(CHUNKED) is False:
         message = f"{BATCH} {after.value(BATCH)} is less than {LENGTH} {after.value(LENGTH)} and prompts are not "
@@ -54,7 +54,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _below(side: Side, name: str) -> bool:
-    """Whether the batch that is asked for is smaller than a limit that is: what is left to vLLM, it fits together."""
+    """Return whether a requested batch is smaller than a requested limit: what is left to vLLM, it fits together."""
     if not {BATCH, name} <= side.config.engine.keys():
         return False
     batch, limit = side.value(BATCH), side.value(name)

@@ -41,7 +41,7 @@ SETTINGS = ("max_num_batched_tokens", "max_num_seqs")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """One note for both sizes."""
+    """Report one note for both sizes."""
     moved = {name: found for name in SETTINGS if (found := moved_default(audit, name)) is not None}
     if not moved:
         return

@@ -41,7 +41,7 @@ CONFIRM = "rlaudit ablate, factor cascade-attention"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Another default on the two sides, or a flag without effect."""
+    """Report another default on the two sides, or a flag without effect."""
     said = audit.config.engine.get(SETTING)
     if (
         audit.after.version >= NO_CASCADE_ATTENTION

@@ -1,9 +1,9 @@
 """Other defaults that the config leaves to vLLM differ between the two versions.
 
 What changed
-    Whatever the message lists: declared defaults of engine arguments, values that vLLM decides at start-up, and
-    variables that choose kernels. Defaults with a rule of their own (prefix caching, async scheduling, seed, ...)
-    are not repeated.
+    What the message lists: declared defaults of engine arguments, values that vLLM decides at start-up, and variables
+    that choose kernels. Defaults with a rule of their own (prefix caching, async scheduling, seed, ...) are not
+    repeated.
 
 Why it matters
     Each is a difference between the two engines that a comparison carries along. Most are harmless by themselves;
@@ -51,7 +51,7 @@ KERNELS = ("VLLM_ALLREDUCE_USE_SYMM_MEM", "VLLM_ALLREDUCE_USE_FLASHINFER", "VLLM
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """One note that lists them all."""
+    """Report one note that lists them all."""
     if not audit.migrates:
         return
     moved = {}
@@ -90,7 +90,7 @@ def _variables(audit: Audit) -> dict[str, tuple[Any, Any]]:
 
 
 def _differ(before: Any, after: Any) -> bool:
-    """None only says that vLLM decides later, and not what."""
+    """Return whether defaults differ: None only says that vLLM decides later, and not what."""
     return before is not None and after is not None and bool(before != after)
 
 

@@ -1,14 +1,14 @@
 """Chunked prefill is written as off, and a version turns it on all the same or warns of it.
 
 What changed
-    V1 set `enable_chunked_prefill` to true for text generation whatever was asked for (0.10.2
-    vllm/engine/arg_utils.py:1623, 0.11.0 :1548). 0.11.1 takes a false, and warns that the
-    engine may crash or produce incorrect outputs (0.18.1 vllm/engine/arg_utils.py:2081).
+    V1 set `enable_chunked_prefill` to true for text generation, over a false as well (0.10.2
+    vllm/engine/arg_utils.py:1623, 0.11.0 :1548). 0.11.1 takes a false, and warns that the engine may crash or produce
+    incorrect outputs (0.18.1 vllm/engine/arg_utils.py:2081).
 
 Why it matters
-    The config says one thing and the engine does another, without an error. An experiment that compares chunked
-    prefill on and off compares on with on. After a move past 0.11.0 the false acts for the first time, and what runs
-    changes although nobody touched the config.
+    The config says one thing and the engine does another, without an error. An experiment that compares chunked prefill
+    on and off compares on with on. After a move past 0.11.0 the false acts for the first time, and what runs changes
+    although the config did not.
 
 Example
     Reported:
@@ -44,7 +44,7 @@ CONFIRM = "rlaudit ablate, factor chunked-prefill"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """A false that the release overrules, or that only the release before it did."""
+    """Report a false that the release overrules, or that only the release before it did."""
     said = audit.config.engine.get(SETTING)
     if said is None or said.value is not False:
         return

@@ -42,7 +42,7 @@ CONFIRM = "rlaudit ablate, factor chunked-prefill"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Off before, on after, set by nobody."""
+    """Report what is off before, on after, and not set."""
     yield from switched_on(RULE, audit, SETTING, CONFIRM, _finding)
 
 

@@ -47,7 +47,7 @@ DISTORTING = (
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """A correction over an error of an earlier layer."""
+    """Report a correction over an error of an earlier layer."""
     if audit.config.says("importance_sampling_correction") is not True:
         return
     wrong = [name for name in DISTORTING if _is_an_error(name, audit)]

@@ -5,8 +5,8 @@ What changed
     not even ask for logprobs otherwise.
 
 Why it matters
-    A migration is judged by this metric. Where it is absent, dashboards show nothing unusual whatever happens:
-    absent means unknown, not fine.
+    A migration is judged by this metric. Where it is absent, dashboards show nothing unusual in any case: absent means
+    unknown, not fine.
 
 Example
     Reported:
@@ -34,7 +34,7 @@ from rlaudit.layers import Layer
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """A framework that is known not to log it under these settings."""
+    """Report a framework that is known not to log it under these settings."""
     if audit.config.says("logs_mismatch") is not False:
         return
     off = audit.config.says("importance_sampling_correction") is False

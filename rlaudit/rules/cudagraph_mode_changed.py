@@ -46,7 +46,7 @@ WORDS = {
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Another way of capturing on the two sides."""
+    """Report another way of capturing on the two sides."""
     before, after = audit.before.value(MODE), audit.after.value(MODE)
     if not audit.migrates or isinstance(before, Unknown) or isinstance(after, Unknown) or before == after:
         return

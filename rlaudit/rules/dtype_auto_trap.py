@@ -6,8 +6,8 @@ What changed
     as transformers writes it from 4.56 on, counts as float32 there and runs as float16; current releases read both.
 
 Why it matters
-    float16 and bfloat16 round differently in every layer. Against a trainer in bfloat16 the wrong one is a mismatch
-    of the size of an unmatched lm_head, and it appears or goes away with an upgrade that nobody connects with
+    float16 and bfloat16 round differently in every layer. Against a trainer in bfloat16 the wrong one is a mismatch of
+    the size of an unmatched lm_head, and it appears or goes away with an upgrade that seems to have nothing to do with
     precision.
 
 Example
@@ -41,7 +41,7 @@ CONFIRM = "rlaudit ablate, factor dtype"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """dtype open or auto, in or out of the releases that make float16 of float32."""
+    """Report a dtype left open or auto, in or out of the releases that make float16 of float32."""
     said = audit.config.engine.get(SETTING)
     if said is not None and said.value not in (None, "auto"):
         return

@@ -40,7 +40,7 @@ SHORT = {"half": "float16", "fp16": "float16", "bf16": "bfloat16", "float": "flo
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Two dtypes that are both known."""
+    """Report two dtypes that are both known."""
     rollout, trainer = _named(audit.after.value("dtype")), _named(audit.config.says("dtype"))
     if rollout is None or trainer is None or rollout == trainer or audit.config.says("uses_rollout_logprobs") is False:
         return

@@ -6,8 +6,8 @@ What changed
     older than sm80, a scheduler option, a dtype, a start from another thread all decide.
 
 Why it matters
-    Two machines, or two runs with one flag between them, run different engines with logprobs of different meaning.
-    A baseline measured on "0.8.5" is then a baseline of nobody knows what.
+    Two machines, or two runs with one flag between them, run different engines with logprobs of different meaning. A
+    baseline measured on "0.8.5" may then be one of either engine.
 
 Example
     Reported:
@@ -42,7 +42,7 @@ CONFIRM = 'the words "Initializing a V0" or "V1 LLM engine" in the log of a run'
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Every side that has both engines and is not told which."""
+    """Report every side that has both engines and does not say which."""
     for side in (audit.before, audit.after) if audit.migrates else (audit.after,):
         if not has_v0(side.version) or side.variable(VARIABLE) is not None:
             continue

@@ -38,13 +38,13 @@ CONFIRM = "rlaudit ablate v0-to-v1"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """The variable where there is no choice left."""
+    """Report the variable where there is no choice left."""
     said, version = audit.after.variable(VARIABLE), audit.after.version
     if said is None or said.value is None or has_v0(version):
         return
     where = said.place
     if not said.known:
-        message = f"{VARIABLE} is not read by vLLM {version}, whatever it is here. Remove it."
+        message = f"{VARIABLE} is not read by vLLM {version}, whichever value it has here. Remove it."
         yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, place=where)
     elif str(said.value).lower() in ("0", "false"):
         if version < VLLM_USE_V1_IS_NOT_READ:

@@ -49,7 +49,7 @@ CONFIRM = "rlaudit ablate quick, with these sampling parameters: the semantic la
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Filters in the sampler that the trainer does not have."""
+    """Report filters in the sampler that the trainer does not have."""
     replays = audit.config.says("replays_filters")
     if replays or is_greedy(audit.after) or asks_for_none(audit.config):
         return
@@ -78,7 +78,7 @@ def _consequence(audit: Audit) -> str:
 
 
 def _needs_raw(audit: Audit) -> bool:
-    """Whether raw logprobs are the trainer's own, so that processed ones would only add the kept mass."""
+    """Return whether raw logprobs are the trainer's own, so that processed ones would only add the kept mass."""
     plain = audit.config.says("divides_by_temperature") is False or temperature(audit.after) == 1
     unsure = "uses_rollout_logprobs" in audit.config.trainer and in_the_loss(audit.config)
     return plain and unsure and audit.config.says("replays_filters") is False

@@ -54,7 +54,7 @@ CONFIRM = (
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Another sampling kernel after the migration."""
+    """Report another sampling kernel after the migration."""
     cut = {name: value for name, value in filters(audit.after).items() if name != "min_p"}
     if not audit.migrates or not cut or is_greedy(audit.after) or audit.after.machine.platform != "cuda":
         return
@@ -68,7 +68,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _kernel(side: Side) -> str | None:
-    """FlashInfer or PyTorch; None where it cannot be told."""
+    """Return FlashInfer or PyTorch; None if it is unknown."""
     setting, mode = side.variable(VARIABLE), side.value("logprobs_mode")
     variable = None if setting is None else setting.value
     if side.is_v1 is None or isinstance(variable, Unknown) or isinstance(mode, Unknown):

@@ -46,7 +46,7 @@ CORRECTION = "importance_sampling_correction"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Sampling parameters, the correction and what decides the objective, where the framework's code decides both."""
+    """Report moved sampling parameters, correction and objective, if the framework's code decides both sides."""
     if not audit.migrates:
         return
     before, after = audit.before.config, audit.after.config
@@ -79,7 +79,7 @@ def _by_code(setting: Setting) -> bool:
 
 
 def _effect(value: Any) -> Any:
-    """None and -1 are spellings of a top_k that cuts nothing off; no other parameter takes them."""
+    """Return a value by its effect: None and -1 are a top_k that cuts nothing off; no other parameter takes them."""
     return 0 if value is None or value == -1 else value
 
 

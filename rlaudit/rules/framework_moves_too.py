@@ -1,8 +1,9 @@
-"""The framework has to move together with vLLM: no release of it goes with both, or its pin not with the new one.
+"""The framework has to move together with vLLM: no release of it runs with both, or its pin does not with the new one.
 
 What changed
-    Frameworks go with a few releases of vLLM each. TRL up to 0.26 does not import with vLLM 0.12 or later, and TRL from
-    1.4 on does not with 0.8.5; verl up to 0.8 asks for vLLM 0.12.0 at most, and 0.9.0 for 0.18.0 at least.
+    Each release of a framework runs with a few releases of vLLM. TRL up to 0.26 does not import with vLLM 0.12 or
+    later, and TRL from 1.4 on does not with 0.8.5; verl up to 0.8 asks for vLLM 0.12.0 at most, and 0.9.0 for 0.18.0 at
+    least.
     Source: imports and Requires-Dist of their released wheels.
 
 Why it matters
@@ -38,7 +39,7 @@ from rlaudit.layers import Layer
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """A pin that does not run with the new vLLM, else two ranges that do not meet."""
+    """Report a pin that does not run with the new vLLM, else two ranges that do not meet."""
     pin = audit.config.refused_pin
     before, after = audit.before.config.releases, audit.after.config.releases
     move = take(audit.config.framework, after, str(audit.after.version))

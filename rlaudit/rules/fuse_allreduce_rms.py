@@ -40,7 +40,7 @@ SETTING = "compilation_config"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Apart before, fused after, and the pass is vLLM's own choice."""
+    """Report kernels that are separate before and fused after, if the pass is vLLM's own choice."""
     if not audit.migrates or audit.after.value(PASS) is not True or audit.before.value(PASS) is not False:
         return
     written = audit.config.engine.get(SETTING)

@@ -46,7 +46,7 @@ PENALTIES = ("presence_penalty", "frequency_penalty")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Sampling parameters left to the model's file."""
+    """Report sampling parameters left to the model's file."""
     side = audit.after
     where = side.value("generation_config")
     if side.config.offline or where is None or where == "vllm":
@@ -74,13 +74,13 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _left_to_the_model(side: Side) -> tuple[list[str], dict[str, str]]:
-    """What neither requests nor an override name, and what they may name, with the reason why that is not known."""
+    """Return what neither requests nor an override name, and what they may name, with why that is not known."""
     override = side.value("override_generation_config")
     overridden = object_of(override)
     names = (*COMMON, *RARE, *(PENALTIES if side.version >= PENALTIES_FROM_THE_MODEL else ()))
     said = {name: side.config.sampling.get(name) for name in names if name not in overridden}
     left = [name for name, setting in said.items() if setting is None or setting.value is None]
-    # A parameter that is written with a value nobody can tell is in the requests; one that another file may set is not.
+    # A parameter that is written with an unknown value is in the requests; one that another file may set is not.
     unknown = {
         name: setting.value.reason
         for name, setting in said.items()

@@ -37,7 +37,7 @@ from rlaudit.layers import Layer
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Temperature zero under a trainer."""
+    """Report temperature zero under a trainer."""
     if audit.config.has_trainer and is_greedy(audit.after):
         message = f"Rollouts are greedy (temperature={temperature(audit.after):g}): their logprobs are not those of"
         ratios = ", and importance ratios mean nothing" if in_the_loss(audit.config) else ""

@@ -41,7 +41,7 @@ from rlaudit.vllm.milestones import HEAD_DTYPE
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Half precision in both heads across a change of engine."""
+    """Report half precision in both heads across a change of engine."""
     if not audit.migrates or audit.config.says("uses_rollout_logprobs") is not True:
         return
     if not (audit.before.is_v1 is False and audit.after.is_v1):

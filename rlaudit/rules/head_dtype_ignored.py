@@ -8,8 +8,8 @@ What changed
     vllm/model_executor/layers/logits_processor.py (0.26.0:105), vLLM pull request 48390.
 
 Why it matters
-    The config says float32 and the head runs in bfloat16. Together with a trainer whose head is float32 that is
-    the one-sided arrangement, which can be worse than bfloat16 on both sides.
+    The config says float32 and the head runs in bfloat16. With a trainer whose head is float32 that is the one-sided
+    arrangement, which can be worse than bfloat16 on both sides.
 
 Example
     Reported:
@@ -42,7 +42,7 @@ CONFIRM = "rlaudit ablate fp32-head"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """A head dtype that is asked for and not given, or given from this migration on."""
+    """Report a head dtype that is requested and not given, or given from this migration on."""
     asked = asked_head_dtype(audit.after)
     if asked is None or audit.after.value("runner") == "pooling":
         return

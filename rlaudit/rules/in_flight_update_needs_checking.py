@@ -37,7 +37,7 @@ from rlaudit.layers import Layer
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """In-flight updates across the change from V0 to V1."""
+    """Report in-flight updates across the change from V0 to V1."""
     if not audit.migrates or audit.config.says("weight_updates") != "in flight":
         return
     if audit.before.is_v1 is not False or audit.after.is_v1 is not True:

@@ -37,7 +37,7 @@ from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """A *_logits mode while logprobs are used."""
+    """Report a *_logits mode while logprobs are used."""
     uses = audit.config.says("uses_rollout_logprobs")
     if returned_logprobs(audit.after) is not Returned.LOGITS or uses is False:
         return

@@ -42,7 +42,7 @@ CONFIRM = "rlaudit ablate weight-update, with async_scheduling: [on, off]"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Keep, cleared while requests run, async scheduling, and a release in the window."""
+    """Report keep with a cache cleared under running requests and async scheduling, in a release of the window."""
     says, scheduling, unsure = audit.config.says, audit.after.value(SETTING), ""
     clears = audit.config.trainer.get("pause_clears_cache")
     in_window = LOSES_A_TOKEN <= audit.after.version < LOSES_NO_TOKEN

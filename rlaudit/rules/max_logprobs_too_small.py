@@ -40,7 +40,7 @@ ASKING = ("logprobs", "prompt_logprobs")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """More logprobs asked for than granted."""
+    """Report more logprobs requested than granted."""
     for name in ASKING:
         asked, limit = audit.after.sampling(name), _limit(audit.after)
         if limit is not None and _is_number(asked) and asked > max(limit, 0):
@@ -52,7 +52,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _limit(side: Side) -> int | None:
-    """None where there is no limit, or none that is known."""
+    """Return the limit; None if there is none, or none that is known."""
     limit = side.value("max_logprobs")
     if not _is_number(limit) or (limit == -1 and side.is_v1 is not False and side.version >= MINUS_ONE_IS_NO_LIMIT):
         return None

@@ -40,7 +40,7 @@ CONFIRM = "rlaudit ablate v1-to-latest, on a GPU"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Another runner after than before, for certain or depending on the model."""
+    """Report another runner after than before, for certain or depending on the model."""
     crossed = [first for first in SECOND_RUNNER if audit.crosses(first)]
     before, after = audit.before.value(RUNNER), audit.after.value(RUNNER)
     if not crossed or audit.after.variable(VARIABLE) is not None or before == "V2" or after == "V1":

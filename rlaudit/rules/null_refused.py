@@ -41,7 +41,7 @@ CHECKED = tuple(f"vllm/config/{part}.py" for part in ("model", "cache", "schedul
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Every written None that the new version's config classes refuse; one by reference may be filled elsewhere."""
+    """Report each written None that the new version's config classes refuse; a reference may be filled elsewhere."""
     for name, said in audit.config.engine.items():
         declared = audit.after.catalogue.engine.get(name)
         if said.place is None or said.value is not None or said.written is not None:

@@ -43,7 +43,7 @@ SETTING = "head_dtype"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """float32 here, something shorter there."""
+    """Report float32 on one side and a shorter dtype on the other."""
     rollout, trainer = rollout_head_dtype(audit.after), trainer_head_dtype(audit)
     engine_dtype = audit.after.resolution.given("dtype")
     head_is_raised = rollout == "float32" and engine_dtype not in ("float32", "float")
@@ -70,7 +70,7 @@ def _remedy(audit: Audit) -> str:
 
 
 def _fix(audit: Audit) -> Fix | None:
-    """Only where there are no other overrides to keep."""
+    """Return a fix only if there are no other overrides to keep."""
     if audit.after.version < HEAD_DTYPE or audit.after.resolution.given("hf_overrides") is not None:
         return None
     return audit.fix("compute the rollout's head in float32", safe=False, hf_overrides={"head_dtype": "float32"})

@@ -47,7 +47,7 @@ IS = (
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """A level that crosses 0.12.0, written as -O: as an argument of its own it did not exist before."""
+    """Report a level that crosses 0.12.0, written as -O: as an argument of its own it did not exist before."""
     said = audit.config.engine.get(SETTING)
     if not audit.crosses(OPTIMIZATION_LEVEL) or said is None or said.place is None:
         return
@@ -67,7 +67,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _level_before(audit: Audit) -> int | None:
-    """What the same flag is for the release before."""
+    """Return what the same flag is for the release before."""
     former = part(audit.before.resolution, FORMER)
     if isinstance(former, dict):
         former = former.get("level", former.get("mode"))

@@ -6,8 +6,8 @@ What changed
     dropped `wait_for_inflight_requests`. Older releases have no pause at all (vllm/v1/engine/async_llm.py of each).
 
 Why it matters
-    The call raises TypeError, or the route answers 404. Callers that only log it go on with requests that were
-    never paused: half a rollout before the update, half after it, and nobody is told.
+    The call raises TypeError, or the route answers 404. Callers that only log it go on with requests that were never
+    paused: half a rollout before the update, half after it, and nothing reports it.
 
 Example
     Reported:
@@ -39,7 +39,7 @@ SWITCH = "VLLM_SERVER_DEV_MODE"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Keyword arguments against the catalogued signature; native weight transfer against the gate of its routes."""
+    """Hold keyword arguments against the catalogued signature, native weight transfer against its routes' gate."""
     version = audit.after.version
     arguments = audit.config.says("pause_arguments")
     if isinstance(arguments, list | tuple):

@@ -40,7 +40,7 @@ from rlaudit.layers import Layer
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Penalties in the sampler."""
+    """Report penalties in the sampler."""
     used = penalties(audit.after)
     severity = Severity.WARNING if audit.config.has_trainer else Severity.NOTE
     if used:
@@ -56,7 +56,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _seen(audit: Audit) -> str:
-    """Where the penalty shows: in ratios only where returned logprobs have it and are compared with the trainer's."""
+    """Say where the penalty shows: in ratios only if returned logprobs have it and are compared with the trainer's."""
     what = returned_logprobs(audit.after)
     if audit.config.says("uses_rollout_logprobs") is False:
         return "and no ratio shows it: none is taken with the returned logprobs"

@@ -41,7 +41,7 @@ CONFIRM = "rlaudit ablate weight-update"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Caching on, or perhaps on, weights updated, and nothing known that cleans the cache, or seen not to."""
+    """Report caching that may be on with weight updates, if nothing is known to clean the cache, or was seen not to."""
     caching, when, clean = audit.after.value(SETTING), updates(audit), cleaned(audit)
     seen = audit.config.says("stale_prefixes")  # what was seen counts for more than what was called
     if when is None or (clean is True and not seen) or (caching is not True and not isinstance(caching, Unknown)):

@@ -37,7 +37,7 @@ SETTING = "prefix_caching_hash_algo"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """A written value that is none of the declared ones."""
+    """Report a written value that is none of the declared ones."""
     said, declared = audit.config.engine.get(SETTING), audit.after.catalogue.engine.get(SETTING)
     if said is None or not isinstance(said.value, str) or declared is None or not declared.choices:
         return

@@ -44,7 +44,7 @@ CONFIRM = "rlaudit ablate, factor prefix-caching"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Off before, on after, set by nobody."""
+    """Report what is off before, on after, and not set."""
     yield from switched_on(RULE, audit, SETTING, CONFIRM, _finding)
 
 

@@ -42,7 +42,7 @@ from rlaudit.layers import Layer
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Half-processed logprobs against a trainer that needs whole ones."""
+    """Report half-processed logprobs against a trainer that needs whole ones."""
     says = audit.config.says
     if returned_logprobs(audit.after) is not Returned.HALF_PROCESSED or says("uses_rollout_logprobs") is False:
         return

@@ -40,7 +40,7 @@ from rlaudit.layers import Layer
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Processed logprobs against a trainer that computes plain ones."""
+    """Report processed logprobs against a trainer that computes plain ones."""
     side, says = audit.after, audit.config.says
     if says("divides_by_temperature") is not False or says("uses_rollout_logprobs") is False:
         return

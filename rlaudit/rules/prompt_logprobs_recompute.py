@@ -44,7 +44,7 @@ from rlaudit.layers import Layer
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """prompt_logprobs of V1 where the trainer expects the sampler's."""
+    """Report prompt_logprobs of V1 where the trainer expects the sampler's."""
     if not audit.config.says("reads_prompt_logprobs") or audit.after.is_v1 is False:
         return
     divides, heat = audit.config.says("divides_by_temperature"), temperature(audit.after)
@@ -54,7 +54,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     at = f"a temperature of {heat:g}" if not isinstance(heat, Unknown) else f"the temperature ({heat.reason})"
     applied = " and ".join([at] * hot + [listed(cut)] * bool(cut))
-    message = f"{engine_of(audit.after)} returns prompt_logprobs without {applied}, whatever logprobs_mode says"
+    message = f"{engine_of(audit.after)} returns prompt_logprobs without {applied}, under every logprobs_mode"
     if audit.migrates and audit.before.is_v1 is False:
         message += f"; {engine_of(audit.before)} applied it"
     certain = divides and hot and not isinstance(heat, Unknown) and audit.after.is_v1

@@ -39,7 +39,7 @@ NOT_QUANTIZED = ("auto", "bfloat16", "float16", "half", "float32")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Quantized weights, or a quantized KV cache that the config asks for."""
+    """Report quantized weights, or a quantized KV cache that the config requests."""
     for setting, value in _quantized(audit.after):
         if setting == "quantization" and audit.config.says("shares_weights"):
             continue  # the trainer's forward pass runs through the very same quantized weights

@@ -56,7 +56,7 @@ CONFIRM = "rlaudit ablate, factor logprobs-mode, at your temperature: alone it m
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Raw logprobs against a trainer that computes processed ones."""
+    """Report raw logprobs against a trainer that computes processed ones."""
     what = returned_logprobs(audit.after)
     if asks_for_none(audit.config):
         return
@@ -82,7 +82,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _verdict(audit: Audit) -> tuple[Severity, str] | None:
-    """How bad, and the sentence that says why; None where raw is what the trainer needs."""
+    """Return how bad it is, and the sentence that says why; None if raw is what the trainer needs."""
     divides, uses = audit.config.says("divides_by_temperature"), audit.config.says("uses_rollout_logprobs")
     heat, cut = temperature(audit.after), filters(audit.after)
     trainer_does = []

@@ -6,7 +6,7 @@ What changed
 
 Why it matters
     The engine does not start, which is at least loud. The quiet damage comes after: the flag is deleted to get it
-    running, and nobody looks for what does the same today.
+    running, and what does the same today is never looked for.
 
 Example
     Reported:
@@ -41,7 +41,7 @@ DROPPED_BY_LLM = {"swap_space"}  # LLM(...) warns and goes on
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Everything written that the catalogue of the new version does not hold."""
+    """Report everything written that the catalogue of the new version does not hold."""
     for name, said in audit.config.engine.items():
         if said.place is None or said.value is None or name == "model" or _has(audit.after.catalogue, name):
             continue
@@ -72,7 +72,7 @@ def _has(catalogue: Catalogue, name: str) -> bool:
 
 
 def _instead(gone: Removed, said: Setting) -> str:
-    """The advice tells how a switch is turned on today; one that was written as off, its default, needs none."""
+    """Return how a switch is turned on today; one that was written as off, its default, is left out."""
     declared = Catalogue.at(gone.last).engine.get(gone.name)
     if gone.replacement is None and said.value is False and declared is not None and declared.default in (False, None):
         return "It was off by default: leave it out."
@@ -80,7 +80,7 @@ def _instead(gone: Removed, said: Setting) -> str:
 
 
 def _why_it_changes_nothing(audit: Audit, gone: Removed, said: Setting) -> str:
-    """The end of the fix's sentence where the new release does what the value asks for; "" where it may not."""
+    """Return the end of the fix's sentence if the new release does what the value asks for; "" if it may not."""
     if not said.known:
         return ""
     if any(said.value == value for value in DONE_ANYWAY.get(gone.name, ())):
@@ -92,11 +92,11 @@ def _why_it_changes_nothing(audit: Audit, gone: Removed, said: Setting) -> str:
 
 
 def _fix(audit: Audit, gone: Removed, said: Setting) -> Fix | None:
-    """The replacement, where one says exactly the same; None as value takes the old argument away.
+    """Return the replacement, if one says exactly the same; None as value takes the old argument away.
 
-    Alone where the replacement would only say its default, and where nothing is to be put in its place: that starts
-    the engine, and whether the argument did anything before is for the reader to know, unless its value asks for what
-    is done without it.
+    Only the removal if the replacement would say its default, or if nothing takes the argument's place: that starts the
+    engine, and whether the argument did anything before is for the reader to know, unless its value asks for what is
+    done without it.
     """
     if gone.replacement is None:
         why = _why_it_changes_nothing(audit, gone, said)

@@ -44,7 +44,7 @@ CONFIRM = "rlaudit ablate, factor enforce-eager"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Keys that were there before, or are known to have been, and are not there after."""
+    """Report keys that were there before, or are known to have been, and are not there after."""
     written = part(audit.after.resolution, SETTING)
     if not isinstance(written, dict) or not audit.after.exists(SETTING):
         return

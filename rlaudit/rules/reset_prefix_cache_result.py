@@ -36,7 +36,7 @@ from rlaudit.vllm.milestones import RESET_TELLS
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """A reset with requests in flight, before the route tells its result."""
+    """Report a reset with requests in flight, before the route tells its result."""
     says = audit.config.says
     if audit.after.value("enable_prefix_caching") is not True or audit.after.version >= RESET_TELLS:
         return

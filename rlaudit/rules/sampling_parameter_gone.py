@@ -43,18 +43,18 @@ from rlaudit.vllm.removed import ADVICE, removed
 REQUEST_FIELDS = ("guided_json", "guided_regex", "guided_choice", "guided_grammar")
 NEUTRAL = {"best_of": "1", "logits_processors": "None"}
 REFUSED_BY_V1 = tuple(NEUTRAL)
-# Dialects of files whose own lines are the calls, whatever else is known of their trainer.
+# Dialects of files whose own lines are the calls, also if facts about their trainer are known.
 CALLS_VLLM_ITSELF = {"vllm-python"}
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """What the config samples with and the version after the migration does not know."""
+    """Report what the config samples with and the version after the migration does not know."""
     side = audit.after
     for name, setting in side.config.sampling.items():
         parameter = "guided_decoding" if name in REQUEST_FIELDS else name
         gone = removed("sampling", parameter, side.version)
         if gone is not None:
-            # A server drops the field and goes on; only an in-process call stops at it, whatever the value is.
+            # A server drops the field and goes on; only an in-process call stops at it, with any value.
             stops = side.config.offline and name not in REQUEST_FIELDS
             if not (_is_used(name, setting.value) or (stops and _is_passed_as_written(audit, setting))):
                 continue
@@ -68,14 +68,14 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _is_used(name: str, value: Any) -> bool:
-    """Whether the parameter asks for something; one whose value cannot be told may."""
+    """Return whether the parameter asks for something; one whose value is unknown may."""
     if isinstance(value, Unknown):
         return True
     return value is not None and bool(value != 1 if name == "best_of" else value)
 
 
 def _is_passed_as_written(audit: Audit, setting: Setting) -> bool:
-    """Whether the call names the parameter even with None: in code that calls vLLM itself, and no framework does."""
+    """Return whether the call names the parameter even with None: code that calls vLLM does, and no framework."""
     own = audit.config.framework in CALLS_VLLM_ITSELF or not audit.config.has_trainer
     return setting.place is not None and own
 

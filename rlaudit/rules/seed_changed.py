@@ -39,7 +39,7 @@ SETTING = "seed"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Unseeded before and seeded after, or the rank mixed in."""
+    """Report sampling that is unseeded before and seeded after, or a rank mixed into the seed."""
     moved = moved_default(audit, SETTING)
     ranks = audit.after.value("data_parallel_size")
     if moved is not None:

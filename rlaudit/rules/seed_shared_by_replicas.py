@@ -37,7 +37,7 @@ SETTING = "seed"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """More than one engine, one seed."""
+    """Report more than one engine with one seed."""
     seed = audit.after.value(SETTING)
     request_seed = audit.config.sampling.get("seed")
     if not isinstance(seed, int) or (request_seed is not None and request_seed.value is not None):

@@ -44,7 +44,7 @@ CONFIRM = "rlaudit ablate quick, with and without speculative_config"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """A speculative config under requests with logprobs."""
+    """Report a speculative config under requests with logprobs."""
     if not isinstance(audit.after.value(SETTING), dict | str) or audit.config.says("uses_rollout_logprobs") is False:
         return
     now = engine_of(audit.after)

@@ -45,7 +45,7 @@ SETTING = "enable_prefix_caching"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Keep, clear_cache=False and a cache that nothing else cleans."""
+    """Report a pause with keep and clear_cache=False, with a cache that nothing else cleans."""
     says, caching = audit.config.says, audit.after.value(SETTING)
     if says("pause_mode") != "keep" or says("pause_clears_cache") is not False or says("weight_updates") == "none":
         return

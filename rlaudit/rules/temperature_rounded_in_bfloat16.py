@@ -6,9 +6,9 @@ What changed
     Source: SamplingTensors, vllm/model_executor/sampling_metadata.py (0.8.5:538).
 
 Why it matters
-    V0's logprobs are those of the rounded temperature: exact to 1.5e-6 against it and off by up to 0.02 nats
-    against 0.7 (measured with 0.8.5). After the migration that part of the reference's mismatch is gone. It is a
-    difference between the runs that nobody has to mend.
+    V0's logprobs are those of the rounded temperature: exact to 1.5e-6 against it and off by up to 0.02 nats against
+    0.7 (measured with 0.8.5). After the migration that part of the reference's mismatch is gone. It is a difference
+    between the runs that need not be mended.
 
 Example
     Reported:
@@ -44,7 +44,7 @@ from rlaudit.layers import Layer
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """A temperature that V0's dtype cannot hold."""
+    """Report a temperature that V0's dtype cannot hold."""
     side = audit.before if audit.before.is_v1 is False else audit.after
     heat, dtype = temperature(side), side.value("dtype")
     if side.is_v1 is not False or isinstance(heat, Unknown) or is_greedy(side):

@@ -1,9 +1,9 @@
 """The release that is said to run today cannot run this, and the one after the migration can: another release runs it.
 
 What changed
-    Nothing in vLLM: the config asks for what came after the release that the audit was told to start
-    from. Arguments are refused by the releases that do not have them yet, the framework's release that the project pins
-    may not run with them, and external_launcher without a seed stopped vLLM up to 0.10.2.
+    Nothing in vLLM: the config asks for what came after the release that the audit starts from. Arguments are refused
+    by the releases that do not have them yet, the framework's release that the project pins may not run with them, and
+    external_launcher without a seed stopped vLLM up to 0.10.2.
 
 Why it matters
     What an audit says to have moved is relative to a release that never ran this job. Findings about defaults may be
@@ -44,8 +44,8 @@ _LAUNCHER = "external_launcher"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """One finding with the reasons that the release after the migration does not share: a note where written arguments
-    are all, since whoever prepares a migration writes them before.
+    """Yield one finding with the reasons that the release after the migration does not share: a note if there are only
+    written arguments, since they may have been written to prepare the migration.
     """
     if not audit.migrates:
         return
@@ -63,7 +63,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _too_new(audit: Audit) -> Iterator[tuple[str, Place | None, str]]:
-    """Written arguments that came after it."""
+    """Yield written arguments that came after the release that is said to run today."""
     for name, said in audit.before.config.engine.items():
         life = lifetime("engine", name)
         written = said.place is not None and said.value is not None
@@ -72,14 +72,14 @@ def _too_new(audit: Audit) -> Iterator[tuple[str, Place | None, str]]:
 
 
 def _refused_pin(audit: Audit) -> Iterator[tuple[str, Place | None, str]]:
-    """A pin of the framework that goes with the release after the migration alone."""
+    """Yield a pin of the framework that runs with the release after the migration alone."""
     pin = audit.before.config.refused_pin
     if pin is not None and audit.after.config.refused_pin is None:
         yield pin.where, None, f"{pin.where} {pin.because}"
 
 
 def _unseeded(side: Side) -> Iterator[tuple[str, Place | None, str]]:
-    """vllm/config.py, verify_with_parallel_config; later releases have a default seed."""
+    """Yield a missing seed (vllm/config.py, verify_with_parallel_config); later releases have a default seed."""
     executor, seed = side.value("distributed_executor_backend"), side.value("seed")
     if executor == _LAUNCHER and seed is None and not isinstance(seed, Unknown) and side.exists("seed"):
         yield "seed", None, f"{_LAUNCHER} needs a seed there, and nothing sets one"

@@ -49,7 +49,7 @@ CONFIRM = '"non-default args" in the engine\'s start-up log'
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Everything lost but a dropped false."""
+    """Report everything lost but a dropped false."""
     for lost in audit.config.lost:
         if lost.loss not in HOW:
             continue
@@ -60,7 +60,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _effect(audit: Audit, lost: Lost) -> tuple[Severity, str]:  # noqa: PLR0911 - one for each thing that may run
-    """By what runs in its place; a key that neither side knows can only be a mistake."""
+    """Judge it by what runs in its place; a key that neither side knows can only be a mistake."""
     if lost.loss is Loss.REFUSED and _is_new(audit, lost):
         return (Severity.ERROR if lost.certain else Severity.WARNING), _guess(audit, lost)
     if not audit.after.exists(lost.name):
@@ -74,13 +74,13 @@ def _effect(audit: Audit, lost: Lost) -> tuple[Severity, str]:  # noqa: PLR0911 
         return Severity.NOTE, f"; what runs instead is open: {runs.reason}"
     if runs == lost.written:
         return Severity.NOTE, "; the same value runs all the same"
-    # Code that overrules is the framework's decision; a key that goes nowhere is nobody's.
+    # Code that overrules is the framework's decision; a key that goes nowhere is a mistake.
     severity = Severity.NOTE if lost.loss is Loss.OVERRULED else Severity.WARNING
     return severity, f"; vLLM {audit.after.version} runs with {runs}"
 
 
 def _is_new(audit: Audit, lost: Lost) -> bool:
-    """Whether it starts today: what stops today as well does not run as this file is read."""
+    """Return whether it starts today: what stops today as well does not run as this file is read."""
     before = audit.before.config.lost if audit.migrates else ()
     return not any(one.name == lost.name and one.loss is Loss.REFUSED for one in before)
 

@@ -56,7 +56,7 @@ CONFIRM = 'the words "Unknown vLLM environment variable" in the start-up log'
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Set by the file, known before or once, not read after."""
+    """Report variables that the file sets, that were known before or once, and are not read after."""
     for name, said in audit.config.environment.items():
         if name in ELSEWHERE or not name.startswith("VLLM_") or said.place is None:
             continue

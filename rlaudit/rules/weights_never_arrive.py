@@ -1,4 +1,4 @@
-"""The program updates weights in a way that does not reach a V1 engine in a process of its own.
+"""The program updates weights in a way that does not reach a V1 engine in its separate process.
 
 What changed
     V0 ran in the program's own process. V1's engine core has one to itself: `llm.llm_engine.model_executor` is there
@@ -42,7 +42,7 @@ _LAUNCHER = "external_launcher"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """An error if the program goes on after the failed update, else a warning: a caller may do so."""
+    """Report an error if the program goes on after the failed update, else a warning: a caller may do so."""
     in_process = _is(audit, _PROCESS, "0") or audit.after.value("distributed_executor_backend") == _LAUNCHER
     if audit.after.is_v1 is False or (audit.config.offline and in_process):
         return

@@ -7,7 +7,7 @@ What changed
 Why it matters
     Rollouts come from an older policy, or from a mixture of two, while the trainer counts them as its own. Nothing
     raises an error: ratios drift a little further with every step. After sleep at level 2 without an update they come
-    from whatever the memory holds (trl#5312).
+    from what happens to be in memory (trl#5312).
 
 Example
     Reported:
@@ -35,7 +35,7 @@ from rlaudit.layers import Layer
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """An error for each fault: it was read from the engine's memory, not concluded."""
+    """Report an error for each fault: it was read from the engine's memory, not concluded."""
     faults = audit.config.says("weight_faults")
     for fault in faults if isinstance(faults, list) else ():
         yield RULE.finding(audit, Severity.ERROR, "weight_faults", f"The engine's weights {fault}.")

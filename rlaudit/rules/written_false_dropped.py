@@ -6,8 +6,8 @@ What changed
     false. That went unnoticed while vLLM's defaults were off. V1 turned many of them on.
 
 Why it matters
-    The config says off and the engine runs on. Whoever looks for the cause of a mismatch reads the config and rules
-    out the very setting that is at work.
+    The config says off and the engine runs on. A search for the cause of a mismatch reads the config and rules out the
+    very setting that is at work.
 
 Example
     Reported:
@@ -49,7 +49,7 @@ MOVES_LOGPROBS = {
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Every dropped false, by what runs in its place."""
+    """Report every dropped false, by what runs in its place."""
     for lost in audit.config.lost:
         if lost.loss is not Loss.FALSE_DROPPED:
             continue
@@ -76,7 +76,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _is_so_already(audit: Audit, lost: Lost) -> bool:
-    """Whether the release before the migration loses the same false, and runs with true as well."""
+    """Return whether the release before the migration loses the same false, and runs with true as well."""
     before = (one for one in audit.before.config.lost if one.loss is Loss.FALSE_DROPPED)
     same = any((one.name, one.place) == (lost.name, lost.place) for one in before)
     return audit.migrates and same and audit.before.value(lost.name) is True

@@ -2,8 +2,8 @@
 
 Covered: means, and differences of two means, of clustered tokens; few prompts (Student's distribution); tokens whose
 variance the model itself states, which counts where the data show less of it; rounding that moves all tokens one way.
-An estimate convicts only where it does so with every part of the prompts left out (`resample.py`); where it does with
-some of them only, it leans, and nobody is acquitted either.
+An estimate convicts only if it does so with every part of the prompts left out (`resample.py`). If it does with some of
+them only, it leans, which is no acquittal either.
 """
 
 import math
@@ -23,7 +23,7 @@ NONE: Floats = np.zeros(0)
 class Estimate:
     """value, with a 95 % interval over prompts, and the two-sided p-value of its null as a logarithm.
 
-    left_K, ln_p_left_K: the value and its p-value without each part of the prompts; none where nothing can be left out.
+    left_K, ln_p_left_K: the value and its p-value without each part of the prompts; none if nothing can be left out.
     """
 
     value: float
@@ -36,21 +36,21 @@ class Estimate:
 
     @property
     def p_value(self) -> float:
-        """Of the null, two-sided."""
+        """The two-sided p-value of the null."""
         return math.exp(self.ln_p)
 
     def convicts(self, least: float, null: float = 0.0, alpha: float = ALPHA) -> bool:
-        """Whether it is surely, and by more than `least`, to one side of the null, whichever part is left out."""
+        """Return whether it is surely and by more than `least` to one side of the null, with any part left out."""
         far_K = self._far(least, null, alpha)
         side = np.sign(self.value - null)
         return bool(len(far_K) > 1 and far_K.all() and (np.sign(self.left_K - null) == side).all())
 
     def leans(self, least: float, null: float = 0.0, alpha: float = ALPHA) -> bool:
-        """Whether it would convict with some part left out, or with none, but not with every one."""
+        """Return whether it would convict with some part left out, or with none, but not with every one."""
         return bool(self._far(least, null, alpha).any()) and not self.convicts(least, null, alpha)
 
     def _far(self, least: float, null: float, alpha: float) -> np.ndarray:
-        """Of the whole, then of the whole without each part."""
+        """Return whether it is surely far from the null: of the whole, then without each part."""
         values = np.append(self.value, self.left_K)
         far: np.ndarray = np.append(self.ln_p, self.ln_p_left_K) < math.log(alpha)
         return far & (np.abs(values - null) > least)
@@ -59,9 +59,11 @@ class Estimate:
 def estimate_of(
     sums_PJ: Floats, null: float = 0.0, least_variance_P: Floats | None = None, resolution: float = 0.0
 ) -> Estimate:
-    """sums_PJ: (P, 2) numerator and denominator, or (P, 4) of two ratios, the second to be taken from the first.
+    """Estimate a ratio.
 
-    least_variance_P: (P,) variance of the first numerator that is known to be there whatever the sample shows.
+    sums_PJ: (P, 2) numerator and denominator, or (P, 4) of two ratios, the second to be taken from the first.
+
+    least_variance_P: (P,) variance of the first numerator that is known to be there even if the sample shows less.
     resolution: what rounding may move the value by.
     """
     value, error, units = _moments(sums_PJ, least_variance_P, resolution)
@@ -87,7 +89,7 @@ def estimate_of(
 
 
 def _moments(sums_PJ: Floats, least_variance_P: Floats | None, resolution: float) -> tuple[float, float, int]:
-    """Value, its standard error by the delta method, and how many prompts are behind it."""
+    """Return the value, its standard error by the delta method, and how many prompts are behind it."""
     totals_J = sums_PJ.sum(axis=0)
     units = int((sums_PJ[:, 1] != 0).sum())
     value, apart_P = 0.0, np.zeros(len(sums_PJ))
@@ -107,7 +109,7 @@ def _moments(sums_PJ: Floats, least_variance_P: Floats | None, resolution: float
 
 
 def figure(value: float | None, low: float | None, high: float | None) -> str:
-    """Three digits; said where there is no value or no interval."""
+    """Write value and interval with three digits, or that there is no value or no interval."""
     if value is None:
         return "undefined"
     if low is None or high is None:

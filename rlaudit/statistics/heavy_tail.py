@@ -26,7 +26,7 @@ def effective_prompts(influence_P: Floats) -> float:
 
 
 def student_quantiles(influence_P: Floats, level: float) -> tuple[float, float]:
-    """How many standard errors an interval reaches down and up."""
+    """Return how many standard errors an interval reaches down and up."""
     share, prompts = 0.5 + level / 2.0, len(influence_P)
     effective = min(max(effective_prompts(influence_P), 1.0), prompts - 1)
     heavy = float(stdtrit(effective, share))
@@ -50,6 +50,6 @@ def normal_reach(influence_P: Floats, level: float) -> tuple[float, float]:
 
 
 def _scaled(influence_P: Floats) -> Floats:
-    """In units of the largest: the powers of a capped ratio would overflow."""
+    """Return values in units of the largest: the powers of a capped ratio would overflow."""
     scaled_P: Floats = influence_P / max(float(np.abs(influence_P).max(initial=0.0)), 1e-300)
     return scaled_P

@@ -1,4 +1,4 @@
-"""Intervals by resampling prompts, and which method of making one held the truth how often.
+"""Intervals by resampling prompts, and how often each method of making one held the truth.
 
 Share of 600 simulations in which a nominal 95 % interval held the truth (4 completions of about 64 tokens
 per prompt, sizes of differences lognormal between prompts, completions and tokens: the simulation of
@@ -77,14 +77,14 @@ class Interval:
 
 
 def studentising_products(sums_PJ: Floats) -> Floats:
-    """(P, J * J) what the studentised interval resamples besides the sums; `interval` takes their replicates."""
+    """Return (P, J * J) what the studentised interval resamples besides the sums; `interval` takes their replicates."""
     scaled_PJ: Floats = sums_PJ / _scale(sums_PJ)
     products_PK: Floats = np.einsum("pi,pj->pij", scaled_PJ, scaled_PJ).reshape(len(sums_PJ), -1)
     return products_PK
 
 
 def _scale(sums_PJ: Floats) -> Floats:
-    """Scaled columns keep their products within float64 and the steps of the gradient comparable."""
+    """Return each column's scale: products of scaled columns stay within float64, gradient steps are comparable."""
     scale_J: Floats = np.maximum(np.abs(sums_PJ).sum(axis=0), np.finfo(np.float64).tiny)
     return scale_J
 
@@ -101,7 +101,7 @@ def interval(
     replicates_BJ: Floats | None = None,
     products_BK: Floats | None = None,
 ) -> Interval:
-    """The interval of `statistic` of the column sums, over clusters with data only.
+    """Return the interval of `statistic` of the column sums, over clusters with data only.
 
     sums_PJ: (P, J). weights_BP: `cluster_weights(P)`.
     statistic: sums (..., J) -> value (...), the same when all sums are scaled alike.
@@ -184,7 +184,7 @@ def _of_constant(resampled: _Resampled, is_share: bool) -> tuple[float, float, s
 
 
 def _studentised(resampled: _Resampled, weights_BP: Weights) -> tuple[float, float] | None:
-    """Bootstrap-t with delta-method standard errors; None where too many replicates have no spread."""
+    """Bootstrap-t with delta-method standard errors; None if too many replicates have no spread."""
     sums_PJ = resampled.sums_PJ
     clusters, columns = sums_PJ.shape
     scale_J = _scale(sums_PJ)
@@ -252,7 +252,7 @@ def _percentile(resampled: _Resampled) -> tuple[float, float]:
 
 
 def _influence(resampled: _Resampled) -> Floats:
-    """(P,) what each prompt adds to the error, by leaving it out."""
+    """Return (P,) what each prompt adds to the error, by leaving it out."""
     left_out = resampled.statistic(resampled.sums_PJ.sum(axis=0) - resampled.sums_PJ)
     influence_P: Floats = np.nan_to_num(np.mean(left_out) - left_out)
     return influence_P

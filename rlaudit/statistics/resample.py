@@ -14,8 +14,8 @@ however small the error came out: it counts as what rounding leaves of the estim
 a guess, so chance is Student's with one degree of freedom less than there are prompts.
 
 Left out: prompts are dealt into at most MOST_PARTS parts, and a verdict that is not the same without each of them is
-open. Two tables that differ in one row have the same rest once the part of that row is left out, and whatever is said
-of one of them surely is true of that rest. So they cannot be said opposite things, whatever the row holds.
+open. Two tables that differ in one row have the same rest once the part of that row is left out, and what is surely
+said of one of them is true of that rest. So no row can make opposite statements of the two possible.
 
 Sources: Davison & Hinkley, "Bootstrap Methods and their Application" (1997); Cameron, Gelbach & Miller,
 "Bootstrap-Based Improvements for Inference with Clustered Errors" (2008), section 2; for the parts that are left out
@@ -40,8 +40,8 @@ REACH = 1.96
 # With fewer an interval is given and called unreliable: coverage falls below nine in ten (table in `interval.py`).
 FEWEST_SEQUENCES = 32
 FEWEST_CLUSTERS = 16
-# With fewer prompts each sequence counts as one of its own. The trade: siblings are not independent, but a third of an
-# error that fewer than eight prompts give is chance.
+# With fewer prompts each sequence counts as a cluster. The trade: siblings are not independent, but a third of an error
+# that fewer than eight prompts give is chance.
 FEWEST_PROMPTS = 8
 # The trade: more parts cost as many more evaluations, fewer take more than a sixtieth of the data out at a time.
 MOST_PARTS = 64
@@ -55,20 +55,20 @@ Statistic = Callable[[Floats], Floats]
 
 
 def cluster_sums(columns: Sequence[NDArray[Any]], cluster: Integers, clusters: int) -> Floats:
-    """(P, J) sums of J columns (N,) by the cluster of each row: all that a bootstrap needs of the tokens."""
+    """Return (P, J) sums of J columns (N,) by the cluster of each row: all that a bootstrap needs of the tokens."""
     sums = [np.bincount(cluster, column, minlength=clusters) for column in columns]
     return np.stack(sums, axis=1).astype(np.float64)
 
 
 def clusters_of(prompt_S: Integers) -> Integers:
-    """(S,) the cluster of each sequence: its prompt, numbered without gaps; itself where prompts are too few."""
+    """Return (S,) the cluster of each sequence: its prompt, numbered without gaps; itself where prompts are too few."""
     _, compact_S = np.unique(prompt_S, return_inverse=True)
     few = int(compact_S.max(initial=-1)) + 1 < FEWEST_PROMPTS
     return np.arange(len(prompt_S)) if few else compact_S.astype(np.int64)
 
 
 def cluster_weights(clusters: int, replicates: int = REPLICATES, seed: int = 0) -> Weights:
-    """(B, P) how often each cluster is drawn in each replicate; rows sum to P.
+    """Return (B, P) how often each cluster is drawn in each replicate; rows sum to P.
 
     The same arguments give the same weights, so that two arms over the same prompts are resampled together.
     """
@@ -83,7 +83,7 @@ def cluster_weights(clusters: int, replicates: int = REPLICATES, seed: int = 0) 
 
 
 def replicate_sums(weights_BP: Weights, sums_PJ: Floats) -> Floats:
-    """(B, J) the column sums of every replicate."""
+    """Return (B, J) the column sums of every replicate."""
     blocks = [
         weights_BP[first : first + _BLOCK].astype(np.float64) @ sums_PJ for first in range(0, len(weights_BP), _BLOCK)
     ]
@@ -99,12 +99,12 @@ def replicate_together(weights_BP: Weights, sums: Sequence[Floats]) -> list[Floa
 
 
 def part_of(clusters: int) -> Integers:
-    """(P,) the part of each prompt; one of its own up to MOST_PARTS prompts."""
+    """Return (P,) the part of each prompt; up to MOST_PARTS prompts each is a part by itself."""
     return np.arange(clusters) % MOST_PARTS
 
 
 def sums_left(sums_PJ: Floats) -> Floats:
-    """(K, J) column sums over the prompts that are left when each part is out."""
+    """Return (K, J) column sums over the prompts that are left when each part is out."""
     parts = np.zeros((min(len(sums_PJ), MOST_PARTS), sums_PJ.shape[1]))
     np.add.at(parts, part_of(len(sums_PJ)), sums_PJ)
     # Not total - part: where one part holds nearly all, the difference would be rounding.
@@ -124,13 +124,13 @@ class Resampled:
     clusters: int
 
     def percentiles(self, level: float = LEVEL) -> tuple[float, float]:
-        """Between which values `level` of the replicates lie."""
+        """Return the values between which `level` of the replicates lie."""
         tail = (1.0 - level) / 2.0
         low, high = np.quantile(self.values_B, [tail, 1.0 - tail])
         return float(low), float(high)
 
     def chances(self, chance: Callable[[float, int], float]) -> tuple[float, Floats]:
-        """p-value of 0 by `chance` (score, clusters), and the same without each part."""
+        """Return the p-value of 0 by `chance` (score, clusters), and the same without each part."""
         error = float(self.values_B.std(ddof=1))
         whole = chance(standard_score(self.value, error, self.clusters), self.clusters)
         rest = self.clusters - 1
@@ -144,19 +144,19 @@ def resampled(sums_PJ: Floats, weights_BP: Weights, statistic: Statistic) -> Res
 
 
 def ratio(sums: Floats) -> Floats:
-    """(..., 2) sums -> the first over the second, which is not negative; 0 of nothing."""
+    """(..., 2) sums -> the first over the second, which is not negative; 0 if the second is 0."""
     quotient: Floats = np.zeros(sums.shape[:-1])
     np.divide(sums[..., 0], sums[..., 1], out=quotient, where=sums[..., 1] > 0)
     return quotient
 
 
 def unseen(clusters: int, level: float = LEVEL) -> float:
-    """The largest share of clusters that may show what none of so many did: a fault that takes whole prompts."""
+    """Return the largest share of clusters that may have what none of these showed: a fault of whole prompts."""
     return float(1.0 - (1.0 - level) ** (1.0 / clusters))
 
 
 def holding(low: float, high: float, left_K: Floats) -> tuple[float, float]:
-    """No single prompt turns a verdict: intervals of two tables that differ in one both hold the value without it."""
+    """Widen an interval to hold the value without each part, which tables that differ in one prompt share."""
     return min(low, float(left_K.min(initial=low))), max(high, float(left_K.max(initial=high)))
 
 

@@ -87,7 +87,7 @@ class AlignmentReport:
         return bool(self.misaligned)
 
     def of_kind(self, kind: Misalignment) -> tuple[MisalignedSequence, ...]:
-        """The sequences that fail in one way.
+        """Return the sequences that fail in one way.
 
         Text that differs just where a resume was, or from the first token on, looks like another failure in that one
         sequence; what most of them show decides for all.
@@ -111,7 +111,7 @@ class AlignmentReport:
         return tuple(message for kind in Misalignment if (message := self.message_of(kind)))
 
     def message_of(self, kind: Misalignment) -> str:
-        """What is said of one kind, "" where no sequence fails in this way."""
+        """Return what is said of one kind, "" where no sequence fails in this way."""
         found = self.of_kind(kind)
         return _message(kind, found, self.sequences) if found else ""
 
@@ -149,7 +149,7 @@ def alignment_report(batch: TokenBatch, trainer_token_id_T: Integers | None = No
 
 
 def _counted(batch: TokenBatch) -> TokenBatch:
-    """The batch without logprobs where the loss does not count: engines write 0 or anything for a tool's tokens."""
+    """Return the batch without logprobs that the loss does not count: engines write 0 or anything for tools' tokens."""
     if batch.counts_T.all():
         return batch
     return replace(
@@ -205,7 +205,7 @@ def _judge(batch: TokenBatch, sequence: int, path: Sequence[Stretch], real: Sequ
 
 
 def _at_a_resume(batch: TokenBatch, sequence: int, first: int) -> bool | None:
-    """Whether the weights changed within NEAR_A_RESUME tokens of `first`; None where nobody recorded versions."""
+    """Return whether the weights changed within NEAR_A_RESUME tokens of `first`; None if no versions were recorded."""
     version_T = batch.token_columns.get("rollout_version")
     if version_T is None:
         return None
@@ -237,7 +237,7 @@ def _differing_ids(batch: TokenBatch, trainer_token_id_T: Integers | None) -> di
 
 
 def _lag_of_ids(rollout_ids: Integers, trainer_ids: Integers, first: int) -> int | None:
-    """The one shift after which all remaining ids agree."""
+    """Return the one shift after which all remaining ids agree."""
     for lag in sorted(LAGS, key=abs):
         begin = first + lag
         if lag == 0 or begin < 0:
@@ -249,7 +249,7 @@ def _lag_of_ids(rollout_ids: Integers, trainer_ids: Integers, first: int) -> int
 
 
 def _last_tokens(batch: TokenBatch, misaligned: Collection[int]) -> dict[int, MisalignedSequence]:
-    """Sequences whose last token alone is far off, where that is the rule and not the exception."""
+    """Return the sequences whose last token alone is far off, if that is the rule and not the exception."""
     last_S = batch.offsets[1:] - 1
     apart_S = np.abs(batch.rollout_logprobs_T[last_S] - batch.trainer_logprobs_T[last_S])
     looked_S = (batch.lengths_S > 2) & np.isfinite(apart_S)

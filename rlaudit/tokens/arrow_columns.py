@@ -16,18 +16,18 @@ NOT_A_TOKEN = -2
 
 
 def is_list(table: pa.Table, name: str) -> bool:
-    """Whether a column holds lists: one row per sequence."""
+    """Return whether a column holds lists: one row per sequence."""
     kind = table.schema.field(name).type
     return is_list_type(kind)
 
 
 def is_list_type(kind: pa.DataType) -> bool:
-    """Lists of any length or of one."""
+    """Return whether it is a type of lists, of any length or of a fixed one."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def is_number_type(kind: pa.DataType) -> bool:
-    """Numbers, truth values, or nothing at all; as they are or behind a dictionary."""
+    """Return whether it is a type of numbers, truth values, or nothing at all; plain or behind a dictionary."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_null)
@@ -35,18 +35,18 @@ def is_number_type(kind: pa.DataType) -> bool:
 
 
 def single_array(table: pa.Table, name: str) -> pa.Array:
-    """A column in one piece."""
+    """Return a column in one piece."""
     column = table.column(name)
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def filled(column: pa.Array, value: float) -> pa.Array:
-    """The column with `value` where there is none. For a scalar pyarrow imports pandas: only where one is needed."""
+    """Return the column with `value` where there is none. pyarrow imports pandas for a scalar: only if it is needed."""
     return pc.fill_null(column, value) if column.null_count else column
 
 
 def plain(column: pa.Array) -> Column:
-    """Numbers without a gap as an array."""
+    """Return numbers without a gap as an array."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_boolean(column.type):
@@ -58,7 +58,7 @@ def plain(column: pa.Array) -> Column:
 
 
 def floats(table: pa.Table, name: str) -> Floats:
-    """A column of numbers; NaN where there is none."""
+    """Return a column of numbers; NaN where there is none."""
     column = single_array(table, name)
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
@@ -69,13 +69,13 @@ def floats(table: pa.Table, name: str) -> Floats:
 
 
 def positions(table: pa.Table) -> Integers:
-    """The positions; -1, which none is, where there is none."""
+    """Return the positions; -1, which none is, where there is none."""
     column = pc.cast(single_array(table, "position"), pa.int64(), safe=False)
     return plain(filled(column, -1))
 
 
 def token_ids(table: pa.Table) -> Integers:
-    """The token ids; NO_TOKEN where there is none, NOT_A_TOKEN where there is a fraction of one."""
+    """Return the token ids; NO_TOKEN where there is none, NOT_A_TOKEN where there is a fraction of one."""
     column = single_array(table, "token_id")
     if pa.types.is_integer(column.type):
         return plain(filled(column, NO_TOKEN)).astype(np.int64, copy=False)
@@ -87,7 +87,7 @@ def token_ids(table: pa.Table) -> Integers:
 
 
 def token_column(table: pa.Table, name: str) -> Column:
-    """One of TOKEN_COLUMNS, or the step; a batch or step that is called by a text becomes a number."""
+    """Return one of TOKEN_COLUMNS, or the step; a batch or step that is called by a text becomes a number."""
     column = single_array(table, name)
     if name == "loss_mask":
         # What has no mask is not counted.
@@ -101,7 +101,7 @@ def token_column(table: pa.Table, name: str) -> Column:
 
 
 def _text_numbers(column: pa.Array) -> Column:
-    """Numbers of texts that are the same in every part of a file, which the codes of a dictionary are not."""
+    """Return numbers of texts that are the same in every part of a file, which the codes of a dictionary are not."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     numbers = [batch_number(str(name)) for name in column.dictionary.to_pylist()]
@@ -109,7 +109,7 @@ def _text_numbers(column: pa.Array) -> Column:
 
 
 def codes(table: pa.Table, name: str) -> Column:
-    """Numbers that differ where the column's values differ."""
+    """Return numbers that differ where the column's values differ."""
     column = single_array(table, name)
     if pa.types.is_integer(column.type) and not column.null_count:
         return plain(column)
@@ -119,7 +119,7 @@ def codes(table: pa.Table, name: str) -> Column:
 
 
 def taken(table: pa.Table, name: str, rows: Integers) -> Column:
-    """The column's values at these rows."""
+    """Return the column's values at these rows."""
     column = single_array(table, name)
     if pa.types.is_integer(column.type) and not column.null_count:
         return plain(column)[rows]
@@ -131,12 +131,12 @@ def taken(table: pa.Table, name: str, rows: Integers) -> Column:
 
 
 def list_lengths(column: pa.ChunkedArray) -> Integers:
-    """Entries of each list; 0 where there is none."""
+    """Return how many entries each list has; 0 if there is none."""
     return plain(filled(pc.list_value_length(column.combine_chunks()), 0)).astype(np.int64)
 
 
 def padded_lists(column: pa.ChunkedArray, missing: float) -> Column:
-    """Ragged lists as (T, K), padded with `missing`; of a list with more than MOST_LISTED entries the first ones."""
+    """Return ragged lists as (T, K), padded with `missing`; of more than MOST_LISTED entries the first ones."""
     lists = column.combine_chunks()
     if list_lengths(column).max(initial=0) > MOST_LISTED:
         lists = pc.list_slice(lists, 0, MOST_LISTED)

@@ -1,6 +1,6 @@
-"""What a value of each column of a token table can be: the one place where that is stated.
+"""The values that each column of a token table can have: the one place where that is stated.
 
-Missing values (NaN) are no matter of ranges: which columns may have them, `sound.py` and `complete.py` say.
+Missing values (NaN) are not judged here: `sound.py` and `complete.py` say which columns may have them.
 """
 
 import math
@@ -38,7 +38,7 @@ class Range:
     minus_infinity: bool = False
 
     def broken(self, values: NDArray[Any]) -> NDArray[np.bool_] | None:
-        """Where a value cannot be, of any shape; None where all can. NaN counts as possible."""
+        """Return where a value cannot be, of any shape; None if all can. NaN counts as possible."""
         if not values.size or values.dtype == np.bool_:
             return None
         # Extremes tell of nearly every column that nothing is wrong; fmin and fmax pass over NaN.

@@ -1,6 +1,6 @@
-"""Columns with gaps, where causes are looked for: every value of a column that is used must be there.
+"""Columns with gaps, in the search for causes: every value of a column that is used must be there.
 
-Few sequences with a gap are left out; where they are many, the column is, as if nobody had logged it. Both are said.
+Few sequences with a gap are left out; if they are many, the column is, as if it had not been logged. Both are reported.
 One gap must neither stop a comparison nor take a column, and with it a verdict, away from all other sequences.
 """
 
@@ -18,7 +18,7 @@ NARROWEST_TOP = 2
 
 
 def complete(batch: TokenBatch, sequences_may_go: bool = True) -> tuple[TokenBatch, tuple[str, ...]]:
-    """The batch without gaps in the columns that it keeps, and what was left out, in sentences.
+    """Return the batch without gaps in the columns that it keeps, and what was left out, in sentences.
 
     sequences_may_go: otherwise columns with a gap go, however few there are: where other arrays count on the sequences.
     """
@@ -47,7 +47,7 @@ def complete(batch: TokenBatch, sequences_may_go: bool = True) -> tuple[TokenBat
 
 
 def _gaps(batch: TokenBatch, values_T: Column) -> NDArray[np.bool_]:
-    """Sequences that lack a value of a token that the loss counts."""
+    """Return the sequences that lack a value of a token that the loss counts."""
     if np.asarray(values_T).dtype.kind != "f":
         return np.zeros(batch.sequences, dtype=np.bool_)
     missing_T = np.isnan(values_T) & batch.counts_T

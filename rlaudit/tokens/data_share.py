@@ -1,9 +1,9 @@
-"""How much of what was given the figures rest on, and whether that is enough to say that both sides match."""
+"""How much of the given data the figures rest on, and whether that is enough to say that both sides match."""
 
 from dataclasses import dataclass
 
 # What is left out is no random part: broken engines and broken logs hit some sequences (long ones, one worker's) and
-# spare the rest. A difference that 95 % intervals of the rest exclude may live in 5 % that nobody looked at.
+# spare the rest. A difference that 95 % intervals of the rest exclude may live in 5 % that were not looked at.
 MOST_LEFT_OUT = 0.05
 
 
@@ -28,7 +28,7 @@ class DataShare:
 
     @property
     def suffices(self) -> bool:
-        """Whether a match of what was seen is a match of what was given."""
+        """Whether enough was seen for a match of it to be a match of all that was given."""
         return not self.unread and self.left_out <= MOST_LEFT_OUT
 
     @property

@@ -42,28 +42,28 @@ class Read(Protocol):
     def __call__(
         self, path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
     ) -> Iterator[TokenBatch]:
-        """The batches; formats that decode every column anyway may give more than `columns`."""
+        """Yield the batches; formats that decode every column anyway may give more than `columns`."""
 
 
 class Sample(Protocol):
     """Reads about `tokens` tokens, spread over one file, with every column."""
 
     def __call__(self, path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Iterator[TokenBatch]:
-        """The batches."""
+        """Yield the batches."""
 
 
 def one_part(path: Path) -> tuple[Part, ...]:
-    """A file that holds one comparison."""
+    """Return the one part of a file that holds one comparison."""
     return (WHOLE,)
 
 
 def nobody_knows(path: Path) -> int | None:
-    """Lines have to be read to be counted."""
+    """Return None: lines have to be read to be counted."""
     return None
 
 
 def all_scorable(path: Path, batch: TokenBatch) -> TokenBatch:
-    """Return the batch: which weights sampled it is for the user to know, who names the model."""
+    """Return the batch: the user, who names the model, has to know which weights sampled it."""
     return batch
 
 
@@ -81,7 +81,7 @@ class Partners(Protocol):
 
 
 def nothing_aside(path: Path) -> bool:
-    """Every file holds rollouts."""
+    """Return False: every file holds rollouts."""
     return False
 
 
@@ -92,13 +92,13 @@ class Export:
     groups: what tells that sequences share a prompt.
     of_trainer: whether a file holds what a trainer alone writes, without rollout logprobs.
     grouped: whether a file is of this format once a column of that name is its prompt id.
-    sample: where a part of the file can be read without the rest; otherwise the stream is sampled.
+    sample: None if no part of the file can be read without the rest: then the stream is sampled.
     trainer: which policy its trainer logprobs are of, "" where the format has none.
-    tokens: how many there are in a file, where that can be told without reading it.
+    tokens: how many there are in a file, if that is known without reading it.
     aside: whether a file of a folder is not among its rollouts.
     is_folder: whether a folder is recognised and read as a whole, as a file of another format is.
-    scorable: the sequences of a batch that a model may score, which is that of the first tokens.
-    partners: of the path of its log and that of a trainer's table, if names of prompts and samples do not join them.
+    scorable: gives the sequences of a batch that a model may score: those of the first token's weights.
+    partners: made of the paths of its log and of a trainer's table, if names of prompts and samples do not join them.
     note: what a reader of figures made from it must know, "" if nothing.
     """
 

@@ -1,7 +1,7 @@
 """What could not be read or used of a token table: once for each kind, with the first place and how often it happened.
 
-The rest of the table is used. A command that met a fault ends with 3, because figures of what was left say nothing of
-what was not, unless --allow-partial says that this is understood.
+The rest of the table is used. A command that met a fault ends with 3, because figures of the rest say nothing of
+what is missing, unless --allow-partial says that this is understood.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ class Fault:
 class Met:
     """The first fault of a kind, and how many there were. sequences, tokens: left out because of them.
 
-    Of sequences that could not be read nobody knows how many tokens they had: those count as none.
+    How many tokens a sequence had that could not be read is unknown: they count as none.
     """
 
     first: Fault
@@ -80,11 +80,11 @@ class Faults:
             self._note(one)
 
     def of_a_sample(self) -> "Faults":
-        """The same, where the sequences are counted elsewhere."""
+        """Return the same, where the sequences are counted elsewhere."""
         return Faults({key: replace(one, sequences=0, tokens=0) for key, one in self.met.items()})
 
     def without(self, columns: Sequence[str]) -> "Faults":
-        """Those of no column, or of another one."""
+        """Return those of no column, or of another one."""
         return Faults({key: one for key, one in self.met.items() if one.first.column not in columns})
 
     @property
@@ -113,7 +113,7 @@ class Faults:
         return any(kind is FaultKind.UNREAD for kind, _ in self.met)
 
     def lines(self) -> list[str]:
-        """One line for each kind."""
+        """Return one line for each kind."""
         return [*map(str, self.met.values())]
 
     def _note(self, new: Met) -> None:

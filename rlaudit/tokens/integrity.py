@@ -40,7 +40,7 @@ class IntegrityFault:
 
 
 def integrity_faults(pairs: LogprobPairs) -> list[IntegrityFault]:
-    """Every reason not to go on with `pairs`; an empty list when there is none."""
+    """Return every reason not to go on with `pairs`; an empty list when there is none."""
     if pairs.tokens == 0:
         return [IntegrityFault(FaultKind.NO_TOKENS, (), "there is no token to compare")]
     if _sound(pairs):
@@ -63,7 +63,7 @@ def integrity_faults(pairs: LogprobPairs) -> list[IntegrityFault]:
 
 
 def _sound(pairs: LogprobPairs) -> bool:
-    """Whether there is nothing to look for. Extremes tell, because NaN and infinities come through them."""
+    """Return whether there is nothing to look for. Extremes tell, because NaN and infinities come through them."""
     for logprobs_T in (pairs.rollout_logprobs_T, pairs.trainer_logprobs_T):
         if not (logprobs_T.min() > -np.inf and logprobs_T.max() <= ROUNDING_ABOVE_ZERO):
             return False

@@ -1,6 +1,6 @@
 """Trainer logprobs from a table of their own, joined to the rollouts by a key that no two sequences share.
 
-The key: prompt and sample, how many tokens there are, which ones where both tables have their ids, and every column of
+The key: prompt and sample, how many tokens there are, which ones if both tables have their ids, and every column of
 ONCE_PER_SEQUENCE that both have. A key that comes twice in one table proves nothing, and the join is refused.
 Sequences of different keys are never paired, so other tokens never are; what finds no partner is counted, on either
 side.
@@ -31,9 +31,9 @@ MOST_WAITING_TOKENS = 1 << 24
 def joined(
     rollouts: Iterator[TokenBatch], trainer: Iterator[TokenBatch], paths: tuple[Path, Path], faults: Faults
 ) -> Iterator[TokenBatch]:
-    """The rollouts with the trainer's logprobs, in batches as they come. paths: of both tables, for messages.
+    """Yield the rollouts with the trainer's logprobs, in batches as they come. paths: of both tables, for messages.
 
-    Raises NotFinished where a key comes twice in a table, and where too many sequences wait for a counterpart.
+    Raises NotFinished if a key comes twice in a table, or if too many sequences wait for a counterpart.
     """
     first, trainers_first = next(rollouts, None), next(trainer, None)
     key = _shared_key(first, trainers_first)
@@ -66,7 +66,7 @@ class _Key:
     token_ids: bool
 
     def of(self, batch: TokenBatch) -> list[int]:
-        """A number for each sequence: of a million different keys two share one once in thirty million tables."""
+        """Return a number for each sequence: two of a million keys share one once in thirty million tables."""
         ends = batch.offsets.tolist()
         ids = np.ascontiguousarray(batch.token_id_T) if self.token_ids else None
         columns = [batch.prompt_names_S, batch.sample_names_S, *(_at_first(batch, name) for name in self.columns)]
@@ -95,7 +95,7 @@ class _Held:
     waits: NDArray[np.bool_]
 
     def compact(self) -> "_Held | None":
-        """Only what waits, where that is little; None where nothing does."""
+        """Return only what waits, if that is little; None if nothing does."""
         left = np.flatnonzero(self.waits)
         if not left.size:
             return None
@@ -138,7 +138,7 @@ class _Side:
         return keys
 
     def take(self, keys: Sequence[int]) -> TokenBatch:
-        """These sequences of one batch, which wait no more."""
+        """Return these sequences of one batch, which wait no more."""
         number = self.waiting[keys[0]][0]
         places = [self.waiting.pop(own)[1] for own in keys]
         held = self.held[number]
@@ -157,7 +157,7 @@ class _Side:
         return sum(held.batch.tokens for held in self.held.values())
 
     def left_over(self) -> Iterator[tuple[TokenBatch, int]]:
-        """The sequences that wait, in their order."""
+        """Yield the sequences that wait, in their order."""
         for held in self.held.values():
             for place in np.flatnonzero(held.waits).tolist():
                 yield held.batch, place
@@ -172,7 +172,7 @@ def _again(first: TokenBatch | None, rest: Iterable[TokenBatch]) -> Iterator[Tok
 
 
 def _shared_key(mine: TokenBatch | None, other: TokenBatch | None) -> _Key:
-    """What both tables tell of their sequences, by their first batches."""
+    """Return what both tables tell of their sequences, by their first batches."""
     both = [batch for batch in (mine, other) if batch is not None]
     columns = tuple(name for name in ONCE_PER_SEQUENCE if all(_told(batch, name) for batch in both))
     return _Key(columns, all(np.all(batch.token_id_T != NO_TOKEN) for batch in both))
@@ -183,7 +183,7 @@ def _told(batch: TokenBatch, name: str) -> bool:
 
 
 def _at_first(batch: TokenBatch, name: str) -> Floats:
-    """(S,) a column's value at the first token of each sequence; NaN where it has none."""
+    """Return (S,) a column's value at the first token of each sequence; NaN where it has none."""
     if name in batch.sequence_columns:
         return np.asarray(batch.sequence_columns[name], dtype=np.float64)
     if name in batch.token_columns:
@@ -192,7 +192,7 @@ def _at_first(batch: TokenBatch, name: str) -> Floats:
 
 
 def _trainers_own(batch: TokenBatch, alone: bool, path: Path) -> TokenBatch:
-    """The batch with the trainer's logprobs where they belong.
+    """Return the batch with the trainer's logprobs where they belong.
 
     alone: the table has one kind of logprobs, which are the trainer's however it calls them.
     """
@@ -207,7 +207,7 @@ def _trainers_own(batch: TokenBatch, alone: bool, path: Path) -> TokenBatch:
 
 
 def _paired(left: _Side, right: _Side, fresh: Sequence[int]) -> Iterator[TokenBatch]:
-    """What came last, with its counterparts: one batch for each two batches that share sequences."""
+    """Yield what came last, with its counterparts: one batch for each two batches that share sequences."""
     groups: dict[tuple[int, int], list[int]] = {}
     for own in fresh:
         if own in left.waiting and own in right.waiting:
@@ -218,7 +218,7 @@ def _paired(left: _Side, right: _Side, fresh: Sequence[int]) -> Iterator[TokenBa
 
 
 def _pair(rollout: TokenBatch, trainer: TokenBatch) -> TokenBatch:
-    """Sequences of the same keys in the same order."""
+    """Pair sequences of the same keys in the same order."""
     extra = {name: values for name, values in trainer.token_columns.items() if name not in rollout.token_columns}
     return replace(
         rollout,
@@ -251,7 +251,7 @@ def _check_waiting(left: _Side, right: _Side, key: _Key) -> None:
 
 
 def _say_left_over(left: _Side, right: _Side, key: _Key, faults: Faults) -> None:
-    """Every sequence without a partner: as one with other tokens where the other table has one of its name."""
+    """Name every sequence without a partner: as one with other tokens if the other table has one of its name."""
     names = {batch.name_of(place): (batch, place) for batch, place in right.left_over()}
     met = set()
     for batch, place in left.left_over():
@@ -274,7 +274,7 @@ def _leave_out(batch: TokenBatch, place: int, path: Path, kind: FaultKind, said:
 
 
 def _difference(mine: TokenBatch, place: int, other: TokenBatch, others: int, key: _Key, path: Path) -> str:
-    """Why two sequences of one prompt and sample are no partners."""
+    """Return why two sequences of one prompt and sample are no partners."""
     lengths = int(mine.lengths_S[place]), int(other.lengths_S[others])
     if lengths[0] != lengths[1]:
         return f"{lengths[0]} tokens here, {lengths[1]} in {path}"

@@ -30,7 +30,7 @@ GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
 def json_lines(path: Path, faults: Faults) -> Iterator[tuple[int, Any]]:
-    """Line number (from 1) and value of every line that is JSON. A line beyond the bounds ends the file."""
+    """Yield line number (from 1) and value of every line that is JSON. A line beyond the bounds ends the file."""
     number = 0
     try:
         with opened(path) as file:
@@ -54,7 +54,7 @@ def json_lines(path: Path, faults: Faults) -> Iterator[tuple[int, Any]]:
 
 
 def parsed(line: bytes) -> Any:
-    """A line as `json.loads` has it, three times as fast: what the faster parser refuses or rounds goes to the other.
+    """Return a line as `json.loads` has it, three times as fast: that gets what the faster parser refuses or rounds.
 
     Raises ValueError for what is not JSON.
     """
@@ -73,7 +73,7 @@ def _floats(record: dict[str, Any]) -> list[float]:
 
 
 def first_values(path: Path) -> tuple[Any, ...]:
-    """The first few lines that are JSON; none where the file does not begin with any."""
+    """Return the first few lines that are JSON; none where the file does not begin with any."""
     state = None if is_remote(path) else path.stat()
     return _first_values(path, state and (state.st_size, state.st_mtime_ns))
 
@@ -96,14 +96,14 @@ def forget_first_values() -> None:
 
 
 def first_record(path: Path) -> dict[str, Any]:
-    """The first line that is a JSON object; {} where the file does not begin with any."""
+    """Return the first line that is a JSON object; {} where the file does not begin with any."""
     if not is_json_lines(path):
         return {}
     return next((value for value in first_values(path) if isinstance(value, dict)), {})
 
 
 def is_json_lines(path: Path) -> bool:
-    """Whether the file is text that begins like JSON."""
+    """Return whether the file is text that begins like JSON."""
     try:
         return beginning(path).lstrip()[:1] in {b"{", b"["}
     except BROKEN:
@@ -111,13 +111,13 @@ def is_json_lines(path: Path) -> bool:
 
 
 def beginning(path: Path) -> bytes:
-    """The first bytes, unpacked. Raises one of BROKEN."""
+    """Return the first bytes, unpacked. Raises one of BROKEN."""
     with opened(path) as file:
         return file.read(256)
 
 
 def opened(path: Path) -> BufferedReader:
-    """The file's bytes after a byte order mark, unpacked where it is gzip or Zstandard. Raises one of BROKEN."""
+    """Return the file's bytes after a byte order mark, unpacked where it is gzip or Zstandard. Raises one of BROKEN."""
     file = _decompressed(path)
     try:
         if file.peek(len(BOM_UTF8)).startswith(BOM_UTF8):

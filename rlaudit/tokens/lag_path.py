@@ -64,14 +64,14 @@ class Stretch:
 
 
 def unrelated_cost(rollout_T: Floats, trainer_T: Floats) -> float:
-    """What the logprobs of unrelated tokens differ by, capped nats per token."""
+    """Return what the logprobs of unrelated tokens differ by, capped nats per token."""
     apart_T = _capped(rollout_T, np.roll(trainer_T, 7))
     known_T = apart_T[~np.isnan(apart_T)]
     return float(known_T.mean()) if known_T.size else 0.0
 
 
 def lag_paths(rollout_T: Floats, trainer_T: Floats, offsets: Integers, unrelated: float) -> list[list[Stretch]]:
-    """For each sequence its stretches in order. offsets: (S + 1,) into the flat logprobs; NaN where there is none."""
+    """Return each sequence's stretches in order. offsets: (S + 1,) into the flat logprobs; NaN where there is none."""
     lengths_S = np.diff(offsets)
     found: list[list[Stretch]] = []
     first = 0
@@ -110,7 +110,7 @@ def _paths(rollout_T: Floats, trainer_T: Floats, offsets: Integers, unrelated: f
 
 
 def _cheapest(costs_SLK: Floats) -> Integers:
-    """(S, L) states of the cheapest path."""
+    """Return (S, L) states of the cheapest path."""
     sequences, longest, states = costs_SLK.shape
     came_from = np.zeros((sequences, longest, states), dtype=np.int8)
     total_SK = costs_SLK[:, 0].copy()
@@ -151,7 +151,7 @@ def _capped(rollout: Floats, trainer: Floats) -> Floats:
 
 
 def lost_agreement(paths: Sequence[Sequence[Stretch]], part: TokenBatch, unrelated: float) -> set[tuple[int, int]]:
-    """(place of the sequence, first token) of stretches that lost an agreement which was there before.
+    """Return (place of the sequence, first token) of stretches that lost an agreement which was there before.
 
     Engines that differ much disagree for a while too. They agree little elsewhere, and agree again unshifted; where
     few of such stretches look like other tokens to the end of their sequence, those do so by chance.
@@ -173,7 +173,7 @@ def lost_agreement(paths: Sequence[Sequence[Stretch]], part: TokenBatch, unrelat
 
 
 def _unlike(stretch: Stretch, part: TokenBatch, place: int) -> bool:
-    """Two engines that only differ, however much, still find the same tokens hard."""
+    """Return whether it is more than a difference: engines that only differ still find the same tokens hard."""
     rows = slice(part.offsets[place] + stretch.first, part.offsets[place] + stretch.end)
     rollout_T, trainer_T = part.rollout_logprobs_T[rows], part.trainer_logprobs_T[rows]
     usable_T = np.isfinite(rollout_T) & np.isfinite(trainer_T)
@@ -182,7 +182,7 @@ def _unlike(stretch: Stretch, part: TokenBatch, place: int) -> bool:
 
 
 def correlation(first: Floats, second: Floats) -> float | None:
-    """Pearson's correlation; None of fewer than three finite pairs, and where one side is constant."""
+    """Return Pearson's correlation; None of fewer than three finite pairs, and where one side is constant."""
     if len(first) < FEWEST_PAIRS or not (np.isfinite(first).all() and np.isfinite(second).all()):
         return None
     spreads = []

@@ -75,7 +75,7 @@ class Unusable(ValueError):
 def sequence_of_record(
     record: Mapping[str, Any], path: Path, line: int | None, faults: Faults, groups: str = ""
 ) -> LoggedSequence | None:
-    """A record of the generic schema whose columns are lists; None, and a fault, where it cannot be used.
+    """Return a record of the generic schema whose columns are lists; None, and a fault, where it cannot be used.
 
     groups: the column that says which sequences share a prompt; it is the prompt's id where there is none, and the
     prompt's id is the group where the column is empty.
@@ -130,7 +130,7 @@ def _checked(named: Mapping[str, Any], line: int | None, group: Any) -> LoggedSe
 
 
 def _per_sequence(named: Mapping[str, Any]) -> dict[str, float]:
-    """Numbers that hold for a whole sequence. A step may be a text, and may be repeated for every token."""
+    """Return numbers that hold for a whole sequence. A step may be a text, and may be repeated for every token."""
     found: dict[str, float] = {}
     for name in PER_SEQUENCE:
         value = named.get(name)
@@ -144,18 +144,18 @@ def _per_sequence(named: Mapping[str, Any]) -> dict[str, float]:
 
 
 def prompt_text(record: Mapping[str, Any]) -> str | list[Any] | None:
-    """The prompt as a record holds it besides token ids: chat messages, or a text; None where there is neither."""
+    """Return the prompt as a record holds it besides token ids: chat messages, or a text; None if there is neither."""
     written = record.get("messages") or record.get("prompt")
     return written if isinstance(written, str | list) else None
 
 
 def floats(values: Iterable[float | None]) -> Floats:
-    """Numbers, NaN where there is none. Raises one of NOT_NUMBERS for anything else."""
+    """Return numbers, NaN where there is none. Raises one of NOT_NUMBERS for anything else."""
     return _flat(np.array(values, dtype=np.float64))
 
 
 def whole_numbers(values: Iterable[int]) -> Integers:
-    """Whole numbers. Raises one of NOT_NUMBERS for anything else."""
+    """Return whole numbers. Raises one of NOT_NUMBERS for anything else."""
     return _flat(np.array(values, dtype=np.int64))
 
 
@@ -166,7 +166,7 @@ def _flat(array: Column) -> Column:
 
 
 def _column(name: str, value: Any, length: int) -> Column:
-    """A value per token, or one for all of them."""
+    """Return a value per token, or one for all of them."""
     values = value if isinstance(value, list) else [value] * length
     if name == "batch_id":
         values = [batch_number(one) if isinstance(one, str) else one for one in values]
@@ -193,7 +193,7 @@ def _tops(lists: Mapping[str, list[Any]]) -> dict[str, list[list[float]]]:
 def batches_of(
     sequences: Iterable[LoggedSequence], prompts: PromptNumbers, tokens: int = BATCH_TOKENS
 ) -> Iterator[TokenBatch]:
-    """Batches of at least `tokens` tokens, the last one of what is left."""
+    """Yield batches of at least `tokens` tokens, the last one of what is left."""
     held: list[LoggedSequence] = []
     size = 0
     for one in sequences:
@@ -233,7 +233,7 @@ def _batch(parts: list[LoggedSequence], prompts: PromptNumbers) -> TokenBatch:
 
 
 def _groups(parts: list[LoggedSequence]) -> Column | None:
-    """Where any of them has another than its prompt."""
+    """Return the groups, if any sequence has another than its prompt."""
     return _objects([_group(part) for part in parts]) if any(part.group is not None for part in parts) else None
 
 
@@ -276,5 +276,5 @@ def _padded(parts: list[LoggedSequence], name: str) -> Column | None:
 
 
 def batch_number(name: str) -> int:
-    """Equal for equal names; different ones share a number once in four thousand million."""
+    """Return a number: equal for equal names; different ones share a number once in four thousand million."""
     return crc32(name.encode())

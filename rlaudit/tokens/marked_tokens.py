@@ -27,9 +27,9 @@ def marked_sequence(
     values: Mapping[str, float] | None = None,
     prompt: Any = None,
 ) -> LoggedSequence | None:
-    """The completion: from the first token that the loss counts to the last one; what lies between keeps its place.
+    """Return the completion: from the first token that the loss counts to the last; what lies between keeps its place.
 
-    Every list has one entry per token of prompt and completion. None where no token counts; a fault, and None, where
+    Every list has one entry per token of prompt and completion. None if no token counts; a fault, and None, if
     lengths differ or something is not a number.
     """
     lists: dict[str, Sequence[Any]] = {"mask": mask, "rollout logprobs": rollout, **(columns or {})}
@@ -79,5 +79,5 @@ def _unfit(token_ids: Sequence[int], lists: Mapping[str, Sequence[Any]], mask: S
 
 
 def prompt_name(token_ids: "Sequence[int] | np.ndarray[tuple[int], np.dtype[np.int64]]") -> str:
-    """A name for a prompt that an export identifies by its ids only: equal for equal prompts, and short."""
+    """Return a name for a prompt that an export identifies by its ids only: equal for equal prompts, and short."""
     return "#" + blake2b(np.asarray(token_ids, dtype=np.int64).tobytes(), digest_size=6).hexdigest()

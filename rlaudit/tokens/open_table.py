@@ -48,7 +48,7 @@ PREFERRED = {"pipelinerl-training-data": "pipelinerl-actor"}
 
 
 def all_exports() -> dict[str, Export]:
-    """Every format that a file of `rlaudit/tokens/exports` offers, by name."""
+    """Return every format that a file of `rlaudit/tokens/exports` offers, by name."""
     return discover(exports_package, "EXPORT", Export)
 
 
@@ -64,12 +64,12 @@ class TokenTable:
     def batches(
         self, faults: Faults, prompts: PromptNumbers, columns: Collection[str] = MEASURED
     ) -> Iterator[TokenBatch]:
-        """The sequences of all files, in order."""
+        """Yield the sequences of all files, in order."""
         for file in self.files:
             yield from self.export.read(file, faults, prompts, columns, self.part)
 
     def sample(self, tokens: int, prompts: PromptNumbers) -> Iterator[TokenBatch] | None:
-        """About `tokens` tokens spread over the files, with all columns; None where only the stream has them."""
+        """Return about `tokens` tokens spread over the files, with all columns; None if only the stream has them."""
         if self.export.sample is None:
             return None
         return self._sample(tokens, prompts)
@@ -85,12 +85,12 @@ class TokenTable:
 def open_tables(
     path: Path, of_trainer: bool = False, groups: str = "", renamed: RenamedColumns = AS_OURS
 ) -> tuple[TokenTable, ...]:
-    """The comparisons that a path holds: one, or one per arm of a run.
+    """Return the comparisons that a path holds: one, or one per arm of a run.
 
     of_trainer: the path was given for the trainer's side, and need not have rollout logprobs.
     groups: the column that says which sequences share a prompt; "" where the format's own says it. renamed: columns
-    that have other names there than ours, as far as it has them: it is a token table, whatever it would be recognised
-    as.
+    that have other names there than ours, as far as it has them: then it is read as a token table, and its format
+    is not looked for.
     Raises UsageError for a path that does not exist, a special file, a pickle, an unknown format, a directory of
     several formats, or a column that is not there; NotFinished for a file that is damaged where it begins or cannot be
     read.
@@ -116,7 +116,7 @@ def _grouped(table: TokenTable, groups: str) -> TokenTable:
 
 
 def _renamed(path: Path, of_trainer: bool, groups: str, renamed: RenamedColumns) -> tuple[TokenTable, ...]:
-    """A token table of one file, or of files alike, whose columns have other names."""
+    """Return a token table of one file, or of files alike, whose columns have other names."""
     files = (path,) if path.is_file() else tuple(sorted(_files(path), key=_natural))
     files = tuple(file for file in files if file.name.endswith(ENDINGS))
     kinds = {columns_of(file) is None for file in files}
@@ -181,7 +181,7 @@ def _directory(path: Path, of_trainer: bool, groups: str) -> TokenTable:
 
 
 def _alike(path: Path) -> list[list[Path]]:
-    """Files whose names differ in numbers only, together: the first that can be recognised speaks for all of them."""
+    """Return files whose names differ in numbers only, together: the first that is recognised speaks for all."""
     groups: dict[str, list[Path]] = {}
     for file in sorted(_files(path), key=_natural):
         if file.name.endswith(ENDINGS):
@@ -212,12 +212,12 @@ def _export_of(path: Path, of_trainer: bool, groups: str) -> Export | None:
 
 
 def _natural(path: Path) -> list[tuple[bool, int, str]]:
-    """step_2 before step_10."""
+    """Return a key that sorts step_2 before step_10."""
     return [(piece.isdigit(), int(piece) if piece.isdigit() else 0, piece) for piece in re.split(r"(\d+)", str(path))]
 
 
 def _check_beginning(path: Path) -> None:
-    """Raises NotFinished where JSON lines cannot be read up to the first record."""
+    """Raises NotFinished if JSON lines cannot be read up to the first record."""
     faults = Faults()
     if is_json_lines(path) and next(json_lines(path, faults), None) is None and faults.unread:
         raise NotFinished(faults.lines()[-1], "is it whole, and of the format that you take it for?")
@@ -228,7 +228,7 @@ def _unknown(path: Path, of_trainer: bool, groups: str) -> UsageError:
     pickled = next((file for file in pickles if file.name.endswith(PICKLES)), None)
     if pickled is not None:
         return UsageError(
-            f"{pickled} is a pickle, and loading a pickle runs whatever is in it: rlaudit never does",
+            f"{pickled} is a pickle, and loading a pickle runs the code in it: rlaudit never does",
             "convert it where you trust it: examples/exporters/skyrl.py turns SkyRL's dumped_data into JSONL, "
             "and shows how for any other",
         )
@@ -244,7 +244,7 @@ def _unknown(path: Path, of_trainer: bool, groups: str) -> UsageError:
 
 
 def _found(path: Path, of_trainer: bool, groups: str) -> str:
-    """What a file is instead, as far as that can be told."""
+    """Return what a file is instead, as far as that can be told."""
     if not path.is_file():
         return ""
     if not size_of(path):
@@ -261,7 +261,7 @@ def _found(path: Path, of_trainer: bool, groups: str) -> str:
 
 
 def _renaming(path: Path, of_trainer: bool, groups: str) -> str:
-    """The way out where columns have names that are nearly ours; "" where none has."""
+    """Return the way out if columns have names that are nearly ours; "" if none has."""
     names = _names(path) if path.is_file() else []
     alike = {ours: nearest(ours, names) for ours in _missing(names, of_trainer, groups)}
     given = " ".join(f"--columns {theirs}={ours}" for ours, theirs in alike.items() if theirs)
@@ -273,7 +273,7 @@ def _names(path: Path) -> list[str]:
 
 
 def _missing(names: Sequence[str], of_trainer: bool, groups: str) -> list[str]:
-    """The columns that a table of these has to have besides. groups: the column that stands for the prompt's id."""
+    """Return the columns that a table of these still needs. groups: the column that stands for the prompt's id."""
     there = {PLURALS.get(name, name) for name in names}
     needed = (*IDENTITY, "trainer_logprob") if of_trainer else REQUIRED
     missing = [name for name in needed if name not in there]
@@ -299,7 +299,7 @@ def check_readable(path: Path) -> None:
 
 
 def special(path: Path, kind: int) -> str:
-    """What a path is that is neither a plain file nor a folder, "" for one that is. kind: of its mode."""
+    """Return what a path is that is neither a plain file nor a folder, "" for one that is. kind: of its mode."""
     resolved = path.resolve()
     if any(resolved.is_relative_to(folder) for folder in KERNEL_FILES):
         return SPECIAL_FILES.get(kind, "a file of the kernel")

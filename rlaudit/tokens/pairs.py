@@ -21,12 +21,12 @@ LOG_RATIO_CAP = 300.0
 
 
 def importance_ratio(log_ratio: Floats) -> Floats:
-    """exp(log_ratio), of at most LOG_RATIO_CAP so that nothing overflows."""
+    """Return exp(log_ratio), of at most LOG_RATIO_CAP so that nothing overflows."""
     return np.exp(np.minimum(log_ratio, LOG_RATIO_CAP))
 
 
 def importance_ratio_minus_one(log_ratio: Floats) -> Floats:
-    """exp(log_ratio) - 1 without the cancellation of writing it so."""
+    """Return exp(log_ratio) - 1 without the cancellation of writing it so."""
     return np.expm1(np.minimum(log_ratio, LOG_RATIO_CAP))
 
 
@@ -142,7 +142,7 @@ class LogprobPairs:
         return np.bincount(self.prompt_S, minlength=self.prompt_count).astype(np.int64)
 
     def sum_by_sequence(self, values_T: "Floats | NDArray[np.bool_]") -> Floats:
-        """(S,) sums over each sequence; events (bool) are counted."""
+        """Return (S,) sums over each sequence; events (bool) are counted."""
         starts, sequences = self._runs
         sums_S = np.zeros(self.sequences)
         if starts.size:
@@ -155,11 +155,11 @@ class LogprobPairs:
         return sums_S
 
     def sum_by_prompt(self, values_S: "Floats | NDArray[np.bool_]") -> Floats:
-        """(P,) sums of a value per sequence over each prompt."""
+        """Return (P,) sums of a value per sequence over each prompt."""
         return np.bincount(self.prompt_S, values_S, minlength=self.prompt_count).astype(np.float64)
 
     def keep(self, keep_T: ArrayLike) -> "LogprobPairs":
-        """Only the tokens where `keep_T` (T,) is true. Empty sequences go; prompts keep their numbers."""
+        """Return only the tokens where `keep_T` (T,) is true. Empty sequences go; prompts keep their numbers."""
         mask_T = _flat("keep_T", keep_T, np.bool_)
         if mask_T.size != self.tokens:
             raise ValueError(f"keep_T has {mask_T.size} entries, rollout_logprobs_T has {self.tokens}")

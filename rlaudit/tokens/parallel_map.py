@@ -22,7 +22,7 @@ _END = object()
 def parallel_map(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None
 ) -> Iterator[Result]:
-    """function(item) of each item, in order; worth it where that leaves Python's lock, as array arithmetic does.
+    """Yield function(item) of each item, in order; worth it if that leaves Python's lock, as array arithmetic does.
 
     threads: as many as this process has cores, at most MOST_THREADS. Exceptions come through at their item's turn.
     """
@@ -47,7 +47,7 @@ def _cores() -> int:
 
 
 def prefetched(items: Iterator[Item], ahead: int = 2) -> Iterator[Item]:
-    """The same items, made by a thread that is at most `ahead` items early. Its exceptions come through."""
+    """Yield the same items, made by a thread that is at most `ahead` items early. Its exceptions come through."""
     ready: Queue[object] = Queue(maxsize=ahead)
     abandoned = Event()
 

@@ -1,7 +1,7 @@
 """Token tables in Parquet, one row per token or one row per sequence with lists, streamed row group by row group.
 
-No sequence is split: the rows after the last sequence end of one part are carried into the next. Only the columns that
-are asked for are decoded.
+No sequence is split: the rows after the last sequence end of one part are carried into the next. Only the requested
+columns are decoded.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -64,22 +64,22 @@ Equal = Mapping[str, Any]
 
 
 def is_token_table(path: Path) -> bool:
-    """Whether a Parquet file has the columns of a token table."""
+    """Return whether a Parquet file has the columns of a token table."""
     return set(REQUIRED) <= set(columns_of(path) or ())
 
 
 def is_grouped_table(path: Path, groups: str) -> bool:
-    """Whether it would, if the prompt's id were called `groups`."""
+    """Return whether it would, if the prompt's id were called `groups`."""
     return {*identity(groups), "rollout_logprob"} <= set(columns_of(path) or ())
 
 
 def is_trainer_table(path: Path) -> bool:
-    """Whether a Parquet file has what a trainer alone writes: its logprobs, and whose they are."""
+    """Return whether a Parquet file has what a trainer alone writes: its logprobs, and whose they are."""
     return {*IDENTITY, "trainer_logprob"} <= set(columns_of(path) or ())
 
 
 def columns_of(path: Path) -> list[str] | None:
-    """The names of its columns; None where the file is not Parquet."""
+    """Return the names of its columns; None if the file is not Parquet."""
     try:
         # A table says what it is at its end, which a web server may not send without the rest.
         if is_remote(path) and not beginning(path).startswith(MAGIC):
@@ -103,7 +103,7 @@ def parquet_batches(
     groups: str = "",
     renamed: RenamedColumns = AS_OURS,
 ) -> Iterator[TokenBatch]:
-    """The file's sequences in batches of about a row group.
+    """Return the file's sequences in batches of about a row group.
 
     where: column -> value; only rows that equal it. groups: the column that says which sequences share a prompt, ""
     for the prompt's id. renamed: columns that have other names in the file. Raises NotFinished for a file that ends in
@@ -151,9 +151,9 @@ def parquet_sample(
     groups: str = "",
     renamed: RenamedColumns = AS_OURS,
 ) -> Iterator[TokenBatch]:
-    """Whole sequences with all columns from row groups spread over the file, about `tokens` of them.
+    """Yield whole sequences with all columns from row groups spread over the file, about `tokens` of them.
 
-    Raises NotFinished where one of them cannot be read.
+    Raises NotFinished if one of them cannot be read.
     """
     try:
         yield from _sample(path, tokens, prompts, where or {}, groups, renamed)
@@ -210,7 +210,7 @@ class _Rows:
         return self.position_T is None or not self.position_T.size or bool(self.position_T[0] == 0)
 
     def batches(self, begin: int, end: int, path: Path, faults: Faults, prompts: PromptNumbers) -> Iterator[TokenBatch]:
-        """Sequences begin..end as one batch, or nothing; those with gaps are left out and named."""
+        """Yield the sequences begin..end as one batch, or nothing; those with gaps are left out and named."""
         if begin >= end:
             return
         stop = int(self.starts[end]) if end < len(self.starts) else self.table.num_rows
@@ -256,7 +256,7 @@ class _Rows:
 
 
 def _of_whole_sequences(table: pa.Table) -> bool:
-    """Whether a row is a sequence, and its columns lists."""
+    """Return whether a row is a sequence, and its columns lists."""
     return is_list(table, next(name for name in LOGPROBS if name in table.column_names))
 
 
@@ -284,8 +284,8 @@ def _without_gaps(batch: TokenBatch, written_T: Any, off_T: Any, path: Path, fau
 
 
 def _top_lists(rows: pa.Table) -> dict[str, Column | None]:
-    """The fields of top lists, ids as wide as logprobs. NaN where a token has more or fewer logprobs than ids, for
-    `sound.py` to find; a token that the loss does not count may stay so."""
+    """Return the fields of top lists, ids as wide as logprobs. NaN where a token has more or fewer logprobs than ids,
+    for `sound.py` to find; a token that the loss does not count may stay so."""
     there = [name for name in TOPS if name in rows.column_names]
     tops = {name: padded_lists(rows.column(name), MISSING_TOP[name]) for name in there}
     for side in ("rollout", "trainer"):
@@ -335,7 +335,7 @@ def _filtered(table: pa.Table, where: Equal) -> pa.Table:
 
 
 def _named(table: pa.Table, groups: str) -> pa.Table:
-    """Prompts are called by their group where the table has no name for them."""
+    """Call prompts by their group if the table has no name for them."""
     return table if not groups or PROMPT in table.column_names else table.append_column(PROMPT, table.column(groups))
 
 
@@ -352,7 +352,7 @@ def _texts(schema: pa.Schema, names: list[str]) -> list[str]:
 
 
 def _known(path: Path, groups: str, renamed: RenamedColumns) -> list[str]:
-    """The columns of a token table that a file has. Raises UsageError for types that they cannot have."""
+    """Return the columns of a token table that a file has. Raises UsageError for types that they cannot have."""
     written = pq.read_schema(open_at_random(path))
     schema = pa.schema(
         [field.with_name(name) for field, name in zip(written, renamed.ours(written.names), strict=True)]

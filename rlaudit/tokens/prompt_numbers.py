@@ -30,7 +30,7 @@ class PromptNumbers:
         self.grouped = False
 
     def of(self, names: Iterable[Any]) -> Integers:
-        """The numbers of these prompts; the same name always has the same number."""
+        """Return the numbers of these prompts; the same name always has the same number."""
         # Samples of one prompt mostly lie together.
         number_of = lru_cache(self._number)
         return np.fromiter(map(number_of, names), dtype=np.int64)
@@ -46,16 +46,16 @@ class PromptNumbers:
         return tuple(self._own)
 
     def ours(self, names: Sequence[Any], grouped: bool) -> Integers:
-        """(2 PROMPTS,) our number for each that a file gave `apart`. names: of its prompts with numbers of their own.
+        """Return (2 PROMPTS,) our number for each that a file gave `apart`. names: of its prompts with own numbers.
 
-        In a file of more than PROMPTS prompts, one that comes late is in its group whatever it is elsewhere.
+        In a file of more than PROMPTS prompts, one that comes late is in its group, even if another file numbers it.
         """
         own = self.of(names)
         self.grouped = self.grouped or grouped
         return np.concatenate([own, np.zeros(PROMPTS - own.size, dtype=np.int64), np.arange(PROMPTS)])
 
     def note(self) -> str:
-        """What a reader of the intervals must know; "" where every prompt has its own number."""
+        """Return what a reader of the intervals must know; "" where every prompt has its own number."""
         if not self.grouped:
             return ""
         return f"more than {PROMPTS} prompts: intervals resample {PROMPTS} random groups of them"

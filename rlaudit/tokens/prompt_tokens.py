@@ -1,4 +1,4 @@
-"""What prompts were made of, from beside a table of one row per token, where it would be repeated for every token.
+"""Ids or texts of prompts, from a file beside a table of one row per token, which would repeat them for every token.
 
 `prompts.jsonl`: one line per prompt with `prompt_id` and `prompt_token_ids`, or `prompt` (a text) or `messages` (chat).
 A run of `rlaudit ablate` keeps the ids of its prompts with its cells. Only scoring needs any of it.
@@ -22,7 +22,7 @@ NAME = "prompts.jsonl"
 
 
 def with_prompt_tokens(batch: TokenBatch, table: Path, faults: Faults) -> TokenBatch:
-    """The batch with the ids or texts of its prompts; as it is where they are there already or any of them is not."""
+    """Return the batch with the ids or texts of its prompts; as it is if they are there already or any is missing."""
     if batch.prompt_token_ids_S is not None:
         return batch
     folder = table if table.is_dir() else table.parent
@@ -44,7 +44,7 @@ def with_prompt_tokens(batch: TokenBatch, table: Path, faults: Faults) -> TokenB
 
 
 def _beside(path: Path, wanted: set[str], faults: Faults) -> dict[str, Mapping[str, Any]]:
-    """The records of prompts.jsonl by the prompt's name; {} where there is no such file."""
+    """Return the records of prompts.jsonl by the prompt's name; {} where there is no such file."""
     if not is_file(path):
         return {}
     return {
@@ -55,7 +55,7 @@ def _beside(path: Path, wanted: set[str], faults: Faults) -> dict[str, Mapping[s
 
 
 def _of_run(folder: Path) -> dict[str, Column]:
-    """The ids of a run's prompts, which are numbered; {} outside a run, or where its cells do not agree."""
+    """Return the ids of a run's prompts, which are numbered; {} outside a run, or where its cells do not agree."""
     told = []
     for path in sorted(folder.glob("cells/*/result.json")):
         try:
@@ -72,7 +72,7 @@ def _of_run(folder: Path) -> dict[str, Column]:
 
 
 def _for_each(names: list[str], known: Mapping[str, Any]) -> Column | None:
-    """What is known of every sequence's prompt; None where one is missing."""
+    """Return what is known of every sequence's prompt; None if one is missing."""
     if not set(names) <= known.keys():
         return None
     own = np.empty(len(names), dtype=object)

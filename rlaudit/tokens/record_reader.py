@@ -1,4 +1,4 @@
-"""Dumps with one JSON record per line, told by the keys that only their framework writes."""
+"""Dumps with one JSON record per line, recognised by the keys that only their framework writes."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -13,7 +13,7 @@ from rlaudit.tokens.logged_sequence import LoggedSequence, batches_of
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.token_batch import TokenBatch
 
-# What one record holds; None where it holds something that cannot be used, which is then among the faults.
+# What one record holds; None if it holds something that cannot be used, which is then among the faults.
 Sequences = Callable[[dict[str, Any], Path, int, Faults], Iterable[LoggedSequence | None]]
 
 
@@ -22,7 +22,7 @@ UNFIT = (TypeError, ValueError, OverflowError, KeyError, IndexError, AttributeEr
 
 
 def recogniser(own: Collection[str]) -> Callable[[Path], bool]:
-    """Whether the first record of a file has all of these keys."""
+    """Return a test of whether the first record of a file has all of these keys."""
     return lambda path: set(first_record(path)) >= set(own)
 
 
@@ -48,13 +48,13 @@ def reader(own: Collection[str], what: str, sequences: Sequences) -> Read:
 def grouped(
     sequences: Sequences, record: dict[str, Any], path: Path, line: int, faults: Faults, groups: str
 ) -> Iterator[LoggedSequence | None]:
-    """The sequences of one record, under the group that its column says; as they are where none was given."""
+    """Yield the sequences of one record, under the group that its column says; as they are if none was given."""
     for one in sequences(record, path, line, faults):
         yield one if one is None or not groups else of_group(one, record, groups)
 
 
 def of_group(sequence: LoggedSequence, record: Mapping[str, Any], groups: str) -> LoggedSequence:
-    """Under the group that a record's column says; its own prompt where the record does not."""
+    """Put it under the group that a record's column says, or its own prompt if the record does not."""
     told = record.get(groups)
     return replace(sequence, group=sequence.prompt if told is None else told)
 
@@ -62,7 +62,7 @@ def of_group(sequence: LoggedSequence, record: Mapping[str, Any], groups: str) -
 def usable(
     sequences: Callable[[], Iterable[LoggedSequence | None]], what: str, path: Path, line: int, faults: Faults
 ) -> list[LoggedSequence]:
-    """The sequences of one record; none, and a fault, where a field is not what it should be."""
+    """Return the sequences of one record; none, and a fault, where a field is not what it should be."""
     try:
         return [one for one in sequences() if one is not None]
     except UNFIT as error:

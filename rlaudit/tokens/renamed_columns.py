@@ -1,9 +1,9 @@
 """A table whose columns have other names than ours (`compare --columns THEIRS=OURS`).
 
-What was given counts: a column that has the name of ours by itself is not read where another one was named for it.
+What the user names counts: a column that has our name already is not read if another one was named for it.
 
-One column may say which sequences share a prompt where a table's prompt ids do not (`compare --groups COLUMN`). What a
-table calls prompt_id stays the name of the prompt, by which a trainer's table is joined; where a table has none,
+One column may say which sequences share a prompt if a table's prompt ids do not (`compare --groups COLUMN`). What a
+table calls prompt_id stays the name of the prompt, by which a trainer's table is joined; if a table has none,
 the column is that too. A sequence without a value there is of its own prompt's group.
 """
 
@@ -29,20 +29,20 @@ class RenamedColumns:
         return bool(self.theirs)
 
     def in_table(self, ours: Iterable[str]) -> list[str]:
-        """The table's names of our columns."""
+        """Return the table's names of our columns."""
         return [self.theirs.get(name, name) for name in ours]
 
     def ours(self, theirs: Sequence[str]) -> list[str]:
-        """Our names of the table's columns, in their order; one that we do not know for a column that is not read."""
+        """Return our names of the table's columns, in order; one that we do not know for a column that is not read."""
         known = {name: own for own, name in self.theirs.items()}
         return [known.get(name, f"({name})" if name in self.theirs else name) for name in theirs]
 
     def record(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """One record under our names."""
+        """Return one record under our names."""
         return dict(zip(self.ours(list(record)), record.values(), strict=True))
 
     def of(self, names: Iterable[str]) -> "RenamedColumns":
-        """Those that a table has."""
+        """Return those that a table has."""
         names = set(names)
         return RenamedColumns({own: name for own, name in self.theirs.items() if name in names})
 
@@ -59,7 +59,7 @@ def check_used(renamed: RenamedColumns, tables: Iterable[RenamedColumns]) -> Non
 
 
 def parse_columns(given: Iterable[str], known: Iterable[str]) -> RenamedColumns:
-    """THEIRS=OURS each. known: the columns of ours. Raises UsageError for what names none of them, or one twice."""
+    """Read THEIRS=OURS. known: the columns of ours. Raises UsageError for what names none of them, or one twice."""
     theirs: dict[str, str] = {}
     known = list(known)
     for text in given:
@@ -74,18 +74,18 @@ def parse_columns(given: Iterable[str], known: Iterable[str]) -> RenamedColumns:
 
 
 def identity(groups: str) -> tuple[str, ...]:
-    """The columns that tell sequences apart in a table whose prompts are called by this column."""
+    """Return the columns that tell sequences apart in a table whose prompts are called by this column."""
     return tuple(groups if name == PROMPT else name for name in IDENTITY)
 
 
 def not_there(path: Path, column: str, names: Iterable[str], known_by: str) -> UsageError:
-    """What a column that a table lacks is answered with. known_by: how its format tells groups by itself."""
+    """Return the error for a column that a table lacks. known_by: how its format tells groups by itself."""
     told = f"; left out, groups are told by {known_by}" if known_by else ""
     return UsageError(f"{path} has no column {column!r} for --groups", f"there are: {', '.join(names)}{told}")
 
 
 def no_column_tells(path: Path, what: str, known_by: str) -> UsageError:
-    """The answer where a record holds many sequences, so that a value of it is of all of them. what: the record."""
+    """Return the error for a record of many sequences, whose values are of all of them. what: the record."""
     return UsageError(
         f"{path}: {what} holds many sequences, so no column of it can be given with --groups",
         f"leave it out: groups are told by {known_by}",

@@ -36,7 +36,7 @@ class SequenceSample:
         return sum(part.sequences for _, part in self._held)
 
     def batch(self) -> TokenBatch | None:
-        """What is held, as one batch; None where nothing was added."""
+        """Return what is held, as one batch; None if nothing was added."""
         return concatenate(part for _, part in self._held) if self._held else None
 
     def _hold(self, numbers_S: "np.ndarray[tuple[int], np.dtype[np.int64]]", batch: TokenBatch) -> None:

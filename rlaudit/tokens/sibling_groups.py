@@ -46,9 +46,9 @@ class SiblingGroups:
         self._thin()
 
     def merge(self, other: "SiblingGroups", number_of: Integers | None = None) -> None:
-        """Hold what a part of the same log held. In whatever order parts come, the same groups are held in the end.
+        """Hold what a part of the same log held. The order of the parts does not decide which groups are held.
 
-        number_of: our number of each number that the part gave a prompt; None where both are the same.
+        number_of: our number of each number that the part gave a prompt; None if both are the same.
         """
         if other.stride > self.stride:
             self.stride = other.stride
@@ -69,7 +69,7 @@ class SiblingGroups:
             self._hold(names_S, part, cut=False)
 
     def groups(self) -> tuple[TokenBatch, Integers] | None:
-        """What is held, and (S,) the number of each sequence's group; None where no group has two samples."""
+        """Return what is held, and (S,) the number of each sequence's group; None if no group has two samples."""
         if not self.held:
             return None
         whole = concatenate(part for _, part in self.held)
@@ -90,7 +90,7 @@ class SiblingGroups:
 
 
 def _lean(batch: TokenBatch) -> TokenBatch:
-    """Only what is asked of samples of one prompt (`meaning/siblings.py`, `meaning/broken_groups.py`)."""
+    """Return only what samples of one prompt are tested by (`meaning/siblings.py`, `meaning/broken_groups.py`)."""
     no_lists: dict[str, Any] = dict.fromkeys(TOPS.values())
     return replace(
         batch,
@@ -103,7 +103,7 @@ def _lean(batch: TokenBatch) -> TokenBatch:
 
 
 def _names(batch: TokenBatch) -> Integers:
-    """(S,) 63 bits that stand for prompt and step."""
+    """Return (S,) 63 bits that stand for prompt and step."""
     step_S = batch.sequence_columns.get("step", np.zeros(batch.sequences))
     names_S = batch.prompt_names_S if batch.group_names_S is None else batch.group_names_S
     name_of = lru_cache(typed=True)(_name)

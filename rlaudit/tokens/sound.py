@@ -1,4 +1,4 @@
-"""Sequences with values that cannot be, named and left out: those outside `column_range.py`, and missing logprobs.
+"""Leaves out, by name, sequences with impossible values: those outside `column_range.py`, and missing logprobs.
 
 A logprob that is missing and one that is NaN cannot be told apart in every format (pandas writes NaN as missing), so a
 sequence that the trainer did not score at all is kept without a score, and one that it scored in part is broken. Other
@@ -26,7 +26,7 @@ LEFT_OUT = "; the sequence is left out"
 
 
 def sound(batch: TokenBatch, path: Path, faults: Faults, trainer_excludes: bool = False) -> TokenBatch:
-    """The batch without its broken sequences, its top lists in order.
+    """Return the batch without its broken sequences, its top lists in order.
 
     trainer_excludes: the trainer replays the sampler's filters, so that a trainer logprob of -inf (a token outside
     them) is an answer and not a fault.
@@ -70,7 +70,7 @@ class _Broken:
     what: str = ""
 
     def said(self, batch: TokenBatch, place: int) -> str:
-        """What is wrong at one token."""
+        """Return what is wrong at one token."""
         if self.what:
             return f"{self.what}, expected {self.expected}"
         value = self.values[place]
@@ -102,7 +102,7 @@ def _broken(batch: TokenBatch, excludes: bool) -> Iterator[_Broken]:
 def _outside(
     name: str, values: Column, batch: TokenBatch, *, counted: bool = True, excludes: bool = False
 ) -> Iterator[_Broken]:
-    """Values outside their column's range. counted: only of tokens that the loss counts; others may hold anything."""
+    """Yield values outside their column's range. counted: only tokens that the loss counts; others may have any."""
     allowed = EXCLUDED if excludes else RANGES[name]
     broken = allowed.broken(values)
     if broken is None:
@@ -156,7 +156,7 @@ def _top_lists(side: str, batch: TokenBatch) -> Iterator[_Broken]:
 
 
 def best_first(batch: TokenBatch) -> TokenBatch:
-    """The batch with its lists (T, K) in order, padding at the end.
+    """Return the batch with its lists (T, K) in order, padding at the end.
 
     Lists of unequal length stay as they are, and so do those of which only the beginning was read.
     """
@@ -175,7 +175,7 @@ def best_first(batch: TokenBatch) -> TokenBatch:
 
 
 def rising(logprobs_TK: Floats) -> NDArray[np.bool_]:
-    """(T,) whether a list (T, K) has a better token behind a worse one."""
+    """Return (T,) whether a list (T, K) has a better token behind a worse one."""
     # Both ends of a step of -inf to -inf are padding.
     with np.errstate(invalid="ignore"):
         return np.asarray((np.diff(logprobs_TK, axis=1) > ROUNDING_ABOVE_ZERO).any(axis=1))

@@ -63,8 +63,8 @@ class TokenBatch:
     group_names_S: which sequences share a prompt, where names of prompts do not say it.
     token_columns: those of TOKEN_COLUMNS that the file has, each (T,); loss_mask is 0 or 1.
     sequence_columns: reward, step, batch_id and cached_tokens, as far as it has them once per sequence, each (S,).
-    *_top_ids_TK, *_top_logprobs_TK: best first, padded with -1 and -inf; None where the file has none.
-    prompt_token_ids_S: the prompt's token ids, an array each; None where the file has none. Only scoring needs them.
+    *_top_ids_TK, *_top_logprobs_TK: best first, padded with -1 and -inf; None if the file has none.
+    prompt_token_ids_S: the prompt's token ids, an array each; None if the file has none. Only scoring needs them.
     prompt_texts_S: the prompt as a text, or as a list of chat messages, where the file has that.
     Raises ValueError, naming the field, when sizes do not fit.
     """
@@ -137,7 +137,7 @@ class TokenBatch:
         return self.counts_T & ~np.isnan(self.trainer_logprobs_T)
 
     def pairs(self, prompts: int | None = None) -> LogprobPairs:
-        """The comparable tokens as logprob pairs; `prompts` is how many prompts the whole file numbers.
+        """Return the comparable tokens as logprob pairs; `prompts` is how many prompts the whole file numbers.
 
         Entropies are left out where one is missing: a mean over some tokens would pass for one over all.
         """
@@ -155,16 +155,16 @@ class TokenBatch:
         return whole if self.comparable_T.all() else whole.keep(self.comparable_T)
 
     def name_of(self, sequence: int) -> str:
-        """How a sequence is called in a message."""
+        """Return how a sequence is called in a message."""
         return f"prompt {self.prompt_names_S[sequence]}, sample {self.sample_names_S[sequence]}"
 
     def line_of(self, sequence: int) -> int | None:
-        """The line on which a sequence begins; None where its file has no lines."""
+        """Return the line on which a sequence begins; None if its file has no lines."""
         line_S = self.sequence_columns.get(LINE)
         return None if line_S is None else int(line_S[sequence])
 
     def take(self, sequences: Sequence[int] | Integers) -> "TokenBatch":
-        """Only these sequences, in this order, numbered anew; prompts keep their numbers."""
+        """Return only these sequences, in this order, numbered anew; prompts keep their numbers."""
         chosen = np.asarray(sequences, dtype=np.int64)
         lengths = self.lengths_S[chosen]
         ends = np.cumsum(lengths)
@@ -187,7 +187,7 @@ class TokenBatch:
         )
 
     def beginning(self, tokens: int) -> "TokenBatch":
-        """At most the first `tokens` tokens of every sequence."""
+        """Return at most the first `tokens` tokens of every sequence."""
         kept_T = np.arange(self.tokens) - self.offsets[self.sequence_T] < tokens
         if kept_T.all():
             return self
@@ -199,7 +199,7 @@ class TokenBatch:
 
 
 def concatenate(batches: Iterable[TokenBatch]) -> TokenBatch:
-    """One batch of all; only columns that every part has stay. Raises ValueError for none."""
+    """Return one batch of all; only columns that every part has stay. Raises ValueError for none."""
     parts = list(batches)
     if not parts:
         raise ValueError("there is no batch to concatenate")

@@ -1,4 +1,4 @@
-"""Everything that is drawn of one arm's tokens, or of one table's: sums and counts that are small enough for a report.
+"""All figures of one arm's tokens, or of one table's, to draw them from: sums and counts small enough for a report.
 
 Covered: tokens that have a finite log ratio. Not covered: tokens outside what a replaying trainer keeps, which have
 none; the report counts them. Of a table it is the sample in which causes are looked for, since drawing all would take
@@ -96,7 +96,7 @@ def logged_figures(read: TokenBatch, trainer_excludes: bool) -> dict[str, Any]:
 
 
 def size_bins(log_ratio_T: Floats) -> Integers:
-    """(T,) 0 where |d| is below 1e-8, else 1 + its bin among EDGES."""
+    """Return (T,) 0 if |d| is below 1e-8, else 1 + its bin among EDGES."""
     with np.errstate(divide="ignore"):
         decade_T = np.log10(np.abs(log_ratio_T))
     sizes_T: Integers = np.clip(np.floor((decade_T - SMALLEST) * PER_DECADE) + 1, 0, SIZES).astype(np.int64)
@@ -104,13 +104,13 @@ def size_bins(log_ratio_T: Floats) -> Integers:
 
 
 def signed_counts(log_ratio_T: Floats, size_T: Integers) -> Integers:
-    """(2 * SIZES + 1,) tokens in each bin, from the most negative to the most positive. size_T: as of `size_bins`."""
+    """Return (2 * SIZES + 1,) tokens in each bin, the most negative first. size_T: as of `size_bins`."""
     signed_T = np.where(log_ratio_T < 0, -size_T, size_T)
     return np.bincount(signed_T + SIZES, minlength=2 * SIZES + 1)
 
 
 def signed_limits(place: int) -> tuple[float, float]:
-    """Low and high of a bin of `signed_counts`."""
+    """Return low and high of a bin of `signed_counts`."""
     number = place - SIZES
     if number == 0:
         return -float(EDGES[0]), float(EDGES[0])
@@ -119,7 +119,7 @@ def signed_limits(place: int) -> tuple[float, float]:
 
 
 def quantile(counts: NDArray[np.integer], share: float) -> float:
-    """|d| below which `share` of the tokens lie; counts: (SIZES + 1,) as from `size_bins`. Log-linear inside a bin."""
+    """Return |d| below which `share` of the tokens lie, log-linear in a bin. counts: (SIZES + 1,) by `size_bins`."""
     reached = np.cumsum(counts)
     wanted = share * reached[-1]
     place = int(np.searchsorted(reached, wanted))
@@ -132,7 +132,7 @@ def quantile(counts: NDArray[np.integer], share: float) -> float:
 def _grouped(
     log_ratio_T: Floats, size_T: Integers, values_T: Floats, limits: tuple[float, ...]
 ) -> list[dict[str, Any]]:
-    """A row for each group between `limits` that has tokens: |d| by the values, of which some may be missing."""
+    """Return a row for each group between `limits` that has tokens: |d| by the values, of which some may be missing."""
     known_T = np.isfinite(values_T)
     group_T = np.maximum(np.searchsorted(limits, values_T[known_T], side="right") - 1, 0)
     groups = len(limits)
@@ -179,7 +179,7 @@ def _probabilities(rollout_T: Floats, trainer_T: Floats) -> dict[str, Any]:
 
 
 def _lags(log_ratio_T: Floats, lag_T: Floats) -> list[dict[str, Any]]:
-    """A row for each lag that has tokens; negative ones, which no clock allows, are one group before 0."""
+    """Return a row for each lag that has tokens; negative ones, which no clock allows, are one group before 0."""
     known_T = np.isfinite(lag_T)
     place_T = np.clip(lag_T[known_T].astype(np.int64), -1, FURTHEST) + 1
     tokens = np.bincount(place_T, minlength=FURTHEST + 2)

@@ -49,7 +49,7 @@ class CausalModel:
             self._cast = self.head.weight.detach().to(head_dtype)
 
     def hidden(self, token_ids, lengths):
-        """Final hidden states (B, L, H) of right-padded token_ids (B, L) with lengths (B,) real tokens, at the head."""
+        """Return final hidden states (B, L, H), at the head, of right-padded token_ids (B, L) of lengths (B,)."""
         token_ids, lengths = token_ids.to(self.input_device), lengths.to(self.input_device)
         places = torch.arange(token_ids.shape[1], device=self.input_device)
         arguments = {"input_ids": token_ids, "use_cache": False}
@@ -60,7 +60,7 @@ class CausalModel:
         return self.body(**arguments).last_hidden_state.to(self.device)
 
     def logits(self, hidden, out=None):
-        """Raw logits (N, V) in float32 of hidden states (N, H), computed in the head's precision."""
+        """Return raw logits (N, V) in float32 of hidden states (N, H), computed in the head's precision."""
         return self._finish(self._project(hidden.to(self.head_dtype), self.head_dtype, out), out)
 
     def _project(self, hidden, dtype, out):
@@ -91,7 +91,7 @@ class CausalModel:
         return logits.float() if out is None else out.copy_(logits)
 
     def check_head(self, token_ids):
-        """Compare our logits of a few tokens with the model's own; raises ValueError where they differ.
+        """Compare our logits of a few tokens with the model's own; raises ValueError if they differ.
 
         token_ids (1, L), short: the model gives the whole vocabulary at every position.
         """
@@ -112,7 +112,7 @@ class CausalModel:
         return apart
 
     def resolved(self):
-        """What was really loaded, for the record."""
+        """Return what was really loaded, for the record."""
         embedding = self.model.get_input_embeddings()
         return {
             "dtype": str(self.body_dtype).replace("torch.", ""),
@@ -131,7 +131,7 @@ class CausalModel:
 
 
 def find_body(model):
-    """The module below the head, which gives hidden states; raises ValueError when there is none."""
+    """Return the module below the head, which gives hidden states; raises ValueError when there is none."""
     body = model.base_model
     if body is model:
         body = getattr(model, "model", model)
@@ -143,7 +143,7 @@ def find_body(model):
 def load(job):
     """Load the job's model straight onto the device, or devices, that will hold it.
 
-    Raises RuntimeError where torch cannot use the GPU, or the GPUs together cannot hold the model.
+    Raises RuntimeError if torch cannot use the GPU, or the GPUs together cannot hold the model.
     """
     compute_float32_as_such()
     device, dtype = job.get("device") or "cpu", DTYPES[job["dtype"]]
@@ -152,7 +152,7 @@ def load(job):
     where = {"revision": job.get("revision"), "trust_remote_code": bool(job.get("trust_remote_code"))}
     config = AutoConfig.from_pretrained(job["model"], **where)
     # transformers renamed the argument (4.56), and its configurations' field with it; an empty one is asked, because a
-    # model's own has whatever fields its config.json has.
+    # model's own has every field that its config.json has.
     dtype_name = "dtype" if hasattr(PretrainedConfig(), "dtype") else "torch_dtype"
     choices = {dtype_name: dtype, "attn_implementation": job.get("attention") or "sdpa"}
     placed = {}
@@ -192,14 +192,14 @@ def require_cuda():
 
 
 def weight_bytes(config, dtype, trust_remote_code):
-    """What the model's weights take in this dtype, from its configuration alone."""
+    """Return what the model's weights take in this dtype, from its configuration alone."""
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config, trust_remote_code=trust_remote_code)
     return sum(weight.numel() for weight in model.parameters()) * dtype.itemsize
 
 
 def placement(needed_bytes, headroom_bytes):
-    """Where accelerate puts the weights: the first GPU if it holds them beside the headroom, else all of them alike."""
+    """Return where accelerate puts the weights: the first GPU if it holds them beside the headroom, else all alike."""
     room = {
         place: max(0, torch.cuda.mem_get_info(place)[0] - headroom_bytes) for place in range(torch.cuda.device_count())
     }

@@ -52,14 +52,14 @@ def run(job, channel):
 
 
 def named(name, output, source):
-    """The folder that an order means by a name."""
+    """Return the folder that an order means by a name."""
     if not name:
         return source
     return Path(name) if os.path.isabs(name) else output / name
 
 
 def folder_of(model, revision):
-    """The folder that holds the model's safetensors, fetched from the hub where it is not a folder."""
+    """Return the folder that holds the model's safetensors, fetched from the hub if it is not a folder."""
     if os.path.isdir(model):
         return Path(model)
     from huggingface_hub import snapshot_download
@@ -68,7 +68,7 @@ def folder_of(model, revision):
 
 
 def read_tensors(folder):
-    """Every tensor of a checkpoint by name; raises ValueError for a folder without safetensors."""
+    """Return every tensor of a checkpoint by name; raises ValueError for a folder without safetensors."""
     files = sorted(folder.glob("*.safetensors"))
     if not files:
         raise ValueError("%s holds no safetensors" % folder)
@@ -81,7 +81,7 @@ def read_tensors(folder):
 
 
 def write_version(before, target, order):
-    """The weights one update further: a small step in every tensor."""
+    """Write the weights one update further: a small step in every tensor."""
     tensors = read_tensors(before)
     stepped = {}
     for name, tensor in tensors.items():
@@ -96,13 +96,13 @@ def write_version(before, target, order):
 
 
 def generator(seed, version, name):
-    """A generator that the name of the tensor is part of: the order of tensors in a file does not matter."""
+    """Return a generator that the name of the tensor is part of: the order of tensors in a file does not matter."""
     digest = hashlib.sha256(("%d:%s:%s" % (seed, version, name)).encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "little"))
 
 
 def write_mixture(output, target, order, source):
-    """The new tensors, with the old ones where a pattern matches. `lm_head` matches the head of a tied model too."""
+    """Write the new tensors, with the old ones if a pattern matches. `lm_head` matches a tied model's head, too."""
     folder = named(order["new"], output, source)
     new, old = read_tensors(folder), read_tensors(named(order["old"], output, source))
     was_tied = tied(folder, new)
@@ -119,13 +119,13 @@ def write_mixture(output, target, order, source):
 
 
 def tied(folder, tensors):
-    """Whether the head of this model is its embedding."""
+    """Return whether the head of this model is its embedding."""
     config = json.loads((folder / "config.json").read_text())
     return bool(config.get("tie_word_embeddings", True)) and HEAD not in tensors
 
 
 def write(source, target, tensors, is_tied):
-    """A folder with these tensors and everything else of `source`."""
+    """Write a folder with these tensors and everything else of `source`."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for file in source.iterdir():

@@ -14,12 +14,12 @@ from safetensors.torch import save_file
 
 
 def handover(job, pipe):
-    """The function that hands weights over."""
+    """Return the function that hands weights over."""
     return through_a_file(job, pipe) if job["transport"] == "disk" else by_a_sender(job, pipe)
 
 
 def through_a_file(job, pipe):
-    """A checkpoint of the model in float32, which the engine is told to read."""
+    """Return a function that writes a checkpoint of the model in float32, which the engine is told to read."""
 
     def give(weights, version):
         write_weights(weights, job["model"], job["weights"])
@@ -30,7 +30,7 @@ def through_a_file(job, pipe):
 
 
 def by_a_sender(job, pipe):
-    """Tensor by tensor to the engine's workers, which are met first."""
+    """Return a function that sends tensor by tensor to the engine's workers, which are met first."""
     sys.path.append(job["extension"])
     from rlaudit_broadcast import place
     from rlaudit_weight_senders import Broadcasts, own_device
@@ -48,7 +48,7 @@ def by_a_sender(job, pipe):
 
 
 def write_weights(weights, model, folder):
-    """The weights as a checkpoint of the model; the file is whole whenever it is there."""
+    """Write the weights as a checkpoint of the model; the file is whole whenever it is there."""
     os.makedirs(folder, exist_ok=True)
     config = os.path.join(folder, "config.json")
     if not os.path.exists(config):

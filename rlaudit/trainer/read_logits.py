@@ -51,7 +51,7 @@ class Context:
         self.prompt_ids, self.output_ids = prompt_ids, output_ids
 
     def seen(self, device):
-        """Distinct earlier ids (U,), which the prompt holds (U,), output counts before each row (N, U)."""
+        """Return distinct earlier ids (U,), which the prompt holds (U,), output counts before each row (N, U)."""
         last = self.first_output + (self.rows.stop - self.rows.start)
         ids, place = np.unique(np.concatenate([self.prompt_ids, self.output_ids[:last]]), return_inverse=True)
         in_prompt = np.zeros(len(ids), dtype=bool)
@@ -78,7 +78,7 @@ def penalise(logits, contexts, penalties):
 
 
 def kept_prefix(ordered, request, log_total):
-    """Where a request's filters cut: (smallest kept value, log of the kept mass, was the cut reached).
+    """Return where a request's filters cut: (smallest kept value, log of the kept mass, was the cut reached).
 
     ordered (N, K): logits minus their row's maximum, descending. log_total (N,): logsumexp of the whole row
     at the request's temperature, in the same units.
@@ -119,7 +119,7 @@ class LogitReader:
         self.sorted = max([SORTED] + [k + 1 for k in cuts])
 
     def columns(self):
-        """Name, trailing shape and numpy type of every array this reader yields."""
+        """Return name, trailing shape and numpy type of every array this reader yields."""
         flat = ["trainer_logprobs", "entropy", "mass_above", "max_probability"]
         shapes = dict.fromkeys(flat, ((), np.float32))
         shapes["rank"] = ((), np.int32)
@@ -169,7 +169,7 @@ class LogitReader:
             answers[:, column] = torch.where(own_shifted >= cut, logprob, torch.full_like(logprob, -float("inf")))
 
     def _cut(self, shifted, ordered, request, log_total):
-        """Smallest kept value and log of the kept mass (N,); sorts further where the first was short."""
+        """Return smallest kept value and log of the kept mass (N,); sort further where the first was short."""
         cut, log_kept, reached = kept_prefix(ordered, request, log_total)
         width = ordered.shape[1]
         while width < shifted.shape[1] and not bool(reached.all()):
@@ -180,7 +180,7 @@ class LogitReader:
         return cut, log_kept
 
     def _trainer(self, shifted, scratch, own):
-        """The trainer's own distribution, at its temperature and behind its filters; overwrites `shifted`."""
+        """Return the trainer's own distribution, at its temperature and behind its filters; overwrites `shifted`."""
         trainer, filtered = self.trainer, None
         if trainer.filtered:
             log_total = log_totals_at(shifted, [trainer.temperature])[trainer.temperature]
@@ -212,7 +212,7 @@ class LogitReader:
         return found
 
     def _supports(self, ordered, total, whole):
-        """Mass of the sets that each grid point would keep, from scaled logits (N, K) in descending order."""
+        """Return the mass of the sets that each grid point would keep, from scaled logits (N, K), descending."""
         mass = ordered.exp() / total[:, None]
         through = mass.cumsum(-1)
         # Tied logits share the mass above them: bf16 heads tie often, and calling one of a pair less extreme
@@ -224,7 +224,7 @@ class LogitReader:
         above = (through - mass).clamp_(min=0.0).gather(1, start)
 
         def mass_of(kept):
-            """Mass of the kept prefix; 1 where it may reach beyond the sorted tokens."""
+            """Return the mass of the kept prefix; 1 where it may reach beyond the sorted tokens."""
             inside = (mass * kept).sum(-1).clamp_(max=1.0)
             return inside if whole else torch.where(kept[:, -1], torch.ones_like(inside), inside)
 
@@ -240,12 +240,12 @@ class LogitReader:
 
 
 def count_true(marks):
-    """Row counts of a boolean matrix, by a float sum: torch vectorises that on CPU, an integer sum not."""
+    """Return row counts of a boolean matrix, by a float sum: torch vectorises that on CPU, an integer sum not."""
     return marks.sum(-1, dtype=torch.float32).to(torch.int32)
 
 
 def log_totals_at(shifted, temperatures):
-    """logsumexp(shifted / T) for each T, as {T: (N,)}; shifted (N, V) has row maximum 0.
+    """Return logsumexp(shifted / T) for each T, as {T: (N,)}; shifted (N, V) has row maximum 0.
 
     exp(z k/8) is the k-th power of exp(z/8): a grid that is even in 1/T costs one exponential in all.
     """

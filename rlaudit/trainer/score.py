@@ -21,7 +21,7 @@ CPU_BATCH_TOKENS = 512
 
 
 def neighbour(name):
-    """A file shipped beside this one, as a module; found by path because rlaudit is not installed here."""
+    """Load a file shipped beside this one as a module, by its path: rlaudit is not installed here."""
     path = Path(__file__).resolve().parent / (name + ".py")
     spec = importlib.util.spec_from_file_location("rlaudit_trainer_" + name, path)
     module = importlib.util.module_from_spec(spec)
@@ -60,7 +60,7 @@ def batches(lengths, batch_tokens):
 
 
 def batch_size(job, device):
-    """Tokens per padded batch: what the job allows, or less where less is faster."""
+    """Return the tokens per padded batch: what the job allows, or less where less is faster."""
     allowed = int(job.get("batch_tokens") or 4096)
     return min(allowed, CPU_BATCH_TOKENS) if device.type == "cpu" else allowed
 
@@ -104,7 +104,7 @@ class Scorer:
 
 
 def runs_of_sequences(sequences, firsts, begin, end):
-    """The sequences that tokens begin..end of a batch belong to, each with what penalties need of it."""
+    """Yield the sequences that tokens begin..end of a batch belong to, each with what penalties need of it."""
     for place in range(int(np.searchsorted(firsts, begin, side="right")) - 1, len(sequences)):
         low, high = max(begin, firsts[place]), min(end, firsts[place + 1])
         if firsts[place] >= end:
@@ -116,7 +116,7 @@ def runs_of_sequences(sequences, firsts, begin, end):
 
 
 def micro_batch_floor(scorer, sequences, offsets, trainer_logprobs, wanted):
-    """How far a score moves when a sequence is scored alone instead of in its batch: the trainer's own noise.
+    """Return how far a score moves when a sequence is scored alone instead of in its batch: the trainer's own noise.
 
     Returns sequences, tokens, mean, median and maximum of |d|, and k3, with d = in its batch - alone, in
     nats.

@@ -1,14 +1,14 @@
 """Turns prompts into token ids once, so that every engine is given the same ones. A worker script: see worker.py.
 
 job     model, revision, trust_remote_code, prompts: texts, lists of chat messages, or {"prompt_token_ids"}
-result  prompt_token_ids, vocabulary_size (None where all prompts are ids)
+result  prompt_token_ids, vocabulary_size (None if all prompts are ids)
 
 Runs in the trainer's environment. Chat messages go through the model's own template, texts as they are.
 """
 
 
 def run(job, channel):
-    """One list of token ids per prompt."""
+    """Return one list of token ids per prompt."""
     if all(isinstance(prompt, dict) for prompt in job["prompts"]):
         # A model that is given ids may have no tokenizer.
         return {"prompt_token_ids": [prompt["prompt_token_ids"] for prompt in job["prompts"]], "vocabulary_size": None}
@@ -26,7 +26,7 @@ def run(job, channel):
 
 
 def token_ids(tokenizer, prompt, channel):
-    """The ids of one prompt."""
+    """Return the ids of one prompt."""
     if isinstance(prompt, dict):
         return prompt["prompt_token_ids"]
     if isinstance(prompt, str):

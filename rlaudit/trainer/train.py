@@ -1,8 +1,8 @@
-"""A training loop over somebody else's rollouts: policy gradients against the logprobs that an engine returned.
+"""A training loop over an engine's rollouts: policy gradients against the logprobs that the engine returned.
 
 Started as a plain file in the trainer's interpreter (torch, transformers, safetensors; Python 3.9 syntax) by the
 process that holds the engine (engines/vllm/scripts/rollouts_for_training.py). They talk over a pipe, a JSON line at a
-time; what is printed goes to stderr, which is the cell's log. Weights go by what stands in handover.py.
+time; what is printed goes to stderr, which is the cell's log. Weights are handed over by handover.py.
 
     engine > trainer   {the job}, then an answer to each request
     trainer > engine   {"do": "begin", "batch", "requests": [{"prompt", "seed"}]}   no answer
@@ -44,7 +44,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 
 
 def neighbour(name):
-    """A file shipped with this one, as a module; found by path because rlaudit is not installed here."""
+    """Load a file shipped with this one as a module, by its path: rlaudit is not installed here."""
     path = Path(__file__).resolve().parent / (name + ".py")
     spec = importlib.util.spec_from_file_location("rlaudit_trainer_" + name.replace("/", "_"), path)
     module = importlib.util.module_from_spec(spec)
@@ -70,7 +70,7 @@ class Policy:
         self.divisor = job["temperature"] if job["divides"] else 1.0
 
     def logits(self, weights, batch):
-        """Raw logits (S, T, V) in float32 that predict each sampled token, by these weights."""
+        """Return raw logits (S, T, V) in float32 that predict each sampled token, by these weights."""
         prefix = self.model.base_model_prefix + "."
         body = {
             name[len(prefix) :]: weight.to(self.dtype) for name, weight in weights.items() if name.startswith(prefix)
@@ -100,17 +100,17 @@ class Batch:
         )
 
     def of_tokens(self, logprobs_STV):
-        """The values at the sampled tokens (S, T)."""
+        """Return the values at the sampled tokens (S, T)."""
         return torch.gather(logprobs_STV, 2, self.tokens_ST[:, :, None])[:, :, 0]
 
 
 def padded(rows, dtype=torch.int64):
-    """Rows of any lengths as one tensor, zeros behind them."""
+    """Return rows of any lengths as one tensor, zeros behind them."""
     return torch.nn.utils.rnn.pad_sequence([torch.tensor(row, dtype=dtype) for row in rows], batch_first=True)
 
 
 def train(job, pipe):
-    """Every step of the job; `pipe` has tell(message), hear() and ask(message), which is both."""
+    """Take every step of the job; `pipe` has tell(message), hear() and ask(message), which is both."""
     torch.manual_seed(job["seed"])
     policy = Policy(job)
     hand_over = neighbour("handover").handover(job, pipe)
@@ -173,7 +173,7 @@ def train(job, pipe):
 
 
 def batch_requests(job, number, order):
-    """The requests of a batch: every prompt so many times, each with a seed of its own."""
+    """Return the requests of a batch: every prompt so many times, each with a seed of its own."""
     chosen = torch.randint(len(job["prompt_token_ids"]), (job["prompts_per_step"],), generator=order).tolist()
     return [
         {"prompt": prompt, "seed": (job["seed"] * 1_000_003 + number * 1_009 + place) % 2**31}
@@ -182,7 +182,7 @@ def batch_requests(job, number, order):
 
 
 def gradient_step(policy, optimizer, batch, rewards_S, objective, correction, job):
-    """One step of the optimizer on a batch; returns what is logged of it, and the logits before it (S, T, V)."""
+    """Take one step of the optimizer on a batch; return what is logged of it, and the logits before it (S, T, V)."""
     mask_ST = batch.mask_ST
     logits_STV = policy.logits(policy.weights, batch)
     logprobs_STV = (logits_STV / policy.divisor).log_softmax(-1)
@@ -206,7 +206,7 @@ def gradient_step(policy, optimizer, batch, rewards_S, objective, correction, jo
 
 
 def under_their_versions(policy, snapshots, batch, version):
-    """Logits (S, T, V) of every token by the weights that sampled it; None where all are of `version`, the policy's."""
+    """Return logits (S, T, V) of each token by the weights that sampled it; None if all are the policy's `version`."""
     held = sorted(set(batch.versions_ST[batch.mask_ST > 0].tolist()))
     if held == [version]:
         return None
@@ -214,7 +214,7 @@ def under_their_versions(policy, snapshots, batch, version):
 
 
 def mixed_logits(policy, weights, batch, versions_ST):
-    """Logits (S, T, V) of each token by the weights of the version that stands at its place."""
+    """Return logits (S, T, V) of each token by the weights of the version that stands at its place."""
     mixed = None
     with torch.no_grad():
         for version, held in weights.items():
@@ -225,7 +225,7 @@ def mixed_logits(policy, weights, batch, versions_ST):
 
 
 def backend(policy, logits_STV, batch, temperature):
-    """The rollout's logprobs against those of the very weights that the log says sampled them: what is left is no lag.
+    """Compare the rollout's logprobs with those of the weights that the log says sampled them: the rest is no lag.
 
     Under the trainer's own reading, as raw logprobs and at the sampling temperature: which fits tells a meaning from a
     path. Tokens after an update within their own sequence are apart (flight_k3): they rest on keys and values that
@@ -247,7 +247,7 @@ def backend(policy, logits_STV, batch, temperature):
 
 
 def older(policy, snapshots, batch):
-    """The rollout's logprobs against weights that the log does not name: the first, and those of the update before."""
+    """Compare the rollout's logprobs with weights that the log does not name: the first, and the update before's."""
     known = sorted(snapshots)
     before_ST = batch.versions_ST.clone()
     for version in known[1:]:
@@ -262,19 +262,19 @@ def older(policy, snapshots, batch):
 
 
 def snapshot(policy):
-    """The weights as they are now."""
+    """Return the weights as they are now."""
     return {name: weight.detach().clone() for name, weight in policy.weights.items()}
 
 
 def rewarder(told):
-    """The function `reward(token_ids, text, answer)` of a file that came as text."""
+    """Return the function `reward(token_ids, text, answer)` of a file that came as text."""
     module = ModuleType(told["name"])
     exec(compile(told["source"], told["name"] + ".py", "exec"), vars(module))
     return module.reward
 
 
 def decoder(model):
-    """From token ids to text."""
+    """Return a function from token ids to text."""
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(model)

@@ -9,29 +9,29 @@ import torch
 
 
 def mean(values_ST, mask_ST):
-    """The mean over sequences of the mean over tokens."""
+    """Return the mean over sequences of the mean over tokens."""
     length_S = mask_ST.sum(1).clamp(min=1)
     return float(((values_ST * mask_ST).sum(1) / length_S).mean())
 
 
 def mean_of_tokens(values_ST, mask_ST):
-    """The mean over tokens, for a mask that leaves whole sequences out."""
+    """Return the mean over tokens, for a mask that leaves whole sequences out."""
     return float((values_ST * mask_ST).sum() / mask_ST.sum().clamp(min=1))
 
 
 def lags(lag_ST, mask_ST):
-    """Updates since each token was sampled: the mean over tokens, and the most."""
+    """Return updates since each token was sampled: the mean over tokens, and the most."""
     lag_ST = lag_ST * mask_ST
     return {"stats/lag": float(lag_ST.sum() / mask_ST.sum()), "rlaudit/max_lag": int(lag_ST.max())}
 
 
 def k3(log_ratio_ST):
-    """Schulman's estimator of each token's divergence, in nats."""
+    """Return Schulman's estimator of each token's divergence, in nats."""
     return torch.expm1(log_ratio_ST) - log_ratio_ST
 
 
 def step_metrics(new_ST, old_ST, entropy_ST, rewards_S, clipped_ST, mask_ST):
-    """new: the trainer's logprobs, old: the rollout's, of the sampled tokens (S, T)."""
+    """Return what a step logs. new: the trainer's logprobs, old: the rollout's, of the sampled tokens (S, T)."""
     log_ratio_ST = new_ST - old_ST
     ratio_ST = torch.exp(log_ratio_ST) * mask_ST
     return {

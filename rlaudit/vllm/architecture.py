@@ -1,7 +1,7 @@
 """What kind of model runs: mixture of experts, latent attention, state space layers, images.
 
-From the checkpoint's config.json where the folder is here, else from the name under which its makers published it: a
-fine-tune keeps its base's architecture, and mostly its name.
+It is read from the checkpoint's config.json if the folder is here, else derived from the name under which its makers
+published it: a fine-tune keeps its base's architecture, and mostly its name.
 """
 
 import re
@@ -15,7 +15,7 @@ from rlaudit.vllm.resolution_rule import View
 
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
 _MAMBA2 = {"bamba", "falcon_h1", "granitemoehybrid", "mamba2", "nemotron_h", "zamba2"}
-# Routers with `e_score_correction_bias` that do not say so in topk_method.
+# Models whose router has `e_score_correction_bias` and does not show it in topk_method.
 _BIASED = {
     "afmoe", "bailing_moe_v2", "dots1", "ernie4_5_moe", "exaone_moe", "glm4_moe", "glm_moe_dsa", "kimi_linear",
     "lfm2_moe", "longcat_flash", "mimo_v2_flash", "minimax_m2", "step3p5",
@@ -57,7 +57,7 @@ _PUBLISHED: tuple[tuple[str, Mapping[str, Any]], ...] = (
 
 @dataclass(frozen=True)
 class Architecture:
-    """What a config.json says of it, under transformers' names; the text model's where there are two."""
+    """What a config.json says of the model, under transformers' names; of the text model if it has two."""
 
     config: Mapping[str, Any]
 
@@ -111,7 +111,7 @@ class Architecture:
 
 
 def architecture(view: View) -> Architecture | Unknown:
-    """The model's, or why it cannot be told."""
+    """Return the model's architecture, or why it is not known."""
     found = view.checkpoint
     if found is not None:
         text = found.get("text_config")
@@ -119,7 +119,7 @@ def architecture(view: View) -> Architecture | Unknown:
     said = view.config.model
     if said is None or said.value is None:
         return Unknown("this file names no model")
-    # `$HOME/models/Qwen3-8B` does not tell where the model is, and tells what it is.
+    # `$HOME/models/Qwen3-8B` leaves open where the model is, but not which model it is.
     name = PurePosixPath(str(said.value if said.known else said.written)).name.lower()
     for pattern, says in _PUBLISHED:
         if re.match(pattern, name):

@@ -1,7 +1,7 @@
-"""Which attention backends a release accepts together with VLLM_BATCH_INVARIANT, while it wants one to be named.
+"""The attention backends of which a release needs one to be named together with VLLM_BATCH_INVARIANT.
 
 Up to 0.11 the engine names one itself; from 0.12.0 to 0.19.1 it does not start without one of a list; from 0.20.0 on it
-chooses among those that say of themselves that they are invariant. Source: override_envs_for_invariance in
+chooses among those that declare themselves invariant. Source: override_envs_for_invariance in
 vllm/model_executor/layers/batch_invariant.py (0.12.0 to 0.19.1), supports_batch_invariance in
 vllm/v1/attention/backend.py (0.26.0:277).
 """
@@ -18,7 +18,7 @@ ACCEPTED = {
 
 
 def accepted_backends(version: Version) -> tuple[str, ...]:
-    """Those of which one must be named, the best supported first; none where the release wants no name."""
+    """Return the backends of which one must be named, the best supported first; none if the release needs no name."""
     if version >= ASKS_BACKEND:
         return ()
     return next((names for first, names in reversed(ACCEPTED.items()) if version >= Version(first)), ())

@@ -33,7 +33,7 @@ class PublishedBuild:
 
 
 def published_build(version: str, build: Literal["cuda", "cpu"]) -> PublishedBuild | None:
-    """A release's build; None where the release has none, or is not recorded."""
+    """Return a release's build; None if the release has none, or is not recorded."""
     found = _data()["vllm"].get(str(Version(version)), {}).get(build)
     if found is None:
         return None
@@ -48,12 +48,17 @@ def cuda_of_torch(version: str) -> str | None:
 
 
 def recorded_versions() -> tuple[Version, ...]:
-    """Every release whose builds are recorded, oldest first."""
+    """Return every release whose builds are recorded, oldest first."""
     return tuple(Version(version) for version in _data()["vllm"])
 
 
+def released_for(build: Literal["cuda", "cpu"]) -> tuple[Version, ...]:
+    """Return every release that is published for CUDA, or for processors, oldest first."""
+    return tuple(version for version in recorded_versions() if published_build(str(version), build) is not None)
+
+
 def recorded_torch() -> Mapping[Version, str]:
-    """Every torch release that is recorded, oldest first, with its CUDA."""
+    """Return every torch release that is recorded, oldest first, with its CUDA."""
     return {Version(version): cuda for version, cuda in _data()["torch"].items()}
 
 

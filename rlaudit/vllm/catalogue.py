@@ -23,8 +23,8 @@ DATA = Path(__file__).parent / "data"
 class Declared:
     """One field as a release declares it.
 
-    default: JSON data; Unknown where the declaration is an expression that only a running engine can tell, or where
-    there is no default. choices: the words that are accepted, None where anything of the kind is. kind: the type as
+    default: JSON data; Unknown if the declaration is an expression that only a running engine can evaluate, or if there
+    is no default. choices: the words that are accepted, None if every value of the kind is. kind: the type as
     annotated. line: `vllm/engine/arg_utils.py:123`. config: for a nested config, the class whose defaults hold.
     """
 
@@ -48,7 +48,7 @@ class Resolver:
 class Catalogue:
     """One release.
 
-    version: the catalogued release. asked: the version that was asked for; `exact` whether the two are one. cli: every
+    version: the catalogued release. asked: the requested version; `exact`: whether the two are the same. cli: every
     spelling of a flag without dashes in front (`enable-prefix-caching`, `no-enable-prefix-caching`, `tp`) -> engine
     argument or front-end name. nested: fields of config objects, `compilation_config.cudagraph_mode`. signatures:
     parameter names of the asynchronous engine's methods, and of `LLM.` methods. signature_defaults: their defaults.
@@ -76,7 +76,7 @@ class Catalogue:
 
     @property
     def said(self) -> str:
-        """What to tell the reader about a version that is not catalogued; empty for one that is."""
+        """Return a sentence for the reader about a version that is not catalogued; empty for one that is."""
         if self.exact:
             return ""
         newest = known_versions()[-1]
@@ -85,9 +85,9 @@ class Catalogue:
 
     @classmethod
     def at(cls, version: Version | str) -> "Catalogue":
-        """The release, or the nearest older one that is catalogued.
+        """Return the release, or the nearest older one that is catalogued.
 
-        Raises UsageError for what is no version, and for one older than the oldest catalogued.
+        Raises UsageError for a text that is no version, and for one older than the oldest catalogued.
         """
         try:
             asked = Version(Version(str(version)).public)
@@ -104,7 +104,7 @@ class Catalogue:
 
 @lru_cache(maxsize=1)
 def known_versions() -> tuple[Version, ...]:
-    """Every catalogued release, oldest first."""
+    """Return every catalogued release, oldest first."""
     return tuple(sorted(Version(path.stem) for path in DATA.glob("[0-9]*.json")))
 
 

@@ -1,4 +1,4 @@
-"""What a checkpoint says of itself, where the config names a folder that is there."""
+"""What a checkpoint's own JSON files say, if the config names a folder that is on this machine."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ LARGEST_BYTES = 1_000_000
 
 
 def checkpoint_file(config: RolloutConfig, name: str = "config.json") -> Mapping[str, Any] | None:
-    """A JSON file of a local model folder; None for a hub name, a folder that is not here, or no such file."""
+    """Return a JSON file of a local model folder; None for a hub name, a folder that is not here, or no such file."""
     said = config.model
     if said is None or not said.known or not isinstance(said.value, str) or not said.value:
         return None
@@ -19,7 +19,7 @@ def checkpoint_file(config: RolloutConfig, name: str = "config.json") -> Mapping
 
 
 def read_json_object(path: Path) -> Mapping[str, Any] | None:
-    """The JSON object in a regular file of a sensible size; None for anything else, however hostile."""
+    """Return the JSON object in a regular file of a sensible size; None for anything else, however hostile."""
     try:
         if not path.is_file() or path.stat().st_size > LARGEST_BYTES:
             return None
@@ -30,7 +30,7 @@ def read_json_object(path: Path) -> Mapping[str, Any] | None:
 
 
 def is_folder(path: str) -> bool:
-    """Whether a folder is there; a name that no file system takes is none."""
+    """Return whether a folder exists; False for a name that no file system takes."""
     try:
         return Path(path).is_dir()
     except (OSError, ValueError):

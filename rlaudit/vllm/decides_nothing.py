@@ -1,6 +1,6 @@
 """Settings whose default a release may move without moving a logprob: reports keep them back if nothing sets them.
 
-One that a config or a framework sets is shown as every other, and so is one that a finding is about.
+One that a config or a framework sets is shown like every other, and so is one that a finding is about.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ _LOADING = "which files are loaded, not what is in them"
 _WATCHING = "what is logged, not what is computed"
 _CLASS = "the class that each release brings for its own engine"
 
-# By name, why no decision hangs on it. A name that is missing here is shown.
+# Name -> why no decision depends on it. A name that is missing here is shown.
 DECIDES_NOTHING: Mapping[str, str] = {
     "allowed_local_media_path": "which files a request may name",
     "code_revision": _LOADING,

@@ -1,4 +1,4 @@
-"""Which release first had a name, and which one had it last: of arguments, flags, variables, nested keys."""
+"""The first and the last release that has a name: of an argument, a flag, a variable or a nested key."""
 
 import json
 from functools import lru_cache
@@ -21,21 +21,21 @@ KINDS = {
 
 
 def lifetime(kind: str, name: str) -> tuple[Version, Version] | None:
-    """The first and the last catalogued release with a name; None where no release has it."""
+    """Return the first and the last catalogued release with a name; None if no release has it."""
     found = _lifetimes().get(kind, {}).get(name)
     return (Version(found[0]), Version(found[1])) if found else None
 
 
 def first_without(kind: str, name: str) -> Version | None:
-    """The first catalogued release that no longer has a name; None where the newest has it, or none ever had."""
+    """Return the first catalogued release that no longer has a name; None if the newest has it, or none ever had."""
     found = lifetime(kind, name)
     return next((version for version in known_versions() if found is not None and version > found[1]), None)
 
 
 def flag_of_any_release(spelt: str) -> tuple[str, str] | None:
-    """Engine argument and type of a flag as dashes spell it, None where no release has it.
+    """Return engine argument and type of a flag as dashes spell it, None if no release has it.
 
-    As the oldest release of all reads it, else the newest that has it.
+    The oldest release of all decides, else the newest that has the flag.
     """
     span = lifetime("flag", spelt) or ()
     for version in span if known_versions()[0] in span else reversed(span):
@@ -47,7 +47,7 @@ def flag_of_any_release(spelt: str) -> tuple[str, str] | None:
 
 
 def names(kind: str) -> tuple[str, ...]:
-    """Every name of a kind that any release had."""
+    """Return every name of a kind that any release had."""
     return tuple(_lifetimes().get(kind, {}))
 
 

@@ -12,7 +12,7 @@ class Machine:
 
     platform: cuda or cpu; npu or rocm for an UnreadMachine. gpu: compute capability as `sm90`. memory_gib: memory of
     one device. name: as the driver spells the model, for the releases that treat one model apart (A100). flashinfer:
-    whether FlashInfer is installed and usable; None where nobody said so.
+    whether FlashInfer is installed and usable; None if that is not known.
     """
 
     platform: str = "cuda"
@@ -32,10 +32,10 @@ class DeviceDecides(LookupError):
 
 
 class UnreadMachine(Machine):
-    """A machine on which a platform of vLLM decides that is not read here. Its device raises DeviceDecides."""
+    """A machine whose platform of vLLM is not read here: questions about its device raise DeviceDecides."""
 
     def __getattribute__(self, name: str) -> Any:
-        """`platform` and `name` are known."""
+        """Return `platform` and `name`, which are known; raise DeviceDecides for anything else."""
         if name in _OF_THE_DEVICE:
             raise DeviceDecides(f"vLLM's platform for {self.name} decides it, which is not read here")
         return super().__getattribute__(name)
@@ -67,7 +67,7 @@ MACHINES = {
 
 
 def machine_named(name: str) -> Machine:
-    """A machine by the name of its device. Raises UsageError, listing the known ones, for any other."""
+    """Return a machine by the name of its device. Raises UsageError, listing the known ones, for any other."""
     found = MACHINES.get(name.lower())
     if found is None:
         raise UsageError(f"machine {name!r} is not known", f"Known: {', '.join(MACHINES)}.")

@@ -1,8 +1,8 @@
-"""The first release of each behaviour of vLLM that more than one place asks about, or a reader or a rule by itself.
+"""The first release of each behaviour of vLLM that several modules depend on, or a reader or a rule alone.
 
 What a release declares (arguments, defaults, flags, variables) is in its catalogue; how it decides a value that a
-config leaves open is in `resolution/`. Here is what neither tells. tests/vllm_releases/test_facts_stand_once.py keeps
-versions of vLLM out of the other rooms.
+config leaves open is in `resolution/`. This file has the rest. tests/vllm_releases/test_facts_stand_once.py keeps
+versions of vLLM out of the other packages.
 """
 
 from packaging.version import Version
@@ -61,7 +61,7 @@ INSECURE_SERIALIZATION = Version("0.9.0")  # VLLM_ALLOW_INSECURE_SERIALIZATION, 
 # POST /reset_prefix_cache tells whether it worked (pull request 46893).
 RESET_TELLS = Version("0.26.0")
 
-# What is written and not known. The log says "Unknown vLLM environment variable" (vllm/envs.py, not in 0.16.0; 0.18.1:
+# Names that vLLM does not know. The log says "Unknown vLLM environment variable" (vllm/envs.py, not in 0.16.0; 0.18.1:
 # 1711); a config object rejects a key that it does not know (ConfigDict(extra="forbid") on CompilationConfig).
 UNKNOWN_VARIABLE_IS_LOGGED = Version("0.17.0")
 UNKNOWN_KEY_IS_REFUSED = Version("0.13.0")

@@ -1,4 +1,4 @@
-"""What moves between two vLLM releases for everybody, whatever the config: the migration seen from vLLM's side."""
+"""What moves between two vLLM releases under any config: the migration seen from vLLM's side."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ WHY: Mapping[str, tuple[Layer, str]] = {
     "logprobs_mode": (Layer.SEMANTIC, "decides which distribution the returned logprobs belong to"),
     "max_logprobs": (Layer.SEMANTIC, "a request for more logprobs is refused"),
     "generation_config": (Layer.SEMANTIC, "the model's file fills in sampling parameters that a request leaves open"),
-    "request_defaults": (Layer.SEMANTIC, "sampling parameters that nobody wrote shape the distribution"),
+    "request_defaults": (Layer.SEMANTIC, "sampling parameters that no request names shape the distribution"),
     "model_runner": (_PATH, "other sampling kernels, another order of logits processors"),
     "enable_prefix_caching": (_PATH, "keys and values of old weights survive an update unless they are reset"),
     "async_scheduling": (_PATH, "batches are composed differently; a pause finds tokens already on their way"),
@@ -66,7 +66,7 @@ class Change(StrEnum):
 
 
 class Part(StrEnum):
-    """The part of vLLM that a name belongs to. RESOLVED is what an engine runs with, whatever is declared."""
+    """The part of vLLM that a name belongs to. RESOLVED: what an engine runs with, also against what is declared."""
 
     RESOLVED = "resolved"
     ARGUMENT = "argument"
@@ -81,9 +81,9 @@ class Part(StrEnum):
 class Moved:
     """One thing that is not what it was.
 
-    before, after: values, None where there is none. note: why vLLM decides so, with its source line; for a removed name
-    what a config meets that still says it. why: why it matters for logprobs, for a removed name what to say instead;
-    empty where nobody has said.
+    before, after: values, None if there is none. note: why vLLM decides so, with its source line; for a removed name
+    what happens to a config that still has it. why: why it matters for logprobs, for a removed name what to write
+    instead; empty if neither is known.
     """
 
     change: Change
@@ -121,7 +121,7 @@ def _value(part: Part, name: str, before: Any, after: Any, note: str = "") -> Mo
 
 
 def moved_values(before: Version, after: Version, machine: Machine, v0: bool = False) -> tuple[Moved, ...]:
-    """What an engine runs with when the config says nothing, where that moves.
+    """Yield what an engine runs with if the config says nothing, and that moves.
 
     v0: the old release runs with VLLM_USE_V1=0, as most runs before the migration did.
     """
@@ -150,7 +150,7 @@ def _defaults(part: Part, old: Mapping[str, Declared], new: Mapping[str, Declare
 
 
 def _same(before: Declared, after: Declared) -> bool:
-    """Whether two declarations mean the same; a config object that replaces "nothing given" does."""
+    """Return whether two declarations mean the same; a config object that replaces "nothing given" does."""
     if before.default == after.default and type(before.default) is type(after.default):
         return True
     empty = [field.config != "" or field.default in _NOTHING for field in (before, after)]

@@ -1,6 +1,6 @@
 """Names by the releases that have them, as the catalogue's files of all releases keep them.
 
-`{home: {"0.8.5..0.10.2,0.12.0..": "name name"}}`: most names stay for many releases, and are said once.
+`{home: {"0.8.5..0.10.2,0.12.0..": "name name"}}`: most names stay for many releases, and are written once.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What vLLM's SamplingParams takes for a parameter that nobody sets: the distribution stays the model's own."""
+"""What vLLM's SamplingParams takes for a parameter that is not set: the distribution stays the model's own."""
 
 from typing import Any
 
@@ -18,5 +18,5 @@ ABOVE_ANY_VOCABULARY = 500_000
 
 
 def keeps_every_token(top_k: Any) -> bool:
-    """Whether a top_k cuts nothing off, whatever the model."""
+    """Return whether a top_k cuts nothing off, for any model."""
     return top_k in (-1, 0) or (isinstance(top_k, int | float) and top_k >= ABOVE_ANY_VOCABULARY)

@@ -1,4 +1,4 @@
-"""What vLLM took away: when, what happens to a config that still says it, and what to say instead.
+"""What vLLM took away: when, what happens to a config that still has it, and what to write instead.
 
 First and last releases come from the catalogue; the advice is written by hand.
 """
@@ -20,9 +20,9 @@ class Removed:
     """One name that is gone.
 
     kind: engine (argument and its flag), flag (of the server), sampling, variable, nested, method or import. last: the
-    last release with it; gone: the first without. effect: what a config that says it meets. instead: advice, may be
-    empty. replacement: the engine argument that says exactly the same, and how to translate the value; None if there is
-    none.
+    last release with it; gone: the first without. effect: what happens to a config that has it. instead: advice, may be
+    empty. replacement: the engine argument that means exactly the same, and how to translate the value; None if there
+    is none.
     """
 
     kind: str
@@ -35,7 +35,7 @@ class Removed:
 
 
 def removed(kind: str, name: str, version: Version) -> Removed | None:
-    """What became of a name in a release; None where the release has it, and where no older one had it."""
+    """Return what became of a name in a release; None if the release has it, or if no older one had it."""
     span, gone = lifetime(kind, name), first_without(kind, name)
     if span is None or gone is None or version < gone:
         return None
@@ -47,7 +47,7 @@ def removed(kind: str, name: str, version: Version) -> Removed | None:
 
 
 def effect(kind: str, name: str, version: Version) -> str:  # noqa: PLR0911 - one line per decision
-    """What happens to a config that still says a name."""
+    """Return what happens to a config that still says a name."""
     if kind == "engine" and name == "swap_space":
         return "the command line rejects the flag; LLM(...) warns and drops it"
     flag = lifetime("flag", name.replace("_", "-"))
@@ -151,8 +151,8 @@ ADVICE: Mapping[tuple[str, str], tuple[str, tuple[str, Translate] | None]] = {
     ("nested", "compilation_config.use_inductor"): ("compilation_config.backend=eager turns Inductor off.", None),
 }  # fmt: skip
 # What programs import: the last release with it, and what takes its place, "" if nothing does. Only the packages right
-# below `vllm`, and the one class that programs with rollouts import by name: a program that asks for anything else says
-# so itself when it starts. Source: the modules of every catalogued release's wheel.
+# below `vllm`, and the one class that programs with rollouts import by name: any other missing import shows itself when
+# the program starts. Source: the modules of every catalogued release's wheel.
 IMPORTS: Mapping[str, tuple[str, str]] = {
     "GuidedDecodingParams": ("0.11.2", "StructuredOutputsParams"),
     "vllm.adapter_commons": ("0.10.2", "vllm.lora"),

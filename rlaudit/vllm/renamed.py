@@ -20,7 +20,7 @@ VALUES: Mapping[str, Mapping[Any, Any]] = {
     },
     "prefix_caching_hash_algo": {"builtin": "sha256", "sha256_cbor_64bit": "sha256_cbor"},
 }
-# Old key -> old value as text -> what says the same today; "*" keeps the value under a new name. {} drops the key.
+# Old key -> old value as text -> what means the same today; "*" keeps the value under a new name. {} drops the key.
 NESTED: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "level": {"*": {"mode": None}},
     "use_cudagraph": {"False": {"cudagraph_mode": "NONE"}, "True": {}},
@@ -36,24 +36,24 @@ NESTED: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 
 def renamed_value(name: str, value: Any) -> Any:
-    """The value of an argument in the newest word for it."""
+    """Return the newest word for an argument's value."""
     words = VALUES.get(name, {})
     return words.get(value, value) if isinstance(value, str) else value
 
 
 def predecessors(name: str) -> Iterable[str]:
-    """The arguments that an argument took the place of, whatever became of their values."""
+    """Return the arguments that an argument took the place of, also if it takes other values."""
     return (old for (kind, old), (_, to) in ADVICE.items() if kind == "engine" and to is not None and to[0] == name)
 
 
 def translated(old: str, value: Any) -> Any:
-    """The value of a removed argument, as its successor takes it."""
+    """Return the value of a removed argument, as its successor takes it."""
     to = ADVICE["engine", old][1]
     return value if to is None or isinstance(value, Unknown) else to[1](value)
 
 
 def renamed_keys(written: Mapping[str, Any], gone: Iterable[str], known: Iterable[str]) -> dict[str, Any] | None:
-    """A compilation config with its `gone` keys in newer words; None where a key has none, or two disagree.
+    """Return a compilation config with its `gone` keys in newer words; None if a key has none, or two disagree.
 
     known: the keys that the release takes, as `compilation_config.pass_config.eliminate_noops`.
     """

@@ -17,8 +17,8 @@ from rlaudit.vllm.machine import Machine
 class Resolved:
     """A decision of vLLM.
 
-    value: may be Unknown. because: one clause for a reader. overrules: vLLM takes this value whatever the config says.
-    at: the file that decides, where it is not the rule's first one.
+    value: may be Unknown. because: one clause for a reader. overrules: vLLM takes this value even if the config has
+    another. at: the file that decides, if it is not the rule's first one.
     """
 
     value: Any
@@ -28,7 +28,7 @@ class Resolved:
 
 
 class View(Protocol):
-    """What a rule may look at. Values that were left open come back resolved, by the other rules."""
+    """What a rule may look at. Values that the config leaves open come back resolved by the other rules."""
 
     @property
     def config(self) -> RolloutConfig:
@@ -48,7 +48,7 @@ class View(Protocol):
 
     @property
     def is_v1(self) -> bool | None:
-        """Whether the V1 engine runs; None where it cannot be told."""
+        """Whether the V1 engine runs; None if it cannot be told."""
 
     @property
     def offline(self) -> bool:
@@ -63,16 +63,16 @@ class View(Protocol):
         """The checkpoint's config.json, of a folder on this machine or as a recorded run loaded it."""
 
     def since(self, version: str | Version) -> bool:
-        """Whether this release is `version` or later."""
+        """Return whether this release is `version` or later."""
 
     def value(self, name: str) -> Any:
-        """An engine argument or derived value as the engine will run it."""
+        """Return an engine argument or derived value as the engine will run it."""
 
     def given(self, name: str) -> Any:
-        """What config or framework say; None where they leave it to vLLM."""
+        """Return what config or framework set; None if they leave it to vLLM."""
 
     def variable(self, name: str) -> Any:
-        """An environment variable as text or Unknown, None where the config does not set it."""
+        """Return an environment variable as text or Unknown, None if the config does not set it."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class ResolutionRule:
 
     name: the engine argument, or a name of its own for what no argument carries (`engine`, `model_runner`). functions:
     where vLLM decides it, over all releases; their fingerprints tell when a new release must be read again. apply:
-    None where the value stays as written or declared.
+    None if the value stays as written or declared.
     """
 
     name: str
@@ -102,7 +102,7 @@ class ResolutionRule:
 
 
 def engine_unknown(view: View, what: str) -> Resolved:
-    """The decision where V0 and V1 differ and it cannot be told which of them runs."""
+    """Return the decision if V0 and V1 differ and it is not known which of them runs."""
     engine = view.value("engine")
     if not isinstance(engine, Unknown):
         engine = Unknown("V0 or V1 cannot be told")
@@ -111,13 +111,13 @@ def engine_unknown(view: View, what: str) -> Resolved:
 
 
 def task_of(view: View) -> Any:
-    """What the engine is for, where the config says so: `generate`, `pooling`, `embed`...; None otherwise."""
+    """Return what the engine is for, if the config says so: `generate`, `pooling`, `embed`...; None otherwise."""
     runner = view.given("runner")
     return runner if runner is not None else view.given("task")
 
 
 def object_of(value: Any) -> dict[str, Any]:
-    """An argument that takes a mapping or its JSON text; empty where it is neither."""
+    """Return an argument that takes a mapping or its JSON text; empty if it is neither."""
     if isinstance(value, str):
         try:
             value = parse_json(value)
@@ -127,7 +127,7 @@ def object_of(value: Any) -> dict[str, Any]:
 
 
 def part(view: View, name: str, *path: str) -> Any:
-    """A value inside a config object that is given as a mapping or as JSON text; None where it is not given."""
+    """Return a value inside a config object that is given as a mapping or as JSON text; None if it is not given."""
     value = view.given(name)
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
@@ -144,7 +144,7 @@ def part(view: View, name: str, *path: str) -> Any:
 
 
 def number(value: Any) -> int | None:
-    """A value as a whole number; None where it is none, or unknown."""
+    """Return a value as a whole number; None if it is none, or unknown."""
     if isinstance(value, bool | Unknown):
         return None
     try:

@@ -1,7 +1,7 @@
 """What vLLM will really run: the config's values, and vLLM's own decisions where the config leaves them open.
 
-Most migrations break on values nobody wrote: 0.8.5 declares `enable_prefix_caching = None` like 0.18.1 does, and means
-off where 0.18.1 means on.
+Most migrations break on values that are not written: 0.8.5 declares `enable_prefix_caching = None` as 0.18.1 does, and
+the one means off, the other on.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _release = lru_cache(maxsize=512)(Version)
 
 @lru_cache(maxsize=1)
 def resolution_rules() -> dict[str, ResolutionRule]:
-    """Every resolution rule, by the name of the value it decides."""
+    """Return every resolution rule, by the name of the value it decides."""
     return discover(resolution, "RESOLUTION", ResolutionRule)
 
 
@@ -53,21 +53,21 @@ class Resolution:
 
     @property
     def is_v1(self) -> bool | None:
-        """Whether the V1 engine runs; None where the config does not tell."""
+        """Whether the V1 engine runs; None if the config does not tell."""
         engine = self.value("engine")
         return None if isinstance(engine, Unknown) else engine == "V1"
 
     @property
     def why_engine(self) -> str:
-        """Why V0 or V1 runs, or why it cannot be told."""
+        """Why V0 or V1 runs, or why that is not known."""
         return self.setting("engine").note
 
     def setting(self, name: str) -> Setting:
-        """A value as the engine will run it.
+        """Return a value as the engine will run it.
 
-        FILE, OVERRIDE or FRAMEWORK where they say it; ENGINE, with vLLM's reason and its source line as note, where
-        vLLM decides, also where it decides against what is written. `value` is None where this release has no such
-        argument, Unknown where it cannot be told.
+        The origin is FILE, OVERRIDE or FRAMEWORK if they set it; ENGINE, with vLLM's reason and its source line as
+        note, if vLLM decides, also against what is written. `value` is None if this release has no such argument,
+        Unknown if it is not known.
         """
         if name not in self._settings:
             if name in self._open:
@@ -78,16 +78,16 @@ class Resolution:
         return self._settings[name]
 
     def value(self, name: str) -> Any:
-        """The value of `setting(name)`."""
+        """Return the value of `setting(name)`."""
         return self.setting(name).value
 
     def given(self, name: str) -> Any:
-        """What config or framework say of an engine argument; None where they leave it to vLLM."""
+        """Return what config or framework set for an engine argument; None if they leave it to vLLM."""
         said = self.config.engine.get(name)
         return None if said is None else said.value
 
     def variable(self, name: str) -> Any:
-        """An environment variable as text or Unknown, None where the config does not set it."""
+        """Return an environment variable as text or Unknown, None if the config does not set it."""
         said = self.config.environment.get(name)
         if said is None or said.value is None:
             return None
@@ -96,7 +96,7 @@ class Resolution:
         return str(int(said.value)) if isinstance(said.value, bool) else str(said.value)
 
     def since(self, version: str | Version) -> bool:
-        """Whether this release is `version` or later."""
+        """Return whether this release is `version` or later."""
         return self.version >= (_release(version) if isinstance(version, str) else version)
 
     @property
@@ -150,7 +150,7 @@ class Resolution:
 
 
 def resolve(config: RolloutConfig, catalogue: Catalogue, machine: Machine) -> Resolution:
-    """The settings of a config under one release."""
+    """Return the settings of a config under one release."""
     return Resolution(config, catalogue, machine)
 
 

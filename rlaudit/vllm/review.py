@@ -13,13 +13,13 @@ REVIEWED = DATA / "reviewed.json"
 
 @lru_cache(maxsize=1)
 def reviewed() -> dict[str, dict[str, str]]:
-    """For each rule, the fingerprints that somebody read -> the first release that has them."""
+    """Return, for each rule, the fingerprints of the code that was read -> the first release that has it."""
     found: dict[str, dict[str, str]] = json.loads(REVIEWED.read_text(encoding="utf-8")) if REVIEWED.exists() else {}
     return found
 
 
 def unreviewed(release: Version | str | Mapping[str, str]) -> tuple[str, ...]:
-    """Names of the rules whose deciding code in this release nobody has read yet.
+    """Return the names of the rules whose deciding code in this release was not read yet.
 
     release: a version, or the fingerprints of one that is just being catalogued.
     """

@@ -1,4 +1,4 @@
-"""`ablate --bisect`: the release that moves a figure, and then the setting of it, on the stand-ins of seven releases."""
+"""`ablate --bisect`: the release that moves a figure, and then the setting of it, on stand-ins of seven releases."""
 
 import pytest
 from laboratories import ONE_FACTOR, V0, V1, Laboratory, Run, interpreter_with_fakes
@@ -38,7 +38,7 @@ def test_the_neighbours_are_found_and_ablated(bisected: Run) -> None:
 
 def test_fewer_releases_are_measured_than_there_are_and_each_is_shown_with_its_interval(bisected: Run) -> None:
     measured = bisected.report["bisection"]["measured"]
-    assert [V0, V1] == [measured[0]["version"], measured[-1]["version"]] and len(measured) < len(RELEASES)
+    assert [measured[0]["version"], measured[-1]["version"]] == [V0, V1] and len(measured) < len(RELEASES)
     assert all(one["low"] <= one["value"] <= one["high"] for one in measured)
     assert "The release that moves it" in bisected.stdout
     assert all(one["version"] in bisected.stdout for one in measured)

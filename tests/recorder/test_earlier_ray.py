@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rlaudit.recorder.earlier_ray import EarlierRay
 from rlaudit.recorder.unreached import Onlooker
 
 WAITS = "print('ready', flush=True); input()"
@@ -77,3 +78,18 @@ def test_a_worker_is_named_if_it_may_work_for_the_command_and_lacks_a_variable(
     found = onlooker.unreached(())
     assert [one.words for one in found] == [("ray::Replica",)] * len(named)
     assert [why in one.why for one, why in zip(found, named, strict=True)] == [True] * len(named)
+
+
+def test_a_worker_whose_number_is_smaller_than_its_raylets_is_known(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "session" / "logs").mkdir(parents=True)
+    program = STARTS.format(title="ray::Replica", waits=WAITS, python=sys.executable)
+    raylet = start(
+        "raylet", "-c", program, f"--raylet_socket_name={tmp_path}/session/sockets/raylet", RAY_JOB_ID="ffffffff"
+    )
+    log = tmp_path / "session" / "logs" / f"python-core-driver-{JOB}{'f' * 48}_17.log"
+    command = start("python", "-c", DRIVES, str(log))
+    worker = int(Path(f"/proc/{raylet}/task/{raylet}/children").read_text())
+    ray = EarlierRay()
+    # As they are met after the numbers began again.
+    ray.place({worker: raylet, raylet: 1})
+    assert [pid for pid, _, _ in ray.workers([command])] == [worker]

@@ -32,17 +32,17 @@ class Checkout:
         return self.called or self.package
 
     def file(self, relative: str) -> Source | None:
-        """A file, relative to root and under the package's usual name; None where it is not there."""
+        """Return a file, relative to root and under the package's usual name; None if it is not there."""
         if self.called and relative.startswith(f"{self.package}/"):
             relative = self.called + relative.removeprefix(self.package)
         return _source(self.root, relative)
 
     def has(self, path: str) -> bool:
-        """Whether a file is the package's own."""
+        """Return whether a file is the package's own."""
         return _has(self.root, self.folder, path)
 
     def says(self, pattern: str) -> bool:
-        """Whether any of the package's Python files has text that a regular expression finds."""
+        """Return whether any of the package's Python files has text that a regular expression finds."""
         return _says(self.root, self.folder, pattern)
 
     @property
@@ -52,12 +52,12 @@ class Checkout:
 
     @property
     def version(self) -> Version | None:
-        """The release that the package says it is; None where it says none, as a copy under another name."""
+        """The release that the package says it is; None if it says none, as a copy under another name."""
         return None if self.called else _version(self.root, self.package)
 
 
 def checkout_of(source: Source, package: str, *markers: str) -> Checkout | None:
-    """The framework's source for a config. markers: files that tell it from another package of the name."""
+    """Return the framework's source for a config. markers: files by which it differs from others of the same name."""
     for folder in source.given:
         root = _holds(Path(folder).absolute(), package, markers)
         if root is not None:
@@ -69,7 +69,7 @@ def checkout_of(source: Source, package: str, *markers: str) -> Checkout | None:
 
 
 def is_there(path: Path) -> bool:
-    """Whether a path exists; one that no file can have, as its name is too long, does not."""
+    """Return whether a path exists; one that no file can have, as its name is too long, does not."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -77,7 +77,7 @@ def is_there(path: Path) -> bool:
 
 
 def shown(path: str) -> str:
-    """A path for messages: relative to the working directory where it lies below it."""
+    """Return a path for messages: relative to the working directory where it lies below it."""
     return _shown(path, str(Path.cwd()))
 
 
@@ -94,7 +94,7 @@ def _has(root: str, package: str, path: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _around(folder: Path, package: str, markers: tuple[str, ...]) -> str | None:
-    """In this folder or one above it, up to the repository's root, where a folder lower than the root is asked too."""
+    """Find the package in this folder or one above it, up to the repository's root and the folders right below that."""
     found = _holds(folder, package, markers)
     if found is not None or folder.parent == folder:
         return found
@@ -105,8 +105,8 @@ def _around(folder: Path, package: str, markers: tuple[str, ...]) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _copied(folder: Path, package: str, markers: tuple[str, ...]) -> Checkout | None:
-    """A copy under another name, in this folder or one above it, up to the repository's root. Only a file several
-    folders deep tells one: other packages have trainers, none has verl's rollout in the same place.
+    """Find a copy under another name, in this folder or one above it, up to the repository's root. Only a file several
+    folders deep identifies one: other packages have trainers, none has verl's rollout in the same place.
     """
     deep = [marker.removeprefix(f"{package}/") for marker in markers
             if marker.startswith(f"{package}/") and marker.count("/") >= _DEEP]  # fmt: skip
@@ -127,7 +127,7 @@ def _folders(root: Path) -> tuple[Path, ...]:
 
 
 def _holds(folder: Path, package: str, markers: tuple[str, ...]) -> str | None:
-    """The folder that holds the package: this one, its `src`, or the one above where this one is the package."""
+    """Return the folder that holds the package: this one, its `src`, or the one above if this one is the package."""
     above = (folder.parent,) if folder.name == package else ()
     for place in (folder, folder / "src", folder / package, *above):
         if any(is_there(place / marker) for marker in markers):
@@ -151,7 +151,7 @@ def _says(root: str, package: str, pattern: str) -> bool:
 
 @lru_cache(maxsize=4)
 def _whole(root: str, package: str) -> str:
-    """The text of all Python files of a package."""
+    """Return the text of all Python files of a package."""
     folder = next((place for place in (Path(root, package), Path(root, "src", package)) if place.is_dir()), Path(root))
     texts = []
     for path in sorted(folder.rglob("*.py")):

@@ -29,7 +29,7 @@ def folders_of(python: str) -> tuple[str, ...]:
 
 
 def _editable(folder: Path) -> Iterator[Path]:
-    """The projects that an environment takes from where they lie (`pip install -e`)."""
+    """Yield the projects that an environment takes from where they lie (`pip install -e`)."""
     for record in sorted(folder.glob("*.dist-info/direct_url.json")):
         try:
             told = parse_json(record.read_text(encoding="utf-8"))

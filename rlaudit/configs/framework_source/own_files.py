@@ -1,4 +1,4 @@
-"""Settings that stand in config files of the framework's own package: the framework's word, not the user's."""
+"""Settings in config files of the framework's own package: defaults of the framework, not choices of the user."""
 
 from rlaudit.configs.draft import Draft, by_code
 from rlaudit.configs.framework_source.checkout import Checkout, shown

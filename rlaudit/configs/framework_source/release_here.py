@@ -15,8 +15,8 @@ from rlaudit.pins.pin import requirements
 
 @dataclass(frozen=True)
 class ReleaseHere:
-    """pinned_at: `file:line` of the pin; empty where the source itself is there, which leaves no doubt. A pin may be
-    moved together with vLLM's.
+    """pinned_at: `file:line` of the pin; empty if the source itself is there, which leaves no doubt. A pin may move
+    together with vLLM's.
     """
 
     version: Version
@@ -24,13 +24,13 @@ class ReleaseHere:
 
     @property
     def because(self) -> str:
-        """Who says so, for messages."""
+        """Return what gives the release, for messages."""
         return f"{self.pinned_at} pins {self.version}" if self.pinned_at else f"its source says {self.version}"
 
 
 def release_here(source: Source, package: Package, checkout: Checkout | None) -> ReleaseHere | None:
-    """Of its source; else of the file itself, which may install it; else of the nearest file of pins that names one
-    release and no other.
+    """Return the release of the framework's source, else the one that the file itself installs, else that of the
+    nearest file of pins that names exactly one.
     """
     if checkout is not None:
         return ReleaseHere(checkout.version) if checkout.version is not None else None

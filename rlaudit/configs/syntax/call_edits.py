@@ -76,7 +76,7 @@ def _edits(  # noqa: PLR0911 - one for each way that a call is written
 
 
 def _after_arguments(text: str, begin: int, end: int) -> tuple[bool, str] | None:
-    """Whether a comma follows the last argument, and the code after it; None where more than that follows."""
+    """Return whether a comma follows the last argument, and the code after it; None if more than that follows."""
     code = re.sub(r"#[^\n]*", "", text[begin:end])
     return (code.strip() == ",", code) if code.strip() in {"", ","} else None
 

@@ -13,7 +13,7 @@ from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.configs.syntax.spelling import Spell, Write, is_word, line_end, newline
 
-# Whether a flag, by its name, takes no value; None where it is not known, and the word after it may be anybody's.
+# Whether a flag, by its name, takes no value; None if that is not known, and the next word may be its value or not.
 Switch = Callable[[str], "bool | None"]
 _SAFE_WORD = re.compile(r"[\w.,:/+@%=-]+")
 _WORD_ENDS = re.compile(r"[\s'\"\\;|&<>()]|$")
@@ -44,7 +44,7 @@ def _flag_edits(command: Command, spell: Spell, switch: Switch, name: str, value
 
 
 def _without_flags(command: Command, name: str, switch: Switch) -> tuple[Edit, ...] | None:
-    """A flag taken away with its value, and with the blanks and the line end in front of it."""
+    """Take a flag away with its value, and with the blanks and the line end in front of it."""
     text, edits = command.text, []
     for flag in _spelling(command.words, name, switch):
         start, end = flag.place.start, _end(flag, switch)
@@ -57,7 +57,7 @@ def _without_flags(command: Command, name: str, switch: Switch) -> tuple[Edit, .
 
 
 def _without_gap(text: str) -> str:
-    """A text without the blanks and line ends at its end, which separate words of one command and do not end it.
+    """Return a text without the blanks and line ends at its end, which separate words of one command and do not end it.
 
     A line end within a command is continued, or stands in a list or in folded YAML: left alone on its line, it would
     end the command there. A pattern would try each blank of the text.
@@ -72,14 +72,14 @@ def _without_gap(text: str) -> str:
 
 
 def _spelling(words: Sequence[Node], name: str, switch: Switch) -> Iterator[Flag]:
-    """The flags of a command that spell an argument."""
+    """Yield the flags of a command that spell an argument."""
     for flag in flags(words, 0, lambda one: switch(one) is True):
         if flag.name and canonical(flag.place.setting) == name:
             yield flag
 
 
 def _end(flag: Flag, switch: Switch) -> int | None:
-    """Where a flag ends with its value; None where the words after it are not known to be its own."""
+    """Return where a flag ends with its value; None if the words after it are not known to be its own."""
     if flag.value is None:
         return flag.place.end
     if flag.more or not (flag.joined or switch(flag.name) is False):
@@ -88,7 +88,7 @@ def _end(flag: Flag, switch: Switch) -> int | None:
 
 
 def _replace_flag(command: Command, old: Flag, entry: str, wanted: str) -> tuple[Edit, ...] | None:
-    """A flag that is there already: another value, or another spelling of a switch."""
+    """Give a flag that is there already another value, or a switch another spelling."""
     path, text, place = command.place.path, command.text, old.place
     if old.more or not text[place.start : place.end].startswith("-"):
         return None
@@ -101,10 +101,10 @@ def _replace_flag(command: Command, old: Flag, entry: str, wanted: str) -> tuple
 
 
 def _append_flag(command: Command, entry: str) -> tuple[Edit, ...] | None:
-    """A new flag after the last word, on a line of its own where the command has one flag per line.
+    """Add a flag after the last word, on its own line if the command has one flag per line.
 
-    The last word as the script spells it: what it expands to may be the program itself. Of a command inside a text the
-    end is known only where its last word stands there.
+    The last word counts as the script spells it: what it expands to may be the program itself. The end of a command
+    inside a text is known only if its last word stands there.
     """
     place, path, text = command.place, command.place.path, command.text
     end = command.words[-1].place.end if command.nested else place.end
@@ -118,12 +118,12 @@ def _append_flag(command: Command, entry: str) -> tuple[Edit, ...] | None:
 
 
 def _means(place: Place, flag_text: str) -> bool:
-    """Whether a flag's spelling sets the same argument as another one, or its opposite."""
+    """Return whether a flag's spelling sets the same argument as another one, or its opposite."""
     return affirmed(canonical(place.setting))[0] == affirmed(canonical(flag_text))[0]
 
 
 def shell_quoted(word: str) -> str:
-    """A word for a shell; quoted only where it must be."""
+    """Return a word for a shell; quoted only where it must be."""
     return word if not word or _SAFE_WORD.fullmatch(word) else "'" + word.replace("'", "'\\''") + "'"
 
 
@@ -173,7 +173,7 @@ def _list_edits(words: Sequence[Node], spell: Spell, text: str, name: str, value
 
 
 def _without_elements(words: Sequence[Node], name: str, text: str, switch: Switch) -> tuple[Edit, ...] | None:
-    """A flag taken away with its value: their lines of a block list, else the elements with the comma in front."""
+    """Take a flag away with its value: their lines of a block list, else the elements with the comma in front."""
     edits = []
     for flag in _spelling(words, name, switch):
         start, end = flag.place.start, _end(flag, switch)
@@ -191,7 +191,7 @@ def _without_elements(words: Sequence[Node], name: str, text: str, switch: Switc
 
 
 def _element(word: str, model: str, path: str) -> str:
-    """A list element quoted like its neighbour; in Python always, since its neighbour may be an expression."""
+    """Return a list element quoted like its neighbour; in Python always, since its neighbour may be an expression."""
     if path.endswith(".py"):
         return json.dumps(word)
     if model[:1] == "'":

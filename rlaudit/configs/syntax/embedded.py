@@ -12,7 +12,7 @@ _LONG_ESCAPES = {"x": 4, "u": 6, "U": 10}
 
 
 def scalar_commands(node: Node, index: LineIndex, outside: Mapping[str, str] | None = None) -> tuple[Command, ...]:
-    """The commands of a shell script that is a YAML scalar of any style. outside: see `commands`.
+    """Return the commands of a shell script that is a YAML scalar of any style. outside: see `commands`.
 
     Raises UnreadableText.
     """
@@ -27,13 +27,13 @@ def scalar_commands(node: Node, index: LineIndex, outside: Mapping[str, str] | N
 
 
 def _literal(command: Command) -> bool:
-    """Whether the file shows the command as a script would: in a literal block, outside of quotes."""
+    """Return whether the file shows the command as a script would: in a literal block, outside of quotes."""
     first = command.words[0]
     return first.place.end - first.place.start == len(first.text)
 
 
 def scalar_origins(text: str, node: Node) -> list[int]:
-    """The offset in `text` of every character of a YAML string, and of its end.
+    """Return the offset in `text` of every character of a YAML string, and of its end.
 
     The two are walked side by side: YAML only leaves out indentation and escapes, and folds line ends.
     """
@@ -59,14 +59,14 @@ def _escaped(text: str, at: int, style: str) -> bool:
 
 
 def _length(text: str, at: int, style: str) -> int:
-    """How many characters of the file one character of the string takes."""
+    """Return how many characters of the file one character of the string takes."""
     if style == '"' and text[at : at + 1] == "\\":
         return _LONG_ESCAPES.get(text[at + 1 : at + 2], 2)
     return 2 if style == "'" and text.startswith("''", at) else 1
 
 
 def moved(node: Node, index: LineIndex) -> Node:
-    """A node that was parsed from a part of a file, with its places in the file."""
+    """Return a node that was parsed from a part of a file, with its places in the file."""
     value = node.value
     if isinstance(value, dict):
         value = {key: moved(child, index) for key, child in value.items()}
@@ -81,7 +81,7 @@ def _moved_place(place: Place, index: LineIndex) -> Place:
 
 
 def words_of(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """The elements of a list of words, numbers as the text that a container gets."""
+    """Return the elements of a list of words, numbers as the text that a container gets."""
     return tuple(node if isinstance(node.value, str) else _as_word(node) for node in nodes)
 
 

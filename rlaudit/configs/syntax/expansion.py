@@ -1,6 +1,6 @@
 """Variables in a YAML value (`${VAR:-default}`), as compose, envsubst or Kubernetes fill them in before anything runs.
 
-A default counts as the value, since it is what runs where nobody sets the variable, and that it was taken is said. A
+A default counts as the value, since it is what runs if the variable is not set; a sentence says that it was taken. A
 variable without one, Kubernetes' `$(OTHER)` and a template (`{{ .Values.x }}`) are decided elsewhere: Unknown.
 Source: the Compose specification, "Interpolation"; Kubernetes, "Define Dependent Environment Variables".
 """
@@ -28,7 +28,7 @@ class Expanded(Node):
 
 
 def expanded(node: Node) -> Node:
-    """The node with its variables filled in; as it is where it has none."""
+    """Return the node with its variables filled in, or as it is if it has none."""
     if isinstance(node.value, dict | tuple):
         # Unquoted, `{{ .Values.dtype }}` is a mapping to YAML.
         return replace(node, value=Unknown(_TEMPLATE))
@@ -42,7 +42,7 @@ def expanded(node: Node) -> Node:
 
 
 def filled(node: Node, given: Mapping[str, Node]) -> Node:
-    """A tree with the variables that a file beside it sets filled in; places stay where the variables stand."""
+    """Fill in the variables of a tree that a file beside it sets; places stay where the variables stand."""
     if isinstance(node.value, dict):
         return replace(node, value={key: filled(child, given) for key, child in node.value.items()})
     if isinstance(node.value, tuple):
@@ -63,7 +63,7 @@ def filled(node: Node, given: Mapping[str, Node]) -> Node:
 
 
 def assumptions(nodes: Iterable[Node]) -> tuple[str, ...]:
-    """The defaults that were taken in any of the nodes."""
+    """Return the defaults that were taken in any of the nodes."""
     return tuple(dict.fromkeys(one for node in nodes if isinstance(node, Expanded) for one in node.assumed))
 
 
@@ -97,7 +97,7 @@ def _filled(text: str, assumed: dict[str, None], depth: int) -> Any:
 
 
 def _braced(inside: str, assumed: dict[str, None], depth: int) -> Any:
-    """The text of `${inside}` where the variable is not set."""
+    """Return the text of `${inside}` where the variable is not set."""
     match = _BRACED.fullmatch(inside)
     if match is None:
         return Unknown(f"${{{inside[:40]}}} is not evaluated")
@@ -111,7 +111,7 @@ def _braced(inside: str, assumed: dict[str, None], depth: int) -> Any:
 
 
 def _closing(text: str, at: int) -> int:
-    """Where the brace closes that was opened before `at`; the end of the text where none does."""
+    """Return where the brace closes that was opened before `at`; the end of the text where none does."""
     depth = 1
     for place in range(at, len(text)):
         depth += (text[place] == "{") - (text[place] == "}")

@@ -42,7 +42,7 @@ class Flag:
 def flags(
     words: Sequence[Node], start: int = 0, switch: Callable[[str], bool] = lambda _name: False
 ) -> tuple[Flag, ...]:
-    """The options in words[start:], in order. switch: whether a name never takes the word after it as its value."""
+    """Return the options in words[start:], in order. switch: whether a name never takes the next word as its value."""
     found: list[Flag] = []
     at, only_words = start, False
     while at < len(words):
@@ -97,7 +97,7 @@ def _overrides(words: Sequence[Node]) -> Iterator[Flag]:
 
 
 def overrides_anything(word: Node) -> bool:
-    """Whether a word may be any override, or several: an expansion that the file does not tell."""
+    """Return whether a word may be any override, or several: an expansion whose value is not in the file."""
     return isinstance(word.value, Unknown) and _known_key(word) is None and not _is_option(word)
 
 
@@ -105,12 +105,12 @@ _KEY_OF_UNKNOWN = re.compile(r"[\"']?(\+\+|\+|~)?([A-Za-z_][\w./@:-]*)=")
 
 
 def _known_key(word: Node) -> re.Match[str] | None:
-    """The key of `key=$VALUE`, where only the value is unknown."""
+    """Return the key of `key=$VALUE`, where only the value is unknown."""
     return _KEY_OF_UNKNOWN.match(word.text)
 
 
 def typed(text: str) -> Any:
-    """A word as the plain value it spells: boolean, null, number, JSON or YAML-like list and mapping, else a string."""
+    """Return the value a word spells: boolean, null, number, JSON or YAML-like list and mapping, else a string."""
     stripped = text.strip()
     if len(stripped) > 1 and stripped[0] == stripped[-1] and stripped[0] in "'\"":
         return stripped[1:-1]
@@ -172,7 +172,7 @@ def _option(word: Node) -> Flag:
 
 
 def _after(word: Node, skipped: int, length: int) -> Place:
-    """The place of word.value[skipped:skipped + length]; the whole word where quoting moves the characters."""
+    """Return the place of word.value[skipped:skipped + length]; the whole word where quoting moves the characters."""
     begin = word.text.find(word.value) if isinstance(word.value, str) else -1
     if begin < 0 or (word.place.end - word.place.start) != len(word.text):
         # `--key='{"a": 1}'`: quotes begin after the equals sign, so the value is all that follows it.

@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"[-+]?(\d+|\d*\.\d+|\d+\.\d*)([eE][-+]?\d+)?")
 
 
 def interpolate(root: Node) -> Node:
-    """The document with every interpolation replaced by its value or by Unknown. Places stay those of the `${`."""
+    """Replace every interpolation of a document by its value or by Unknown. Places stay those of the `${`."""
     return _Resolver(root).resolved(root, (), 0)
 
 
@@ -33,7 +33,7 @@ class _Resolver:
         self.composed = root.get("defaults") is not None
 
     def resolved(self, node: Node, path: tuple[str, ...], depth: int) -> Node:
-        """The node without interpolations."""
+        """Return the node without interpolations."""
         if not node.refers:
             return node
         self.count += 1
@@ -50,7 +50,7 @@ class _Resolver:
         return node
 
     def string(self, text: str, path: tuple[str, ...], depth: int) -> Any:  # noqa: PLR0911 - one for each reason to be unknown
-        """The value of a string that holds interpolations."""
+        """Return the value of a string that holds interpolations."""
         parts = _parts(text)
         if parts is None:
             return text if text.count("${") == text.count("\\${") else Unknown("an interpolation is not closed")
@@ -73,7 +73,7 @@ class _Resolver:
         return "".join(_as_text(value) for value in values)
 
     def one(self, expression: str, path: tuple[str, ...], depth: int) -> Any:
-        """The value of one `${expression}`."""
+        """Return the value of one `${expression}`."""
         self.count += 1
         if self.count > MOST_NODES:
             return Unknown(_TOO_MANY)
@@ -88,7 +88,7 @@ class _Resolver:
         return self.reference(expression.strip(), path, depth)
 
     def call(self, name: str, arguments: str, path: tuple[str, ...], depth: int) -> Any:  # noqa: PLR0911 - one for each resolver
-        """The value of `${name:arguments}`."""
+        """Return the value of `${name:arguments}`."""
         key, comma, default = arguments.partition(",")
         if name in {"oc.env", "env"}:
             if comma:
@@ -108,7 +108,7 @@ class _Resolver:
         return Unknown(f"the resolver {name} is not evaluated")
 
     def reference(self, key: str, path: tuple[str, ...], depth: int) -> Any:
-        """The value of another key."""
+        """Return the value of another key."""
         found = self.find(key, path)
         if found is None:
             where = "another file of the defaults list or the command line" if self.composed else "not in this file"
@@ -119,7 +119,7 @@ class _Resolver:
         return self.resolved(node, target, depth + 1).value
 
     def find(self, key: str, path: tuple[str, ...]) -> tuple[Node, tuple[str, ...]] | None:
-        """The node that a key leads to, and its path; leading dots count containers upwards."""
+        """Return the node that a key leads to, and its path; leading dots count containers upwards."""
         stripped = key.lstrip(".")
         dots = len(key) - len(stripped)
         home: tuple[str, ...] = ()
@@ -143,7 +143,7 @@ class _Resolver:
 # A config is composed anew for every command that starts from it.
 @lru_cache(maxsize=4096)
 def _parts(text: str) -> list[str | tuple[str]] | None:
-    """Text and one-tuples with the inside of a `${...}`, in order; None where one is not closed."""
+    """Text and one-tuples with the inside of a `${...}`, in order; None if one is not closed."""
     parts: list[str | tuple[str]] = []
     depth = begun = last = at = 0
     while at < len(text):
@@ -176,7 +176,7 @@ def _parts(text: str) -> list[str | tuple[str]] | None:
 
 
 def _literal(text: str) -> Any:
-    """A resolver's argument as OmegaConf's grammar reads it: number, boolean, null, quoted or bare string."""
+    """Return a resolver's argument as OmegaConf's grammar reads it: number, boolean, null, quoted or bare string."""
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
     words: dict[str, Any] = {"true": True, "false": False, "null": None, "none": None}

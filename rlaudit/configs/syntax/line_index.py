@@ -10,7 +10,7 @@ from rlaudit.configs.syntax.place import Place
 class LineIndex:
     """Knows where the lines of a file begin, and where the characters of a part cut out of it came from.
 
-    origins: offset in the file of every character of the part, and of its end; None where the part is the file.
+    origins: offset in the file of every character of the part, and of its end; None if the part is the file.
     """
 
     def __init__(self, text: str, path: str, origins: Sequence[int] | None = None) -> None:
@@ -19,23 +19,23 @@ class LineIndex:
         self.starts = [0, *accumulate(length + 1 for length in lengths)]
 
     def part(self, origins: Sequence[int]) -> "LineIndex":
-        """The same file, seen through a part of it. origins: offsets in the file."""
+        """Return the same file, seen through a part of it. origins: offsets in the file."""
         index = object.__new__(LineIndex)
         index.text, index.path, index.origins, index.starts = self.text, self.path, origins, self.starts
         return index
 
     def offset(self, position: int) -> int:
-        """The offset in the file of a position in the part."""
+        """Return the offset in the file of a position in the part."""
         if self.origins is None:
             return position
         return self.origins[min(position, len(self.origins) - 1)] if self.origins else 0
 
     def place(self, start: int, end: int, setting: str) -> Place:
-        """The place of part[start:end]."""
+        """Return the place of part[start:end]."""
         first = self.offset(start)
         return self.place_in_file(first, first if end <= start else self.offset(end - 1) + 1, setting)
 
     def place_in_file(self, first: int, last: int, setting: str = "") -> Place:
-        """The place of two offsets in the file."""
+        """Return the place of two offsets in the file."""
         line = bisect_right(self.starts, first) - 1
         return Place(self.path, line + 1, first - self.starts[line] + 1, setting, first, max(first, last))

@@ -1,4 +1,4 @@
-"""A value and the place it is written at, whatever the syntax: YAML, TOML, JSON, shell words or Python literals."""
+"""A value and the place it is written at, in any syntax: YAML, TOML, JSON, shell words or Python literals."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ REST = "**"
 
 @dataclass(frozen=True)
 class Unknown:
-    """A value that the file alone does not tell, and why: `$BATCH is set nowhere in this file`.
+    """A value that is not known from the file alone, and why: `$BATCH is set nowhere in this file`.
 
-    among: all the values that it can be, where that much is known.
+    among: all the values that it can be, if that much is known.
     """
 
     reason: str
     among: tuple[Any, ...] = ()
     # Whether the file is a program, and a run of it decides the value.
     by_run: bool = False
-    # The one fact that would settle it, where `reason` says more than that.
+    # The one fact that would settle it, if `reason` says more than that.
     hangs_on: str = ""
 
     @property
@@ -57,7 +57,7 @@ class Node:
         return "${" in self.text or (isinstance(self.value, str) and "${" in self.value)
 
     def get(self, *path: str) -> "Node | None":
-        """The node at a path of keys, or None."""
+        """Return the node at a path of keys, or None."""
         node: Node | None = self
         for key in path:
             if node is None or not isinstance(node.value, dict):
@@ -84,18 +84,18 @@ class Node:
 
 
 def within(node: Node | None, *path: str) -> Node | None:
-    """The node at a path of keys below one that may not be there."""
+    """Return the node at a path of keys below one that may not be there."""
     return None if node is None else node.get(*path)
 
 
 def entries(node: Node | None) -> Iterator[tuple[str, Node]]:
-    """Keys and nodes of a mapping that may not be there; not its rest, which is no key that anybody wrote."""
+    """Yield keys and nodes of a mapping that may not be there; not its rest, which is no key of the file."""
     if node is not None:
         yield from ((key, child) for key, child in node.items() if key != REST)
 
 
 def rest(node: Node | None) -> str:
-    """Why a mapping may hold more than is read of it, or is not known at all; empty where everything is read."""
+    """Return why a mapping may hold more than is read, or is not known at all; empty if everything is read."""
     left = within(node, REST) if node is not None and isinstance(node.value, dict) else node
     if left is None or left.value is None:
         return ""

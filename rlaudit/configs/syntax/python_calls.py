@@ -18,9 +18,9 @@ _ACTOR = "ray.remote"
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One call of a name that was asked for."""
+    """One call of a name that was requested."""
 
-    # As asked for, whatever module it is reached through.
+    # As it was requested; the file may reach it through any module.
     name: str
     # Keywords, those of a literal `**kwargs` included.
     arguments: dict[str, Node]
@@ -42,7 +42,7 @@ class Call:
 
 
 def calls(text: str, path: str, names: Collection[str]) -> tuple[Call, ...]:
-    """Every call of one of `names`, in order of the file. Raises UnreadableText.
+    """Return every call of one of `names`, in order of the file. Raises UnreadableText.
 
     A subclass of a name counts as the name, and so does `ray.remote(...)(Name).remote(...)` and `Name.remote(...)`.
     """
@@ -57,7 +57,7 @@ class _Finder:
         self.classes = {at.node.name: at.node for at in self.nodes if isinstance(at.node, ast.ClassDef)}
 
     def calls(self) -> list[Call]:
-        """All calls."""
+        """Return all calls."""
         wanted = [(at.node, at, found) for at in self.nodes
                   if isinstance(at.node, ast.Call) and (found := self._called(at.node.func)) is not None]  # fmt: skip
         if len(wanted) > MOST_CALLS:
@@ -65,7 +65,7 @@ class _Finder:
         return [self._call(node, found, at) for node, at, found in wanted]
 
     def _base(self, node: ast.expr) -> ast.expr:
-        """The class that a class of this file is based on, through as many of them as there are."""
+        """Return the class that a class of this file is based on, through as many of them as there are."""
         for _ in range(_MOST_WRAPPERS):
             defined = self.classes.get(node.id) if isinstance(node, ast.Name) else None
             if defined is None or not defined.bases:
@@ -74,7 +74,7 @@ class _Finder:
         return node
 
     def _asked(self, node: ast.expr) -> str:
-        """The name that was asked for, if the expression is one, under whatever name it was imported."""
+        """Return the requested name that an expression stands for, under any imported name; "" if it is none."""
         node = self._base(node)
         name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
         if isinstance(node, ast.Name):
@@ -101,7 +101,7 @@ class _Finder:
         return inner if self._asked(inner) else None
 
     def _call(self, node: ast.Call, named: ast.expr, at: At) -> Call:
-        """One call. named: the expression that its function stands for."""
+        """Return one call. named: the expression that its function stands for."""
         name = self._asked(named)
         arguments: dict[str, Node] = {}
         open_reason = ""
@@ -134,7 +134,7 @@ class _Finder:
         )
 
     def _own(self, named: ast.expr) -> frozenset[str]:
-        """The keywords that the constructor of a subclass takes for itself."""
+        """Return the keywords that the constructor of a subclass takes for itself."""
         defined = self.classes.get(named.id) if isinstance(named, ast.Name) else None
         made = [one for one in defined.body if getattr(one, "name", "") == "__init__"] if defined is not None else []
         if not made or not isinstance(made[0], ast.FunctionDef):
@@ -142,7 +142,7 @@ class _Finder:
         return frozenset(one.arg for one in (*made[0].args.args[1:], *made[0].args.kwonlyargs))
 
     def _is_actor(self, owner: str) -> bool:
-        """Whether Ray runs a class: `@ray.remote`, or `ray.remote(...)(Name)`."""
+        """Return whether Ray runs a class: `@ray.remote`, or `ray.remote(...)(Name)`."""
         cls = self.classes.get(owner)
         if cls is None:
             return False

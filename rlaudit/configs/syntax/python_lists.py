@@ -34,7 +34,7 @@ class GrownList:
 
 
 def dictionaries(text: str, path: str, key: str) -> tuple[Node, ...]:
-    """Every dictionary display that has a key, the outermost first. Raises UnreadableText."""
+    """Return every dictionary display that has a key, the outermost first. Raises UnreadableText."""
     values = PythonValues(text, path)
     found = (
         (at.node, at) for at in nodes_of(values.tree) if isinstance(at.node, ast.Dict)
@@ -44,7 +44,7 @@ def dictionaries(text: str, path: str, key: str) -> tuple[Node, ...]:
 
 
 def grown_lists(text: str, path: str, wanted: Callable[[str], bool]) -> tuple[GrownList, ...]:
-    """Every list or tuple that holds a text which is wanted, at first or by what is added to it. Raises
+    """Return every list or tuple that holds a text which is wanted, at first or by what is added to it. Raises
     UnreadableText.
     """
     values = PythonValues(text, path)
@@ -85,7 +85,7 @@ def _grown(first: At, every: tuple[At, ...], assigned: list[tuple[At, str]], val
 
 
 def _assigned(node: ast.AST) -> str:
-    """The name that a statement gives to a value: `args`, `self.args`."""
+    """Return the name that a statement gives to a value: `args`, `self.args`."""
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         return _name(node.targets[0])
     return _name(node.target) if isinstance(node, ast.AnnAssign) and node.value is not None else ""
@@ -99,7 +99,7 @@ def _name(node: ast.AST) -> str:
 
 
 def _added(node: ast.AST, named: str) -> ast.expr | None:
-    """What a statement adds to the list of a name, as an expression that is a list."""
+    """Return what a statement adds to the list of a name, as an expression that is a list."""
     match node:
         case ast.AugAssign(target=target, op=ast.Add(), value=value) if _name(target) == named:
             return value
@@ -113,13 +113,13 @@ def _added(node: ast.AST, named: str) -> ast.expr | None:
 
 
 def _brings(node: ast.AST, named: str, wanted: Callable[[str], bool]) -> bool:
-    """Whether a statement adds a text that is wanted to the list of a name."""
+    """Return whether a statement adds a text that is wanted to the list of a name."""
     added = _added(node, named)
     return isinstance(added, ast.List | ast.Tuple) and any(map(wanted, literal_texts(added)))
 
 
 def _follows(one: At, first: At, named: str, assigned: list[tuple[At, str]]) -> bool:
-    """Whether an addition is to this list: it comes later, and no other list has got the name for certain between."""
+    """Return whether an addition is to this list: it comes later, and no other list certainly has the name by then."""
     line, start = getattr(one.node, "lineno", 0), getattr(first.node, "lineno", 0)
     between = (
         other for other, name in assigned
@@ -130,7 +130,7 @@ def _follows(one: At, first: At, named: str, assigned: list[tuple[At, str]]) -> 
 
 
 def _filled(added: ast.expr, at: At, values: PythonValues) -> tuple[Node, ...]:
-    """The elements of a list, starred ones that the file tells filled in; a list that is not told as one unknown."""
+    """Return the elements of a list, with known starred ones filled in; a list that is not known is one unknown."""
     if not isinstance(added, ast.List | ast.Tuple):
         node = values.node(added, at)
         return node.elements() if isinstance(node.value, tuple) else (_unknown(node),)
@@ -142,7 +142,7 @@ def _filled(added: ast.expr, at: At, values: PythonValues) -> tuple[Node, ...]:
 
 
 def _untold(added: ast.expr, at: At, values: PythonValues) -> str:
-    """Why a starred part of a list is not told, "" where all are."""
+    """Return why a starred part of a list is not known, "" if all are."""
     starred = [one.value for one in added.elts if isinstance(one, ast.Starred)] if isinstance(added, ast.List) else []
     nodes = (values.node(one, at) for one in starred)
     return next((_unknown(node).value.reason for node in nodes if not isinstance(node.value, tuple)), "")

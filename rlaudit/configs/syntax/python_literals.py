@@ -19,7 +19,7 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 def negated(sign: ast.unaryop, value: Any) -> Any:
-    """The value of `-x`, `+x` or `not x`."""
+    """Return the value of `-x`, `+x` or `not x`."""
     if isinstance(value, Unknown):
         return value
     if isinstance(sign, ast.USub) and isinstance(value, int | float):
@@ -57,7 +57,7 @@ def torch_dtype(expression: ast.Attribute) -> str:
 
 
 def short(expression: ast.expr) -> str:
-    """An expression as text, for a reason."""
+    """Return an expression as text, for a reason."""
     try:
         text = " ".join(ast.unparse(expression).split())
     except (RecursionError, ValueError, AttributeError):
@@ -66,13 +66,13 @@ def short(expression: ast.expr) -> str:
 
 
 def literal_texts(display: ast.List | ast.Tuple) -> list[str]:
-    """The elements of a list that are plain texts, and the plain parts of formatted ones."""
+    """Return the elements of a list that are plain texts, and the plain parts of formatted ones."""
     parts = (part for one in display.elts for part in (one.values if isinstance(one, ast.JoinedStr) else (one,)))
     return [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
 
 
 def converted(kind: str, value: Any) -> Any:
-    """The value of `int(x)`, `float(x)`, `str(x)` or `bool(x)`."""
+    """Return the value of `int(x)`, `float(x)`, `str(x)` or `bool(x)`."""
     kinds: dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "str": str, "bool": bool}
     if isinstance(value, bool | int | float | str) and len(str(value)) < 100:
         try:

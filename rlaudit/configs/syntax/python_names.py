@@ -55,7 +55,7 @@ class Names:
         return None
 
     def origin(self, node: ast.expr) -> str:
-        """Where a name or attribute was imported from; "" if the file does not import it."""
+        """Return where a name or attribute was imported from; "" if the file does not import it."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -116,7 +116,7 @@ def _change(names: Names, at: At) -> None:
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr | None, str]]:
-    """The names that a statement or expression binds, each with its value, or with why it has none."""
+    """Yield the names that a statement or expression binds, each with its value, or with why it has none."""
     match node:
         case ast.Assign():
             for target in node.targets:

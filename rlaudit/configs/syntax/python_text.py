@@ -16,7 +16,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 @lru_cache(maxsize=16)
 def parse(text: str) -> ast.Module:
-    """The syntax tree, which nobody changes: a file is asked many things. Raises UnreadableText."""
+    """Return the syntax tree. Every reader of a file shares it, so it must not be changed. Raises UnreadableText."""
     if len(text) > MOST_CHARACTERS:
         raise UnreadableText(f"more than {MOST_CHARACTERS} characters")
     try:
@@ -38,18 +38,18 @@ class PythonText:
         self._starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
 
     def place(self, node: ast.expr, setting: str) -> Place:
-        """The place of an expression."""
+        """Return the place of an expression."""
         start = self._offset(node.lineno, node.col_offset)
         end = self._offset(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
         return self.index.place(start, max(start, end), setting)
 
     def keyword_place(self, keyword: ast.keyword) -> Place:
-        """The place of a keyword's name."""
+        """Return the place of a keyword's name."""
         start = self._offset(keyword.lineno, keyword.col_offset)
         return self.index.place(start, start + len(keyword.arg or ""), keyword.arg or "")
 
     def source(self, place: Place) -> str:
-        """What is written there."""
+        """Return what is written there."""
         return self.index.text[place.start : place.end]
 
     def _offset(self, line: int, column: int) -> int:

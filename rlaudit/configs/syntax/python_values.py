@@ -1,6 +1,6 @@
-"""What expressions of Python source are: literals, names that the file binds once to one, and f-strings of both.
+"""Values of expressions in Python source: of literals, names that the file binds once to one, and f-strings of both.
 
-Everything else is known when the program runs, and is Unknown here with the reason: what a function is given or
+Everything else is known only when the program runs, and is Unknown here with the reason: what a function is given or
 returns, what an option or an attribute holds, what a loop or a condition decides.
 """
 
@@ -20,7 +20,7 @@ _CONVERSIONS = {"int", "float", "str", "bool"}
 
 
 class PythonValues:
-    """Expressions of one text as nodes, as far as the text tells them. Raises UnreadableText."""
+    """Gives expressions of one text as nodes, as far as their values are in the text. Raises UnreadableText."""
 
     def __init__(self, text: str, path: str) -> None:
         self.tree = parse(text)
@@ -29,7 +29,7 @@ class PythonValues:
         self._count = 0
 
     def node(self, expression: ast.expr, at: At, setting: str = "", key: Place | None = None) -> Node:
-        """An expression as a node. at: the node that it belongs to."""
+        """Return an expression as a node. at: the node that it belongs to."""
         return self._node(expression, at.functions, setting, key, 0)
 
     def _node(
@@ -43,7 +43,7 @@ class PythonValues:
         return Node(value, place, key, text)
 
     def _value(self, expression: ast.expr, functions: tuple[Function, ...], setting: str, depth: int) -> Any:  # noqa: PLR0911 - one for each kind of expression
-        """What an expression evaluates to, or Unknown."""
+        """Return what an expression evaluates to, or Unknown."""
         self._count += 1
         if depth > DEEPEST or self._count > MOST_VALUES:
             return Unknown("the expression is nested too deeply")
@@ -76,14 +76,14 @@ class PythonValues:
         return Unknown(f"{short(expression)} is known only when it runs")
 
     def _either(self, expression: ast.IfExp, functions: tuple[Function, ...], setting: str, depth: int) -> Any:
-        """Of `a if c else b` what it can be."""
+        """Return what `a if c else b` can be."""
         ends = [self._value(one, functions, setting, depth) for one in (expression.body, expression.orelse)]
         among = [value for one in ends for value in (one.among if isinstance(one, Unknown) else (one,))]
         is_open = any(isinstance(one, dict | tuple) or (isinstance(one, Unknown) and not one.among) for one in ends)
         return Unknown(f"{short(expression)} is known only when it runs", () if is_open else tuple(among))
 
     def _mapping(self, expression: ast.Dict, functions: tuple[Function, ...], setting: str, depth: int) -> Any:
-        """A dictionary display; unpacked dictionaries are merged in, unknown ones leave REST behind."""
+        """Return a dictionary display; unpacked dictionaries are merged in, unknown ones leave REST behind."""
         entries: dict[str, Node] = {}
         for key, value in zip(expression.keys, expression.values, strict=True):
             if key is None:
@@ -114,7 +114,7 @@ class PythonValues:
         return entries
 
     def _name(self, expression: ast.Name, functions: tuple[Function, ...], setting: str, depth: int) -> Any:
-        """The value of a name."""
+        """Return the value of a name."""
         found = self.names.find(expression.id, functions)
         if found is None:
             return Unknown(f"{expression.id} is assigned nowhere in this file")
@@ -127,7 +127,7 @@ class PythonValues:
     def _changed(
         self, name: ast.Name, bound: Bound, value: dict[str, Node], functions: tuple[Function, ...], depth: int
     ) -> dict[str, Node]:
-        """A dictionary with the keys that it gets after it was made."""
+        """Return a dictionary with the keys that it gets after it was made."""
         value = dict(value)
         for change in bound.changes:
             why = Unknown(f"line {change.line} changes {name.id}, which is known only when it runs")
@@ -141,7 +141,7 @@ class PythonValues:
         return value
 
     def _joined(self, expression: ast.JoinedStr, functions: tuple[Function, ...], depth: int) -> Any:
-        """An f-string of known parts."""
+        """Return an f-string of known parts."""
         text = ""
         for part in expression.values:
             if isinstance(part, ast.FormattedValue):

@@ -25,7 +25,7 @@ class At:
 
 @lru_cache(maxsize=8)
 def nodes_of(tree: ast.Module) -> tuple[At, ...]:
-    """All nodes of a tree; iterative, so that nesting costs no stack."""
+    """Return all nodes of a tree; iterative, so that nesting costs no stack."""
     found: list[At] = []
     todo = [At(tree)]
     while todo:

@@ -1,6 +1,6 @@
 """Resolvers that projects register for sums in their configs: `${mul:2,3}`, `${int_div:8,2}`, `${not:true}`.
 
-OmegaConf has none of its own. Those with a name that says one thing only are worked out.
+OmegaConf has none of its own. Those whose name can mean only one thing are worked out.
 """
 
 import math
@@ -23,7 +23,7 @@ NAMES = frozenset({*_OF_NUMBERS, "not"})
 
 
 def worked_out(name: str, arguments: Sequence[Any]) -> Any:
-    """The value of a resolver of NAMES; Unknown where an argument is none that it takes."""
+    """Return the value of a resolver of NAMES; Unknown if it does not take one of the arguments."""
     unknown = next((one for one in arguments if isinstance(one, Unknown)), None)
     if unknown is not None:
         return unknown

@@ -1,6 +1,6 @@
 """A shell variable after a block that may not have run: what it holds in any case, and what only a condition adds.
 
-Options and overrides of a condition stay words of the command, so that a reader finds each by its name: their values
+Options and overrides under a condition stay words of the command, so that a reader finds each by its name: their values
 are unknown, and the reason quotes what they would be. A switch is itself unknown, with its spelling as its text. Any
 other word that a condition adds may be anything.
 """
@@ -20,9 +20,9 @@ _OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
 def after_block(
     name: str, before: list[Field] | None, left: Sequence[list[Field]], array: bool, line: int
 ) -> list[Field]:
-    """The fields of a variable after a block.
+    """Return the fields of a variable after a block.
 
-    before: its value at the beginning; None where it is not set. left: what each branch that changed it leaves. array:
+    before: its value at the beginning; None if it is not set. left: what each branch that changed it leaves. array:
     whether it is one. line: where the block begins.
     """
     at = next((value[0].start for value in (*left, before or []) if value), 0)
@@ -51,7 +51,7 @@ def after_block(
 
 
 def _is_long(value: list[Field]) -> bool:
-    """Whether cutting it into words at the end of every block would take too long."""
+    """Return whether cutting it into words at the end of every block would take too long."""
     return sum(1 + piece.text.count(" ") for one in value for piece in one.pieces) > MOST_WORDS
 
 
@@ -71,8 +71,8 @@ def _texts(words: Sequence[Field]) -> list[str]:
 
 
 def _options(alternatives: Sequence[list[Field]]) -> Mapping[str, list[list[Field]]] | None:
-    """The options of all alternatives: the words of each value that one has, its own first. None where an alternative
-    holds anything else, or where there are none.
+    """Return the options of all alternatives: for each time that one is given, its own word and those of its value.
+    None if an alternative holds anything else, or if there are no options.
     """
     found: dict[str, list[list[Field]]] = {}
     if len(alternatives) > MOST_ALTERNATIVES or sum(map(len, alternatives)) > MOST_WORDS:
@@ -97,7 +97,7 @@ def _options(alternatives: Sequence[list[Field]]) -> Mapping[str, list[list[Fiel
 
 
 def _possible(options: Mapping[str, list[list[Field]]], line: int) -> Iterator[Field]:
-    """A word for each option, unknown from the sign behind its name on."""
+    """Yield a word for each option, unknown from the sign behind its name on."""
     for name, given in options.items():
         first = given[0]
         values = list(dict.fromkeys(_value(name, words) for words in given))
@@ -111,7 +111,7 @@ def _possible(options: Mapping[str, list[list[Field]]], line: int) -> Iterator[F
 
 
 def _value(name: str, words: list[Field]) -> str:
-    """The value of an option as it is written: behind its sign, or the words after it."""
+    """Return the value of an option as it is written: behind its sign, or the words after it."""
     head, *rest = words
     return head.text[len(name) + 1 :] if rest[:1] == [head] else " ".join(_texts(rest))
 

@@ -1,4 +1,4 @@
-"""One command of a shell script, as far as the script tells it."""
+"""One command of a shell script, as far as it is known from the script."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from rlaudit.configs.syntax.place import Place
 class Command:
     """One simple command.
 
-    words: the command's name and arguments; Unknown where the file does not tell. variables: exports and prefixes in
+    words: the command's name and arguments; Unknown if not in the file. variables: exports and prefixes in
     force, by name. heredoc: its here-document; unknown expansions stay as written. inside: where the characters of the
     here-document stand in the file. target: the file that its output goes to. assumed: variables that the environment
     may set and that were taken at the default written in the script. text: the whole file. nested: whether it stands
@@ -37,8 +37,8 @@ _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 
 
 def acted_on(words: tuple[Node, ...]) -> tuple[Node, ...]:
-    """The words that a command acts on: none of one that prints them, and of Python with a program on its standard
-    input or after `-c` not the arguments, which are data.
+    """Return the words that a command acts on: none if it prints them. Arguments of Python are data if its program is
+    on its standard input or after `-c`.
     """
     name = words[0].value
     if name in _PRINTING:
@@ -59,19 +59,19 @@ class TakenDefault(str):
     variable: str
 
     def further(self, words: str) -> "TakenDefault":
-        """The sentence with words after it."""
+        """Return the sentence with words after it."""
         return taken_default(self.variable, f"{self}{words}")
 
 
 def taken_default(variable: str, sentence: str) -> TakenDefault:
-    """The sentence about a variable."""
+    """Return the sentence about a variable."""
     made = TakenDefault(sentence)
     made.variable = variable
     return made
 
 
 def said(name: str, value: str) -> TakenDefault:
-    """The sentence for a variable, or an argument of the script, that was taken at its default."""
+    """Return the sentence for a variable, or an argument of the script, that was taken at its default."""
     value = shortened(value)
     who = f"argument {name}" if name.isdigit() else name
     as_what = f"at its default {value}" if value.strip() else "as empty, its default"
@@ -79,13 +79,13 @@ def said(name: str, value: str) -> TakenDefault:
 
 
 def shortened(text: str) -> str:
-    """A word of a command, for a sentence."""
+    """Return a word of a command, for a sentence."""
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def passed(words: Sequence[Node]) -> dict[str, Node]:
-    """Variables that `env A=1`, `docker run -e A=1` and `srun --export=ALL,A=1` set; Unknown where it is not told to
-    what.
+    """Return the variables that `env A=1`, `docker run -e A=1` and `srun --export=ALL,A=1` set; Unknown if the value is
+    not written.
     """
     found = {}
     by_env = _of_env(words)

@@ -1,5 +1,5 @@
-"""The words that a word of a shell script becomes: variables, arrays, defaults and arithmetic, as far as the script
-tells them.
+"""The words that a word of a shell script becomes: variables, arrays, defaults and arithmetic, as far as their values
+are in the script.
 
 Read in arithmetic: + - * / % and brackets, on whole numbers. Not read: the output of commands, the removal of
 patterns, and comparisons, bits, powers and assignments in arithmetic; their words are Unknown.
@@ -54,7 +54,7 @@ class Expander:
     spent: int = 0
 
     def words(self, word: Word) -> list[Field]:
-        """The words that one word of the script becomes."""
+        """Return the words that one word of the script becomes."""
         parts = parts_of(self.text, word.trees, word.start, word.end, PLAIN)
         if _expands_too_often(parts):
             return [self._unknown(word.start, word.end, _TOO_OFTEN)]
@@ -96,14 +96,14 @@ class Expander:
         return made
 
     def value(self, word: Word) -> Field:
-        """The value of `NAME=value`, not split."""
+        """Return the value of `NAME=value`, not split."""
         parts = parts_of(self.text, word.trees, word.start, word.end, PLAIN)
         if _expands_too_often(parts):
             return self._unknown(word.start, word.start, _TOO_OFTEN)
         return self._field(self._joined(parts, 0), word.start, word.end)
 
     def document(self, redirect: "Tree", depth: int = 0) -> Field:
-        """The body of a here-document; nothing in it is expanded where a quote stands in the word that ends it."""
+        """Return the body of a here-document; nothing in it is expanded if the word that ends it has a quote."""
         start = next(one for one in redirect.children if one.type == "heredoc_start")
         body = next((one for one in redirect.children if one.type == "heredoc_body"), None)
         if body is None:
@@ -153,7 +153,7 @@ class Expander:
             raise UnreadableText(f"its variables expand to more than {MOST_CHARACTERS} characters")
 
     def _expanded(self, part: Part, depth: int) -> list[Field]:
-        """The fields of one expansion."""
+        """Return the fields of one expansion."""
         tree = part.tree
         end = part.start + len(part.text)
         if depth >= DEEPEST:
@@ -171,11 +171,11 @@ class Expander:
         return [self._started_in(part) if is_here else self._unknown(part.start, end, "it is the output of a command")]
 
     def _arithmetic(self, part: Part, tree: "Tree") -> Field:
-        """The number of `$((...))`, every digit of it at the place of the dollar."""
+        """Return the number of `$((...))`, every digit of it at the place of the dollar."""
         return self._counted(part, self._number(tree, 0))
 
     def _arithmetic_of_a_default(self, part: Part) -> Field:
-        """The number in `${NAME:-$((...))}`, which the grammar takes for a command in two pairs of brackets."""
+        """Return the number in `${NAME:-$((...))}`, which the grammar takes for a command in two pairs of brackets."""
         alone = f"echo {part.text}"
         tree = parsed(alone).children[0].children[-1]
         is_one = tree.type == "arithmetic_expansion"
@@ -188,7 +188,7 @@ class Expander:
         return self._field([Piece(digit, here) for digit in str(number)], part.start, end)
 
     def _parameter(self, part: Part, depth: int) -> list[Field]:
-        """The fields of `$NAME` or `${...}`."""
+        """Return the fields of `$NAME` or `${...}`."""
         text, end = part.text, part.start + len(part.text)
         match = _BRACED.fullmatch(text)
         if text.startswith("${") and match is None:
@@ -213,12 +213,12 @@ class Expander:
         return [self._started_in(part) if name == "PWD" else self._unknown(part.start, end, _unset(name))]
 
     def _started_in(self, part: Part) -> Field:
-        """The folder in which the script is started."""
+        """Return the folder in which the script is started."""
         self.variables.assumed["PWD"] = "."
         return self._field([Piece(".", self.index.offset(part.start))], part.start, part.start + len(part.text))
 
     def _default(self, part: Part, text: str, depth: int) -> Field:
-        """The word in `${NAME:-word}`."""
+        """Return the word in `${NAME:-word}`."""
         end = part.start + len(part.text) - 1
         quoting = DOUBLE if part.quoted and not re.search("[\"']", text) else PLAIN
         trees = part.tree.children if part.tree is not None else ()
@@ -226,7 +226,7 @@ class Expander:
         return self._field(self._joined(parts, depth + 1), end - len(text), end)
 
     def _number(self, tree: "Tree", depth: int) -> int | None:
-        """The number that a part of `$((...))` stands for; None where the script does not tell it."""
+        """Return the number that a part of `$((...))` stands for; None if it is not known from the script."""
         inside = [one for one in tree.children if one.is_named]
         signs = [one.type for one in tree.children if not one.is_named]
         if tree.has_error or depth > DEEPEST_ARITHMETIC:
@@ -264,7 +264,7 @@ def _expands_too_often(parts: Sequence[Part]) -> bool:
 
 
 def _kept_script(tree: "Tree") -> "Tree | None":
-    """The here-document of `$(cat <<'END' ... END)`, which is how a script keeps another one in a variable."""
+    """Return the here-document of `$(cat <<'END' ... END)`, which is how a script keeps another one in a variable."""
     inside = [one for one in tree.children if one.is_named]
     if len(inside) != 1 or inside[0].type != "redirected_statement" or inside[0].named_child_count != 2:
         return None
@@ -273,7 +273,7 @@ def _kept_script(tree: "Tree") -> "Tree | None":
 
 
 def _unset(name: str) -> str:
-    """Why a variable that is set nowhere is unknown."""
+    """Return why a variable that is set nowhere is unknown."""
     if name in {"@", "*"}:
         return "the arguments that the script is called with, or sets"
     if name.isdigit():

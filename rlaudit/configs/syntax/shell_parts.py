@@ -30,7 +30,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "e": "\x1b", "\\": "\\",
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a word as it is written. tree: of an expansion in brackets. why: of text that is left to fill in."""
+    """A part of a word as it is written. tree: an expansion in brackets. why: the reason for text left to fill in."""
 
     text: str
     start: int
@@ -50,9 +50,7 @@ class Word:
 
 
 def joined(trees: Iterable["Tree"], more: Iterable[Word] = ()) -> list[Word]:
-    """The words that nodes make, and others: those between which no blank stands are one, since the grammar cuts up
-    some.
-    """
+    """Return the words that nodes make: nodes with no blank between them are one word, which the grammar may cut up."""
     words: list[list[Word]] = []
     for part in sorted(
         [*(Word((one,), one.start_byte, one.end_byte) for one in trees), *more], key=lambda one: one.start
@@ -65,7 +63,7 @@ def joined(trees: Iterable["Tree"], more: Iterable[Word] = ()) -> list[Word]:
 
 
 def left_out(text: str, trees: Sequence["Tree"]) -> Iterator[Word]:
-    """The words between nodes that are in none of them: the grammar drops a dash in front of a here-document."""
+    """Yield the words between nodes that no node has: the grammar drops a dash in front of a here-document."""
     for before, after in pairwise(sorted(trees, key=lambda one: one.start_byte)):
         for match in _WORD.finditer(text, before.end_byte, max(before.end_byte, after.start_byte)):
             yield Word((), match.start(), match.end())
@@ -91,7 +89,7 @@ class Field:
 
     @classmethod
     def unknown(cls, why: str, start: int) -> "Field":
-        """A value that the file does not tell."""
+        """Return a field whose value is not known from the file."""
         return cls((Piece("", start, why),), start, start, "")
 
     @cached_property
@@ -101,11 +99,11 @@ class Field:
 
     @property
     def why(self) -> str:
-        """Why it is unknown; empty where it is known."""
+        """Why it is unknown; empty if it is known."""
         return next((piece.why for piece in self.pieces if piece.why), "")
 
     def origins(self) -> list[int]:
-        """The offset in the file of every character of `text`, and of its end."""
+        """Return the offset in the file of every character of `text`, and of its end."""
         offsets = [piece.start + at for piece in self.pieces for at in range(len(piece.text))]
         return [*offsets, offsets[-1] + 1 if offsets else self.start]
 
@@ -185,7 +183,7 @@ def split(pieces: tuple[Piece, ...]) -> list[list[Piece]]:
 
 
 def where_written(pieces: list[Piece], span: Field | None) -> Field:
-    """A word that came out of a variable, at the place where it is written."""
+    """Return a word that came out of a variable, at the place where it is written."""
     if span is not None and span.raw:
         return span
     first, last = pieces[0].start, pieces[-1].start + len(pieces[-1].text)
@@ -193,5 +191,5 @@ def where_written(pieces: list[Piece], span: Field | None) -> Field:
 
 
 def texts(fields: list[Field]) -> str:
-    """All words, with blanks between."""
+    """Return all words, with blanks between."""
     return " ".join(one.text for one in fields)

@@ -49,11 +49,11 @@ def commands(
     outside: Mapping[str, str] | None = None,
     damaged: Callable[[UnreadableText], None] | None = None,
 ) -> tuple[Command, ...]:
-    """Every command of a script, those inside `bash -c '...'` and here-documents for a shell included.
+    """Return every command of a script, those inside `bash -c '...'` and here-documents for a shell included.
 
     index: where the characters of `text` stand, for a script inside another file. outside: variables that are set
-    elsewhere, each with the sentence that says so. damaged: gets the reason why a part of the script is not read, where
-    the others are wanted all the same. Raises UnreadableText.
+    elsewhere, each with the sentence that says so. damaged: is called with the reason for each part that is not read;
+    without it a broken script raises UnreadableText.
     """
     index = index or LineIndex(text, path)
     variables = Variables({name: [Field((Piece(name, 0, why),), 0, 0, "")] for name, why in (outside or {}).items()})
@@ -93,11 +93,11 @@ class _Walk:
         return UnreadableText("the shell script is damaged", self.text.count("\n", 0, begun(broken)) + 1)
 
     def line(self, tree: "Tree") -> int:
-        """The line of the file in which a node begins."""
+        """Return the line of the file in which a node begins."""
         return self.index.place(tree.start_byte, tree.start_byte, "").line
 
     def written(self, tree: "Tree") -> str:
-        """A node as it is written."""
+        """Return a node as it is written."""
         return self.text[tree.start_byte : tree.end_byte]
 
     def statements(self, trees: Sequence["Tree"], depth: int) -> None:
@@ -154,7 +154,7 @@ class _Walk:
                 self.variables.forget()
 
     def block(self, tree: "Tree", depth: int) -> None:
-        """Statements of which it is not known whether they run."""
+        """Carry out statements that may or may not run."""
         self.variables.enter()
         self.statements(tree.children, depth)
         self.variables.leave(self.line(tree))
@@ -223,12 +223,12 @@ class _Walk:
             self.variables.export(name)
 
     def value(self, assignment: Word) -> Field:
-        """The value of an assignment."""
+        """Return the value of an assignment."""
         _, sign, *value = assignment.trees[0].children
         return self.expander.value(Word((*value, *assignment.trees[1:]), sign.end_byte, assignment.end))
 
     def elements(self, array: "Tree") -> list[Field]:
-        """The words of an array."""
+        """Return the words of an array."""
         trees = [one for one in array.children if one.type not in {"(", ")", "comment", "ERROR"}]
         words = joined(trees, left_out(self.text, array.children))
         self.counted(len(words))
@@ -333,8 +333,8 @@ class _Walk:
     def handed_over(
         self, command: Command, fields: Sequence[Field], script: Field | None, given: dict[str, Node]
     ) -> None:
-        """Commands of `bash -c '...'`, `ssh host '...'`, `--wrap="..."`, and of a here-document for a shell. What of
-        such a script is not told is unknown where it stands in it; the rest is read.
+        """Read the commands of `bash -c '...'`, `ssh host '...'`, `--wrap="..."`, and of a here-document for a shell.
+        A part of such a script that is not known is unknown in its place; the rest is read.
         """
         nodes = command.words
         name = str(nodes[0].value).rpartition("/")[2]

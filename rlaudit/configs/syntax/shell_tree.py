@@ -28,7 +28,7 @@ _CONTINUES_WITH_NOTHING = re.compile(r"\\(?=\s*\Z)")
 
 
 def parsed(text: str) -> "Tree":
-    """The root of a script's tree. Raises UnreadableText."""
+    """Return the root of a script's tree. Raises UnreadableText."""
     if len(text) > MOST_CHARACTERS:
         raise UnreadableText(f"more than {MOST_CHARACTERS} characters")
     if "\0" in text:
@@ -60,8 +60,8 @@ def _parser() -> "Parser":
 
 
 def damage(tree: "Tree") -> "Tree | None":
-    """The first node that the grammar could not read, or made up; None where the script is whole. Arithmetic with its
-    brackets closed harms nothing but its own number.
+    """Return the first node that the grammar could not read, or made up; None if the script is whole. Arithmetic with
+    its brackets closed harms nothing but its own number.
     """
     waiting = [tree]
     while waiting:
@@ -75,7 +75,7 @@ def damage(tree: "Tree") -> "Tree | None":
 
 
 def begun(broken: "Tree") -> int:
-    """Where something damaged begins: what is never closed where it is opened, a long error at its last part."""
+    """Return where damage begins: for what is never closed, where it was opened; for a long error, its last part."""
     if broken.is_missing and broken.parent is not None:
         return broken.parent.start_byte
     while broken.type == "ERROR" and broken.children:

@@ -1,4 +1,4 @@
-"""What a shell script tells of its variables at one point of it: values, exports, and what rests on a default.
+"""What is known of a shell script's variables at one point of it: values, exports, and what rests on a default.
 
 A value is a list of fields; a field is pieces of text that remember where they stand, some of them unknown. So a flag
 that comes out of an array or a string is found, and edited, where it is written.
@@ -124,7 +124,7 @@ class Variables:
         return self.snapshot
 
     def look_up(self, name: str, element: str = "") -> list[Field] | None:
-        """The fields of a variable, or of an element of it (`[@]`, `[0]`); None where it is not set."""
+        """Return the fields of a variable, or of an element of it (`[@]`, `[0]`); None if it is not set."""
         found = self.known.get(name)
         if found is None or element in {"[@]", "[*]"}:
             return found
@@ -134,8 +134,8 @@ class Variables:
         return found[:1] if name in self.arrays else found
 
     def handed_over(self, given: Mapping[str, Node], everything: bool) -> "Variables":
-        """What a script inside a command sees. given: variables of the command alone. everything: whether the same
-        shell reads it, which knows what is not exported too.
+        """Return the variables that a script inside a command sees. given: variables of the command alone. everything:
+        whether the same shell reads it, which also knows those that are not exported.
         """
         known = {name: value for name, value in self.known.items() if everything or name in self.exports}
         inside = Variables(known, self.arrays & set(known) if everything else set(), set(self.exports))

@@ -50,7 +50,7 @@ def _toml_edits(table: Node, spell: Spell, text: str, name: str, value: Any) -> 
 
 
 def _is_table(node: Node, text: str) -> bool:
-    """Whether a node is a table with a header, and no value written after an equals sign."""
+    """Return whether a node is a table with a header, and no value written after an equals sign."""
     begins = text[node.place.start : node.place.start + 1]
     if isinstance(node.value, dict):
         return begins != "{"

@@ -1,6 +1,6 @@
 """TOML with the place of every key and value.
 
-Whether a file is TOML is for `tomllib` to say; it gives no places, so a second pass walks the same text and gives every
+`tomllib` decides whether a file is TOML. It gives no places, so a second pass walks the same text and gives every
 scalar, array and table its span. Values of scalars are read by `tomllib` too.
 """
 
@@ -27,7 +27,7 @@ _PLAIN = re.compile(r"[^,\]}#\r\n]+")
 
 
 def parse_toml(text: str, path: str) -> Node:
-    """The root table. Raises UnreadableText."""
+    """Return the root table. Raises UnreadableText."""
     import tomllib
 
     _refuse_extremes(text)
@@ -61,7 +61,7 @@ class _Walker:
         self.text, self.index, self.at = text, LineIndex(text, path), 0
 
     def document(self, data: dict[str, Any]) -> Node:
-        """The root table."""
+        """Return the root table."""
         root = Node({}, self.index.place(0, len(self.text), ""))
         names: tuple[str, ...] = ()
         table, values = root, data
@@ -120,7 +120,7 @@ class _Walker:
         node.value[keys[-1]] = self.value(setting, places[-1], values[keys[-1]])
 
     def key(self, above: tuple[str, ...]) -> tuple[tuple[str, ...], list[Place]]:
-        """A dotted key: its parts and their places."""
+        """Return a dotted key: its parts and their places."""
         import tomllib
 
         names: list[str] = []
@@ -142,7 +142,7 @@ class _Walker:
             self.at += 1
 
     def value(self, setting: str, key: Place | None, data: Any) -> Node:
-        """One value, whose data is known."""
+        """Return one value, whose data is known."""
         start = self.at
         character = self.text[start]
         if character == "[":
@@ -162,7 +162,7 @@ class _Walker:
         return Node(plain, self.index.place(start, self.at, setting), key, self.text[start : self.at])
 
     def elements(self, setting: str, data: Any) -> tuple[Node, ...]:
-        """The elements of an array."""
+        """Return the elements of an array."""
         self.at += 1
         found: list[Node] = []
         self.skip()

@@ -6,7 +6,7 @@ _BRACKETS = re.compile(r"[\[\]{}]")
 
 
 class UnreadableText(ValueError):
-    """`line` is 1-based, 0 where unknown."""
+    """`line` is 1-based, 0 if unknown."""
 
     def __init__(self, reason: str, line: int = 0) -> None:
         super().__init__(reason)

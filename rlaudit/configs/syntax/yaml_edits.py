@@ -1,7 +1,7 @@
 """Edits of YAML and JSON mappings: a value in place, or a new key after the last one.
 
-An edit is tried out before it is offered: where the edited text does not read as before with just this key set, None is
-returned. That is so for a mapping that is used in several places (anchors).
+An edit is tried out before it is offered: if the edited text does not read as before with just this key set, None is
+returned. That happens for a mapping that is used in several places (anchors).
 """
 
 import json
@@ -17,7 +17,7 @@ from rlaudit.parse_json import parse_json
 
 
 def yaml_writer(mapping: Node, spell: Spell, text: str) -> Write:
-    """Writes keys of a YAML or JSON mapping. spell: (key, value as YAML) of an argument, None where it has none."""
+    """Writes keys of a YAML or JSON mapping. spell: (key, value as YAML) of an argument, None if it has none."""
 
     def write(name: str, value: Any) -> tuple[Edit, ...] | None:
         spelt = spell(name, value)
@@ -51,7 +51,7 @@ def _yaml_edits(mapping: Node, spelt: tuple[str, str] | None, text: str) -> tupl
 
 
 def _same_argument(mapping: Node, key: str) -> Node | None:
-    """The entry that sets the same argument, in whatever spelling, if it is written in this mapping itself."""
+    """Return the entry that sets the same argument, in any spelling, if it is written in this mapping itself."""
     wanted = affirmed(canonical(key))[0]
     found = None
     for other, node in mapping.items():
@@ -62,7 +62,7 @@ def _same_argument(mapping: Node, key: str) -> Node | None:
 
 
 def _value_span(node: Node, text: str) -> tuple[int, int] | None:
-    """The span of an entry's value; of the alias where it is one."""
+    """Return the span of an entry's value; of the alias where it is one."""
     if node.key is None:
         return None
     gap = text[node.key.end : node.place.start] if node.place.start >= node.key.end else None
@@ -88,7 +88,7 @@ def _is_json(text: str) -> bool:
 
 
 def _insert_entry(mapping: Node, text: str, entry: str, path: str) -> tuple[Edit, ...] | None:
-    """A new entry after the last one."""
+    """Add an entry after the last one."""
     place = mapping.place
     entries = [node for _, node in mapping.items() if node.key and place.start <= node.key.start < place.end]
     if text[place.start : place.start + 1] == "{":
@@ -122,7 +122,7 @@ def _flow_end(node: Node, text: str) -> int | None:
 
 
 def _block_end(entry: Node, text: str) -> int:
-    """Where an entry of a block mapping ends, without comments after it."""
+    """Return where an entry of a block mapping ends, without comments after it."""
     span = _value_span(entry, text)
     if span is None or entry.key is None:
         return entry.key.end if entry.key is not None else entry.place.end
@@ -131,7 +131,7 @@ def _block_end(entry: Node, text: str) -> int:
 
 
 def _end(node: Node, text: str) -> int:
-    """Where a value ends: its last descendant's end for a block collection, whose own end may cover comments."""
+    """Return where a value ends: its last descendant's end for a block collection, whose own end may cover comments."""
     if text[node.place.start : node.place.start + 1] in {"{", "["}:
         return node.place.end
     children = list(node.value.values()) if isinstance(node.value, dict) else list(node.elements())
@@ -143,9 +143,9 @@ def _end(node: Node, text: str) -> int:
 def _checked_yaml(
     edits: tuple[Edit, ...] | None, mapping: Node, text: str, spelt: tuple[str, str] | None
 ) -> tuple[Edit, ...] | None:
-    """The edits, unless the edited text would not read as before with just this key set.
+    """Return the edits, unless the edited text would not read as before with just this key set.
 
-    That is so for a mapping that is used in several places (anchors), and for anything that YAML reads otherwise.
+    That happens for a mapping that is used in several places (anchors), and for a text that YAML reads otherwise.
     """
     if not edits or spelt is None:
         return edits
@@ -173,7 +173,7 @@ def _parsed(text: str) -> tuple[Node, ...]:
 
 
 def _with_key(node: Node, mapping: Node, key: str, value: Any) -> Any:
-    """A document as data, with one key of one mapping set."""
+    """Return a document as data, with one key of one mapping set."""
     if isinstance(node.value, tuple):
         return [_with_key(one, mapping, key, value) for one in node.value]
     if not isinstance(node.value, dict):

@@ -28,7 +28,7 @@ _COMPACT = re.compile(r"(?:[-?:][ \t]+)+")
 
 
 def parse_plain_yaml(text: str, path: str) -> tuple[Node, ...]:
-    """The documents of `text`, with `${...}` as any other text. Raises UnreadableText."""
+    """Return the documents of `text`, with `${...}` as any other text. Raises UnreadableText."""
     _refuse_extremes(text)
     try:
         roots = list(yaml.compose_all(text, Loader=_LOADER))
@@ -55,7 +55,7 @@ class _Builder:
         self.text, self.path, self.count = text, path, 0
 
     def node(self, raw: Any, keys: tuple[str, ...], key: Place | None, depth: int) -> Node:
-        """The node of one YAML node."""
+        """Return the node of one YAML node."""
         self.counted(raw, depth)
         place = self.place(raw, keys)
         if isinstance(raw, yaml.MappingNode):

@@ -19,13 +19,13 @@ SPREADS = ("__MIN", "__MAX")
 
 
 def recognises(path: Path, start: bytes) -> bool:
-    """A header line with a step in it."""
+    """Return whether the file begins with a header line that has a step."""
     header = header_of(start)
     return len(header) > 1 and step_column(header) is not None
 
 
 def read(path: Path, problems: Problems) -> Iterator[Row]:
-    """The lines of the table; of a panel one row for each line and run."""
+    """Yield the lines of the table; of a panel one row for each line and run."""
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         lines = csv.reader(file)
         header = next(lines)

@@ -17,12 +17,12 @@ DATA = "data"
 
 
 def recognises(path: Path, start: bytes) -> bool:
-    """Objects in which one key is called step, global_step, ..."""
+    """Return whether there are objects in which one key is called step, global_step, ..."""
     return _step_key(first_object(start)) is not None
 
 
 def read(path: Path, problems: Problems) -> Iterator[Row]:
-    """The logging calls."""
+    """Yield the logging calls."""
     for place, found in json_lines(path, problems):
         name = _step_key(found)
         at = None if name is None else found[name]

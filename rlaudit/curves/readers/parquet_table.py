@@ -13,12 +13,12 @@ BATCH = 4096
 
 
 def recognises(path: Path, start: bytes) -> bool:
-    """The magic bytes of the format."""
+    """Return whether the file begins with the magic bytes of the format."""
     return start.startswith(MAGIC)
 
 
 def read(path: Path, problems: Problems) -> Iterator[Row]:
-    """The rows of the table, in batches. Raises NotFinished where the file's footer is missing or broken."""
+    """Yield the rows of the table, in batches. Raises NotFinished if the file's footer is missing or broken."""
     import pyarrow
     import pyarrow.parquet
 

@@ -15,7 +15,7 @@ LINE = re.compile(r"Completed steps (\d+): (\{.*)")
 
 
 def recognises(path: Path, start: bytes) -> bool:
-    """Such a line among the first, or, as start-up logs are long, anywhere in a text file."""
+    """Return whether such a line is among the first, or, as start-up logs are long, anywhere in a text file."""
     if b"Completed steps " in start:
         return True
     if b"\0" in start or path.suffix not in (".log", ".txt", ".out"):
@@ -25,7 +25,7 @@ def recognises(path: Path, start: bytes) -> bool:
 
 
 def read(path: Path, problems: Problems) -> Iterator[Row]:
-    """The lines with metrics; the dict is read as a literal, nothing is evaluated."""
+    """Yield the lines with metrics; the dict is read as a literal, nothing is evaluated."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, start=1):
             found = LINE.search(line)

@@ -27,12 +27,12 @@ PACKED = {FLOATS: "<f4", DOUBLES: "<f8"}
 
 
 def recognises(path: Path, start: bytes) -> bool:
-    """The first record names the file's version."""
+    """Return whether the first record names the file's version."""
     return FILE_VERSION in start[:64]
 
 
 def read(path: Path, problems: Problems) -> Iterator[Row]:
-    """One row for each event with scalars in it."""
+    """Yield one row for each event with scalars in it."""
     for place, event in _records(path, problems):
         try:
             row = _row(place, event)
@@ -44,7 +44,7 @@ def read(path: Path, problems: Problems) -> Iterator[Row]:
 
 
 def _records(path: Path, problems: Problems) -> Iterator[tuple[str, bytes]]:
-    """The place of each record whose checksums are right, and its data."""
+    """Yield the place of each record whose checksums are right, and its data."""
     size = path.stat().st_size
     with path.open("rb") as file:
         number = 0
@@ -70,7 +70,7 @@ def _records(path: Path, problems: Problems) -> Iterator[tuple[str, bytes]]:
 
 
 def masked_crc32c(data: bytes) -> int:
-    """CRC-32C (Castagnoli), rotated and shifted as TFRecord files store it."""
+    """Return the CRC-32C (Castagnoli), rotated and shifted as TFRecord files store it."""
     crc: int = crc32c(data)
     return ((crc >> 15 | crc << 17) + MASK_DELTA) & 0xFFFFFFFF
 
@@ -100,7 +100,7 @@ def _scalar(value: bytes) -> dict[str, float]:
 
 
 def _tensor(tensor: bytes) -> float | None:
-    """The number in a tensor of one number; None for any other tensor."""
+    """Return the number in a tensor of one number; None for any other tensor."""
     dtype, numbers = 0, np.empty(0)
     content = b""
     for field, kind, found in fields(tensor):

@@ -14,7 +14,7 @@ from rlaudit.parse_json import parse_json
 
 
 def recognises(path: Path, start: bytes) -> bool:
-    """A JSON object of that name, or with a log_history; ms-swift ends its JSON lines with such an object as well."""
+    """Return whether it is a JSON object of that name, or with log_history; ms-swift ends its JSON lines with one."""
     start = start.removeprefix(BOM_UTF8).lstrip()
     if not start.startswith(b"{"):
         return False
@@ -25,7 +25,7 @@ def recognises(path: Path, start: bytes) -> bool:
 
 
 def read(path: Path, problems: Problems) -> Iterator[Row]:
-    """The entries of the history. Raises NotFinished where the file is cut off: it is one JSON document."""
+    """Yield the entries of the history. Raises NotFinished if the file is cut off: it is one JSON document."""
     try:
         state = parse_json(path.read_text(encoding="utf-8-sig"))
     except ValueError as error:

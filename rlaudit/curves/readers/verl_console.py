@@ -1,6 +1,6 @@
 """verl: the console logger's lines, `step:12 - actor/entropy:0.42 - critic/rewards/mean:0.1`.
 
-Whatever stands before `step:` on a line (Ray's process names, colours) is passed over.
+What stands before `step:` on a line (Ray's process names, colours) is passed over.
 """
 
 import re
@@ -15,12 +15,12 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def recognises(path: Path, start: bytes) -> bool:
-    """A line with a step and at least one metric."""
+    """Return whether there is a line with a step and at least one metric."""
     return any(LINE.search(COLOUR.sub("", line)) for line in start.decode("utf-8", "replace").splitlines())
 
 
 def read(path: Path, problems: Problems) -> Iterator[Row]:
-    """The lines with metrics; values like `np.float64(0.1)` are read as their number."""
+    """Yield the lines with metrics; values like `np.float64(0.1)` are read as their number."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, start=1):
             found = LINE.search(COLOUR.sub("", line.rstrip()))

@@ -12,12 +12,12 @@ from rlaudit.curves.run_log import Problems, Row, RunReader
 
 
 def recognises(path: Path, start: bytes) -> bool:
-    """Objects with `_step`."""
+    """Return whether there are objects with `_step`."""
     return "_step" in first_object(start)
 
 
 def read(path: Path, problems: Problems) -> Iterator[Row]:
-    """The logging calls."""
+    """Yield the logging calls."""
     for place, found in json_lines(path, problems):
         yield Row(place, found.get("_step"), {key: value for key, value in found.items() if not key.startswith("_")})
 

@@ -26,12 +26,12 @@ HISTORY, ITEM, STEP, STEP_NUMBER, KEY, NESTED_KEY, VALUE = 2, 1, 2, 1, 1, 2, 16
 
 
 def recognises(path: Path, start: bytes) -> bool:
-    """The magic bytes of the format."""
+    """Return whether the file begins with the magic bytes of the format."""
     return start.startswith(MAGIC)
 
 
 def read(path: Path, problems: Problems) -> Iterator[Row]:
-    """The history records. Raises NotFinished for a version of the format that is not known."""
+    """Yield the history records. Raises NotFinished for a version of the format that is not known."""
     data = path.read_bytes()
     version = FILE_HEADER.unpack_from(data)[2] if len(data) >= FILE_HEADER.size else 0
     if version != 0:
@@ -50,7 +50,7 @@ def read(path: Path, problems: Problems) -> Iterator[Row]:
 
 
 def _records(data: bytes, problems: Problems) -> Iterator[bytes]:
-    """Whole records; a broken one is told and what follows it in its block is skipped."""
+    """Yield whole records; a broken one becomes a problem, and what follows it in its block is skipped."""
     place, parts = FILE_HEADER.size, bytearray()
     while place + RECORD_HEADER.size <= len(data):
         left = BLOCK - place % BLOCK

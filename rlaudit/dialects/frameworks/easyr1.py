@@ -29,7 +29,7 @@ _FIELDS = _ARGUMENTS | {
 
 
 def of_the_program(source: Source, spec: Spec) -> Iterator[Tree]:
-    """Return the file's own config, or that of each command that runs EasyR1's program, which verl's is not called."""
+    """Return the file's own config, or that of each command that runs EasyR1's program (verl's has another name)."""
     own = mapping_of(source)
     rollout = own.get("worker", "rollout") if own is not None else None
     if own is not None and rollout is not None and own.get("worker", "actor") is not None:
@@ -53,7 +53,7 @@ def _above(source: Source, name: str) -> Source | None:
 
 
 def refused(reading: Reading) -> None:
-    """Keep the keys at which the start stops: fields that RolloutConfig has not."""
+    """Keep as lost the keys that stop the start: fields that RolloutConfig does not have."""
     fields = _fields(reading)
     for key, node in entries(reading.section):
         if key not in fields:

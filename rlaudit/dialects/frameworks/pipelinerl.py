@@ -17,7 +17,7 @@ _UNSPELT = {"max_model_len"}
 
 
 def dropped_flags(reading: Reading) -> None:
-    """Take out what launch.py leaves out for the V1 server. A copy of it without the word leaves nothing out."""
+    """Drop the flags that launch.py leaves out for the V1 server. A copy that does not name a flag leaves it in."""
     if reading.holds("v0") is True:
         return
     checkout = reading.code.checkout

@@ -33,7 +33,7 @@ _INFERENCE_ONLY = {
     "vllm_extra", "enable_fp32_lm_head", "enable_fp32_router_logits", "use_deep_gemm", "kv_cache_offload",
     "weight_broadcast", "api_server_count",
 }  # fmt: skip
-# Of the API server and of the launcher: nothing of them reaches the engine.
+# Keys of the API server and of the launcher: none of them reaches the engine.
 _LAUNCHER = {
     "server", "deployment", "slurm", "output_dir", "dry_run", "log", "router", "backend_port", "experimental", "vllm",
     "vllm_extra", "api_server_count", "weight_broadcast", "enable_fp32_router_logits", "use_pd_kv_transfer",
@@ -119,8 +119,8 @@ def _table(root: Node, name: str) -> Node | None:
 
 
 def _with_files_beside(source: Source, own: Node) -> tuple[Node, tuple[str, ...]]:
-    """Return a file of one section with the others' files, which lie beside it under the same name but for the word of
-    their section: infer.toml, orch.toml, train.toml.
+    """Return a file of one section with the files of the others, which lie beside it and differ in name only by the
+    word for their section: infer.toml, orch.toml, train.toml.
     """
     section = next(iter(dict(own.items())))
     stem = PurePath(source.path).stem
@@ -170,8 +170,8 @@ def _with(root: Node, path: tuple[str, ...], node: Node) -> Node:
 
 
 def _runs(source: Source) -> Iterator[_Started]:
-    """The commands of a script that say something: more than the name of one file, which is read by itself. Commands
-    that start a section each are of one run.
+    """Yield the commands of a script that say more than the name of one file, which is read by itself. Commands that
+    start one section each belong to one run.
     """
     marks = (*(f"{entry} @" for entry in _ENTRIES), "--inference", "--orchestrator", "--vllm.")
     started = [one for line in command_lines(source, *marks) if (one := _started(line, source)) is not None]
@@ -255,7 +255,7 @@ def name_exceptions(reading: Reading) -> None:
 
 
 def mark_overrides(reading: Reading) -> None:
-    """Tell the keys of a command from those of the files that it names."""
+    """Mark the keys that the command itself sets, and not the files that it names."""
     if reading.tree.command is None:
         return
     for settings in (reading.draft.engine, reading.draft.sampling):

@@ -22,13 +22,13 @@ from rlaudit.dialects.tree import Tree
 
 _SUBCOMMANDS = {"grpo", "rloo"}
 _LAUNCHERS = {"accelerate", "torchrun", "python", "python3", "deepspeed", "trl"}
-# What tells a script that trains: one that evaluates has max_new_tokens as well, and none of a Trainer's arguments.
+# Marks of a script that trains: one that evaluates has max_new_tokens as well, and none of a Trainer's arguments.
 _OF_TRAINERS = {
     "num_generations", "max_completion_length", "reward_funcs", "vllm_mode", "vllm_gpu_memory_utilization",
     "vllm_server_host", "vllm_server_base_url", "vllm_device", "per_device_train_batch_size",
     "gradient_accumulation_steps", "num_train_epochs", "learning_rate", "max_steps", "config",
 }  # fmt: skip
-# Booleans that are true unless `--no_<name>` is said.
+# Booleans that are true unless `--no_<name>` is given.
 _NEGATED = ("vllm_importance_sampling_correction", "bf16")
 
 
@@ -61,7 +61,7 @@ def _started(source: Source, spec: Spec, command: Command, words: list[str], at:
 
 
 def _kind(script: str, arguments: dict[str, Node]) -> str:
-    """Return the trainer that a script's name tells; empty if its options do."""
+    """Return the trainer that a script's name implies; empty if its options do."""
     name = script.lower()
     for word, kind in (("rloo", "rloo"), ("online_dpo", "online_dpo"), ("online-dpo", "online_dpo")):
         if word in name:
@@ -70,7 +70,7 @@ def _kind(script: str, arguments: dict[str, Node]) -> str:
 
 
 def _is_script(words: list[str], at: int) -> bool:
-    """Return whether a word is a program after a launcher, if nothing says that it is another framework's."""
+    """Return whether a word is a program after a launcher, and nothing marks it as another framework's."""
     is_module = at > 0 and words[at - 1] == "-m"
     if not (words[at].endswith(".py") or is_module):
         return False
@@ -97,7 +97,7 @@ def unknown_fields(reading: Reading) -> None:
 
 
 def own_script(reading: Reading) -> None:
-    """Say that a program of the project is taken for one that trains with TRL's own trainer."""
+    """Add a sentence: a program of the project is assumed to train with TRL's own trainer."""
     command = reading.tree.command
     script = str(command.words[reading.tree.options_at - 1].value) if command is not None else ""
     if command is not None and script not in _SUBCOMMANDS and not own_trainers_of(reading):
@@ -106,7 +106,7 @@ def own_script(reading: Reading) -> None:
 
 
 def further_flags(reading: Reading) -> None:
-    """Hand flags on to `vllm serve` that `trl vllm-serve` does not know; before it was the server they stopped it."""
+    """Hand flags that `trl vllm-serve` does not know on to `vllm serve`; TRL's older, own server stops at them."""
     known = {said["key"] for entry in reading.spec.said["engine"].values() for said in _clauses(entry) if "key" in said}
     is_own = reading.holds("release < 1.8.0") is True
     for name, node in reading.tree.root.items():

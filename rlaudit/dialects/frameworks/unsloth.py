@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _CONFIGS = ("GRPOConfig", "UnslothGRPOConfig")
 _SAMPLING = ("SamplingParams", "vLLMSamplingParams")
-# Of vllm_sampling_params: GRPOConfig's own value is used for these.
+# Fields of vllm_sampling_params that do not count: GRPOConfig's own value is used.
 _OVERRULED = ("seed", "n", "temperature", "max_tokens", "logprobs")
 # Facts that options of GRPOConfig decide.
 _BY_THE_CONFIG = {
@@ -34,7 +34,7 @@ def models(source: Source, _spec: Spec) -> Iterator[Tree]:
     """Return each model that is loaded with an engine beside it, with the file's one GRPOConfig."""
     configs = _calls(source, *_CONFIGS)
     for load in _calls(source, "from_pretrained"):
-        # Keywords that the file does not tell may hold fast_inference, if the class is one of unsloth's.
+        # Keywords that are not known from the file may hold fast_inference, if the class is one of unsloth's.
         may_be = bool(load.open) and source.text.startswith("Fast", load.place.start)
         if truth(load.arguments.get("fast_inference"), may_be) is False:
             continue

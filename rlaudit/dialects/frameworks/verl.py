@@ -14,7 +14,7 @@ _ENGINES = {"vllm", "vllm_spmd", MANDATORY}
 
 
 def handed_on(reading: Reading) -> None:
-    """Leave open what is written and the engine's file of a copy is not seen to hand on."""
+    """Leave open what is written, if the copy's file that builds the engine is not seen to hand it on."""
     checkout, engine = reading.code.checkout, reading.draft.engine
     files = reading.spec.said["sources"]["in process" if reading.holds("in_process") is True else "server"]
     copies = (checkout.file(file) for file in files if checkout is not None)
@@ -30,7 +30,7 @@ def handed_on(reading: Reading) -> None:
 
 
 def unread(reading: Reading) -> None:
-    """Take the variables that the program gives its cluster, and say what it may set besides."""
+    """Take the variables that the program gives its cluster, and add a sentence on what else it may set."""
     from rlaudit.configs.program import program_of, program_source
     from rlaudit.configs.ray_job import take_program_environment
 

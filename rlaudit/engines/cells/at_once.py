@@ -2,7 +2,7 @@
 
 Cells begin in the order in which they were submitted: one that needs more GPUs than are free is waited for, so that
 none is overtaken for ever. A share is given to one cell alone, and a cell that is timed has the shares of its device
-alone: on a processor, where all shares are one device, it runs beside nobody.
+alone: on a processor, where all shares are one device, it runs beside no other cell.
 """
 
 import os
@@ -26,7 +26,7 @@ from rlaudit.engines.vllm.engine import ENGINE
 class AtOnce:
     """Runs at most `most` cells at once on these shares of the machine, each in a thread and processes of its own.
 
-    `folder` is where cells lie, `note` is told in a sentence when a GPU's memory does not get free before a start.
+    `folder` is where cells lie, `note` gets a sentence when a GPU's memory does not get free before a start.
     """
 
     def __init__(self, folder: Path, shares: Sequence[Share], most: int, note: Note = lambda sentence: None) -> None:
@@ -60,7 +60,7 @@ class AtOnce:
             _joined(job)
 
     def _drop(self, job: "_Job") -> None:
-        """Begin a cell no more, or end it."""
+        """Do not begin a cell any more, or end it."""
         with self._lock:
             job.cancelled.set()
             if job in self._waiting:
@@ -126,7 +126,7 @@ class _Job:
     error: BaseException | None = None
 
     def result(self) -> Outcome:
-        """The outcome, once there is one."""
+        """Return the outcome, once there is one."""
         if self.thread is None and self.cancelled.is_set():
             raise RuntimeError("the result of a cell that was cancelled was asked for")
         self.ended.wait()
@@ -137,12 +137,12 @@ class _Job:
 
 
 def _alone(cell: Cell) -> bool:
-    """Whether it shares its device with nobody: it is timed, or its recipe names cores that are another cell's, too."""
+    """Return whether it has its device alone: it is timed, or its recipe names cores that are another cell's, too."""
     return cell.timed or cell.variables.get(ENGINE.bound_by, "auto") not in ("auto", "nobind")
 
 
 def _joined(job: _Job) -> None:
-    """Its processes are gone then; a second Ctrl-C must not leave the first one's behind."""
+    """Wait until its processes are gone; a second Ctrl-C must not leave the first one's behind."""
     while job.thread is not None and job.thread.is_alive():
         try:
             job.thread.join()

@@ -39,7 +39,7 @@ class Cell:
     to run where it happens to be. `refusal` matches the words with which an engine says that it cannot do this.
     `sources` are the shipped files that the script loads beside itself. `writes` are folders elsewhere that the job
     fills. Where it runs changes no result and is no part of its name: `gpus` is how many it needs, None for all there
-    are; one that is `timed` waits for a clock somewhere, and shares its device with nobody.
+    are; one that is `timed` waits for a clock somewhere, and has its device alone.
     """
 
     job: Mapping[str, Any]
@@ -73,7 +73,7 @@ class Cell:
 
 
 def finished(folder: Path, cell: Cell) -> Outcome | Damage | None:
-    """The outcome of a cell that need not be run again.
+    """Return the outcome of a cell that need not be run again.
 
     None for a cell that did not end or that failed, Damage where a file of one that ended is missing, cut off or
     altered.
@@ -83,7 +83,7 @@ def finished(folder: Path, cell: Cell) -> Outcome | Damage | None:
 
 
 def ended(folder: Path, cell: Cell) -> Outcome | Damage | None:
-    """The outcome of a cell that ended, however it did; None and Damage as of `finished`."""
+    """Return the outcome of a cell that ended, however it did; None and Damage as of `finished`."""
     directory = folder / cell.key
     seal = read_seal(directory, cell.key)
     if isinstance(seal, Damage):
@@ -94,8 +94,8 @@ def ended(folder: Path, cell: Cell) -> Outcome | Damage | None:
 
 
 def adopt(folder: Path, cell: Cell, others: Iterable[Path], *, failed: bool = False) -> Outcome | None:
-    """The outcome of a cell that was finished in one of the `others`, whose files are then in `folder`, too; one that
-    failed there only where `failed` says so. None where none of them has it. Raises OSError."""
+    """Return the outcome of a cell that was finished in one of the `others`, whose files are then in `folder`, too; of
+    one that failed there only if `failed` says so. None if none of them has it. Raises OSError."""
     for other in others:
         outcome = (ended if failed else finished)(other, cell)
         if isinstance(outcome, Outcome):
@@ -113,7 +113,7 @@ def run_cell(
 ) -> Outcome:
     """Run the cell in `folder`/KEY, which is emptied first, seal what it left, and return how it ended.
 
-    Raises OSError where the files of the cell cannot be written or read, Cancelled once `cancelled` says so.
+    Raises OSError if the files of the cell cannot be written or read, Cancelled once `cancelled` says so.
     """
     directory = folder / cell.key
     _clear(directory)

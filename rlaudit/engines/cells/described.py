@@ -24,9 +24,9 @@ AGAIN = "The ablate command of the run runs it."
 
 
 def read_described(directory: Path, secrets: Sequence[Any] = ()) -> Cell:
-    """The cell that is described in its folder, with the secrets that were left out.
+    """Return the cell that is described in its folder, with the secrets that were left out.
 
-    Raises UsageError where none is described there, NotFinished where it is of another rlaudit or lacks its secrets.
+    Raises UsageError if none is described there, NotFinished if it is of another rlaudit or lacks its secrets.
     """
     try:
         told = {name: parse_json((directory / name).read_bytes()) for name in (JOB, IDENTITY, DESCRIPTION)}

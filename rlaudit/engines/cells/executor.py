@@ -42,10 +42,10 @@ class Executor(Protocol):
     def submit(
         self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
     ) -> Submitted:
-        """Take a cell; `title` names it in sentences, `on_event` is told what its process says while it runs.
+        """Take a cell; `title` names it in sentences, `on_event` gets what its process reports while it runs.
 
-        number: the how-manieth of the run's own cells it is, counting those that are there; None for one that has to
-        be there before a run can go on (its prompts as token ids, the trainer tried).
+        number: its place among the run's own cells, those that are done already included; None for one that has to be
+        done before a run can go on (its prompts as token ids, the trainer tried).
         """
 
     def __enter__(self) -> Self: ...
@@ -56,7 +56,7 @@ class Executor(Protocol):
 class OneAtATime:
     """This machine, all of it for one cell: a cell runs when its result is asked for, in the thread that asks.
 
-    `folder` is where cells lie. `note` is told in a sentence when the GPUs' memory does not get free before a start.
+    `folder` is where cells lie. `note` gets a sentence when the GPUs' memory does not get free before a start.
     """
 
     def __init__(self, folder: Path, memory: GpuMemory, note: Note = lambda sentence: None) -> None:
@@ -92,7 +92,7 @@ def run_here(
 ) -> Outcome:
     """Run a cell on this machine, in this thread, with GPUs of this `memory`.
 
-    Raises OSError where its files cannot be written or read, Cancelled once `cancelled` says so.
+    Raises OSError if its files cannot be written or read, Cancelled once `cancelled` says so.
     """
     if cell.uses_accelerator:
         # Let the last engine's memory go first.

@@ -1,4 +1,4 @@
-"""Runs one command under the guardian and waits for it, whatever becomes of either.
+"""Runs one command under the guardian and waits for it, however either of them ends.
 
 The guardian (guardian.py) ends everything below it when the lease is dropped: when the command's time is up, on Ctrl-C,
 and when rlaudit itself is killed. Where the guardian is killed, its orphans come to this process, which ends them.
@@ -21,7 +21,7 @@ GUARDIAN = Path(__file__).with_name("guardian.py")
 POLL_SECONDS = 0.05
 
 # The guardians that run, by their process numbers, and how many commands are under way. An orphan comes to the process
-# and not to the thread that started its guardian: which one is nobody's can only be told with all guardians known.
+# and not to the thread that started its guardian: which one has no guardian left is seen only with all guardians known.
 _ONE_AT_A_TIME = threading.RLock()
 _GUARDIANS: set[int] = set()
 _UNDER_WAY = [0]
@@ -36,7 +36,7 @@ def run_guarded(
     stderr: BinaryIO | None = None,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Whether the command ended by itself; False when its time was up. All that it started is gone then.
+    """Return whether the command ended by itself; False if its time was up. All that it started is gone by then.
 
     `usage` gets its exit code and cost, `stderr` goes to `stdout` unless it is given, `meanwhile` is called all the
     time. What it raises, and KeyboardInterrupt, is raised again when the command's processes are gone.
@@ -73,7 +73,7 @@ def run_guarded(
 
 @contextmanager
 def _lease() -> Iterator[tuple[int, Callable[[], None]]]:
-    """A pipe whose reading end goes to the guardian; dropping our end, or dying, ends the lease."""
+    """Open a pipe whose reading end goes to the guardian; dropping our end, or dying, ends the lease."""
     reading, writing = os.pipe()
     held = [writing]
 
@@ -89,7 +89,7 @@ def _lease() -> Iterator[tuple[int, Callable[[], None]]]:
 
 @contextmanager
 def _orphans_of_the_guardian() -> Iterator[None]:
-    """Afterwards nothing of the guardian's is left, even where it was killed.
+    """End, afterwards, what is left of the guardian's processes, even if it was killed.
 
     What it started is in other sessions than ours and can never join it; what was there before is not its own.
     """
@@ -115,7 +115,7 @@ def _orphans_of_the_guardian() -> Iterator[None]:
 
 
 def _undisturbed(last_things: Callable[[], object]) -> None:
-    """A second Ctrl-C must not leave the first one's processes behind."""
+    """Do the last things first: a second Ctrl-C must not leave the first one's processes behind."""
     while True:
         try:
             last_things()

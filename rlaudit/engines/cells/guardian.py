@@ -4,8 +4,8 @@ Started as a plain file:  PYTHON -I guardian.py LEASE_FD USAGE_JSON COMMAND...
 
 rlaudit holds the other end of LEASE_FD open for as long as it wants the command to run. It may be killed by any signal:
 the end of the file is then all that is needed. The command runs in a session of its own; when it ends or the lease
-does, everything it started is ended too (SIGTERM, 5 s, SIGKILL), whatever process group it has moved to: an orphaned
-EngineCore keeps the GPU's memory. Of a container that is its client: docker and podman hand SIGTERM on to the first
+does, everything it started is ended too (SIGTERM, 5 s, SIGKILL), even in another process group: an orphaned
+EngineCore keeps the GPU's memory. Of a container, that is its client: docker and podman hand SIGTERM on to the first
 process in it (which makes sure that it hears it: worker.py), srun to its tasks, and with apptainer and enroot what runs
 inside is below us like any other. A client that has to be killed leaves its container to its daemon.
 
@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 PR_SET_CHILD_SUBREAPER = 36
 # What an engine needs to let go of its shared memory and sockets; a container is given as long to stop.
 TERMINATION_SECONDS = 5.0
-# SIGKILL takes effect at once, but for a process inside a driver that does not answer: then nobody can end it.
+# SIGKILL takes effect at once, but for a process inside a driver that does not answer: then nothing can end it.
 UNKILLABLE_SECONDS = 30.0
 # Memory is sampled soon, so that short commands have a figure, and then every half second or at 2 % of a core: the
 # kernel walks gigabytes of page tables for one sample.
@@ -52,7 +52,7 @@ LIFELINE = "RLAUDIT_LIFELINE"
 
 
 class Process(NamedTuple):
-    """A process as nobody else can be: `start` is in clock ticks after the boot (proc_pid_stat(5), field 22)."""
+    """A process, told apart from all others: `start` is in clock ticks after the boot (proc_pid_stat(5), field 22)."""
 
     pid: int
     start: int
@@ -67,7 +67,7 @@ class Process(NamedTuple):
 
 
 def process(pid: int) -> Process | None:
-    """What the kernel says of a process; None where there is none of that number."""
+    """Return what the kernel says of a process; None if there is none of that number."""
     try:
         # The command's name may hold spaces and brackets: what follows its last bracket is safe to split.
         state, parent, _group, session, *others = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -77,14 +77,14 @@ def process(pid: int) -> Process | None:
 
 
 def processes() -> list[Process]:
-    """Every process of this machine or container."""
+    """Return every process of this machine or container."""
     numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     return [found for pid in numbers if (found := process(pid)) is not None]
 
 
 def descendants(root: int, apart_from: Collection[int] = ()) -> list[Process]:
-    """Every process below `root`, apart from these and what is below them. Below a subreaper, one whose parent died is
-    still there.
+    """Return every process below `root`, apart from these and what is below them. Below a subreaper, one whose parent
+    died is still there.
 
     None is missed in passing: what a subreaper has not waited for stays its child, if only as a zombie.
     """
@@ -102,7 +102,7 @@ def descendants(root: int, apart_from: Collection[int] = ()) -> list[Process]:
 
 
 def resident_mib(of: Sequence[Process]) -> float:
-    """Memory of the processes together in MiB, pages they share counted once (PSS)."""
+    """Return the memory of the processes together in MiB, pages they share counted once (PSS)."""
     kib = 0
     for one in of:
         try:
@@ -144,7 +144,7 @@ def end_all(found: Callable[[], list[Process]]) -> None:
 
 
 def send(to: Process, number: signal.Signals) -> bool:
-    """Send a signal to this very process, and to none that has got its number since; whether we may."""
+    """Send a signal to this very process, and to none that has got its number since. Return whether we may."""
     try:
         descriptor = os.pidfd_open(to.pid)
     except OSError:
@@ -170,7 +170,7 @@ def reap(ended: Sequence[Process]) -> None:
 
 
 def below_us() -> list[Process]:
-    """Everything below this process."""
+    """Return everything below this process."""
     return descendants(os.getpid())
 
 
@@ -178,9 +178,9 @@ LEFT_TO_THE_LEASE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def prepare_command(lifeline: int) -> None:
-    """In the command, before it starts: it listens to signals again, and its process group dies with the lifeline.
+    """Let the command, before it starts, listen to signals again, and its process group die with the lifeline.
 
-    The kernel keeps this with the open file, for as long as anybody holds it.
+    The kernel keeps this with the open file, for as long as any process holds it.
     """
     for ignored in LEFT_TO_THE_LEASE:
         signal.signal(ignored, signal.SIG_DFL)
@@ -190,7 +190,7 @@ def prepare_command(lifeline: int) -> None:
 
 
 def replace(path: str, document: dict[str, Any]) -> None:
-    """Write a file that is whole whenever somebody looks."""
+    """Write a file that is whole at every moment."""
     Path(path + ".part").write_text(json.dumps(document))
     os.replace(path + ".part", path)  # noqa: PTH105 - one syscall, said plainly
 

@@ -34,5 +34,5 @@ def hand_over(cell: Path, name: str, document: Mapping[str, Any]) -> None:
 
 
 def forget(cell: Path) -> None:
-    """The cell has ended, or was never started."""
+    """Remove the secrets of a cell that has ended, or was never started."""
     (cell / SECRETS).unlink(missing_ok=True)

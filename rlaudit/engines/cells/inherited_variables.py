@@ -149,7 +149,7 @@ STRIPPED = tuple(pattern for one in INHERITANCE if one.fate is Fate.STRIPPED for
 
 
 def fate_of(name: str) -> Fate:
-    """What becomes of the variable of this name."""
+    """Return what becomes of the variable of this name."""
     for one in INHERITANCE:
         if any(fnmatchcase(name, pattern) for pattern in one.patterns):
             return one.fate
@@ -157,36 +157,36 @@ def fate_of(name: str) -> Fate:
 
 
 def inherited(environ: Mapping[str, str] = os.environ, with_secrets: bool = False) -> dict[str, str]:
-    """What an engine process gets of the shell's variables; `with_secrets`, those that it does not need as well."""
+    """Return what an engine process gets of the shell's variables; `with_secrets`: also those that it does not need."""
     kept = {Fate.STRIPPED} if with_secrets else {Fate.STRIPPED, Fate.WITHHELD}
     return {name: value for name, value in environ.items() if fate_of(name) not in kept}
 
 
 def withheld(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Names of the shell's secrets that no engine gets, unless a recipe declares them."""
+    """Return the names of the shell's secrets that no engine gets, unless a recipe declares them."""
     return sorted(name for name in environ if fate_of(name) is Fate.WITHHELD)
 
 
 def secrets_passed(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Names of the shell's secrets that an engine gets: by their names, or by what their values hold."""
+    """Return the names of the shell's secrets that an engine gets: by their names, or by what their values hold."""
     passed = {name for name in environ if fate_of(name) not in {Fate.STRIPPED, Fate.WITHHELD}}
     return sorted(passed - set(_recordable(environ)))
 
 
 def handed_on(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What a cell is given where the command in front of its interpreter hands on nothing, as a container does not:
+    """Return what a cell is given if the command in front of its interpreter hands on nothing, as with a container:
     all that a run writes down, but for paths of this machine."""
     return {name: value for name, value in recorded(environ).items() if "/" not in value}
 
 
 def deciding(device: Device, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Variables of the shell that can change what an engine on this device computes, by name."""
+    """Return variables of the shell that can change what an engine on this device computes, by name."""
     fates = {Fate.DECIDES, Fate.DECIDES_ON_CUDA if device == "cuda" else Fate.DECIDES_ON_CPU}
     return {name: environ[name] for name in _recordable(environ) if fate_of(name) in fates}
 
 
 def recorded(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Variables of the shell that a run writes down, by name. Never one that could hold a secret."""
+    """Return variables of the shell that a run writes down, by name. Never one that could hold a secret."""
     left_out = {Fate.STRIPPED, Fate.WITHHELD, Fate.PASSED}
     return {name: environ[name] for name in _recordable(environ) if fate_of(name) not in left_out}
 

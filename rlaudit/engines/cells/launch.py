@@ -1,4 +1,4 @@
-"""Starts one cell in its own interpreter and waits for it, whatever becomes of either.
+"""Starts one cell in its own interpreter and waits for it, however it ends.
 
 The cell runs under a guardian (guarded.py). What it prints goes to its log, what it has to say to its events file.
 """
@@ -32,7 +32,7 @@ Event = dict[str, Any]
 
 
 class Cancelled(Exception):
-    """Nobody waits for the cell any more; its processes are gone."""
+    """The result is not wanted any more; the cell's processes are gone."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,12 @@ class Outcome:
 
 
 def shipped(script: Path) -> str:
-    """A script as a job names it: by its place in the package, any other by its whole path."""
+    """Return a script as a job names it: by its place in the package, any other by its whole path."""
     return str(script.relative_to(PACKAGE)) if script.is_relative_to(PACKAGE) else str(script)
 
 
 def cell_environment(declared: Mapping[str, str], in_front: bool = False) -> dict[str, str]:
-    """What a cell inherits of the parent's environment, plus the declared variables.
+    """Return what a cell inherits of the parent's environment, plus the declared variables.
 
     in_front: for a command that stands in front of the interpreter. It is the user's own and may need a secret that an
     engine does not; the worker leaves that behind.
@@ -84,9 +84,8 @@ def launch(
     """Run the job in `cell` with the interpreter behind `command`.
 
     Always returns, except on KeyboardInterrupt and once `cancelled` says so (Cancelled), when the cell's processes are
-    gone. The worker finds
-    its variables in environment.json: a container hands on none of ours, and a launcher adds some of its own. What
-    stands in front of an interpreter is no engine and does not get them.
+    gone. The worker finds its variables in environment.json: a container hands on none of ours, and a launcher adds
+    some of its own. What stands in front of an interpreter is no engine and does not get them.
     """
     declared = QUIET | (cache_of_torch(variables) if len(command) == 1 else {}) | dict(variables)
     document = {
@@ -122,7 +121,7 @@ def launch(
 def judge(  # noqa: PLR0911 - one return for each way to end
     cell: Path, phase: str, timed_out_after: float | None = None, refusal: re.Pattern[str] | None = None
 ) -> Outcome:
-    """What the files of an ended cell say: its result, or the boundary and root cause of its failure.
+    """Return what the files of an ended cell say: its result, or the boundary and root cause of its failure.
 
     A cell that fails while it starts, in the words that `refusal` matches or in the code whose file it matches, was
     refused by the engine: it is unsupported. Anything else that goes wrong in it stays a failure.
@@ -179,7 +178,7 @@ def _one_line(text: str) -> str:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    """The object in a file; empty where there is none, or half of one."""
+    """Return the object in a file; empty if there is none, or half of one."""
     try:
         document = parse_json(path.read_bytes())
     except (FileNotFoundError, ValueError):

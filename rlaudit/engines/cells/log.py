@@ -25,14 +25,14 @@ LONGEST = 400
 
 
 def read_log(path: Path) -> list[str]:
-    """The lines of a log without their colours; empty when the cell never got to write one."""
+    """Return the lines of a log without their colours; empty when the cell never got to write one."""
     if not path.exists():
         return []
     return [COLOUR.sub("", line) for line in path.read_text(errors="replace").splitlines()]
 
 
 def root_cause(lines: list[str]) -> str | None:
-    """The exception to blame, as the engine worded it, or None when the log holds none."""
+    """Return the exception to blame, as the engine worded it, or None when the log holds none."""
     from_engine = [match["text"].strip() for line in lines if (match := ENGINE_ERROR.match(line))]
     everything = [PROCESS_PREFIX.sub("", line).strip() for line in lines]
     for text in from_engine:
@@ -43,5 +43,5 @@ def root_cause(lines: list[str]) -> str | None:
 
 
 def says_out_of_memory(text: str) -> bool:
-    """True when the words are those of an exhausted GPU or host."""
+    """Return whether the words are those of an exhausted GPU or host."""
     return OUT_OF_MEMORY.search(text) is not None

@@ -1,4 +1,4 @@
-"""A log that somebody else writes, without the secrets that its lines would hold.
+"""A log that another program writes, without the secrets that its lines would hold.
 
 An engine logs the arguments it was given. Its lines go through this process, so that a log never holds what has to be
 taken out of it afterwards; when this process is killed the engine ends, too (guardian.py).
@@ -21,7 +21,7 @@ _SECONDS_TO_FINISH = 5.0
 
 @contextmanager
 def masked_log(path: Path) -> Iterator[BinaryIO]:
-    """A file to start a process with, whose lines are added to `path`."""
+    """Open a file to start a process with, whose lines are added to `path`."""
     reading, writing = os.pipe()
     copying = Thread(target=_copy, args=(reading, path), daemon=True, name="rlaudit-log")
     copying.start()

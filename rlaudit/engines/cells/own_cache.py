@@ -31,8 +31,8 @@ def cache_of_torch(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_own_cache(cell: "Cell", place: str) -> "Cell":
-    """The cell with the folder of its `place`: a share of a machine, a node, a job of an array, or one within another.
-    One whose recipe names a folder keeps that."""
+    """Return the cell with the folder of its `place`: a share of a machine, a node, a job of an array, or one within
+    another. One whose recipe names a folder keeps that."""
     root = user_cache_path("rlaudit") / "compiled"
     given = Path(cell.variables.get(ENGINE.compiled_in, root / socket.gethostname()))
     if given.parent != root:

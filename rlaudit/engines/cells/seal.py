@@ -49,7 +49,7 @@ class Seal:
     files: dict[str, Mark]
 
     def damage(self, folder: Path, names: Iterable[str] | None = None) -> Damage | None:
-        """The first of these files, of all by default, that is not as it was sealed."""
+        """Return the first of these files, of all by default, that is not as it was sealed."""
         for name in self.files if names is None else names:
             found = _difference(folder / name, self.files[name])
             if found is not None:
@@ -57,7 +57,7 @@ class Seal:
         return None
 
     def as_bytes(self) -> bytes:
-        """The seal as it is written."""
+        """Return the seal as it is written."""
         files = {name: {"bytes": mark.bytes, "sha256": mark.sha256} for name, mark in self.files.items()}
         return json.dumps(
             {"format": FORMAT, "of": self.of, "files": files, "sha256": self._digest()}, indent=1
@@ -69,18 +69,18 @@ class Seal:
 
 
 def mark_of(path: Path) -> Mark:
-    """The mark of a file as it is now. Raises OSError."""
+    """Return the mark of a file as it is now. Raises OSError."""
     return Mark(path.stat().st_size, file_digest(path))
 
 
 def write_seal(folder: Path, of: str, names: Iterable[str]) -> None:
-    """Seal these files of the folder. Raises OSError where one cannot be read or the seal cannot be written."""
+    """Seal these files of the folder. Raises OSError if one cannot be read or the seal cannot be written."""
     seal = Seal(of, {name: mark_of(folder / name) for name in names})
     write_atomically(folder / SEAL, seal.as_bytes())
 
 
 def read_seal(folder: Path, of: str | None = None) -> Seal | Damage:
-    """The seal of a folder, which is to be that `of` somebody where it is said; else what is wrong with it."""
+    """Return the seal of a folder, or what is wrong with it. of: whose seal it has to be, if that is known."""
     path = folder / SEAL
     try:
         size = regular_size(path)
@@ -99,7 +99,7 @@ def read_seal(folder: Path, of: str | None = None) -> Seal | Damage:
 
 
 def regular_size(path: Path) -> int | None:
-    """Bytes of a regular file; None where there is none. Raises OSError where that cannot be found out."""
+    """Return the bytes of a regular file; None if there is none. Raises OSError if that cannot be found out."""
     try:
         found = path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,8 +1,8 @@
 """A share of a run's cells, for one of several jobs that know nothing of each other (a Slurm array, a Kubernetes Job).
 
 Shard i of n takes every n-th cell, counted over all that a run asks for, whether they are there or not: each job counts
-alike. What has to be there before a run can go on (token ids, the trainer tried) takes seconds, and every job makes
-its own. What the others do is not waited for.
+alike. What a run needs before it can go on (token ids, the trainer tried) takes seconds, and every job makes its own.
+No job waits for the others.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ class Shard:
 
     @classmethod
     def parse(cls, words: str) -> "Shard":
-        """From `2/8`. Raises UsageError where it is not of that form."""
+        """Read `2/8`. Raises UsageError if it is not of that form."""
         number, slash, of = words.partition("/")
         if not (slash and number.isdigit() and of.isdigit() and 1 <= int(number) <= int(of)):
             raise UsageError(f"--shard {words}: no share of a whole", "Write --shard 1/8 to --shard 8/8.")
@@ -41,7 +41,7 @@ class Shard:
         return f"shard-{self.number}-of-{self.of}"
 
     def has(self, number: int) -> bool:
-        """Whether a cell is one of its own."""
+        """Return whether a cell is one of its own."""
         return number % self.of == self.number - 1
 
 

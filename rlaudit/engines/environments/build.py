@@ -21,10 +21,10 @@ from rlaudit.engines.environments.resolve import (
     caps,
     compiled,
     install,
+    own_pins,
     plans,
     resolve,
     torch_index_is_reachable,
-    torch_pin,
 )
 from rlaudit.engines.environments.uv import Uv, UvError
 from rlaudit.engines.hardware.driver import offered_cuda
@@ -84,16 +84,16 @@ def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bu
     uv.run("venv", "--quiet", "--no-project", "--python", minor, prefix)
     python = prefix / "bin" / "python"
 
-    pin = None
+    pins: tuple[str, ...] = ()
     if spec.is_engine and spec.build == "cpu":
         # Its own metadata says which torch it pins; installed files are the surest place to read it.
         wanted = directory / "release.txt"
         wanted.write_text(requirements[0] + "\n", encoding="utf-8")
         install(uv, python, compiled(uv, python, Plan(), "--no-deps", wanted), directory)
-        pin = _torch_pin(describe((str(python),)), spec.distribution, minor)
+        pins = _own_pins(describe((str(python),)), spec.distribution, minor)
     held_back = caps(spec.version) if spec.is_engine else ()
     reachable = spec.build == "cpu" and torch_index_is_reachable()
-    ways = plans(spec, pin, as_of, held_back, reachable)
+    ways = plans(spec, pins, as_of, held_back, reachable)
     resolution = resolve(uv, python, requirements, ways, directory)
     dated = "--exclude-newer" in resolution.plan.arguments
 
@@ -131,7 +131,7 @@ def environment_at(
     notes: tuple[str, ...] = (),
     lock: tuple[str, ...] = (),
 ) -> Environment:
-    """The interpreter behind `command` with the variables a cell needs; a stand-in library goes into `directory`.
+    """Return the interpreter behind `command` with the variables a cell needs; a stand-in library goes to `directory`.
 
     The lock is what the interpreter lists where none is given.
     """
@@ -144,7 +144,7 @@ def environment_at(
 
 
 def gigabytes(package: str, cuda: str | None) -> float:
-    """GB that an environment takes at most.
+    """Return the GB that an environment takes at most.
 
     `cuda` is that of its torch as `12.8`, empty for a CPU torch. For one that is not known (None), or newer than those
     that were measured, the largest of the package.
@@ -153,15 +153,15 @@ def gigabytes(package: str, cuda: str | None) -> float:
     return largest if cuda is None else _AT_MOST.get((package, cuda.partition(".")[0]), largest)
 
 
-def _torch_pin(interpreter: Interpreter, distribution: str, minor: str) -> str | None:
+def _own_pins(interpreter: Interpreter, distribution: str, minor: str) -> tuple[str, ...]:
     folder = next(interpreter.site_packages.glob(f"{distribution.replace('-', '_')}-*.dist-info"))
     environment = {key: str(value) for key, value in default_environment().items()}
     environment.update(python_version=minor, python_full_version=interpreter.versions["python"])
-    return torch_pin((folder / "METADATA").read_text(encoding="utf-8"), environment)
+    return own_pins((folder / "METADATA").read_text(encoding="utf-8"), environment)
 
 
 def _check_torch(spec: EnvironmentSpec, resolution: Resolution) -> None:
-    """What is recorded of the releases has been asked already; this is what will really be installed."""
+    """Check the torch that will really be installed: only what is recorded of the releases was checked before."""
     if spec.build == "cpu":
         return
     needed = needs_of_lock(resolution.lock)

@@ -1,4 +1,4 @@
-"""Asks an interpreter what it is, holds and sees, whatever stands in front of it."""
+"""Asks an interpreter what it is, holds and sees, through any command that stands in front of it."""
 
 import json
 import secrets
@@ -35,7 +35,7 @@ class Interpreter:
     """What an interpreter says about itself.
 
     versions: Python's and those of the packages that decide a logprob. lock: `name==version` of everything installed,
-    and Python's. torch_cuda: the CUDA that torch was built for, empty for none, None where torch does not say or is not
+    and Python's. torch_cuda: the CUDA that torch was built for, empty for none, None if torch does not say or is not
     there. dropped: variables that the command sets and a cell does not get. out_of_sight: the paths, of those that were
     asked about, that it cannot use. import_error: why a package, of those that were asked for, does not import.
     """

@@ -28,7 +28,7 @@ def tell(**answer):
 
 
 def without_strays():
-    """The variables that were left out; starts itself again without them, where there are any."""
+    """Return the variables that were left out; start again without them, if there are any."""
     dropped = os.environ.pop(CLEANED, None)
     if dropped is not None:
         return json.loads(dropped)
@@ -44,7 +44,7 @@ def without_strays():
 
 
 def distributions():
-    """{name: version} of everything that is installed, by the normal form of its name."""
+    """Return {name: version} of everything that is installed, by the normal form of its name."""
     import re
     from importlib import metadata
 
@@ -58,7 +58,7 @@ def distributions():
 
 
 def cuda_of_torch():
-    """The CUDA that torch was built for, empty for none; None where torch does not say. torch itself is not loaded."""
+    """Return the CUDA that torch was built for, empty for none, None if torch does not say. torch is not loaded."""
     import importlib.util
 
     torch = importlib.util.find_spec("torch")
@@ -73,7 +73,7 @@ def cuda_of_torch():
 
 
 def out_of_sight():
-    """Paths that cannot be used from here as rlaudit uses them: the folder to write into, and what is read."""
+    """Return paths that cannot be used from here as rlaudit uses them: the folder to write into, and what is read."""
     folder, token = QUESTIONS["folder"], QUESTIONS["token"]
     hidden = [path for path in QUESTIONS["read"] if not os.access(path, os.R_OK)]
     if folder is None:
@@ -89,7 +89,7 @@ def out_of_sight():
 
 
 def first_import_error():
-    """Why a package does not import, or None."""
+    """Return why a package does not import, or None."""
     for name in QUESTIONS["import"]:
         try:
             __import__(name)

@@ -50,12 +50,12 @@ _SECONDS_BEFORE_TELLING = 1.0
 
 
 def root() -> Path:
-    """Where environments live."""
+    """Return where environments live."""
     return user_cache_path("rlaudit") / "engines"
 
 
 def locate(spec: EnvironmentSpec) -> Environment | None:
-    """The environment if it is there and whole, without building anything.
+    """Return the environment if it is there and whole, without building anything.
 
     A given interpreter is asked what it holds. Raises UsageError when that is another version.
     """
@@ -65,7 +65,7 @@ def locate(spec: EnvironmentSpec) -> Environment | None:
 
 
 def ensure(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None = None) -> Environment:
-    """The environment, built first if it is not there. `report` is told of progress, `uv` is the binary.
+    """Return the environment, built first if it is not there. `report` gets the progress, `uv` is the binary.
 
     Raises UsageError for a release that does not exist, NotFinished, in one line, for what could not be had.
     """
@@ -95,7 +95,7 @@ def _whole(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None
 
 
 def _checked_with_driver(home: Path, environment: Environment) -> Environment:
-    """An environment that was built where there was no driver, with what was left to check, where there is one."""
+    """Check, if there is a driver now, what was left to check of an environment that was built without one."""
     state = parse_json((home / STATE).read_text(encoding="utf-8"))
     if not state.get("unchecked") or not driver_is_there():
         return environment
@@ -106,13 +106,13 @@ def _checked_with_driver(home: Path, environment: Environment) -> Environment:
 
 
 def list_environments() -> list[Environment]:
-    """Every whole environment, by name."""
+    """Return every whole environment, by name."""
     homes = sorted(root().iterdir()) if root().is_dir() else []
     return [environment for home in homes if home.is_dir() and (environment := _read(home))]
 
 
 def all_names() -> list[str]:
-    """Names of all environments, leftovers of killed builds included."""
+    """Return the names of all environments, leftovers of killed builds included."""
     return sorted(home.name for home in root().iterdir() if home.is_dir()) if root().is_dir() else []
 
 
@@ -175,7 +175,7 @@ def _write_state(home: Path, state: dict[str, Any]) -> None:
 
 
 def _read(home: Path) -> Environment | None:
-    """An environment from its state file; None without one, of another format, or without its interpreter."""
+    """Return an environment from its state file; None without one, of another format, or without its interpreter."""
     try:
         state = parse_json((home / STATE).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
-"""What an engine environment is asked to hold, and what one that exists holds.
+"""What an engine environment has to hold, and what one that exists holds.
 
-vLLM releases cannot share an interpreter: each has a directory of its own, named after what was asked for.
+vLLM releases cannot share an interpreter: each has a directory of its own, named after what it has to hold.
 """
 
 from collections.abc import Mapping
@@ -76,13 +76,13 @@ class EnvironmentSpec:
 
 
 def engine_spec(version: str, build: Build, command: Command = ()) -> EnvironmentSpec:
-    """The environment of an engine of this release."""
+    """Return the environment of an engine of this release."""
     return EnvironmentSpec(ENGINE.package.name, version, build, command)
 
 
 def trainer_spec(build: Build, driver_cuda: str = "", transformers: str = "") -> EnvironmentSpec:
-    """The environment that scores rollouts: the transformers a model needs, and on a GPU the newest torch for a driver
-    that offers this CUDA. What is not known is taken to be the usual.
+    """Return the environment that scores rollouts: the transformers a model needs, and on a GPU the newest torch for a
+    driver that offers this CUDA. What is not known is taken to be the usual.
     """
     torch = trainer_packages.torch_for(driver_cuda) if build == "cuda" else ""
     return EnvironmentSpec(TRAINER.name, transformers or trainer_packages.TRANSFORMERS[0].version, build, torch=torch)

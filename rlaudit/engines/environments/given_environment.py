@@ -24,7 +24,7 @@ def given_environment(
     folder: Path | None = None,
     read: Sequence[Path] = (),
 ) -> Environment:
-    """The environment behind a command, which is asked what it holds.
+    """Return the environment behind a command, which is asked what it holds.
 
     `release` is the vLLM it should hold and `build` what the run is on; None takes what is there. `folder` is where
     cells will lie, `read` what they read besides rlaudit's own scripts: both must be seen inside a container as they
@@ -56,7 +56,7 @@ def given_environment(
 
 
 def _held(package: Package, interpreter: Interpreter, name: str) -> str:
-    """The version of the package that names the environment."""
+    """Return the version of the package that names the environment."""
     versions = interpreter.versions
     missing = [needed for needed in package.needed if needed not in versions]
     held = package.held(versions)
@@ -71,13 +71,13 @@ def _held(package: Package, interpreter: Interpreter, name: str) -> str:
 
 
 def _same_release(held: str, wanted: str) -> bool:
-    """Whether the version is the release; 0.8.5.post2 of the CPU build holds 0.8.5."""
+    """Return whether the version is the release; 0.8.5.post2 of the CPU build holds 0.8.5."""
     found = Version(held)
     return Version(wanted) == found or (not found.is_prerelease and Version(wanted) == Version(found.base_version))
 
 
 def _build_of(package: Package, interpreter: Interpreter) -> Build:
-    """What it was built for: the CPU build of vLLM has a name or a local version of its own, else torch says it."""
+    """Return what it was built for: vLLM's CPU build has a name or a local version of its own, else torch says it."""
     versions = interpreter.versions
     locals_of = [
         Version(versions[one]).local or "" for one in (package.distributions["cuda"], "torch") if one in versions
@@ -87,8 +87,8 @@ def _build_of(package: Package, interpreter: Interpreter) -> Build:
 
 
 def _require_build(package: Package, interpreter: Interpreter, wanted: Build | None, name: str) -> None:
-    """A build for CUDA would use the GPU in a run that is on the CPU, and the other way round; a trainer is moved to
-    the device it is told."""
+    """Refuse another build: one for CUDA would use the GPU in a run that is on the CPU, and the other way round. A
+    trainer moves to the device of its job."""
     found = _build_of(package, interpreter)
     if wanted is None or found == wanted or (package is TRAINER and wanted == "cpu"):
         return
@@ -115,7 +115,7 @@ def _of_the_box(spec: EnvironmentSpec, interpreter: Interpreter) -> dict[str, st
 
 
 def _left_out(interpreter: Interpreter) -> str | None:
-    """What the command sets and an arm does not get, because no recipe declares it."""
+    """Return what the command sets and an arm does not get, because no recipe declares it."""
     if not interpreter.dropped:
         return None
     return f"Left out, as no recipe declares it, is what the command sets: {', '.join(sorted(interpreter.dropped))}."

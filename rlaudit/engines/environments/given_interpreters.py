@@ -1,7 +1,7 @@
 """The interpreters that the user brings: what `--python` and `--trainer-python` say.
 
     --python 0.8.5=/opt/old/bin/python --python '0.18.1=apptainer exec --nv vllm.sif python3'
-    --python /opt/vllm/bin/python               where only one release is asked for
+    --python /opt/vllm/bin/python               if only one release is requested
     --trainer-python 'conda run -n train python'
 
 An interpreter, or a command line in front of one, split into words as a shell would; no shell is started. `~/` at the
@@ -27,7 +27,7 @@ TRAINER_HELP = "An interpreter with torch and transformers, or a command line in
 
 @dataclass(frozen=True)
 class GivenInterpreters:
-    """Commands by release, as it was written; `engine` is the one that names no release. Empty where none was given."""
+    """Commands by release, as it was written; `engine` is the one that names no release. Empty if none was given."""
 
     by_release: Mapping[str, Command] = field(default_factory=dict)
     engine: Command = ()
@@ -37,9 +37,9 @@ class GivenInterpreters:
         return bool(self.by_release or self.engine or self.trainer)
 
     def for_releases(self, releases: Sequence[str]) -> dict[str, Command]:
-        """The command of each of these releases that has one.
+        """Return the command of each of these releases that has one.
 
-        Raises UsageError for a release that is not asked for, and for a command without a release where more than one
+        Raises UsageError for a release that is not requested, and for a command without a release if more than one
         is.
         """
         wanted = {Version(release): release for release in releases}
@@ -62,7 +62,7 @@ NONE_GIVEN = GivenInterpreters()
 
 
 def given_interpreters(engines: Sequence[str] | None, trainer: str | None = None) -> GivenInterpreters:
-    """What the options say. Raises UsageError for a command that cannot be split, and a release that is named twice."""
+    """Return what the options say. Raises UsageError for a command that cannot be split, and a release named twice."""
     by_release: dict[str, Command] = {}
     unnamed: list[Command] = []
     for text in engines or ():
@@ -83,12 +83,12 @@ def given_interpreters(engines: Sequence[str] | None, trainer: str | None = None
 
 
 def trainer_command(text: str | None) -> Command:
-    """What `--trainer-python` says; empty where it was not given."""
+    """Return what `--trainer-python` says; empty if it was not given."""
     return () if text is None else _words(text, f"--trainer-python {text}")
 
 
 def _release_of(text: str) -> tuple[str | None, str]:
-    """The release before the `=` and the command behind it. An `=` in a path or a later word is part of the command."""
+    """Return the release before the `=`, and the command behind. An `=` in a path or a later word is the command's."""
     before, equals, after = text.partition("=")
     if not equals or "/" in before or len(before.split()) != 1:
         return None, text

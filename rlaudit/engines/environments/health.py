@@ -83,7 +83,7 @@ def check(spec: EnvironmentSpec, command: Command, inside: Path) -> Health:
 
 
 def said_of_unchecked(modules: Sequence[str]) -> tuple[str, ...]:
-    """The note for modules that could not be loaded for want of a driver; nothing for none."""
+    """Return the note for modules that could not be loaded for want of a driver; nothing for none."""
     if not modules:
         return ()
     return (
@@ -93,7 +93,7 @@ def said_of_unchecked(modules: Sequence[str]) -> tuple[str, ...]:
 
 
 def missing_for_triton(command: Command) -> tuple[str, ...]:
-    """What of it is not there for an interpreter on this machine, by name. Raises NotFinished when it does not run."""
+    """Return what of it an interpreter on this machine lacks, by name. Raises NotFinished if it does not run."""
     environ = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     try:
         told = subprocess.run(
@@ -106,7 +106,7 @@ def missing_for_triton(command: Command) -> tuple[str, ...]:
 
 
 def said_of_missing(missing: tuple[str, ...]) -> tuple[str, ...]:
-    """The note for what is missing; nothing for nothing."""
+    """Return the note for what is missing; nothing for nothing."""
     return (f"Triton compiles kernels at the engine's start and lacks here {'; '.join(missing)}",) if missing else ()
 
 

@@ -37,7 +37,7 @@ class NotHarmlessError(Exception):
 
 
 def missing_version(message: str) -> MissingVersion | None:
-    """What the loader complains about, or None when the message is about something else."""
+    """Return what the loader complains about, or None when the message is about something else."""
     found = _MISSING.search(message)
     return MissingVersion(found.group(1), Path(found.group(2))) if found else None
 
@@ -66,7 +66,7 @@ def weaken(missing: MissingVersion) -> None:
 
 
 def harmless_flags_offset(content: bytes, version: bytes) -> int:
-    """Where the flags of the requirement of `version` are in the file. Raises as `weaken` does."""
+    """Return where the flags of the requirement of `version` are in the file. Raises as `weaken` does."""
     sections = _sections(content)
     requirements = _one(sections, 0x6FFFFFFE, "version requirements")
     names = sections[requirements.link]
@@ -112,7 +112,7 @@ def _text(content: bytes, section: _Section, offset: int) -> bytes:
 
 
 def _requirement(content: bytes, requirements: _Section, names: _Section, version: bytes) -> tuple[int, int]:
-    """(offset of its flags, version index): Verneed entries, each with a chain of Vernaux."""
+    """Return (offset of its flags, version index): Verneed entries, each with a chain of Vernaux."""
     need = requirements.offset
     for _ in range(requirements.count):
         count, _file, first, next_need = struct.unpack_from("<2xHIII", content, need)
@@ -127,7 +127,7 @@ def _requirement(content: bytes, requirements: _Section, names: _Section, versio
 
 
 def _symbols_of_version(content: bytes, sections: list[_Section], index: int) -> set[bytes]:
-    """Names of the dynamic symbols bound to a version index: .gnu.version runs parallel to .dynsym."""
+    """Return the names of the dynamic symbols bound to a version index: .gnu.version runs parallel to .dynsym."""
     symbols = _one(sections, 11, "dynamic symbols")
     versions = _one(sections, 0x6FFFFFFF, "symbol versions")
     names = sections[symbols.link]

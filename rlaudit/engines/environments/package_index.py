@@ -30,7 +30,7 @@ _SECONDS_TO_ANSWER = 20
 
 @dataclass(frozen=True)
 class Wheel:
-    """One file of a release, at `url`. `uploaded` is an ISO 8601 time, or None where the index does not say."""
+    """One file of a release, at `url`. `uploaded` is an ISO 8601 time, or None if the index does not say."""
 
     filename: str
     requires_python: str | None = None
@@ -51,17 +51,17 @@ class Release:
         return min((wheel.uploaded for wheel in self.wheels if wheel.uploaded), default=None)
 
     def runs_on(self, python_minor: str) -> bool:
-        """Whether one of the wheels installs on this Python, such as `3.11`."""
+        """Return whether one of the wheels installs on this Python, such as `3.11`."""
         return self.wheel_for(python_minor) is not None
 
     def wheel_for(self, python_minor: str) -> Wheel | None:
-        """The wheel an installer takes on this Python: of several builds of one wheel the last; None without one."""
+        """Return the wheel an installer takes on this Python, of several builds of it the last; None without one."""
         fitting = [wheel for wheel in self.wheels if _fits(wheel, python_minor)]
         return max(fitting, key=lambda wheel: parse_wheel_filename(wheel.filename)[2], default=None)
 
 
 def releases(package: str, sources: PackageSources) -> dict[Version, Release]:
-    """Every release with a wheel for this machine, on the main index and the extra ones.
+    """Return every release with a wheel for this machine, on the main index and the extra ones.
 
     Raises NotFinished, naming the package, when no index could be asked. A package no index knows gives an
     empty dict.
@@ -113,7 +113,7 @@ def _fits(wheel: Wheel, python_minor: str) -> bool:
 
 
 def open_address(address: str, certificates: str | None, headers: Mapping[str, str]) -> Any:
-    """The open answer to one request, with the credentials that the address carries. Raises OSError."""
+    """Return the open answer to one request, with the credentials that the address carries. Raises OSError."""
     parts = urlsplit(address)
     sent = {"User-Agent": "rlaudit", **headers}
     if parts.username:

@@ -2,7 +2,7 @@
 
 uv does not read pip's configuration, but clusters and company machines describe their mirrors there. Read
 here: `index-url`, `extra-index-url`, `find-links`, `no-index` and `cert`, from pip's files and from `PIP_*`
-variables, in pip's own order of precedence. Whatever the user says to uv itself (`UV_*`) passes through and
+variables, in pip's own order of precedence. What the user sets for uv itself (`UV_*`) passes through and
 wins.
 Source: pip documentation, "Configuration", https://pip.pypa.io/en/stable/topics/configuration/
 """
@@ -31,11 +31,11 @@ class PackageSources:
     certificates: str | None = None
 
     def uv_arguments(self) -> list[str]:
-        """Command-line words for `uv pip`. No address is among them: anybody on a machine can read a command line."""
+        """Return words for `uv pip`, without addresses: every user of a machine can read a command line."""
         return ["--no-index"] if self.no_index else []
 
     def uv_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """Variables to add for uv: indexes, folders of wheels and certificates, where the user has not set uv's own."""
+        """Return variables for uv: indexes, folders of wheels and certificates, unless the user has set uv's own."""
         variables: dict[str, str] = {}
         if not self.no_index and not {"UV_INDEX_URL", "UV_DEFAULT_INDEX"} & environ.keys():
             if self.index != DEFAULT_INDEX:
@@ -53,14 +53,14 @@ class PackageSources:
 
 
 def _without_commas(place: str) -> str:
-    """A place for UV_FIND_LINKS, which is a list with commas."""
+    """Return a place for UV_FIND_LINKS, which is a list with commas."""
     if "," not in place:
         return place
     return place.replace(",", "%2C") if "://" in place else Path(place).absolute().as_uri().replace(",", "%2C")
 
 
 def read_package_sources(environ: Mapping[str, str] | None = None) -> PackageSources:
-    """The user's sources, from pip's files (global, user, virtual environment, PIP_CONFIG_FILE), then PIP_*
+    """Return the user's sources, from pip's files (global, user, virtual environment, PIP_CONFIG_FILE), then PIP_*
     variables.
 
     Files that cannot be read are left out, as pip does. A key given in a later place replaces the earlier
@@ -103,7 +103,7 @@ def _configuration_files(environ: Mapping[str, str]) -> list[Path]:
 
 
 def _read(file: Path) -> dict[str, str]:
-    """`[install]` is more special than `[global]`, so it comes last."""
+    """Read a file: `[install]` is more special than `[global]`, so it comes last."""
     parser = configparser.RawConfigParser()
     try:
         parser.read_string(file.read_text(encoding="utf-8"))
@@ -117,7 +117,7 @@ def _read(file: Path) -> dict[str, str]:
 
 
 def _present(value: str) -> tuple[str, ...]:
-    """The places named, in order, without folders that are missing: pip only warns there, uv stops."""
+    """Return the places named, in order, without folders that are missing: pip only warns there, uv stops."""
     kept: list[str] = []
     for place in value.split():
         local = place.removeprefix("file://") if place.startswith("file://") else place

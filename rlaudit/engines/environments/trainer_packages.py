@@ -38,7 +38,7 @@ _BESIDES = ("safetensors", "numpy<2.4", "gguf", "accelerate", "sentencepiece", "
 
 
 def torch_for(driver_cuda: str) -> str:
-    """The newest torch for a driver that offers this CUDA (as `12.8`); the newest of all where that is not known.
+    """Return the newest torch for a driver that offers this CUDA (as `12.8`); the newest of all if that is unknown.
 
     For a driver that runs none, the one that asks least of it: the driver is then refused by that torch's name.
     """
@@ -49,11 +49,11 @@ def torch_for(driver_cuda: str) -> str:
 
 
 def requirements(transformers: str, torch: str) -> tuple[str, ...]:
-    """What to install; `torch` is empty for the newest."""
+    """Return what to install; `torch` is empty for the newest."""
     return (f"transformers=={transformers}", f"torch=={torch or NEWEST_TORCH}", *_BESIDES)
 
 
 def as_of(transformers: str) -> str | None:
-    """The day to resolve everything else for, so that the trainer is the same next year; None for a release that was
-    never tried."""
+    """Return the day to resolve everything else for, so that the trainer is the same next year; None for a release that
+    was never tried."""
     return next((release.as_of for release in TRANSFORMERS if release.version == transformers), None)

@@ -51,12 +51,12 @@ class Uv:
         return self.run("pip", command, "--quiet", "--python", python, *sources, *words)
 
     def version(self) -> str:
-        """uv's own version, for the record."""
+        """Return uv's own version, for the record."""
         return self.run("--version").strip()
 
 
 def find_uv() -> Path:
-    """The uv binary of rlaudit's installation, else the one on PATH. Raises NotFinished without one."""
+    """Return the uv binary of rlaudit's installation, else the one on PATH. Raises NotFinished without one."""
     try:
         import uv
 

@@ -1,7 +1,7 @@
 """The accelerator of this machine: the GPUs that an engine would see, or the processor.
 
-A machine with a GPU is never taken for a CPU machine: where its GPUs cannot be used, or it cannot be told which are
-meant, the audit ends and says why. Only a machine without a GPU, and a user who asks for it, gets the processor.
+A machine with a GPU is never taken for a CPU machine: if its GPUs cannot be used, or it is unknown which are meant,
+the audit ends and says why. Only a machine without a GPU, and a user who asks for it, gets the processor.
 Signs of a GPU that no library is needed for (device nodes, the PCI bus, and what Windows lends to WSL) tell a machine
 without a GPU from one whose driver is silent.
 """
@@ -47,15 +47,15 @@ class Accelerator:
 
     @classmethod
     def of_document(cls, told: Mapping[str, Any]) -> "Accelerator":
-        """From what dataclasses.asdict made of one. Raises KeyError and TypeError for anything else."""
+        """Make one of what dataclasses.asdict made of one. Raises KeyError and TypeError for anything else."""
         devices = tuple(Device(**device) for device in told["devices"])
         return cls(**{**told, "devices": devices, "instruction_sets": tuple(told["instruction_sets"])})
 
 
 def detect(cpu: bool = False, environ: Mapping[str, str] | None = None, root: Path = Path("/")) -> Accelerator:
-    """The accelerator of this machine; the processor where `cpu` asks for it. `root` is the file system's.
+    """Return the accelerator of this machine; the processor where `cpu` asks for it. `root` is the file system's.
 
-    Raises NotFinished where there is a GPU that cannot be used, is not supported, or is hidden.
+    Raises NotFinished if there is a GPU that cannot be used, is not supported, or is hidden.
     """
     driver = None if cpu else _driver(root)
     if driver is None:
@@ -76,7 +76,7 @@ def detect(cpu: bool = False, environ: Mapping[str, str] | None = None, root: Pa
 
 
 def _driver(root: Path) -> Driver | None:
-    """What the NVIDIA driver says; None on a machine without a GPU."""
+    """Return what the NVIDIA driver says; None on a machine without a GPU."""
     import pynvml
 
     sign = _nvidia_sign(root)
@@ -101,7 +101,7 @@ def _driver(root: Path) -> Driver | None:
 
 
 def _unusable(error: Any, sign: str | None, root: Path) -> NotFinished:
-    """Why the driver does not answer, and the way out."""
+    """Return why the driver does not answer, and the way out."""
     import pynvml
 
     if error.value == pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:
@@ -124,7 +124,7 @@ def _unusable(error: Any, sign: str | None, root: Path) -> NotFinished:
 
 
 def _nvidia_sign(root: Path) -> str | None:
-    """What shows that there is an NVIDIA GPU, in words; None where nothing does. `root` is the file system's."""
+    """Return what shows that there is an NVIDIA GPU, in words; None if nothing does. `root` is the file system's."""
     nodes = sorted(path.name for pattern in NVIDIA_NODES for path in (root / "dev").glob(pattern))
     if nodes:
         return f"/dev/{nodes[0]}"
@@ -138,7 +138,7 @@ def _nvidia_sign(root: Path) -> str | None:
 
 
 def _amd_sign(root: Path) -> str | None:
-    """What shows that there is a GPU which the amdgpu driver serves, in words; None where nothing does."""
+    """Return what shows that there is a GPU which the amdgpu driver serves, in words; None if nothing does."""
     if (root / "dev/kfd").exists():
         return "/dev/kfd"
     for device in sorted((root / "sys/bus/pci/drivers/amdgpu").glob("*:*")):
@@ -147,7 +147,7 @@ def _amd_sign(root: Path) -> str | None:
 
 
 def _kernel_module_version(root: Path) -> str | None:
-    """The first line that NVIDIA's kernel module says of itself; None where it is not loaded."""
+    """Return the first line that NVIDIA's kernel module says of itself; None if it is not loaded."""
     said = _read(root / "proc/driver/nvidia/version")
     return said.splitlines()[0] if said else None
 
@@ -198,7 +198,7 @@ def _cpuinfo() -> list[str]:
 
 
 def machine_of(accelerator: Accelerator) -> Machine:
-    """The machine that this one's engines run on."""
+    """Return the machine that this one's engines run on."""
     if accelerator.kind == "cpu":
         return machine_named("cpu")
     gpu = accelerator.devices[0]

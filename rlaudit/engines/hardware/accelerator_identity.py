@@ -1,6 +1,6 @@
 """What of a machine decides what an engine computes on it: the part of a cell's identity that is not the recipe's.
 
-A run goes on where another allocation of the same GPU model is given to it: which GPU of a node it is, how many more
+A run goes on if it gets another allocation of the same GPU model: which GPU of a node it is, how many more
 there are, and the host around it change no logprob. How many GPUs an engine uses is in its arguments.
 """
 
@@ -17,7 +17,7 @@ MEMORY_STEP_MIB = 4096
 
 
 def accelerator_identity(accelerator: Accelerator, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """What a cell's key depends on: model of the device, driver, and the shell's variables that change numbers."""
+    """Return what a cell's key depends on: device model, driver, and the shell's variables that change numbers."""
     return {
         "kind": accelerator.kind,
         **(_gpu_identity(accelerator) if accelerator.kind == "cuda" else _processor_identity(accelerator)),

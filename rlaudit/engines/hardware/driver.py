@@ -16,7 +16,7 @@ LOWEST_DRIVER = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
 
 
 def driver_is_there() -> bool:
-    """Whether this machine has the driver's library, without which no build for CUDA loads."""
+    """Return whether this machine has the driver's library, without which no build for CUDA loads."""
     try:
         ctypes.CDLL(LIBRARY)
     except OSError:
@@ -40,10 +40,10 @@ def offered_cuda(reported: int = 0) -> str:
 
 
 def driver_runs(driver_cuda: str, cuda: str) -> bool:
-    """Whether a driver that offers CUDA `driver_cuda` (as `12.8`) runs a build for CUDA `cuda` (as `13.0`)."""
+    """Return whether a driver that offers CUDA `driver_cuda` (as `12.8`) runs a build for CUDA `cuda` (as `13.0`)."""
     return Version(driver_cuda).major >= Version(cuda).major
 
 
 def lowest_driver(cuda: str) -> str:
-    """The oldest driver that runs a build for CUDA `cuda`. Raises KeyError for a major version that is not known."""
+    """Return the oldest driver that runs a build for CUDA `cuda`. Raises KeyError for an unknown major version."""
     return LOWEST_DRIVER[str(Version(cuda).major)]

@@ -16,7 +16,7 @@ INSTRUCTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 
 def emulated(dtype: str, accelerator: Accelerator) -> bool:
-    """Whether this machine's processor is what computes, and has no instructions for `dtype`.
+    """Return whether this machine's processor is what computes, and has no instructions for `dtype`.
 
     A processor that says nothing of its instructions is taken to have them.
     """

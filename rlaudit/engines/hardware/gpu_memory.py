@@ -1,4 +1,4 @@
-"""Who holds the GPUs' memory: the run's own engines on their way out, or somebody else.
+"""Who holds the GPUs' memory: the run's own engines on their way out, or other programs.
 
 The driver frees an ended process's memory a little later, and a next engine that starts earlier sizes its KV cache by
 what it finds, or refuses to start.
@@ -23,9 +23,9 @@ class GpuMemory:
         self._others_mib = used_memory_mib(devices)
 
     def wait_until_free(self, timeout_seconds: float, poll_seconds: float = 0.5) -> int:
-        """Wait until no GPU holds more than others held before; how many MiB more one still does, 0 where none does.
+        """Wait until no GPU holds more than others held before; return how many MiB more one still does, 0 if none.
 
-        What is still held at the end belongs to somebody else and is not waited for again. Without GPUs, and for one
+        What is still held at the end belongs to other programs and is not waited for again. Without GPUs, and for one
         that shares the host's memory, this returns at once.
         """
         deadline = time.monotonic() + timeout_seconds
@@ -50,7 +50,7 @@ class GpuMemory:
 
 
 def used_memory_mib(devices: tuple[Device, ...]) -> tuple[int, ...]:
-    """Memory in use per GPU, in MiB, by anybody; 0 where a GPU shares the host's."""
+    """Return the memory in use per GPU, in MiB, by any process; 0 for a GPU that shares the host's."""
     if not devices:
         return ()
     with nvml_session() as nvml:

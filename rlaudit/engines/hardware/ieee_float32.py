@@ -17,7 +17,7 @@ FLOAT32 = frozenset({"float32", "float"})
 
 
 def ieee_float32(device: str, dtype: object, float32_head: bool = False) -> dict[str, str]:
-    """The variables of an engine or a trainer of this dtype on `device`, cuda or cpu.
+    """Return the variables of an engine or a trainer of this dtype on `device`, cuda or cpu.
 
     A float32 head is one product: the kernels of a bfloat16 body stay as they are, or the head would not be all that
     differs.
@@ -30,7 +30,7 @@ def ieee_float32(device: str, dtype: object, float32_head: bool = False) -> dict
 
 
 def kernel_cache(variables: Mapping[str, str]) -> dict[str, str]:
-    """A folder of their own for kernels that are compiled under such variables.
+    """Return a folder of their own for kernels that are compiled under such variables.
 
     triton 3.2.0, which vLLM 0.8.5 brings, does not look at the precision when it looks for a kernel that is compiled
     already; 3.6.0 does.

@@ -52,7 +52,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Driver:
-    """The driver's version, the newest CUDA that it offers (as `12.8`, empty where it does not say), and its GPUs."""
+    """The driver's version, the newest CUDA that it offers (as `12.8`, empty if it does not say), and its GPUs."""
 
     version: str
     cuda: str
@@ -61,7 +61,7 @@ class Driver:
 
 @contextmanager
 def nvml_session() -> Iterator[Any]:
-    """The management library between its start and its end. Raises pynvml.NVMLError where it cannot be started."""
+    """Start the management library, and end it afterwards. Raises pynvml.NVMLError if it cannot be started."""
     import pynvml
 
     pynvml.nvmlInit()
@@ -118,7 +118,7 @@ def _mig_is_on(nvml: Any, handle: Any) -> bool:
 
 
 def _may_open(nvml: Any, handle: Any, root: Path) -> bool:
-    """Whether CUDA can open the GPU: a device cgroup forbids that at the open and not in the file's mode."""
+    """Return whether CUDA can open the GPU: a device cgroup forbids that at the open and not in the file's mode."""
     try:
         minor = nvml.nvmlDeviceGetMinorNumber(handle)
     except nvml.NVMLError:
@@ -143,5 +143,5 @@ def _newest_cuda(nvml: Any) -> str:
 
 
 def _text(value: str | bytes) -> str:
-    """Older releases of the library's bindings return bytes."""
+    """Return text: older releases of the library's bindings return bytes."""
     return value.decode() if isinstance(value, bytes) else value

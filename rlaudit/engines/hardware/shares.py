@@ -1,7 +1,7 @@
-"""What of a machine one of several cells gets: GPUs of its own, or cores of the processor.
+"""The share of a machine that one of several cells gets: GPUs of its own, or cores of the processor.
 
 A processor is split into equal parts, since the number of threads decides in which order a sum is added: a cell on one
-part is what a machine of so many cores computes, and is known by that (accelerator_identity.py). GPUs are not split.
+part computes what a machine of so many cores does, and is named as such (accelerator_identity.py). GPUs are not split.
 """
 
 import os
@@ -30,8 +30,8 @@ class Given:
 
 
 def split(accelerator: Accelerator, parts: int) -> tuple[Accelerator, tuple[Share, ...]]:
-    """The machine as each of several cells at once sees it, and its shares: a GPU each, or `parts` equal parts of the
-    processor.
+    """Return the machine as each of several cells at once sees it, and its shares: a GPU each, or `parts` equal parts
+    of the processor.
 
     Raises NotFinished for more parts than there are cores.
     """
@@ -49,7 +49,7 @@ def split(accelerator: Accelerator, parts: int) -> tuple[Accelerator, tuple[Shar
 
 
 def share_of(shares: Sequence[Share], free: Sequence[int], gpus: int | None, *, timed: bool) -> Given | None:
-    """The first of the free shares for a cell that needs so many `gpus` (None: all), or None where it has to wait.
+    """Return the first of the free shares for a cell that needs so many `gpus` (None: all), or None if it has to wait.
 
     On a processor, which is one device, one that is `timed` takes every share.
     """

@@ -1,4 +1,4 @@
-"""Which GPUs `CUDA_VISIBLE_DEVICES` leaves, and how an engine is told of them.
+"""Which GPUs `CUDA_VISIBLE_DEVICES` leaves, and how they are named to an engine.
 
 CUDA takes numbers, UUIDs or beginnings of UUIDs, in the order given, up to the first that does not exist. It numbers
 only what this process may use; vLLM takes the same numbers for the driver's, which count every GPU. Where the two can
@@ -22,9 +22,9 @@ DO_WITHOUT = "give --cpu to do without a GPU"
 
 
 def visible_gpus(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Device, ...]:
-    """The GPUs that an engine started here would see, at least one.
+    """Return the GPUs that an engine started here would see, at least one.
 
-    Raises NotFinished where the variable leaves none, and where it cannot be told which GPUs are meant.
+    Raises NotFinished if the variable leaves none, or if it is unknown which GPUs are meant.
     """
     words = environ.get(VISIBLE)
     if words is None:
@@ -42,9 +42,9 @@ def visible_gpus(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Devic
 
 
 def gpu_variables(devices: Sequence[Device], spec: EnvironmentSpec) -> dict[str, str]:
-    """The variables that show an engine or a trainer these GPUs and no others; with no devices, no GPU.
+    """Return the variables that show an engine or a trainer these GPUs and no others; with no devices, no GPU.
 
-    Raises NotFinished where the release cannot be told of one of them.
+    Raises NotFinished if there is no way to name one of them to the release.
     """
     if not devices:
         return {VISIBLE: ""}
@@ -69,7 +69,7 @@ def shown_by(devices: Sequence[Device]) -> dict[str, str]:
 
 
 def only_these(variables: Mapping[str, str], places: Sequence[int]) -> dict[str, str]:
-    """Of the GPUs that these variables show (gpu_variables), those at these places."""
+    """Return variables for those at these places of the GPUs that these variables show (gpu_variables)."""
     words = variables[VISIBLE].split(",")
     return {VISIBLE: ",".join(words[place] for place in places)}
 
@@ -107,7 +107,7 @@ def _of_uuid(word: str, gpus: Sequence[Gpu]) -> tuple[Device, ...]:
 
 
 def _numbered(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Device, ...]:
-    """Return the devices in CUDA's order. Raises NotFinished if CUDA's order cannot be told."""
+    """Return the devices in CUDA's order. Raises NotFinished if CUDA's order is unknown."""
     devices = tuple(_devices(gpus))
     # Where MIG is on, CUDA shows one instance and hides what else there is.
     for gpu in gpus:

@@ -49,7 +49,7 @@ def run(job, channel):
 
 
 def plain_tokenizer(from_gguf, config):
-    """The tokenizer as one tokenizer.json, without a class that wants a sentencepiece file.
+    """Return the tokenizer as one tokenizer.json, without a class that wants a sentencepiece file.
 
     What transformers makes of the GGUF file differs from the model's own tokenizer in three ways, undone
     here: the end token (an instruct model ends with the token its configuration names), digits (SmolLM2
@@ -100,7 +100,7 @@ def name_a_class_of_both(path):
 
 
 def read(path):
-    """A JSON document."""
+    """Read a JSON document."""
     with open(path, encoding="utf-8") as document:
         return json.load(document)
 

@@ -44,7 +44,7 @@ _TRAIN = Path(__file__).with_name("train_running_sums.py")
 # Enough to be rewarded, and little enough to learn from.
 _TRAINING = {"steps": 600, "enough": 0.93, "seed": 0}
 _SECONDS_TO_MAKE = 600.0
-# Whoever changes what is made raises this: an older one in a cache is then made again.
+# Raise this with every change of what is made: an older one in a cache is then made again.
 _CONVERSION = 1
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -83,7 +83,7 @@ def ensure_model(
     revision: str | None = None,
     uv: Path | None = None,
 ) -> ModelOnDisk:
-    """The model, fetched and converted first where it is the default one.
+    """Return the model, fetched and converted first where it is the default one.
 
     `trainer` is the environment that converts; it is built only if a conversion is needed.
     Raises UsageError for a directory without configuration or safetensors, NotFinished when something could
@@ -106,7 +106,7 @@ def ensure_model(
 
 
 def places_of_model(name_or_path: str) -> tuple[Path, ...]:
-    """Folders on this machine out of which a model is loaded, before it is made; none for a hub model."""
+    """Return folders on this machine out of which a model is loaded, before it is made; none for a hub model."""
     if name_or_path in MADE_HERE:
         folder = user_cache_path("rlaudit") / "models"
         folder.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def require_hub_id(name: str) -> None:
 
 
 def _as_it_is(model: ModelOnDisk) -> ModelOnDisk:
-    """With the hashes of what lies in the folder now, whoever put it there."""
+    """Return it with the hashes of what lies in the folder now, wherever that came from."""
     found = contents(Path(model.path))
     return replace(model, weight_hash=found["weights"], files_hash=found["files"])
 

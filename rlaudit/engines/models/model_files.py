@@ -1,7 +1,7 @@
 """What a model's files say before anything of it is loaded: its config.json, and how large its weights are.
 
 A folder is read where it is; a hub id in the hub's cache on this machine, else by two small requests to the hub. None
-of them is needed: what could not be read is said, and not decided upon.
+of them is needed: what could not be read is reported, and decides nothing.
 Source: the hub's address of a file, /MODEL/resolve/REVISION/FILE, whose answers name the commit in X-Repo-Commit
 (huggingface_hub, constants.HUGGINGFACE_HEADER_X_REPO_COMMIT); the layout of its cache ("Understand caching"):
 refs/REVISION names a commit, snapshots/COMMIT holds its files.
@@ -33,7 +33,7 @@ _SECONDS_TO_ANSWER = 10
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """What is known of a model. `stored_bytes`: its weights as they are stored, None where that is not known.
+    """What is known of a model. `stored_bytes`: its weights as they are stored, None if that is not known.
 
     `unknown` says why its configuration is; then `configuration` is empty. `commit`: of the hub, None for a folder and
     where it is not known.
@@ -46,7 +46,7 @@ class ModelFiles:
     commit: str | None = None
 
     def weight_bytes(self, dtype: str) -> int | None:
-        """What the weights take at least in this dtype; None where that is not known.
+        """Return what the weights take at least in this dtype; None if that is not known.
 
         Quantised weights are taken as they are stored: whether they are unpacked is the reader's affair.
         """
@@ -65,7 +65,7 @@ class ModelFiles:
 
 
 def read_model_files(model: str, revision: str | None = None, environ: Mapping[str, str] | None = None) -> ModelFiles:
-    """What the model's files say: `model` is a folder or a hub id. Raises UsageError for what can be neither."""
+    """Return what the model's files say: `model` is a folder or a hub id. Raises UsageError for what can be neither."""
     environ = os.environ if environ is None else environ
     if model in MADE:
         return ModelFiles(model, *MADE[model])
@@ -88,7 +88,7 @@ def read_model_files(model: str, revision: str | None = None, environ: Mapping[s
 
 
 def _snapshot(model: str, revision: str | None, environ: Mapping[str, str]) -> Path | None:
-    """The folder of a hub id at a branch, tag or commit, `main` by default; its name is the commit. None where the
+    """Return the folder of a hub id at a branch, tag or commit, `main` by default; its name is the commit. None if the
     cache has no configuration of it."""
     home = Path(environ.get("HF_HOME") or Path(environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface")
     cache = expanded(environ.get("HF_HUB_CACHE") or home / "hub")

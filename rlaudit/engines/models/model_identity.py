@@ -4,7 +4,7 @@ A folder is known by the contents of its weights and of every other file that an
 read: configurations, generation defaults, vocabularies, chat templates, adapters, code. Contents, and not names and
 times: the next step of a training writes files of the same names and sizes. A model of the hub is known by its commit.
 
-What is left out is read by nobody here: pictures and words about the model, hidden files, and pickles, which rlaudit
+What is left out is read by none of these: pictures and words about the model, hidden files, and pickles, which rlaudit
 never loads (model.py) and which hold states of optimizers as large as the weights several times over. A folder inside
 that has a config.json is another checkpoint.
 """
@@ -20,7 +20,7 @@ from rlaudit.home import expanded
 
 CONFIGURATION = "config.json"
 WEIGHTS = ".safetensors"
-# A folder without any of these is none of a model, however an argument that names it is called.
+# A folder without any of these is not a model's, whichever argument names it.
 _OF_MODELS = (CONFIGURATION, "tokenizer.json", "tokenizer_config.json", "generation_config.json", "adapter_config.json")
 # What rlaudit writes beside a checkpoint that it made (model.py); it says when, which decides nothing.
 STATE = "model.json"
@@ -29,9 +29,9 @@ _PICKLES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
 
 
 def model_identity(model: str, commit: str | None = None) -> dict[str, Any]:
-    """Equal for models that give equal tokens: the path and contents of a folder or file, or a hub id and its commit.
+    """Return a model's path and contents, or hub id and commit: equal for models that give equal tokens.
 
-    Raises OSError where a file cannot be read.
+    Raises OSError if a file cannot be read.
     """
     place = expanded(model)
     if place.is_dir():
@@ -42,7 +42,7 @@ def model_identity(model: str, commit: str | None = None) -> dict[str, Any]:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """`sha256:…` over names and contents: `weights` of the folder's safetensors, `files` of what else decides."""
+    """Return `sha256:…` of names and contents: `weights` of the safetensors, `files` of what else decides."""
     weights, others = hashlib.sha256(), hashlib.sha256()
     for name in sorted(_read_by_engines(folder)):
         total = weights if name.endswith(WEIGHTS) and os.sep not in name else others
@@ -51,9 +51,9 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def identities_in(arguments: Any) -> dict[str, dict[str, str]]:
-    """Contents of the model folders that engine arguments name at any depth: a tokenizer, a draft model, adapters.
+    """Return contents of the model folders that engine arguments name at any depth: tokenizer, draft model, adapters.
 
-    Raises OSError where a file cannot be read.
+    Raises OSError if a file cannot be read.
     """
     if isinstance(arguments, Mapping):
         inner: Iterable[Any] = arguments.values()

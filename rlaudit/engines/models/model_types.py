@@ -19,12 +19,12 @@ DATA = Path(__file__).with_name("model_types.json")
 
 
 def model_types(transformers: str) -> frozenset[str]:
-    """The values of config.json's `model_type` that a release loads without code of the model's own."""
+    """Return the values of config.json's `model_type` that a release loads without code of the model's own."""
     return frozenset(json.loads(DATA.read_text(encoding="utf-8"))[transformers])
 
 
 def transformers_for(model: str, configuration: Mapping[str, Any], trust_remote_code: bool) -> str:
-    """The first release that knows the model's type and reads the rest of its config.json as it was meant.
+    """Return the first release that knows the model's type and reads the rest of its config.json as it was meant.
 
     A configuration without `model_type` asks for none: the first is taken. Raises NotFinished for a type that no
     release knows, unless the model may bring its own code.
@@ -47,8 +47,8 @@ def transformers_for(model: str, configuration: Mapping[str, Any], trust_remote_
 def choose_trainer(
     files: ModelFiles, accelerator: Accelerator, given: Command = (), *, trust_remote_code: bool = False
 ) -> EnvironmentSpec:
-    """The trainer's environment. A given interpreter may hold torch and transformers of any release: whether they can
-    do the job is tried before the first engine starts.
+    """Return the trainer's environment. A given interpreter may hold torch and transformers of any release: whether
+    they can do the job is tried before the first engine starts.
 
     Raises NotFinished for a model type that no transformers of ours knows.
     """
@@ -59,6 +59,6 @@ def choose_trainer(
 
 
 def _states_only_rope_parameters(configuration: Mapping[str, Any]) -> bool:
-    """Whether rotary frequencies stand where transformers 5 writes them and nowhere else."""
+    """Return whether rotary frequencies stand where transformers 5 writes them and nowhere else."""
     parts = [configuration, *(part for part in configuration.values() if isinstance(part, Mapping))]
     return any("rope_parameters" in part and "rope_theta" not in part for part in parts)

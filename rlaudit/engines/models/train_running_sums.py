@@ -92,7 +92,7 @@ def run(job, channel):
 
 
 def problems(count, generator):
-    """Prompts (count, 36) and answers (count, 6) as token ids."""
+    """Return prompts (count, 36) and answers (count, 6) as token ids."""
     digits = torch.randint(0, 10, (count, DIGITS), generator=generator)
     shown = torch.tensor([token for example in SHOWN for token in problem(example)])
     begin, ask = torch.full((count, 1), BEGIN), torch.full((count, 1), ANSWER)
@@ -100,5 +100,5 @@ def problems(count, generator):
 
 
 def problem(digits):
-    """One solved problem as token ids."""
+    """Return one solved problem as token ids."""
     return [BEGIN, *digits, ANSWER, *(sum(digits[: place + 1]) % 10 for place in range(len(digits)))]

@@ -46,7 +46,7 @@ _AMPERE = 80  # the first GPUs that vLLM runs in bfloat16
 
 @dataclass(frozen=True)
 class Symptom:
-    """One thing looked at. `works` is None where it was not tried or does not exist in this release."""
+    """One thing looked at. `works` is None if it was not tried or does not exist in this release."""
 
     name: str
     works: bool | None
@@ -68,7 +68,7 @@ class Diagnosis:
 
 
 def scratch() -> Path:
-    """Where the doctor works: a folder that a container can be given, as it stays the same."""
+    """Return where the doctor works: a folder that a container can be given, as it stays the same."""
     folder = user_cache_path("rlaudit") / "doctor"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -77,7 +77,7 @@ def scratch() -> Path:
 def examine(environment: Environment, report: Callable[[str], None]) -> Diagnosis:
     """Start the engine and look. A failure is a symptom with the engine's own words, never an exception.
 
-    Raises NotFinished where there is a GPU that a CUDA build cannot be started on.
+    Raises NotFinished if there is a GPU that a CUDA build cannot be started on.
     """
     devices = () if environment.spec.build == "cpu" else detect().devices
     shown = gpu_variables(devices, environment.spec)
@@ -130,25 +130,25 @@ def _start(environment: Environment, cell: Path, engine: EngineKind | None = Non
 
 
 def machine_for(environment: Environment) -> Machine:
-    """The machine that this environment's engines run on: a CPU build uses no GPU."""
+    """Return the machine that this environment's engines run on: a CPU build uses no GPU."""
     return machine_named("cpu") if environment.spec.build == "cpu" else machine_of(detect())
 
 
 def arguments_on(machine: Machine, version: str) -> dict[str, Any]:
-    """What recipes start a release with here: a dtype, and blocks that are shorter than their prompts."""
+    """Return what recipes start a release with here: a dtype, and blocks that are shorter than their prompts."""
     block = smallest_cpu_block(Version(version)) if machine.platform == "cpu" else GPU_BLOCK
     return {"dtype": dtype_on(machine), "block_size": block}
 
 
 def dtype_on(machine: Machine) -> str:
-    """What recipes run in: half precision on a GPU, float32 on a CPU. The dtype also decides between V0 and V1."""
+    """Return the dtype of recipes: half precision on a GPU, float32 on a CPU. It also decides between V0 and V1."""
     if machine.platform == "cpu":
         return "float32"
     return "bfloat16" if machine.capability >= _AMPERE else "float16"
 
 
 def _other_engine(environment: Environment, default: Outcome, folder: Path, report: Callable[[str], None]) -> Symptom:
-    """Whether the engine that a release does not choose by itself can be had here."""
+    """Return whether the engine that a release does not choose by itself can be had here."""
     version = environment.spec.version
     other: EngineKind = "V0" if default.result["resolved"]["engine"] == "V1" else "V1"
     name = f"engine {other}"

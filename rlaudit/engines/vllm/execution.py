@@ -1,4 +1,4 @@
-"""How a release is told to compile, or to capture CUDA graphs, each without the other.
+"""How to make a release compile, or capture CUDA graphs, each without the other.
 
 `enforce_eager` turns both off, and a difference between eager and not eager belongs to one of the two: in NeMo-RL
 (issues 998 and 1014) to Inductor alone. Both are parts of vLLM's compilation_config, under names that changed:
@@ -31,9 +31,9 @@ GRAPH_KEYS = ("cudagraph_mode", "use_cudagraph", "full_cuda_graph")
 def execution_args(
     version: str, engine_args: Mapping[str, Any], compiles: bool | None, captures: bool | None, device: str
 ) -> dict[str, Any]:
-    """Engine arguments with compiling and capturing as asked, each left as it is where nobody asks (None).
+    """Return engine arguments with compiling and capturing as requested; None leaves either unchanged.
 
-    Raises UsageError where compilation_config is neither a mapping nor a level.
+    Raises UsageError if compilation_config is neither a mapping nor a level.
     """
     if compiles is None and captures is None:
         return dict(engine_args)
@@ -67,7 +67,7 @@ def _knows(name: str, version: str) -> bool:
 
 
 def _written(config: Any, version: str) -> dict[str, Any]:
-    """compilation_config as a mapping: vLLM also takes JSON, and a number for the level (now the mode)."""
+    """Return compilation_config as a mapping: vLLM also takes JSON, and a number for the level (now the mode)."""
     if isinstance(config, str):
         with contextlib.suppress(ValueError):
             config = parse_json(config)

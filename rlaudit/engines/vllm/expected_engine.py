@@ -1,8 +1,8 @@
 """Which engine, V0 or V1, a process is expected to load, and what to say when it loads the other one.
 
-From 0.8.5 to 0.10.2 vLLM chooses by itself, from the device and from settings that are about something else. Whoever
-compares V0 with V1 must not find out afterwards that both arms were V1: a worker is told what it is about, and fails
-before it generates where that is not what it loaded.
+From 0.8.5 to 0.10.2 vLLM chooses by itself, from the device and from settings that are about something else. A user
+who compares V0 with V1 must not find out afterwards that both arms were V1: a worker knows which engine is expected,
+and fails before it generates if it has loaded the other one.
 """
 
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ from rlaudit.vllm.resolve import Resolution, resolve
 
 @dataclass(frozen=True)
 class ExpectedEngine:
-    """kind: None where nobody asks for one and it cannot be told. because: one clause. asked: whether somebody asks for
-    it, rather than leaving it to the release. refused: why this release will not start as it is asked to; None where
+    """kind: None if the recipe names none and it cannot be known. because: one clause. asked: whether the recipe names
+    it, rather than leaving it to the release. refused: why this release will not start with these settings; None if
     nothing says so."""
 
     version: str
@@ -42,7 +42,7 @@ class ExpectedEngine:
         return self.kind if chosen else f"{self.kind} by default"
 
     def as_job(self) -> dict[str, str] | None:
-        """What the worker is told; None where either engine is right."""
+        """Return it as the worker's job has it; None if either engine is right."""
         if self.kind is None:
             return None
         other = "V0" if self.kind == "V1" else "V1"
@@ -63,9 +63,9 @@ def expected_engine(
     machine: Machine,
     model: str | None = None,
 ) -> ExpectedEngine:
-    """The engine that a release is to load with these arguments and variables on this machine.
+    """Return the engine that a release is to load with these arguments and variables on this machine.
 
-    `asked` is what the recipe says, None where it says nothing; then vLLM's own decision is what is expected.
+    `asked` is what the recipe says, None if it says nothing; then vLLM's own decision is what is expected.
     """
     resolution = resolution_of(version, engine_args, variables, machine, model)
     found = resolution.value("engine")
@@ -81,7 +81,7 @@ def expected_engine(
 
 
 def check_engine(kind: EngineKind | None, version: str, variables: Mapping[str, str], where: str) -> None:
-    """Raise UsageError, naming `where`, when a release cannot be the engine that is asked for, or is told another."""
+    """Raise UsageError, naming `where`, if a release cannot be the requested engine, or its variables say another."""
     if kind == "V0" and not has_v0(Version(version)):
         last = max(known for known in known_versions() if has_v0(known))
         raise UsageError(
@@ -103,7 +103,7 @@ def resolution_of(
     machine: Machine,
     model: str | None = None,
 ) -> Resolution:
-    """What `inspect` would say of an `LLM(...)` with these arguments and variables."""
+    """Return what `inspect` would say of an `LLM(...)` with these arguments and variables."""
     config = RolloutConfig(
         framework="vllm",
         path="an arm",

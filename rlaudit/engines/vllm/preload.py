@@ -33,7 +33,7 @@ class Preload:
 def preload_for(
     site_packages: Path, prefix: Path, folder: Path, system: tuple[str, ...] = _SYSTEM_LIBRARIES
 ) -> Preload:
-    """What this engine's CPU worker asks for: nothing before the releases that check it.
+    """Return what this engine's CPU worker asks for: nothing before the releases that check it.
 
     `prefix` is the environment's root, `folder` where a stand-in may be made.
     Raises NotFinished when tcmalloc is asked for and nothing can stand in for it.
@@ -87,7 +87,7 @@ def _stand_in(folder: Path, target: Path) -> Path:
 
 
 def _any_loaded_library() -> Path:
-    """The C library of this very process: whatever is preloaded under another name, it is loaded already."""
+    """Return the C library of this very process: under any name that it is preloaded by, it is loaded already."""
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
         if line.endswith((".so", ".so.6")) and "/libc" in line:
             return Path(line.split(maxsplit=5)[5])

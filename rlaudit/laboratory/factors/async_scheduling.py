@@ -15,7 +15,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """From the loaded scheduler configuration: the log line of 0.18.1 comes before the platform turns it off."""
+    """Read the loaded scheduler configuration: the log line of 0.18.1 comes before the platform turns it off."""
     return resolved_switch("async_scheduling", trace)
 
 

@@ -1,12 +1,12 @@
 """Kernels whose result does not depend on what else is in the batch (`VLLM_BATCH_INVARIANT=1`). CUDA only.
 
 A started engine is no proof: the same small request is generated alone and among others, in every arm, and on means
-that its tokens and logprobs agree bit for bit. What a difference between on and off does not say is that batching
-alone made it, because the variable changes more than the kernels of matrix products: it names an attention backend
-where the release wants one (FLASH_ATTN, or TRITON_ATTN for float32, also where the default would have been another, as
-on Blackwell), takes RMSNorm, softmax and bmm kernels of its own, turns off custom all-reduce (0.32.0 keeps a one-stage
-one), cascade attention, ahead-of-time compilation, TF32 and reduced-precision sums, and pins NCCL. The report says
-per arm what was loaded.
+that its tokens and logprobs agree bit for bit. What a difference between on and off does not say is that batching alone
+made it, because the variable changes more than the kernels of matrix products: it names an attention backend if the
+release wants one (FLASH_ATTN, or TRITON_ATTN for float32, also if the default would have been another, as on
+Blackwell), takes RMSNorm, softmax and bmm kernels of its own, turns off custom all-reduce (0.32.0 keeps a one-stage
+one), cascade attention, ahead-of-time compilation, TF32 and reduced-precision sums, and pins NCCL. The report says per
+arm what was loaded.
 
 It need not hold everywhere. 0.18.1 replaces matrix products on compute capability 8.0, 8.9 and 10.x only: 8.6 (A10,
 A40, RTX 3090) takes the branch meant for Hopper, which relies on a cuBLAS workspace. With tensor parallelism the sum
@@ -55,7 +55,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """From the same request alone and in a batch, bit by bit."""
+    """Read the level from the same request alone and in a batch, bit by bit."""
     asked = trace.treatment.variables.get(VARIABLE) == "1"
     variable = f"{VARIABLE}=1" if asked else f"{VARIABLE} is not set"
     probe = trace.batch_probe
@@ -75,7 +75,7 @@ def observe(trace: ArmTrace) -> Observation:
 
 
 def move(audit: Audit, setting: str) -> Move:
-    """On, unless the config asks for it already."""
+    """Try on, unless the config requests it already."""
     set_to = audit.after.variable(setting)
     return Move("on" if set_to is None or set_to.value in {None, "0", False} else "off")
 

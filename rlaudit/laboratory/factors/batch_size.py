@@ -14,7 +14,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """How requests were submitted, which rlaudit itself decides."""
+    """Return how requests were submitted, which rlaudit itself decides."""
     level = trace.treatment.concurrency
     return Observation(level, "one request at a time" if level == "alone" else "a round of requests at once")
 

@@ -26,7 +26,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """From the batches that used it, as counted in the worker; off where the configuration forbids it."""
+    """Read it from the batches that used it, as counted in the worker; off if the configuration forbids it."""
     disabled = trace.resolved.get("disable_cascade_attn")
     if disabled is None:
         return Observation(None, "this engine's configuration has no disable_cascade_attn")

@@ -1,7 +1,7 @@
 """Prompts cut into pieces that share a step with decoding requests.
 
 On counts as on only when the prompts of a round exceed the token budget of a step, so that some prompt was really cut.
-V1 up to 0.10.2 forces it on whatever is asked for.
+V1 up to 0.10.2 forces it on, even where `off` is requested.
 Source: vllm/engine/arg_utils.py (0.8.5:1501-1530, 0.10.2:1623, 0.18.1:2062-2090).
 """
 
@@ -17,7 +17,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """From the loaded scheduler configuration and the size of the rounds."""
+    """Read the level from the loaded scheduler configuration and the size of the rounds."""
     enabled, budget = (
         trace.resolved.get("enable_chunked_prefill"),
         trace.resolved.get("max_num_batched_tokens"),

@@ -1,11 +1,11 @@
-"""Kernels that torch.compile's Inductor writes, or the model's own; CUDA graphs stay as they are.
+"""Kernels that torch.compile's Inductor writes, or the model's own; CUDA graphs are not changed.
 
 Inductor fuses element-wise operations and keeps what is between them in float32, so that activations round elsewhere,
 and vLLM takes its own kernels for RMSNorm and the like where Inductor is off: both belong to this factor. Compare it
-with `cudagraphs` and `enforce-eager`, which turns both off at once: where `compile=off` does what `enforce-eager=on`
-does, Inductor is to blame, where `cudagraphs=off` does, the graphs. 0.8.5 and 0.9.0 compile whatever is asked for; V0
-never compiles. How each release is told: rlaudit/engines/vllm/execution.py. Source: NeMo-RL issues 998 and 1014 (spikes
-that ended with use_inductor=False), vLLM issue 55944.
+with `cudagraphs` and `enforce-eager`, which turns both off at once: if `compile=off` does what `enforce-eager=on` does,
+Inductor is to blame; if `cudagraphs=off` does, the graphs. 0.8.5 and 0.9.0 compile at either level; V0 never compiles.
+How each release is configured: rlaudit/engines/vllm/execution.py. Source: NeMo-RL issues 998 and 1014 (spikes that
+ended with use_inductor=False), vLLM issue 55944.
 """
 
 from dataclasses import replace
@@ -26,7 +26,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """From the loaded compilation configuration, after vLLM and its platform have had their say."""
+    """Read the level from the loaded compilation configuration, after vLLM and its platform have had their say."""
     mode, backend = trace.resolved.get("compilation_mode"), trace.resolved.get("compile_backend")
     inductor = trace.resolved.get("use_inductor")
     said = f"loaded configuration: compilation mode {mode}, backend {backend or 'not named'}"

@@ -1,10 +1,10 @@
 """CUDA graphs: steps that were captured once and are replayed, with the batch padded to a captured size.
 
-Another size can mean another kernel for a matrix product, and other sums. torch.compile stays as it is; see `compile`
-for how to tell the two apart, which `enforce-eager` turns off together. A CPU has no graphs; 0.8.5 and 0.9.0 capture
-whatever is asked for, and their V0 compiles nothing, so that there enforce-eager is the factor for its graphs. How each
-release is told: rlaudit/engines/vllm/execution.py. Source: vllm/config/compilation.py (CUDAGraphMode, since 0.10.1),
-vLLM issues 55238 and 55944.
+Another size can mean another kernel for a matrix product, and other sums. torch.compile is not changed; `enforce-eager`
+turns both off together, and `compile` says how to tell them apart. A CPU has no graphs. 0.8.5 and 0.9.0 capture at
+either level; their V0 compiles nothing, so that enforce-eager is the factor for its graphs. How each release is
+configured: rlaudit/engines/vllm/execution.py. Source: vllm/config/compilation.py (CUDAGraphMode, since 0.10.1), vLLM
+issues 55238 and 55944.
 """
 
 from dataclasses import replace
@@ -23,8 +23,8 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """From the batches that were dispatched to a graph, as counted in the worker; where nothing was counted, from the
-    mode that the worker resolved, else from the loaded configuration."""
+    """Read the level from the batches that were dispatched to a graph, as counted in the worker; where nothing was
+    counted, from the mode that the worker resolved, else from the loaded configuration."""
     resolved = trace.resolved
     if resolved.get("device") != "cuda":
         return Observation("off", f"there are no CUDA graphs on device {resolved.get('device')}")
@@ -50,7 +50,7 @@ def observe(trace: ArmTrace) -> Observation:
 
 
 def move(audit: Audit, setting: str) -> Move:
-    """Off, unless nothing is captured anyway."""
+    """Try off, unless nothing is captured anyway."""
     return Move("on" if audit.after.value(setting) == "NONE" else "off")
 
 

@@ -12,7 +12,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """From the loaded model configuration, where `auto` has become a dtype."""
+    """Read the level from the loaded model configuration, where `auto` has become a dtype."""
     return Observation(trace.resolved.get("dtype"), f"loaded configuration: dtype={trace.resolved.get('dtype')}")
 
 

@@ -15,7 +15,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """The engine was started with the variable, which is all there is to see."""
+    """Return the level that was set: nothing else of it can be seen."""
     level = "on" if trace.treatment.variables.get(VARIABLE) == "1" else "off"
     return Observation(level, f"{VARIABLE} is {'set' if level == 'on' else 'not set'}")
 

@@ -1,8 +1,8 @@
 """Execution without torch.compile and without CUDA graphs: two things at once. V0 on CPU is always eager.
 
-What it does belongs to `compile` where that factor alone does the same, and to `cudagraphs` where that one does; where
-neither does, to both together. V0 compiles nothing, so that there it moves the graphs alone, and a CPU has no graphs,
-so that there it moves compiling alone.
+What it does belongs to `compile` if that factor alone does the same, to `cudagraphs` if that one does, and to both
+together if neither does. In V0, which compiles nothing, it moves the graphs alone; on a CPU, which has no graphs,
+compiling alone.
 Source: vllm/config (ModelConfig.enforce_eager); NeMo-RL's diagnostics found compiled and eager decode to differ.
 """
 
@@ -18,7 +18,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """From the loaded model configuration."""
+    """Read the level from the loaded model configuration."""
     return resolved_switch("enforce_eager", trace)
 
 

@@ -18,7 +18,7 @@ ENGINES: dict[str, EngineKind | None] = {"": None, "V0": "V0", "V1": "V1"}
 
 
 def set_level(treatment: Treatment, level: str) -> Treatment:
-    """The same settings under another release, as the engine that the level names or as the release chooses."""
+    """Return the same settings under another release, as the engine that the level names or as the release chooses."""
     version, _, kind = level.partition(" ")
     if kind not in ENGINES:
         raise UsageError(
@@ -29,7 +29,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """The release whose environment ran, and the engine that was loaded."""
+    """Return the release whose environment ran, and the engine that was loaded."""
     level = f"{trace.treatment.version} {trace.resolved['engine']}"
     return Observation(level, f"vLLM {trace.treatment.version}, engine {trace.resolved['engine']}")
 

@@ -18,14 +18,14 @@ LEVELS = {"neither": (False, False), "rollout": (True, False), "trainer": (False
 
 
 def set_level(treatment: Treatment, level: str) -> Treatment:
-    """Which sides compute their head in float32; the others keep the dtype of the model."""
+    """Set which sides compute their head in float32; the others keep the dtype of the model."""
     rollout, trainer = LEVELS[level]
     head_dtype = "float32" if trainer else "same"
     return replace(treatment, fp32_head=rollout, trainer=replace(treatment.trainer, head_dtype=head_dtype))
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """From the lattice of each side's top logprobs."""
+    """Read the level from the lattice of each side's top logprobs."""
     if trace.rollout_head is None or trace.trainer_head is None:
         return Observation(None, trace.head_because)
     seen = (trace.rollout_head == "float32", trace.trainer_head == "float32")

@@ -23,7 +23,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """What the returned numbers fit; the configuration only where the numbers cannot tell."""
+    """Read the level from what the returned numbers fit, and from the configuration only if they cannot tell."""
     mode, configured = _configured(trace.resolved)
     if trace.requested == RAW:
         return Observation(mode, f"{configured}; raw and processed are the same thing at these sampling parameters")
@@ -35,7 +35,7 @@ def observe(trace: ArmTrace) -> Observation:
 
 
 def _configured(resolved: Mapping[str, Any]) -> tuple[str | None, str]:
-    """The level that the loaded engine is set to, and how one knows. V0 does not read the argument, which 0.10 has."""
+    """Return the level that the loaded engine is set to, and how it is known. V0 of 0.10 does not read the argument."""
     if resolved["engine"] == "V0":
         return "processed", "V0 has one mode, processed"
     mode = resolved.get("logprobs_mode")
@@ -46,7 +46,7 @@ def _configured(resolved: Mapping[str, Any]) -> tuple[str | None, str]:
 
 
 def move(audit: Audit, setting: str) -> Move:
-    """The other mode; processed is what every release once returned."""
+    """Try the other mode; processed is what every release once returned."""
     processed = str(audit.after.value(setting)).startswith("processed")
     return Move("raw" if processed else "processed", to_reference=not processed)
 

@@ -66,7 +66,7 @@ share of cached prompts and the trainer's lag over time.
 Rules of this file. Nothing it does may reach the training: every hook catches its own errors. No thread, lock or open
 file before the engine answers (vLLM forks), none that is inherited. It never asks for logprobs that the user did not
 ask for, unless settings say so; never unpickles; never reads a weight; touches no GPU but to copy a few KiB of logprobs
-that the trainer has computed; stays out of whatever torch.compile traces. Standard library and Python 3.9, beside what
+that the trainer has computed; stays out of what torch.compile traces. Standard library and Python 3.9, beside what
 vLLM has imported already.
 """
 
@@ -115,7 +115,7 @@ PARTS = {
 }
 # What says which configuration a front end has: a process may build several engines, and their requests are told apart.
 FRONT_ENDS = (_ASYNC + "__init__", "vllm.v1.engine.llm_engine:LLMEngine.__init__")
-# Methods of a worker, of whatever class, that bring weights or take them away.
+# Methods of a worker, of any class, that bring weights or take them away.
 WORKER_METHODS = (
     "reload_weights update_config init_weight_transfer_engine start_weight_update update_weights finish_weight_update "
     "sleep wake_up add_lora"
@@ -134,7 +134,7 @@ VARIABLES = tuple(
 WITHOUT_TEXT = frozenset("prompt request sequence steps trainer totals repeats weights".split())
 
 ELEMENTS = 8  # of each tensor, wherever its values are noted
-KEPT_GROUPS = 64  # prompts that are kept whatever the rate: enough for the sibling test of `compare`
+KEPT_GROUPS = 64  # prompts that are kept at any rate of `prompts`: enough for the sibling test of `compare`
 KEPT_BYTES = 64 << 20  # and all of them until this much is written: a short run is kept whole
 MOST_HELD_TOKENS = 8 << 20  # of kept sequences that are not finished: 64 MiB of ids and logprobs
 MOST_QUEUED_BYTES = 64 << 20  # of records that the disk has not taken yet
@@ -565,7 +565,7 @@ def _put_totals(process):
 
 
 def _end(process):
-    """Close what is open at an orderly exit. Whatever fails, what waits is written, if the disk takes it."""
+    """Close what is open at an orderly exit. Even if that fails, what waits is written, if the disk takes it."""
     if process is not _process or process.totals["ended"]:
         return
     for engine, request in [(engine, one) for engine, held in list(process.kept.items()) for one in list(held)]:
@@ -579,7 +579,7 @@ def _end(process):
     while process.queued > process.taken and time.monotonic() < min(limit, last):
         if process.taken > written:
             written, limit = process.taken, time.monotonic() + LAST_SECONDS
-        time.sleep(0.005)  # the thread writes: a disk that hangs holds nobody up
+        time.sleep(0.005)  # the thread writes: a disk that hangs holds up no caller
     process.closed = process.queued <= process.taken  # what comes now is written by whom it comes from
 
 

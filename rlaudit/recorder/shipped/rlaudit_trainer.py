@@ -6,7 +6,7 @@ of a layout: recorded completions are looked for in these ids, wherever they lie
 and padding behind them as well as one long row of all sequences.
 
 Old, current and reference logprobs come from that one function. Gradients, the model that was called and the method of
-the framework that asked for them tell them apart, which is for the reader of a recording to do. A model is known if it
+the framework that asked for them tell them apart; the reader of a recording does that. A model is known if it
 is an argument. The locals of callers are not looked at: before Python 3.13 that keeps alive what they hold (the logits
 of one step through the next), and changes the dict that `locals()` has given to a program.
 

@@ -1,7 +1,7 @@
 """The weights of an engine: which tensors an update brought, and what the engine then holds of them.
 
-Workers, of whatever class, are found when they take their device, models when they are loaded; from then on a call of
-the model's `load_weights` is an update, whoever makes it. What was sent is no proof of what is held: a few fixed
+Workers, of any class, are found when they take their device, models when they are loaded; from then on a call of
+the model's `load_weights` is an update, from any caller. What was sent is no proof of what is held: a few fixed
 elements of each tensor, its fingerprint, are noted as the tensor is sent, and read back before the first step after the
 update. Before a step is the one moment for it: an engine that sleeps, its memory unmapped, takes none, no CUDA graph is
 captured, and the thread and stream are the engine's own. The whole model is read then as well, and once a minute: what
@@ -75,7 +75,7 @@ class _Served:
 
 
 def _device_ends(call, error):
-    """Record the device of a worker, and hook the worker's own methods, of whatever class it is."""
+    """Record the device of a worker, and hook the worker's own methods, for a worker of any class."""
     if error is not None:
         return
     worker = call.args[0].worker

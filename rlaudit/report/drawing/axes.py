@@ -41,7 +41,7 @@ def plot(figure: "Figure", left: float = 46, right: float = 10, top: float = 26,
 
 
 def name_axes(axes: "Axes", across: str, up: str = "") -> None:
-    """What is drawn across, below the plot; what is drawn upwards, above it, where it can be read without turning."""
+    """Name what is drawn across, below the plot, and what is drawn upwards, above it, to be read without turning."""
     axes.set_xlabel(across, color=INK, fontsize=LABEL, labelpad=5)
     if up:
         axes.annotate(up, (0, 1), xytext=(-38, 8), xycoords="axes fraction", textcoords="offset points",
@@ -70,13 +70,13 @@ def dots(axes: "Axes", points: list[tuple[float, float]], colour: str, size: flo
 
 
 def room_for_key(names: Sequence[str]) -> float:
-    """The margin above the plot, in pixels."""
+    """Return the margin above the plot, in pixels."""
     rows = -(-len(names) // 2)
     return TOP if _one_row(names) else TOP + 4 + ROW * rows
 
 
 def key(axes: "Axes", entries: Sequence[tuple[str, Any]]) -> None:
-    """entries: (name, artist) pairs."""
+    """Draw a key above the plot. entries: (name, artist) pairs."""
     names = [_short(name) for name, _ in entries]
     one_row = _one_row([name for name, _ in entries])
     above = 0.0 if one_row else TOP - 8
@@ -128,6 +128,6 @@ def both_sides(inner: float, outer: float, most: int = MOST) -> list[float]:
 
 
 def thinned(labels: Sequence[str], most: int) -> list[str]:
-    """Every nth label, the others empty, so that at most `most` are written."""
+    """Return every nth label, the others empty, so that at most `most` are written."""
     step = ceil(len(labels) / most) or 1
     return [label if place % step == 0 else "" for place, label in enumerate(labels)]

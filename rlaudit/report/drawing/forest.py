@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ROW = 35
 MARGINS = 50
 NAME_SIGNS = 34
-# Values further apart than this factor cannot be told from zero on a linear axis.
+# If values are further apart than this factor, the small ones look like zero on a linear axis.
 LINEAR_UP_TO = 200.0
 
 
@@ -53,7 +53,7 @@ def height_of(rows: Sequence[Row]) -> int:
 
 
 def forest(figure: "Figure", rows: Sequence[Row], floor: float | None, across: str, *, positive: bool) -> None:
-    """positive: values cannot be negative and are drawn on a logarithm, else on both sides of zero."""
+    """Draw a forest. positive: values cannot be negative and are drawn on a logarithm, else on both sides of zero."""
     axes = plot(figure, left=12, right=12, top=6, bottom=44)
     axes.set_ylim(len(rows) - 0.35, -0.65)
     axes.set_yticks([])
@@ -134,7 +134,7 @@ class ArmForest:
     times: float = 1.0
 
     def pictures(self, document: Report) -> Sequence[Picture | Missing]:
-        """A forest for each block, or for all tables."""
+        """Return a forest for each block, or for all tables."""
         known = [one for one in groups(document) if any(self.metric in thing.measurements for thing in one.things)]
         return [self._picture(group) for group in known] or [Missing(self.title, "no arm has been measured")]
 

@@ -45,11 +45,11 @@ _IN_TURN = (_CANDIDATE, _REFERENCE, _PARITY, _OTHER)
 
 
 def mark_of(role: str) -> tuple[str, str]:
-    """(colour, mark) of a row of arms; tables of a comparison have no role and one style."""
+    """Return (colour, mark) of a row of arms; tables of a comparison have no role and one style."""
     colour, mark, _ = _ROLES.get(role, _OTHER if role else _CANDIDATE)
     return colour, mark
 
 
 def styles(roles: Sequence[str]) -> list[Style]:
-    """(colour, mark, dashes) of each series: by role where things have one, else in turn."""
+    """Return (colour, mark, dashes) of each series: by role where things have one, else in turn."""
     return [_MAIN.get(role, _IN_TURN[place % len(_IN_TURN)]) for place, role in enumerate(roles)]

@@ -17,7 +17,7 @@ COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def render(document: "Report", width: int | None) -> str:
-    """A command for each finding that counts, and one for what could not be read."""
+    """Return a command for each finding that counts, and one for what could not be read."""
     lines = [_annotation(one) for one in counted(document)]
     about = document.get("inspection", {})
     lines += [

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def render(document: "Report", width: int | None) -> str:
-    """The page. Nothing in it is loaded from elsewhere."""
+    """Return the page. Nothing in it is loaded from elsewhere."""
     # Drawing takes a second to import, which no other format should wait for.
     from rlaudit.report.html.page import page
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def render(document: "Report", width: int | None) -> str:
-    """The whole document; numbers that do not exist are null, never NaN."""
+    """Return the whole document; numbers that do not exist are null, never NaN."""
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 

@@ -23,7 +23,7 @@ _COUNTED = {"tests": "testcase", "failures": "failure", "errors": "error", "skip
 
 
 def render(document: "Report", width: int | None) -> str:
-    """A suite for each file."""
+    """Return a suite for each file."""
     about = document.get("inspection", {})
     threshold = _RANKS[about.get("fail_on", "error")]
     suites = {config["path"]: _suite(config["path"]) for config in document.get("configs", ())}

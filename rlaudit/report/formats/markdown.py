@@ -32,12 +32,12 @@ LONGEST = 60
 
 
 def render(document: "Report", width: int | None) -> str:
-    """The same parts as the text report, then the pictures as tables."""
+    """Return the same parts as the text report, then the pictures as tables."""
     return _page(document, unfolded=False)
 
 
 def render_in_full(document: "Report", width: int | None) -> str:
-    """With what a page folds."""
+    """Render it with what a page folds."""
     return _page(document, unfolded=True)
 
 
@@ -56,7 +56,7 @@ def _page(document: "Report", unfolded: bool) -> str:
 
 
 def _pictures(document: "Report") -> Iterator[str]:
-    """What each picture shows, and its numbers as a table; the reasons where there is none."""
+    """Yield what each picture shows, and its numbers as a table; the reasons where there is none."""
     from rlaudit.report.picture import pictures_of
 
     drawn, missing = pictures_of(printable(dict(document)))
@@ -70,7 +70,7 @@ def _pictures(document: "Report") -> Iterator[str]:
 
 
 def _thinned(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
-    """Every nth row, with the last."""
+    """Return every nth row, with the last."""
     kept = list(rows[:: -(-len(rows) // LONGEST) or 1])
     return kept if not rows or kept[-1] is rows[-1] else [*kept, rows[-1]]
 

@@ -1,7 +1,8 @@
 """Text for people: what matters first, then what it rests on, then what was not seen.
 
-On a terminal, coloured, and no line is wider than it (but those of code, which is pasted). Piped, each sentence is a
-line, and a row of a table too wide for columns is its name and a line: nothing is cut to a width nobody has.
+On a terminal it is coloured, and no line is wider than the terminal (except code, which is to be pasted). Piped, each
+sentence is a line, and a table's row that is too wide for columns is its name and a line: without a terminal there is
+no width to cut to.
 
 A picture is a line of blocks for each of its series.
 """
@@ -60,12 +61,12 @@ NARROWEST_BLOCKS = 24
 
 
 def render(document: "Report", width: int | None) -> str:
-    """The report as text; ANSI colours only for a terminal (`width` given), blocks only where they can be written."""
+    """Return the report as text: ANSI colours only for a terminal (`width` given), blocks only if encodable."""
     return _rendered(document, width, unfolded=False)
 
 
 def render_in_full(document: "Report", width: int | None) -> str:
-    """With what a page folds."""
+    """Render it with what a page folds."""
     return _rendered(document, width, unfolded=True)
 
 
@@ -101,7 +102,7 @@ class _Page:
         return f"\x1b[{code}m{text}\x1b[0m" if self.width is not None and code and text else text
 
     def line(self, indent: int, text: str = "", code: str = "", hanging: int = 0) -> None:
-        """A sentence, broken on a terminal. hanging: how much further its other lines are indented."""
+        """Return a sentence, broken on a terminal. hanging: how much further its other lines are indented."""
         text = " ".join(map(str.strip, text.splitlines()))
         room = None if self.width is None else max(NARROWEST, self.width - indent)
         parts = [text]
@@ -167,7 +168,7 @@ class _Page:
                 pass
 
     def brief(self, statements: Sequence[tuple[int, str]]) -> None:
-        """All of them on one screen: the longest are cut, and say so."""
+        """Put all of them on one screen: the longest are cut, and say so."""
         for room in ROOM:
             lines = [part for indent, said in statements for part in self.cut(indent, one_line(said), room)]
             if len(self.lines) + len(lines) <= MOST_LINES:
@@ -247,13 +248,13 @@ def verdict_title(layer: "Judged") -> str:
 
 
 def layer_lines(layer: "Judged") -> Sequence[str]:
-    """Why, what next, what would refute it, and the evidence."""
+    """Return why, what next, what would refute it, and the evidence."""
     said = (("because", layer["because"]), ("next", layer["next"]), ("refuted by", layer["falsifier"]))
     return [*(f"{label} {text}" for label, text in said if text), *(f"- {line}" for line in layer["evidence"])]
 
 
 def sparklines(document: Report, width: int | None) -> str:
-    """Nothing for a document without lines to draw. width: of the terminal; longer lines of blocks are thinned."""
+    """Draw a document's lines as blocks, if it has any. width: of the terminal; longer lines of blocks are thinned."""
     drawn, _ = pictures_of(printable(dict(document)))
     lines = [line for picture in drawn for line in _lines(picture, width)]
     return "\n".join(["", *lines]) + "\n" if lines else ""
@@ -294,7 +295,7 @@ def sparkline(values: Sequence[float | None]) -> str:
 
 
 def encodable(encoding: str | None) -> bool:
-    """Whether a stream of this encoding can carry the blocks."""
+    """Return whether a stream of this encoding can carry the blocks."""
     try:
         BLOCKS.encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):

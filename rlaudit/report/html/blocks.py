@@ -25,7 +25,7 @@ class Shown:
 
 
 def titled(block: Block, level: str = "h3") -> Markup:
-    """The block below its title."""
+    """Return the block below its title."""
     heading = element(level, arrow(block.title)) if block.title else Markup("")
     return joined(heading, _drawn(block))
 
@@ -75,12 +75,12 @@ def _card(number: int, layer: Judged) -> Markup:
 
 
 def arrow(text: str) -> str:
-    """An arrow of two signs could be cut at the end of a line."""
+    """Write an arrow as one sign: one of two signs could be cut at the end of a line."""
     return text.replace(" -> ", " → ")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], label: str) -> Markup:
-    """A table that scrolls by itself where the page is narrower, by keyboard too. The first cell names its row."""
+    """Return a table that scrolls by itself if the page is narrower, by keyboard too. The first cell names its row."""
     head = element("thead", element("tr", (element("th", name, scope="col") for name in header)))
     body = element("tbody", (_row([*row, *[""] * (len(header) - len(row))]) for row in rows))
     return element("div", element("table", head, body), class_="scroll", tabindex="0", role="region", aria_label=label)
@@ -99,7 +99,7 @@ def _kind(cell: str) -> str | None:
 
 
 def listed(lines: Iterable[str]) -> Markup:
-    """A list."""
+    """Return a list."""
     return element("ul", (element("li", line) for line in lines), class_="plain")
 
 

@@ -19,7 +19,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri
 
 
 def page(document: Report) -> str:
-    """The whole file: verdicts, pictures, what the command's own report holds."""
+    """Return the whole file: verdicts, pictures, what the command's own report holds."""
     document = printable(dict(document))
     outline = outline_of(document)
     title = arrow(outline.title)
@@ -89,14 +89,14 @@ def _section(section: Shown) -> Markup:
 
 
 def drawn_section(drawn: Sequence[Picture]) -> list[Shown]:
-    """All that could be drawn, group by group."""
+    """Return all that could be drawn, group by group."""
     names = dict.fromkeys(one.group for one in drawn)
     content = (_group(name, [one for one in drawn if one.group == name], len(names) > 1) for name in names)
     return [Shown("figures", "Figures", joined(content))] if drawn else []
 
 
 def missing_section(missing: Sequence[Missing]) -> list[Shown]:
-    """A line for each reason."""
+    """Return a line for each reason."""
     reasons = dict.fromkeys(one.reason for one in missing)
     lines = (f"{', '.join(one.title for one in missing if one.reason == reason)}: {reason}" for reason in reasons)
     return [Shown("not-drawn", "Not drawn", listed(lines))] if missing else []

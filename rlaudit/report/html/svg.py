@@ -33,7 +33,7 @@ STYLE = {
 
 
 def svg_of(picture: Picture) -> Markup:
-    """The picture in coordinates of its own; the page scales it."""
+    """Return the picture in its own coordinates; the page scales it."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure

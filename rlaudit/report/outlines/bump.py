@@ -28,7 +28,7 @@ SEVERITIES = tuple(reversed(Severity))
 
 
 def outline(report: "Report") -> Outline:
-    """In reading order; what many files share is said once."""
+    """Return the outline, in reading order; what many files share is said once."""
     bump = report["bump"]
     return Outline(
         _title(report),
@@ -124,7 +124,7 @@ def _settings(report: "Report") -> list[Block]:
 
 
 def _not_seen(report: "Report") -> list[str]:
-    """What many configs leave open, with how many; then what belongs to no config."""
+    """Return what many configs leave open, with how many; then what belongs to no config."""
     open_in: dict[str, list[str]] = {}
     for config in report.get("configs", ()):
         for sentence in config["not_seen"]:

@@ -24,7 +24,7 @@ SEPARATIONS = (
 
 
 def outline(report: Report) -> Outline:
-    """In reading order."""
+    """Return the outline, in reading order."""
     canary = report["canary"]
     training, arms = canary["training"], canary["arms"]
     return Outline(
@@ -63,7 +63,7 @@ def _arms(canary: Canary) -> Table:
 
 
 def _transports(canary: Canary) -> list[str]:
-    """What brought each arm's weights; arms alike in a line. An older run does not say."""
+    """Return what brought each arm's weights; arms alike in a line. An older run does not say."""
     arms: dict[str, list[str]] = {}
     for arm in canary["arms"]:
         if told := arm.get("transport"):
@@ -83,7 +83,7 @@ def _open(arm: CanaryArm) -> bool:
 
 
 def _said(arm: CanaryArm) -> str:
-    """The first layer that does not match, and what names it."""
+    """Return the first layer that does not match, and what names it."""
     for layer in arm["layers"]:
         if layer["verdict"] == Verdict.MISMATCH:
             cause = f" ({layer['cause']})" if layer["cause"] else ""
@@ -92,7 +92,7 @@ def _said(arm: CanaryArm) -> str:
 
 
 def _separations(canary: Canary) -> list[Table]:
-    """A row for each arm, a column for each curve."""
+    """Return a row for each arm, a column for each curve."""
     compared = [
         (arm["name"], {_short(metric): metric for metric in curves["metrics"]})
         for arm in canary["arms"]
@@ -108,7 +108,7 @@ def _short(metric: CurveMetric) -> str:
 
 
 def _step(metric: CurveMetric | None) -> str:
-    """The step at which a curve separated, or what the budget could not show."""
+    """Return the step at which a curve separated, or what the budget could not show."""
     if metric is None or metric["outcome"] == "unknown":
         return "unknown"
     if metric["outcome"] == "separated":

@@ -8,7 +8,7 @@ from rlaudit.report.outline import Block, Folded, Lines, Outline, Section, Table
 from rlaudit.report.parts.comparison import Compared, Fault, VersionOfWeights
 from rlaudit.report.report import Report
 
-# What everybody looks at first; the page has all metrics.
+# What every reader looks at first; the page has all metrics.
 HEADLINE = ("mean_ratio_minus_one", "k3", "median_abs_log_ratio", "ppo_clip_fraction", "gspo_clip_fraction")
 NEUTRAL = {"top_k": 0, "top_p": 1, "min_p": 0, "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0}
 METRICS = ("metric", "value [95 % interval]", "unit", "tokens", "formula")
@@ -20,7 +20,7 @@ SETTINGS = ("setting", "rollouts were sampled at", "the trainer assumes")
 
 
 def outline(report: Report) -> Outline:
-    """In reading order."""
+    """Return the outline, in reading order."""
     compared = report.get("comparisons", ())
     return Outline(
         _title(report),
@@ -60,7 +60,7 @@ def _table(one: Compared) -> list[Block]:
 
 
 def versions_of(one: Compared) -> list[Table]:
-    """The versions of the weights of a recorded engine, by the number of updates before; none if none was read."""
+    """Return the versions of a recorded engine's weights, by the number of updates before; none if none was read."""
     rows = [
         [
             str(version["version"]),
@@ -77,13 +77,13 @@ def versions_of(one: Compared) -> list[Table]:
 
 
 def _spread(versions: Sequence[VersionOfWeights]) -> Sequence[VersionOfWeights]:
-    """At most twice SHOWN_VERSIONS of them, first and last among them."""
+    """Pick at most twice SHOWN_VERSIONS of them, first and last among them."""
     step = max(1, len(versions) // SHOWN_VERSIONS)
     return [one for place, one in enumerate(versions) if place % step == 0 or place + 1 == len(versions)]
 
 
 def _about(one: Compared) -> list[str]:
-    """Where the tokens came from and what was left out."""
+    """Return where the tokens came from and what was left out."""
     lines = [
         f"{one['path']}: {one['format']}, {one['files']} file{'s' * (one['files'] != 1)}"
         + (f"; trainer logprobs of {one['trainer_path']}" if one["trainer_path"] else ""),
@@ -104,7 +104,7 @@ def _told(meaning: Mapping[str, Any]) -> str:
 
 
 def _faults(one: Compared) -> list[str]:
-    """The first of each kind, with file and line."""
+    """Return the first of each kind, with file and line."""
     shown = one["faults"]["shown"]
     rest = one["faults"]["count"] - sum(fault["count"] for fault in shown)
     return [*map(_fault, shown), *([f"and {rest} more"] if rest > 0 else [])]
@@ -118,7 +118,7 @@ def _fault(fault: Fault) -> str:
 
 
 def _settings(report: Report) -> list[list[str]]:
-    """How tokens were sampled and how the trainer takes them to be, side by side."""
+    """Return how tokens were sampled and how the trainer takes them to be, side by side."""
     both: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = [
         (one["name"], one["sampling"], one["trainer"]) for one in report["comparisons"]
     ]

@@ -9,7 +9,7 @@ HEADER = ("metric", "separated at step", "begins about", "reference", "candidate
 
 
 def outline(report: Report) -> Outline:
-    """In reading order."""
+    """Return the outline, in reading order."""
     curves = report["curves"]
     compared = [metric for metric in curves["metrics"] if metric["outcome"] != "unknown"]
     separated = frozenset(place for place, metric in enumerate(compared) if metric["outcome"] == "separated")
@@ -32,7 +32,7 @@ def outline(report: Report) -> Outline:
 
 
 def _title(curves: Curves, compared: int, separated: int) -> str:
-    """How many metrics separated, of how many that could be compared."""
+    """Return how many metrics separated, of how many that could be compared."""
     what = f"{separated} of {compared} metrics separated" if compared else "nothing could be compared"
     candidates, references = (
         ", ".join(run["name"] for run in side) for side in (curves["candidates"], curves["reference"])
@@ -41,7 +41,7 @@ def _title(curves: Curves, compared: int, separated: int) -> str:
 
 
 def _runs(curves: Curves) -> list[str]:
-    """What each run is and how it was read."""
+    """Return what each run is and how it was read."""
     sides = {"reference": curves["reference"], "candidate": curves["candidates"]}
     named = [(role, run) for role, runs in sides.items() for run in runs]
     return [
@@ -63,7 +63,7 @@ def _row(metric: CurveMetric) -> list[str]:
 
 
 def _details(metric: CurveMetric) -> list[str]:
-    """What a metric is, how the outcome came about, what else was seen."""
+    """Return what a metric is, how the outcome came about, what else was seen."""
     lines = ["a name of no framework known here: its definition is not known"]
     if metric["canonical"] is not None:
         weights = f"; trainer logprobs {metric['trainer_logprobs']}" if metric["trainer_logprobs"] else ""
@@ -76,14 +76,14 @@ def _details(metric: CurveMetric) -> list[str]:
 
 
 def _order(curves: Curves) -> list[str]:
-    """Which separated first, what that suggests, what to do."""
+    """Return which separated first, what that suggests, what to do."""
     found = curves["order"]
     labelled = (("", found["because"]), ("suggests ", found["suggests"]), ("next ", found["next"]))
     return [f"{label}{text}" for label, text in labelled if text]
 
 
 def _problems(curves: Curves) -> list[str]:
-    """What was met in the logs and not used."""
+    """Return what was met in the logs and not used."""
     return [
         f"{problem['path']}{', ' + problem['place'] if problem['place'] else ''}: {problem['message']}"
         for run in (*curves["reference"], *curves["candidates"])
@@ -92,7 +92,7 @@ def _problems(curves: Curves) -> list[str]:
 
 
 def _method(curves: Curves) -> list[str]:
-    """What the band is made of and what the test assumes."""
+    """Return what the band is made of and what the test assumes."""
     return [
         f"band: {curves['band']}; a false alarm anywhere in this report has probability {curves['alpha']:g}",
         *curves["assumptions"],

@@ -25,7 +25,7 @@ _METRICS = ("mean_ratio_minus_one", "k3")
 
 
 def outline(report: Report) -> Outline:
-    """In reading order."""
+    """Return the outline, in reading order."""
     read = [f"{one['path']}: {one['command']}" for one in report["sources"]]
     trainings = report.get("trainings")
     return Outline(
@@ -67,7 +67,7 @@ def _versions(compared: Compared) -> list[Block]:
 
 
 def _alone(report: Report, trainings: Trainings) -> Table:
-    """What the tokens of each recording say when nothing is held against them."""
+    """Return what the tokens of each recording say when nothing is held against them."""
     compared = {one["is_before"]: one for one in report.get("comparisons", ())}
     rows = []
     for one in trainings["recordings"]:
@@ -99,7 +99,7 @@ def _differences(trainings: Trainings) -> list[Block]:
 
 
 def _value(one: Difference, side: str) -> str:
-    """What ran, and what was written for it if that is something else."""
+    """Return what ran, and what was written for it if that is something else."""
     ran, written = (one["old"], one["old_written"]) if side == "old" else (one["new"], one["new_written"])
     if one["old"] == one["new"]:
         return f"{shown(ran)} ({'left to vLLM' if written is None else f'written {shown(written)}'})"

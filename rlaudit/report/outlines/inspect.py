@@ -42,7 +42,7 @@ OUTCOMES = {
 
 
 def outline(report: "Report") -> Outline:
-    """In reading order: what to do, what was found, what moves, what is open."""
+    """Return the outline, in reading order: what to do, what was found, what moves, what is open."""
     configs = report.get("configs", ())
     paths = list(dict.fromkeys(config["path"] for config in configs))
     about = report.get("inspection")
@@ -74,7 +74,7 @@ def outline(report: "Report") -> Outline:
 
 
 def _title(configs: "Sequence[Config]") -> str:
-    """The file, or how many."""
+    """Return the file, or how many."""
     if len(configs) == 1:
         return _config_title(configs[0], several=False)
     return f"{len(configs)} rollout configs" if configs else "No rollout config"
@@ -83,7 +83,7 @@ def _title(configs: "Sequence[Config]") -> str:
 def _files(report: "Report", paths: Sequence[str], first: Sequence[Block], notes: bool) -> Iterator[Section]:
     """One for each path, the first after the blocks `first`.
 
-    What a report lists flat is gathered once: a repository has thousands of rows.
+    What a report lists flat is grouped once: a repository has thousands of rows.
     """
     configs: dict[str, list[tuple[Config, list[Setting]]]] = {}
     settings: dict[int | None, list[Setting]] = {}
@@ -103,7 +103,7 @@ def _files(report: "Report", paths: Sequence[str], first: Sequence[Block], notes
 
 
 def findings_blocks(found: "Sequence[Finding]", notes: bool) -> list[Block]:
-    """Findings of which a reader may have to do something, and the notes. notes: whether they count as well."""
+    """Return the findings that a reader may have to act on, and the notes. notes: whether they count as well."""
     later = [] if notes else [one for one in found if one["severity"] == Severity.NOTE]
     first = [one for one in found if notes or one["severity"] != Severity.NOTE]
     blocks: list[Block] = [Findings(first)] if first else []
@@ -126,7 +126,7 @@ def _config(config: "Config", settings: "Sequence[Setting]", found: "Sequence[Fi
 
 
 def _lost(config: "Config", found: "Sequence[Finding]") -> Iterator[Block]:
-    """What is written without effect; of what findings say so much it is folded."""
+    """Yield what is written without effect; of what findings say so much it is folded."""
     places = {location(finding["location"]) for finding in found}
     unsaid: list[str] = []
     said: list[str] = []
@@ -163,13 +163,13 @@ def _release(config: "Config", side: Literal["from", "to"]) -> str:
 
 
 def _counting(findings: "Iterable[Finding]") -> "list[Finding]":
-    """Those that count, the gravest first."""
+    """Return the findings that count, the gravest first."""
     found = [finding for finding in findings if finding["suppressed"] is None]
     return sorted(found, key=lambda finding: (SEVERITIES.index(finding["severity"]), LAYERS.index(finding["layer"])))
 
 
 def _defaults(report: "Report") -> Section:
-    """What moves without a config."""
+    """Return what moves without a config."""
     versions = report["versions"]
     rows = [
         [row["name"], shown(row["effective_from"]), shown(row["effective_to"]), row.get("note", "")]
@@ -182,13 +182,13 @@ def _defaults(report: "Report") -> Section:
 
 
 def not_seen_elsewhere(report: "Report") -> list[str]:
-    """What was not seen and belongs to no config: files that were not read, and the limits of all reading."""
+    """Return what was not seen and belongs to no config: files that were not read, and the limits of all reading."""
     of_configs = {f"{config['path']}: {line}" for config in report.get("configs", ()) for line in config["not_seen"]}
     return [line for line in report["not_seen"] if line not in of_configs]
 
 
 def summary(report: "Report") -> list[str]:
-    """What was read, what was found, and why the exit code is what it is."""
+    """Return what was read, what was found, and why the exit code is what it is."""
     about = report["inspection"]
     read = [
         f"{count(about['files_read'], 'file')} read",

@@ -28,7 +28,7 @@ _GROUPS = ("engine", "sampling", "environment")
 
 
 def outline(report: "Report") -> Outline:
-    """In reading order; the pictures stand before the first section that does not lead."""
+    """Return the outline, in reading order; the pictures stand before the first section that does not lead."""
     about, lives = report["inspection"], report["public_recording"]["engines"]
     configs = report.get("configs", ())
     found = [one for one in report["findings"] if one["suppressed"] is None]
@@ -49,7 +49,7 @@ def outline(report: "Report") -> Outline:
 
 
 def _finding(one: "Finding") -> tuple[str, list[str]]:
-    """Without its place: a line of a file that the reader does not have."""
+    """Return a finding without its place: a line of a file that the reader does not have."""
     confirm = one.get("confirm", "")
     return f"{one['rule']} ({one['severity']})", [
         one["message"].rstrip("."),
@@ -84,7 +84,7 @@ def _engine(report: "Report", number: int, config: "Config") -> Section:
 
 
 def _rows(report: "Report", number: int) -> "Iterator[Setting]":
-    """What was written, and what decides a logprob, written or not."""
+    """Yield what was written, and what decides a logprob, written or not."""
     for row in report["settings"]:
         told = row["name"] in WHY or row["name"] in _SAMPLING or row["written"] not in (None, [], {}, "")
         if told and row.get("config") == number and row.get("group") in _GROUPS:
@@ -96,7 +96,7 @@ def _decides(row: "Setting") -> bool:
 
 
 def _rank(row: "Setting") -> tuple[int, int]:
-    """What says which distribution a logprob is of comes first, then what says how it is computed, then the rest."""
+    """Rank a setting: first what says which distribution a logprob is of, then how it is computed, then the rest."""
     if row["name"] in _SAMPLING:
         return 1, _SAMPLING.index(row["name"])
     if row["name"] in WHY:

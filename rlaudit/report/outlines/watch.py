@@ -9,7 +9,7 @@ HEADER = ("gate", "metric", "raised at step", "begins about", "steps seen", "bey
 
 
 def outline(report: Report) -> Outline:
-    """In reading order."""
+    """Return the outline, in reading order."""
     watch = report["watch"]
     gates = watch["gates"]
     raised = frozenset(place for place, gate in enumerate(gates) if gate["alarm_step"] is not None)

@@ -32,7 +32,7 @@ ENDS: Final = ("completed", "aborted", "truncated", "duplicated", "lost", "faile
 
 
 def outline(report: Report) -> Outline:
-    """In reading order."""
+    """Return the outline, in reading order."""
     cases = report["weight_updates"]["cases"]
     return Outline(
         f"Weight updates in vLLM {', '.join(dict.fromkeys(case['version'] for case in cases))}",
@@ -79,7 +79,7 @@ def _cost(report: Report) -> str:
 
 
 def _sequences(cases: Sequence[UpdateCase]) -> list[list[str]]:
-    """The matrix: what became of requests, and what the tokens after each sequence of calls were computed from."""
+    """Return the matrix: what became of requests, and what tokens after each sequence of calls were computed from."""
     rows = [["engine", "sequence", "in flight", "others", "cached", "stale KV", "excess k3", "flights after", "clean"]]
     for case in cases:
         if case["kind"] not in ("matrix", "in a row"):
@@ -125,7 +125,7 @@ def _lags(cases: Sequence[UpdateCase]) -> list[list[str]]:
 
 
 def _parts(cases: Sequence[UpdateCase]) -> list[str]:
-    """Which parameters each way of loading reaches, a sentence for every case that was read back."""
+    """Return which parameters each way of loading reaches, a sentence for every case that was read back."""
     lines = []
     for case in cases:
         where = f"{case['start']}, loading by {case['path']}"
@@ -138,7 +138,7 @@ def _parts(cases: Sequence[UpdateCase]) -> list[str]:
 
 
 def _transports(cases: Sequence[UpdateCase]) -> list[str]:
-    """What brought the weights in each engine start that ran; starts alike in a line."""
+    """Return what brought the weights in each engine start that ran; starts alike in a line."""
     starts: dict[str, list[str]] = {}
     for case in cases:
         transport = case["transport"]
@@ -148,7 +148,7 @@ def _transports(cases: Sequence[UpdateCase]) -> list[str]:
 
 
 def _interval(found: Any, key: str = "value") -> str:
-    """A figure with its interval; a question mark where the interval is of too few sequences."""
+    """Return a figure with its interval; a question mark where the interval is of too few sequences."""
     if found is None or found[key] is None:
         return "-"
     if found["low"] is None:

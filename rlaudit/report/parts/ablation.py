@@ -18,7 +18,7 @@ class Observed(TypedDict):
 
 
 class Head(TypedDict):
-    """In which precision a head was computed, told by the lattice of its logprobs."""
+    """The precision in which a head was computed, known from the lattice of its logprobs."""
 
     lattice: Literal["bf16", "not bf16", "unknown"]
     hit_rate: float | None
@@ -35,7 +35,7 @@ class Ran(TypedDict):
 
 
 class Loaded(TypedDict):
-    """What the engine's workers loaded and ran, as they say themselves; empty where no engine was loaded.
+    """What the engine's workers loaded and ran, as they say themselves; empty if no engine was loaded.
 
     features: null where there is no such thing (`because`) or looking went wrong (`failed`). ran: batches counted while
     the arm was generated.
@@ -86,7 +86,7 @@ class ArmSemantics(TypedDict):
 
 
 class Heads(TypedDict):
-    """Of both sides."""
+    """The heads of both sides."""
 
     rollout: Head
     trainer: Head
@@ -155,7 +155,7 @@ class Effect(TypedDict):
 
 
 class NoiseFloor(TypedDict):
-    """What cannot be told from zero."""
+    """What cannot be distinguished from zero."""
 
     value: float
     because: str

@@ -14,10 +14,10 @@ moves: whether both sides tell a release.
 
 
 class CrossedDefect(TypedDict):
-    """A known defect of either release. move: entered where only the new release has it, left where only the old.
+    """A known defect of either release. move: entered if only the new release has it, left if only the old.
 
-    certain, open: how many configs have all that must come together, and of how many that cannot be told. undecided:
-    what cannot be told, as clauses.
+    certain, open: how many configs have all that must come together, and for how many that is unknown. undecided: what
+    is unknown, as clauses.
     """
 
     name: str
@@ -31,8 +31,8 @@ class CrossedDefect(TypedDict):
 
 
 class Bump(TypedDict):
-    """base, head: the two trees as they were named. pin_files: how many files with pins were looked at. standing: how
-    many findings the configs have at the old release already; they are not in the report.
+    """A bump of vLLM. base, head: the two trees as they were named. pin_files: how many files with pins were looked at.
+    standing: how many findings the configs have at the old release already; they are not in the report.
     """
 
     base: str

@@ -24,11 +24,11 @@ class CanaryArm(TypedDict):
     """One arm: an engine, a way to hand weights to it, and a trainer. role: of its first seed's plan.
 
     backend_start, backend_later: k3 of rollout and trainer at the weights that sampled, at the first step and at most
-    afterwards. lag: mean over tokens, in updates; max_lag: the most of any; lag_bound: batches begun ahead, 0 where
-    engine and trainer took turns. met_in_flight: requests that updates met; flight_k3: k3 of their later tokens at the
-    weights that sampled. transport: what brought the weights and what loaded them, as it ran. problems: of trainings
-    that did not end. curves: its seeds against the reference's, as `rlaudit curves` says; null for the reference
-    and an arm without a finished training. logs: the curves of each seed, in the run directory.
+    afterwards. lag: mean over tokens, in updates; max_lag: the most of any; lag_bound: batches begun ahead, 0 if engine
+    and trainer took turns. met_in_flight: requests that updates met; flight_k3: k3 of their later tokens at the weights
+    that sampled. transport: what brought the weights and what loaded them, as it ran. problems: of trainings that did
+    not end. curves: its seeds against the reference's, as `rlaudit curves` says; null for the reference and an arm
+    without a finished training. logs: the curves of each seed, in the run directory.
     """
 
     name: str

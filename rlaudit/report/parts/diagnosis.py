@@ -48,7 +48,7 @@ class RecordedTraining(TypedDict):
 
 
 class Difference(TypedDict):
-    """What two trainings do not have in common. old, new: what ran; old_written, new_written: what was asked for.
+    """What two trainings do not have in common. old, new: what ran; old_written, new_written: what was requested.
 
     Values are JSON data; {"unknown": reason} if they are not known, {"absent": reason} if a release has no such thing.
     layer: the one that it matters for, if it is known to matter. why: in one clause, "" otherwise.

@@ -37,7 +37,7 @@ class FixEdit(TypedDict):
 
 
 class Fix(TypedDict):
-    """safe: only restores what the config means today. start and end are offsets in characters."""
+    """A fix. safe: it only restores what the config means today. start and end are offsets in characters."""
 
     description: str
     safe: bool
@@ -84,9 +84,9 @@ class Finding(TypedDict):
 class Setting(TypedDict):
     """One setting as it is written and as each side of a migration has it.
 
-    written and effective: JSON data; {"unknown": reason} where it cannot be told, {"absent": reason} where that version
-    has no such argument, or does not read the variable. config: index into configs; null where the row is about vLLM
-    alone. open_because: the fact that settles an unknown value; rows with the same one are settled together.
+    written and effective: JSON data; {"unknown": reason} if it is unknown, {"absent": reason} if that version has no
+    such argument, or does not read the variable. config: index into configs; null where the row is about vLLM alone.
+    open_because: the fact that settles an unknown value; rows with the same one are settled together.
     """
 
     name: str
@@ -139,8 +139,8 @@ class TakenDefault(TypedDict):
 class Config(TypedDict):
     """One rollout engine that a file sets up.
 
-    read_as: the catalogued releases that stand for the versions. engine: V0, V1 or null where it cannot be told. lost:
-    what is written and never arrives. recorded: what was seen of its run.
+    read_as: the catalogued releases that stand for the versions. engine: V0, V1, or null if unknown. lost: what is
+    written and never arrives. recorded: what was seen of its run.
     """
 
     path: str

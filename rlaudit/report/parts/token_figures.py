@@ -23,7 +23,7 @@ ProbabilityGroup = TypedDict(
 
 
 class Probabilities(TypedDict):
-    """sample: [rollout, trainer] probability of tokens drawn at random."""
+    """Probabilities of tokens. sample: [rollout, trainer] of tokens drawn at random."""
 
     sample: Sequence[tuple[float, float]]
     groups: Sequence[ProbabilityGroup]

@@ -132,7 +132,8 @@ class UpdateCost(TypedDict):
 
 
 class WeightUpdates(TypedDict):
-    """Of `ablate` with a recipe about weight updates. to_use: a sentence for each engine on which sequence is clean."""
+    """The report of `ablate` with a recipe about weight updates. to_use: a sentence for each engine on which sequence
+    is clean."""
 
     cases: Sequence[UpdateCase]
     to_use: Sequence[str]

@@ -24,7 +24,7 @@ RATIO_DEVIATION = ArmForest(
     "ratio-deviation",
     "Ratio deviation × 10⁴",
     "mean exp(d) − 1, times 10 000, with its 95 % interval over prompts. It is 0 when the reported logprobs are those "
-    "the tokens were sampled with, whatever the noise.",
+    "the tokens were sampled with, under any noise.",
     metric="mean_ratio_minus_one",
     floor="mean_ratio_minus_one",
     floor_said=" Shaded: the noise floor.",
@@ -36,7 +36,7 @@ RATIO_DEVIATION = ArmForest(
 
 
 def pictures(document: Report) -> Sequence[Picture | Missing]:
-    """The distances of all blocks, then their ratios."""
+    """Return the distances of all blocks, then their ratios."""
     return [*DISTANCE.pictures(document), *RATIO_DEVIATION.pictures(document)]
 
 

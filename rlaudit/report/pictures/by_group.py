@@ -48,7 +48,7 @@ def pictures(document: Report) -> Sequence[Picture | Missing]:
 
 
 def _grouped(group: Group, name: str, title: str, caption: str, column: Column, across: str) -> Picture | None:
-    """The picture of `column` of token_figures; None where no main arm has it."""
+    """Return the picture of `column` of token_figures; None if no main arm has it."""
     found = [(one, rows) for one in group.main if one.tokens and (rows := one.tokens[column])]
     if not found:
         return None

@@ -66,7 +66,7 @@ def _reach(bins: Bins) -> float:
 
 
 def _shares(bins: Bins, edges: Sequence[float]) -> list[float]:
-    """Share of the tokens in each step; the tokens of a bin that spans several are spread evenly over it."""
+    """Return the share of tokens in each step; the tokens of a bin that spans several are spread evenly over it."""
     total = sum(tokens for _, _, tokens in bins) or 1
     width = edges[1] - edges[0]
     shares = [0.0] * (len(edges) - 1)

@@ -70,7 +70,7 @@ def pictures(document: Report) -> Sequence[Picture | Missing]:
 
 
 def _known(life: EngineLife) -> list[Track]:
-    """Return the quantities of which anything is known."""
+    """Return the quantities that something is known of."""
     width = _width(life)
     return [track for track in TRACKS if any(track.of(one, width) is not None for one in life["bins"])]
 
@@ -90,7 +90,7 @@ def _height(life: EngineLife) -> float:
 
 
 def _caption(lives: Sequence[EngineLife]) -> str:
-    """What is drawn, and what of it is not known."""
+    """Return what is drawn, and what of it is not known."""
     said = ["Numbers in the band of weights are updates so far."]
     if any(one["lag"] is not None for life in lives for one in life["bins"]):
         said.append("Lag: updates between a token and the trainer's first look at it, mean of the tokens.")
@@ -176,7 +176,7 @@ def _draw_lanes(axes: "Axes", life: EngineLife, lanes: Sequence[tuple[str, tuple
 
 
 def _draw_versions(axes: "Axes", life: EngineLife, seconds: float, pixels: float) -> None:
-    """Every other version has a band; one that is wide enough has its number."""
+    """Draw a band for every other version, and its number if the band is wide enough."""
     ends = [mark["end"] for mark in life["marks"] if mark["what"] == UPDATE and mark["end"] is not None]
     edges = [0.0, *sorted(ends), seconds]
     bands = []
@@ -190,7 +190,7 @@ def _draw_versions(axes: "Axes", life: EngineLife, seconds: float, pixels: float
 
 
 def _spans(marks: Sequence[LifeMark], seconds: float, pixels: float) -> list[tuple[float, float]]:
-    """Return from where to where bars reach, those that touch as one."""
+    """Return where bars begin and end, those that touch as one."""
     spans: list[tuple[float, float]] = []
     for mark in marks:
         begin, end = mark["begin"], seconds if mark["end"] is None else mark["end"]
@@ -233,7 +233,7 @@ def _draw_track(axes: "Axes", life: EngineLife, track: Track) -> None:
 
 
 def _draw_updates(axes: "Axes", life: EngineLife, high: float) -> None:
-    """A thin line through a quantity where weights changed."""
+    """Draw a thin line through a quantity where weights changed."""
     pixel = life["seconds"] / float(axes.get_window_extent().width)
     lines: list[float] = []
     for begin in (mark["begin"] for mark in life["marks"] if mark["what"] == UPDATE):

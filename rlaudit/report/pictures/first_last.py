@@ -22,7 +22,7 @@ COLOURS: Mapping[str, str] = {
 
 
 def pictures(document: Report) -> Sequence[Picture | Missing]:
-    """A forest for each block and metric."""
+    """Return a forest for each block and metric."""
     by_panel: dict[tuple[str, str], list[Effect]] = {}
     for effect in document["effects"]:
         if effect["first"] is not None and effect["first"]["difference"] is not None and worth_a_row(effect):

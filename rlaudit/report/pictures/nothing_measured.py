@@ -14,7 +14,7 @@ REASONS = {
 
 
 def pictures(document: Report) -> Sequence[Picture | Missing]:
-    """The reason."""
+    """Return the reason."""
     return [Missing(TITLE, REASONS[subject_of(document)])]
 
 

@@ -95,7 +95,7 @@ def _values(metric: CurveMetric) -> dict[int, float]:
 
 
 def _caption(candidates: Sequence[Candidate]) -> str:
-    """What is shaded, and where which candidate separated."""
+    """Return what is shaded, and where which candidate separated."""
     name, first = _banded(candidates)
     if len(candidates) > 1:
         apart = [f"{arm} at step {one['detected_step']}" for arm, one in candidates if one["outcome"] == "separated"]

@@ -22,17 +22,17 @@ PER_SEQUENCE = ("prompt_id", "sample_id", "step", "reward", "prompt_token_ids", 
 
 
 def recognise(path: Path) -> bool:
-    """Whether the first record has a prompt, a sample and a rollout logprob."""
+    """Return whether the first record has a prompt, a sample and a rollout logprob."""
     return _holds(path, "rollout_logprob", IDENTITY)
 
 
 def grouped(path: Path, groups: str) -> bool:
-    """Whether it would, if the prompt's id were called `groups`."""
+    """Return whether it would, if the prompt's id were called `groups`."""
     return _holds(path, "rollout_logprob", identity(groups))
 
 
 def of_trainer(path: Path) -> bool:
-    """Whether the first record has a prompt, a sample and a trainer logprob."""
+    """Return whether the first record has a prompt, a sample and a trainer logprob."""
     return _holds(path, "trainer_logprob", IDENTITY)
 
 
@@ -44,7 +44,7 @@ def _holds(path: Path, column: str, names: Collection[str]) -> bool:
 def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
-    """Every column is read: JSON has to be parsed anyway."""
+    """Read every column: JSON has to be parsed anyway."""
     return batches_of(_sequences(path, faults, part.groups, part.renamed), prompts)
 
 
@@ -84,7 +84,7 @@ def _one(sequence: LoggedSequence | None) -> Iterator[LoggedSequence]:
 
 
 def _logprob_key(record: Mapping[str, Any]) -> str | None:
-    """How the logprobs are called that say how many tokens there are: the rollout's, or else the trainer's."""
+    """Return how the logprobs are called that say how many tokens there are: the rollout's, or else the trainer's."""
     named = {PLURALS.get(key, key): key for key in record}
     return next((named[name] for name in LOGPROBS if name in named), None)
 
@@ -99,7 +99,7 @@ def _starts_anew(before: Mapping[str, Any], record: Mapping[str, Any], groups: s
 def _of_rows(
     rows: list[tuple[int, Mapping[str, Any]]], path: Path, faults: Faults, groups: str
 ) -> LoggedSequence | None:
-    """The lines of one sequence as one record of lists; columns that only some lines have are filled with nothing."""
+    """Return the lines of one sequence as one record of lists; columns that only some lines have get None."""
     names = dict.fromkeys(PLURALS.get(name, name) for _, row in rows for name in row)
     once = {*PER_SEQUENCE, groups}
     record = {name: rows[0][1].get(name) if name in once else [row.get(name) for _, row in rows] for name in names}

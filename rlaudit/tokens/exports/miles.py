@@ -33,21 +33,21 @@ ROWS = 128
 
 
 def recognise(path: Path) -> bool:
-    """Whether a Parquet file has these columns and no others."""
+    """Return whether a Parquet file has these columns and no others."""
     return set(columns_of(path) or ()) == OWN
 
 
 def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
-    """Every column is read. Raises UsageError where a column of groups is asked for, NotFinished for a cut file."""
+    """Read every column. Raises UsageError if a column of groups is asked for, NotFinished for a cut file."""
     if part.groups:
         raise no_column_tells(path, WHAT, GROUPS)
     return batches_of(_sequences(path, faults), prompts)
 
 
 def of_evaluation(path: Path) -> bool:
-    """Whether a file is of no rollout that was trained on: evaluations are sampled in their own way."""
+    """Return whether a file is of no rollout that was trained on: evaluations are sampled in their own way."""
     return path.name.startswith("rollout_eval_")
 
 

@@ -26,14 +26,14 @@ LISTS = {*OWN, "token_ids", "token_loss_mask", "advantages"}
 
 
 def recognise(path: Path) -> bool:
-    """Whether the first record has NeMo-RL's columns."""
+    """Return whether the first record has NeMo-RL's columns."""
     return set(first_record(path)) >= OWN
 
 
 def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
-    """Every column is read."""
+    """Read every column."""
     return batches_of(_sequences(path, faults, part.groups), prompts)
 
 
@@ -88,7 +88,7 @@ def _sequence(record: dict[str, Any], path: Path, line: int, step: int | None, f
 
 
 def _unwrapped(name: str, value: Any) -> Any:
-    """What stands in a list of one sample. Lists of tokens are nested twice, everything else once."""
+    """Return what stands in a list of one sample. Lists of tokens are nested twice, everything else once."""
     if isinstance(value, list) and len(value) == 1 and (name not in LISTS or isinstance(value[0], list)):
         return value[0]
     return value

@@ -33,7 +33,7 @@ ARM = ("block", "arm")
 
 
 def parts(path: Path) -> tuple[Part, ...]:
-    """One comparison per arm of a run; the whole of any other table."""
+    """Return one comparison per arm of a run; the whole of any other table."""
     if not set(ARM) <= set(columns_of(path) or []):
         return (WHOLE,)
     table = pq.read_table(open_at_random(path), columns=list(ARM), read_dictionary=list(ARM))
@@ -46,17 +46,17 @@ def parts(path: Path) -> tuple[Part, ...]:
 def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
-    """Only `columns` are decoded."""
+    """Decode `columns` only."""
     return parquet_batches(path, faults, prompts, columns, part.where, part.groups, part.renamed)
 
 
 def sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Iterator[TokenBatch]:
-    """Row groups spread over the file."""
+    """Read row groups spread over the file."""
     return parquet_sample(path, tokens, prompts, part.where, part.groups, part.renamed)
 
 
 def tokens(path: Path) -> int | None:
-    """Its rows, where a row is a token."""
+    """Return its rows, if a row is a token."""
     footer = pq.read_metadata(open_at_random(path))
     kinds = [field.type for field in footer.schema.to_arrow_schema() if field.name in LOGPROBS]
     return None if any(map(is_list_type, kinds)) else int(footer.num_rows)

@@ -25,14 +25,14 @@ OWN = {"input_ids", "labels", "logprobs", "n_predicted"}
 
 
 def recognise(path: Path) -> bool:
-    """Whether the first line is a list of training texts."""
+    """Return whether the first line is a list of training texts."""
     return is_json_lines(path) and any(_is_texts(value) for value in first_values(path))
 
 
 def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
-    """Every column is read."""
+    """Read every column."""
     return batches_of(_sequences(path, faults, part.groups), prompts)
 
 

@@ -27,7 +27,7 @@ GROUPS = "the prompt's tokens"
 def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
-    """Every column is read. Raises UsageError where a column of groups is asked for."""
+    """Read every column. Raises UsageError if a column of groups is asked for."""
     if part.groups:
         raise no_column_tells(path, WHAT, GROUPS)
     return reader(OWN, WHAT, _sequences)(path, faults, prompts, columns, part)
@@ -41,7 +41,7 @@ def _sequences(record: dict[str, Any], path: Path, line: int, faults: Faults) ->
 
 
 def _packed(record: dict[str, Any]) -> Iterator[tuple[dict[str, list[Any]], int, int]]:
-    """Every sequence of a batch: its row's lists, and where it begins and ends in them."""
+    """Yield every sequence of a batch: its row's lists, and where it begins and ends in them."""
     names = [name for name in ("input_ids", "labels", "old_logprobs", "advantages") if record.get(name)]
     nested = {name: record[name] if isinstance(record[name][0], list) else [record[name]] for name in names}
     bounds = record.get("seq_boundaries")

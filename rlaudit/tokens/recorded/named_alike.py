@@ -1,4 +1,4 @@
-"""A recording's sequences and those of a trainer's table under the same names: the ids of their tokens.
+"""Names a recording's sequences and those of a trainer's table alike, by the ids of their tokens.
 
 A trainer calls prompts and samples by names that no engine knows, but it was given these tokens. Names are made of the
 ids of the prompt, as the table has them, and of the completion. A completion that was sampled from several prompts has

@@ -7,6 +7,6 @@ import torch
 
 
 def weights(log_ratio_ST, mask_ST, limit):
-    """The ratio of each token, or 0 outside 1 / limit .. limit."""
+    """Return the ratio of each token, or 0 outside 1 / limit .. limit."""
     ratio_ST = torch.exp(log_ratio_ST)
     return torch.where((ratio_ST >= 1 / limit) & (ratio_ST <= limit), ratio_ST, torch.zeros_like(ratio_ST)) * mask_ST

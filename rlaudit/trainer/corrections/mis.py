@@ -8,6 +8,6 @@ import torch
 
 
 def weights(log_ratio_ST, mask_ST, limit):
-    """The ratio of the whole sequence at each of its tokens, or 0."""
+    """Return the ratio of the whole sequence at each of its tokens, or 0."""
     ratio_S = torch.exp((log_ratio_ST * mask_ST).sum(1))
     return torch.where(ratio_S <= limit, ratio_S, torch.zeros_like(ratio_S))[:, None] * mask_ST

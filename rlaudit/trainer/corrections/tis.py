@@ -8,5 +8,5 @@ import torch
 
 
 def weights(log_ratio_ST, mask_ST, limit):
-    """min(r, limit) of each token."""
+    """Return min(r, limit) of each token."""
     return torch.exp(log_ratio_ST).clamp(max=limit) * mask_ST

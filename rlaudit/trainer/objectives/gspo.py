@@ -11,7 +11,7 @@ import torch
 
 
 def loss(log_ratio_ST, advantages_S, mask_ST, clip, weights_ST):
-    """The mean over sequences; a sequence's correction is the mean of its tokens'."""
+    """Return the mean over sequences; a sequence's correction is the mean of its tokens'."""
     low, high = clip
     length_S = mask_ST.sum(1).clamp(min=1)
     ratio_S = torch.exp((log_ratio_ST * mask_ST).sum(1) / length_S)

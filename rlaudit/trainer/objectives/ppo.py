@@ -10,7 +10,7 @@ import torch
 
 
 def loss(log_ratio_ST, advantages_S, mask_ST, clip, weights_ST):
-    """The mean over all tokens."""
+    """Return the mean over all tokens."""
     low, high = clip
     ratio_ST = torch.exp(log_ratio_ST)
     clipped_ST = ratio_ST.clamp(1 - low, 1 + high)

@@ -1,4 +1,4 @@
-"""1 where the completion is the answer, spaces around it aside."""
+"""1 if the completion is the answer, spaces around it aside."""
 
 
 def reward(token_ids, text, answer):

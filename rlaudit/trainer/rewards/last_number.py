@@ -1,4 +1,4 @@
-"""1 where the last number of the completion is the answer, as graders of arithmetic have it."""
+"""1 if the last number of the completion is the answer, as graders of arithmetic have it."""
 
 import re
 

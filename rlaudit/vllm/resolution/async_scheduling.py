@@ -16,7 +16,7 @@ _DRAFTERS = {"eagle", "eagle3", "mtp", "deepseek_mtp", "mimo_mtp", "qwen3_next_m
 def apply(view: View) -> Resolved | None:
     """On where executor and speculation allow it."""
     if view.machine.platform == "cpu" and view.since("0.14.0"):
-        return Resolved(False, "forced off on a CPU, whatever the log says before", overrules=True, at=_CPU)
+        return Resolved(False, "forced off on a CPU, even if the log says otherwise before", overrules=True, at=_CPU)
     if view.given("async_scheduling") is not None or not view.since("0.14.0"):
         return None
     if task_of(view) not in (None, "auto", "generate") and view.since("0.20.0"):

@@ -18,7 +18,7 @@ _DATACENTER_BLACKWELL = range(_BLACKWELL, _BLACKWELL + 10)
 
 
 def apply(view: View) -> Resolved | None:
-    """What is asked for, else the first choice of the release for a model without latent attention (MLA)."""
+    """Return the requested backend, else the first choice of the release for a model without latent attention (MLA)."""
     if view.given("attention_backend") is not None and view.since("0.13.0"):
         return None
     nested = part(view, "attention_config", "backend")
@@ -63,7 +63,7 @@ def _default(view: View) -> Resolved:  # noqa: PLR0911 - one line per decision
 def _prefers_flashinfer(view: View) -> bool | Unknown:
     """Data centre Blackwell (10.0, from 0.11.1 on all of 10.x), with the package, which is optional until 0.11.0.
 
-    FlashInfer is not batch invariant, which only backends from 0.20.0 on are asked.
+    FlashInfer is not batch invariant, and releases check that only from 0.20.0 on.
     """
     capability, installed = view.machine.capability, view.machine.flashinfer
     family = _DATACENTER_BLACKWELL if view.since("0.11.1") else (_BLACKWELL,)

@@ -1,7 +1,7 @@
 """torch.compile: not in V0, vLLM's own pipeline in V1 unless something takes it away.
 
-A compiled model fuses operations and with them rounds in other places. Separate from CUDA graphs, which record kernels
-and change none; eager mode turns both off.
+A compiled model fuses operations and so rounds in other places. CUDA graphs are another thing: they record kernels and
+change none. Eager mode turns both off.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ def apply(view: View) -> Resolved:
 
 
 def written_mode(view: View) -> Any:
-    """What compilation_config asks for, as a name; None where it leaves it open."""
+    """Return the mode that compilation_config requests, as a name; None if it requests none."""
     given = view.given(_CONFIG)
     level = given if number(given) is not None else part(view, _CONFIG, "mode")
     level = part(view, _CONFIG, "level") if level is None else level
@@ -58,7 +58,7 @@ def _of_eager(view: View, written: Any) -> Resolved:
 
 
 def _taken_away(view: View) -> Resolved | None:
-    """What turns compilation off whatever is written."""
+    """Return what turns compilation off even if the config requests it."""
     if view.since("0.20.0") and view.variable("TORCH_COMPILE_DISABLE") == "1":
         return Resolved(NONE, "TORCH_COMPILE_DISABLE=1 is set")
     broken = breaks_graphs(view)
@@ -85,7 +85,7 @@ def breaks_graphs(view: View) -> bool | Unknown:
 
 
 def _has_tuned_products(view: View) -> bool:
-    """Whether shapes are looked up at all: tuned batch-invariant products are bfloat16's."""
+    """Return whether shapes are looked up at all: tuned batch-invariant products are bfloat16's."""
     return view.machine.platform == "cuda" and view.value("dtype") not in ("float16", "half", "float32", "float")
 
 
@@ -100,7 +100,7 @@ def _on_cpu(view: View, asked: Resolved) -> Resolved:
 
 def _in_force(view: View, written: Any) -> Resolved:
     if not view.since("0.10.1"):
-        return Resolved(COMPILED, "V1 compiles whatever is written until 0.10.0")
+        return Resolved(COMPILED, "V1 compiles under any config until 0.10.0")
     if written is not None:
         return Resolved(written, _CONFIG)
     if not view.since("0.12.0"):

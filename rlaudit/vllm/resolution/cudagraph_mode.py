@@ -1,9 +1,10 @@
 """CUDA graphs: piecewise in V1 until 0.10, full for decode and piecewise for prefill from 0.11.0 on.
 
 A captured graph pads the batch and picks kernels for the padded size; V0 captured whole decode steps without
-torch.compile. What is asked for is not what runs: pieces need a compiled model (vllm/config/vllm.py), and whole steps a
-backend that can be captured, which a worker finds out (0.11.0 to 0.25: GPUModelRunner._check_and_update_cudagraph_mode;
-later vllm/config/compilation.py, CompilationConfig.resolve_cudagraph_mode_and_sizes).
+torch.compile. The requested mode does not always run: pieces need a compiled model (vllm/config/vllm.py), and whole
+steps a backend that can be captured, which a worker finds out (0.11.0 to 0.25:
+GPUModelRunner._check_and_update_cudagraph_mode; later vllm/config/compilation.py,
+CompilationConfig.resolve_cudagraph_mode_and_sizes).
 """
 
 from rlaudit.configs.syntax.node import Unknown
@@ -67,7 +68,7 @@ def _default(view: View) -> Resolved:
 
 
 def _without_pieces(view: View, mode: str) -> Resolved | None:
-    """What is left of a mode where the model is not compiled, and so not cut into pieces."""
+    """Return what is left of a mode if the model is not compiled, and so not cut into pieces."""
     if mode not in _IN_PIECES and not (mode in _DECODE_IS_FULL and view.since("0.12.0") and not view.since("0.13.0")):
         return None
     if breaks_graphs(view) is not False:
@@ -82,7 +83,7 @@ def _without_pieces(view: View, mode: str) -> Resolved | None:
 
 
 def _by_backend(view: View, mode: str) -> Resolved | None:
-    """What a worker makes of a mode, once it knows which steps its attention backend can be captured in."""
+    """Return what a worker makes of a mode, once it knows which steps its attention backend can be captured in."""
     if mode not in _DECODE_IS_FULL or not view.since("0.11.0"):
         return None
     backend, pieces = view.value("attention_backend"), view.value("compilation_mode") == COMPILED

@@ -1,7 +1,7 @@
 """Cascade attention: unknown to V0, on in V1 until 0.17, off by default from 0.18.0, gone in 0.32.0.
 
-It computes a prefix that many requests share once, with another order of additions, whenever the batch makes that worth
-while: the same request then gets other logprobs in another batch.
+It computes a prefix that many requests share only once, with another order of additions, if the batch makes that
+worthwhile: the same request then gets other logprobs in another batch.
 """
 
 from rlaudit.vllm.milestones import BATCH_INVARIANCE, NO_CASCADE_ATTENTION

@@ -1,4 +1,4 @@
-"""The executor: one process for one rank, several processes for more, Ray where it is asked for or already there."""
+"""The executor: one process for one rank, several processes for more, Ray if it is requested or already running."""
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.resolution.max_num_seqs import world_size

@@ -10,7 +10,7 @@ _FILES = ("vllm/config.py", "vllm/config/__init__.py", "vllm/config/model.py")
 
 
 def apply(view: View) -> Resolved | None:
-    """The checkpoint's dtype, where it is here to be read."""
+    """Return the checkpoint's dtype, where it is here to be read."""
     if view.given("dtype") not in (None, "auto"):
         return None
     found = view.checkpoint

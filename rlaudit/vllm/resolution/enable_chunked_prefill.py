@@ -1,4 +1,4 @@
-"""Chunked prefill: off in V0 below 32k context, on in V1, and until 0.11.0 on whatever the config says.
+"""Chunked prefill: off in V0 below 32k context, on in V1; until 0.11.0 the config cannot turn it off there.
 
 It changes the shape of the prefill batches and with it the last bits of the prompt's keys and values.
 """

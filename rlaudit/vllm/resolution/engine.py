@@ -1,7 +1,7 @@
 """V0 or V1: which engine a release starts, without saying so.
 
-From 0.8.5 to 0.10.2 V1 is the default and V0 the silent fallback for whatever V1 did not support yet; a release that
-was told VLLM_USE_V1=1 refuses to start instead. V0 is gone in 0.11.0.
+From 0.8.5 to 0.10.2 V1 is the default and V0 the silent fallback for everything that V1 does not support yet; with
+VLLM_USE_V1=1 these releases refuse to start instead. V0 is gone in 0.11.0.
 """
 
 from collections.abc import Iterator
@@ -43,18 +43,18 @@ _ONLY: tuple[tuple[str, tuple[Any, ...], str], ...] = (
 
 
 def has_v0(version: Version) -> bool:
-    """Whether a release has the engine V0 beside V1, and so reads VLLM_USE_V1."""
+    """Return whether a release has the engine V0 beside V1, and so reads VLLM_USE_V1."""
     return version < FIRST_WITHOUT_V0
 
 
 def variables_for(kind: EngineKind | None, version: Version) -> dict[str, str]:
-    """The environment variables that make a release start the engine V0 or V1; none where nobody asks for one, or where
+    """Return the environment variables that make a release start the engine V0 or V1; none if neither is requested, or
     there is no choice."""
     return {VARIABLE: kind.removeprefix("V")} if kind is not None and has_v0(version) else {}
 
 
 def why_v1_refuses(view: View) -> str | None:
-    """Why a release that is told VLLM_USE_V1=1 refuses to start, in one clause; None where nothing says so."""
+    """Return why a release refuses to start with VLLM_USE_V1=1, in one clause; None if no reason is known."""
     if not has_v0(view.version):
         return None
     return next((why for why in _fallbacks(view, told=True) if isinstance(why, str)), None)
@@ -83,7 +83,7 @@ def apply(view: View) -> Resolved:
 
 
 def _fallbacks(view: View, *, told: bool = False) -> Iterator[str | Unknown]:
-    """Why V0 runs, most certain first; Unknown for a condition that the config does not tell.
+    """Yield why V0 runs, most certain first; Unknown for a condition that is not known from the config.
 
     told: VLLM_USE_V1=1 is set, which also takes what V1 calls experimental.
     """

@@ -7,7 +7,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, number, part
 
 _HOPPER, _BLACKWELL = 90, 100
-# FlashInfer's fused kernel is there for these and no others: with 16 ranks the pass does nothing.
+# FlashInfer has a fused kernel for these and no others: with 16 ranks the pass does nothing.
 _RANKS = (2, 4, 8)
 
 

@@ -1,7 +1,7 @@
-"""What the returned logprobs of sampled tokens are logprobs of.
+"""The distribution that the returned logprobs of sampled tokens belong to.
 
-processed: of the distribution the token was drawn from, after temperature, penalties and filters. raw: of the model's
-own softmax. before temperature: with penalties and masks, without temperature and filters (0.10.0 and 0.10.1).
+processed: the one the token was drawn from, after temperature, penalties and filters. raw: the model's own softmax.
+before temperature: with penalties and masks, without temperature and filters (0.10.0 and 0.10.1).
 Source: vllm/model_executor/layers/sampler.py (0.8.5), vllm/v1/sample/sampler.py (0.8.5, 0.10.0, 0.10.2), vLLM pull
 requests 21398 and 22387.
 """

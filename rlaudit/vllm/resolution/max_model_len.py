@@ -14,7 +14,7 @@ _KEYS = (
 
 
 def apply(view: View) -> Resolved | None:
-    """The checkpoint's length where the config gives none, or asks vLLM to choose one that fits the memory."""
+    """Return the checkpoint's length if the config gives none, or has vLLM choose one that fits the memory."""
     given = view.given("max_model_len")
     if isinstance(given, Unknown) or (number(given) or 0) > 0:
         return None
@@ -31,7 +31,7 @@ def apply(view: View) -> Resolved | None:
 
 
 def _scales_positions(found: Mapping[str, Any]) -> bool:
-    """Whether rotary positions are scaled, which lengthens the context by rules of their own."""
+    """Return whether rotary positions are scaled: each kind of scaling lengthens the context by its own rule."""
     written = found.get("rope_scaling") or found.get("rope_parameters")
     return isinstance(written, dict) and written.get("rope_type", written.get("type")) not in (
         None,

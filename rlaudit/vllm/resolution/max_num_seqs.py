@@ -13,7 +13,7 @@ _OF_BARE = (128, "V1's default for an engine that a program makes itself")
 
 
 def large(view: View) -> bool:
-    """Whether vLLM counts the GPU as large: 70 GiB or more; A100 does not count since 0.9.0."""
+    """Return whether vLLM counts the GPU as large: 70 GiB or more; A100 does not count since 0.9.0."""
     machine = view.machine
     return machine.memory_gib >= LARGE_GIB and not ("a100" in machine.name.lower() and view.since("0.9.0"))
 

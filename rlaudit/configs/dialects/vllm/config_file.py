@@ -1,7 +1,7 @@
 """The YAML file of `vllm serve --config`: a flat mapping of the server's own arguments.
 
-Written is not what arrives: vLLM drops a `false` up to 0.27.1, and from 0.28.0 on where the key is spelt with
-underscores; see config_loader.py. Flags of the command line, which this file does not show, win.
+What is written does not always arrive: vLLM drops a `false` up to 0.27.1, and from 0.28.0 on if the key is spelt with
+underscores; see config_loader.py. Flags of the command line win, and this file does not show them.
 """
 
 from typing import Any
@@ -31,10 +31,10 @@ _MOST_KEYS = 300
 
 
 def recognise(source: Source) -> bool:
-    """Whether most keys are arguments of `vllm serve`, and one of them is nobody else's.
+    """Return whether most keys are arguments of `vllm serve`, and one of them is an argument of no other program.
 
-    A `null` would reach the command line as the word None, at which numbers and switches end it: such a file is read by
-    a program of its own, which may have borrowed vLLM's names.
+    A `null` would reach the command line as the word None, at which numbers and switches stop: a file with one is read
+    by another program, which may have borrowed vLLM's names.
     """
     if source.suffix not in {".yaml", ".yml"}:
         return False
@@ -62,7 +62,7 @@ def _arguments() -> frozenset[str]:
 
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
-    """The one engine that the file configures."""
+    """Return the one engine that the file configures."""
     roots = source.plain_yaml
     if not roots or not isinstance(roots[0].value, dict):
         return ()

@@ -85,7 +85,7 @@ def _mapping(reader: FlagReader, key: str, node: Node) -> None:
 
 
 def _unknown(reader: FlagReader, key: str, node: Node, reason: str) -> None:
-    """A value that cannot be told; nothing for front-end arguments."""
+    """Set a value that is not known; nothing for front-end arguments."""
     known = reader.known(key.replace("-", "_").partition(".")[0])
     if known is None:
         reader.draft.lose(canonical(key), node, Loss.REFUSED, "argparse error at start: no such flag")

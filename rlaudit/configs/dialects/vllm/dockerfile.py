@@ -25,7 +25,7 @@ _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s]*)|([
 
 
 def dockerfile_invocations(source: Source) -> tuple[Invocation, ...]:
-    """The server that the last stage's ENTRYPOINT and CMD start. Raises UnreadableText."""
+    """Return the server that the last stage's ENTRYPOINT and CMD start. Raises UnreadableText."""
     index = LineIndex(source.text, source.path)
     image = Node("", index.place(0, 0, ""))
     entrypoint = command = None
@@ -75,7 +75,7 @@ def _started(
 
 
 def _shell_form(index: LineIndex, start: int, end: int) -> tuple[Command, ...]:
-    """The commands of a script; comment lines between its lines are no part of it. Raises UnreadableText."""
+    """Return the commands of a script; comment lines between its lines are no part of it. Raises UnreadableText."""
     kept: list[int] = []
     at = start
     for line in index.text[start:end].splitlines(keepends=True):
@@ -109,7 +109,7 @@ def _instructions(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _exec_form(index: LineIndex, start: int, end: int) -> tuple[Node, ...] | None:
-    """The words of `["a", "b"]`, None for the shell form."""
+    """Return the words of `["a", "b"]`, None for the shell form."""
     text = index.text[start:end]
     if not text.startswith("["):
         return None

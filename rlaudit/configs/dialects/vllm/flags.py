@@ -68,12 +68,12 @@ class FlagReader:
         self.finish()
 
     def switch(self, name: str) -> bool:
-        """Whether a flag takes no value."""
+        """Return whether a flag takes no value."""
         known = self.known(name)
         return known is not None and (known.negated or (known.declared is not None and is_switch(known.declared)))
 
     def known(self, name: str) -> Known | None:
-        """What a flag's name means in this release, or in any other where this one does not have it."""
+        """Return what a flag's name means in this release, or in any other where this one does not have it."""
         if name == "O":
             return None
         return _known(self.catalogue, name) or _elsewhere(name)
@@ -139,7 +139,7 @@ class FlagReader:
             self.draft.not_seen.append(reason)
 
     def value(self, known: Known, flag: Flag) -> Any:
-        """What arrives for a flag."""
+        """Return what arrives for a flag."""
         declared = known.declared
         if declared is None or (flag.doubtful and flag.value is not None):
             return True if flag.value is None else _plain(flag.value)
@@ -220,7 +220,7 @@ def take_variables(draft: Draft, variables: Mapping[str, Node]) -> None:
 
 
 def _text(value: Any) -> Any:
-    """A variable as the process sees it: always text."""
+    """Return a variable as the process sees it: always text."""
     return value if value is None or isinstance(value, str | Unknown) else str(value)
 
 
@@ -248,7 +248,7 @@ def _beginning(cli: Iterable[str], spelt: str) -> list[str]:
 
 
 def _elsewhere(name: str) -> Known | None:
-    """A flag that some other release has: removed since, or not there yet."""
+    """Return a flag that some other release has: removed since, or not there yet."""
     target = flag_of_any_release(name.replace("_", "-"))
     if target is None:
         return None

@@ -19,9 +19,9 @@ _UPDATES = {"update_weights", "update_named_param", "start_weight_update"}
 
 
 def recognise(source: Source) -> bool:
-    """Whether a file posts an update of weights, and neither builds nor starts the engine itself.
+    """Return whether a file posts an update of weights, and neither builds nor starts the engine itself.
 
-    A pause alone may be anybody's: of a player, a queue, a timer.
+    A pause alone tells nothing: players, queues and timers have one too.
     """
     if not any(call.name in _UPDATES for call in posted(source)):
         return False
@@ -32,7 +32,7 @@ def recognise(source: Source) -> bool:
 
 
 def read(source: Source, _vllm: Version) -> tuple[RolloutConfig, ...]:
-    """The updates; of the engine, whose command is elsewhere, nothing."""
+    """Return the updates. The engine's settings are unknown: its command is elsewhere."""
     calls = posted(source)
     draft = Draft(NAME, source.path)
     reason = "the server is started by another command; inspect that command"

@@ -1,4 +1,4 @@
-"""One start of a vLLM server, told by the words of a command.
+"""One start of a vLLM server, recognised by the words of a command.
 
 `vllm serve ...`, `python -m vllm.entrypoints.openai.api_server ...`, or a container of a vLLM image that gets flags.
 """
@@ -44,7 +44,7 @@ class Invocation:
 
 
 def tail(words: Sequence[Node]) -> tuple[int, bool] | None:
-    """Where the server's arguments begin, and whether it is `vllm serve`; None where no server is started."""
+    """Return where the server's arguments begin, and whether it is `vllm serve`; None if no server is started."""
     found = _begin(words)
     asks = found is not None and any(_ASKS.match(str(word.value)) for word in words[found[0] :])
     return None if asks else found
@@ -81,7 +81,7 @@ def of_commands(commands: Sequence[Command]) -> Iterator[Invocation]:
 
 
 def _image(words: Sequence[Node]) -> Node | None:
-    """The image of `docker run -v OPTION IMAGE vllm serve`: the last word before the server that can be one."""
+    """Return the image of `docker run -v OPTION IMAGE vllm serve`: the last word before the server that can be one."""
     if words[0].value not in _CONTAINERS:
         return None
     return next((word for word in reversed(words) if _IMAGE.fullmatch(str(word.value))), None)

@@ -36,14 +36,14 @@ class _File:
     given: dict[str, Node] = field(default_factory=dict)
 
     def commands(self, node: Node) -> tuple[Command, ...]:
-        """The commands of a string."""
+        """Return the commands of a string."""
         if isinstance(self.source, HereDocument):
             return self.source.commands_in(node)
         told = {name: f"{name} is {one.value} in {one.place.path}" for name, one in self.given.items()}
         return scalar_commands(node, self.index, told)
 
     def named(self, node: Node) -> dict[str, Node]:
-        """The variables of a service's `env_file:`."""
+        """Return the variables of a service's `env_file:`."""
         found: dict[str, Node] = {}
         for variables in named_by(self.source, node):
             found |= variables
@@ -51,7 +51,7 @@ class _File:
 
 
 def invocations(source: Source) -> tuple[Invocation, ...]:
-    """Every start of a server in a file; nothing where the text does not mention one. Raises ValueError."""
+    """Return every start of a server in a file; nothing if the text does not mention one. Raises ValueError."""
     if not MENTION.search(source.text):
         return ()
     if source.suffix in {".yaml", ".yml", ".json"}:
@@ -76,7 +76,7 @@ def invocations(source: Source) -> tuple[Invocation, ...]:
 
 
 def _editable(words: tuple[Node, ...], display: Node) -> tuple[Node, ...]:
-    """The words of a list in which flags can be written; none of one whose later part stands somewhere else."""
+    """Return the words of a list in which flags can be written; none of one whose later part stands somewhere else."""
     told = [word for word in words[len(display.elements()) :] if not isinstance(word.value, Unknown)]
     return () if told else words
 
@@ -92,7 +92,7 @@ def is_dockerfile(source: Source) -> bool:
 
 
 def _filled_in(file: _File, root: Node) -> Node:
-    """A compose file with the variables of its `.env`."""
+    """Return a compose file with the variables of its `.env`."""
     given = beside(file.source) if root.get("services") is not None else {}
     file.given.update(given)
     return filled(root, given) if given else root
@@ -119,7 +119,7 @@ def _in_yaml(root: Node, file: _File) -> Iterator[Invocation]:
 
 
 def _container(node: Node, file: _File, variables: Mapping[str, Node]) -> tuple[list[Invocation], frozenset[str]]:
-    """The server of one container, from `entrypoint`, `command` and `args`, and the keys it was read from."""
+    """Return the server of one container, from `entrypoint`, `command` and `args`, and the keys it was read from."""
     keys = [key for key in (*_FIRST_WORDS, *_MORE_WORDS) if node.get(key) is not None]
     parts = [part for key in keys if (part := node.get(key)) is not None and part.value is not None]
     image = node.get("image")
@@ -155,7 +155,7 @@ def _container(node: Node, file: _File, variables: Mapping[str, Node]) -> tuple[
 
 
 def _listed(elements: Sequence[Node], file: _File, variables: Mapping[str, Node], node: Node) -> list[Invocation]:
-    """A server whose words are a list under any other key."""
+    """Return a server whose words are a list under any other key."""
     if any(_is_script(one) for one in elements) or any(isinstance(one.value, dict | tuple) for one in elements):
         return []
     words = tuple(map(expanded, words_of(elements)))

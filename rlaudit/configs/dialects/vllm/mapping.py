@@ -1,10 +1,10 @@
 """A project's own YAML or TOML with a mapping whose keys are vLLM's engine arguments, which its program hands on:
 `AsyncEngineArgs(**role["config"])`.
 
-No framework is known here: what is written is a setting, and any other argument may be added by the program, which may
-also keep keys to itself. Every such mapping is an engine, a judge's or a reference's too, and is named by its path.
-The nearest mapping of SamplingParams' names is its sampling. Files that any other dialect reads are left to that one,
-and those of `configs/not_read.py` to none.
+No framework is known here: what is written is a setting, and the program may add any other argument, or keep keys to
+itself. Every such mapping counts as an engine, also a judge's or a reference's, and is named by its path. The nearest
+mapping of SamplingParams' names is its sampling. Files that another dialect reads are left to that one, and those of
+`configs/not_read.py` are not read.
 """
 
 import re
@@ -70,7 +70,7 @@ class _Found:
 
 
 def recognise(source: Source) -> bool:
-    """Whether the text says vllm and has names that only vLLM's engine has, at least three in one mapping."""
+    """Return whether the text says vllm and has names that only vLLM's engine has, at least three in one mapping."""
     if source.suffix not in _SUFFIXES or "vllm" not in source.text.lower():
         return False
     spelt = source.text.replace("-", "_")
@@ -81,7 +81,7 @@ def recognise(source: Source) -> bool:
 
 @lru_cache(maxsize=1)
 def _specific() -> frozenset[str]:
-    """Names of every release's engine arguments that nobody else has."""
+    """Return the names of engine arguments, of any release, that no other program uses."""
     return frozenset(names("engine")) - _COMMON
 
 
@@ -118,8 +118,8 @@ def _engines(source: Source) -> tuple[_Found, ...]:
 
 
 def _told(node: Node) -> list[str]:
-    """The keys that only vLLM has, and that have a number, a truth or a reference as value: a schema, a table of flags
-    or a text for people describes them.
+    """Return the keys that only vLLM has, if they have a number, a truth or a reference as value: otherwise a schema, a
+    table of flags or a text for people may just describe them.
     """
     return [key for key, child in entries(node) if _name(key) in _specific() and _is_value(child)]
 
@@ -129,7 +129,7 @@ def _is_value(node: Node) -> bool:
 
 
 def _is_another(node: Node, around: tuple[Node, ...]) -> bool:
-    """Whether the mapping, or the one it lies in, names an engine that is not vLLM."""
+    """Return whether the mapping, or the one it lies in, names an engine that is not vLLM."""
     named = [_text(one.get(key)) for one in (node, *around[:1]) for key in _ENGINE_KEYS]
     return any(_OTHER_ENGINES.match(name) for name in named) and not any("vllm" in name.lower() for name in named)
 
@@ -143,7 +143,7 @@ def _name(key: str) -> str:
 
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
-    """Every mapping of engine arguments, in the order of the file."""
+    """Return every mapping of engine arguments, in the order of the file."""
     found = _engines(source)
     return tuple(_config(source, one, vllm, several=len(found) > 1) for one in found)
 
@@ -176,8 +176,8 @@ def _config(source: Source, found: _Found, vllm: Version, *, several: bool) -> R
 
 
 def _is_argument(name: str, vllm: Version) -> bool:
-    """Whether a key is an engine argument. One that programs have as well, and this release not yet, is the program's:
-    `log_level`, which vLLM has since 0.31.0.
+    """Return whether a key is an engine argument. A key that programs have as well is the program's if this release
+    does not have it yet: `log_level`, which vLLM has since 0.31.0.
     """
     life = lifetime("engine", name)
     return life is not None and not (name in _COMMON and life[0] > vllm)
@@ -193,9 +193,9 @@ def _list(draft: Draft, path: str, node: Node) -> None:
 
 
 def _sampling(draft: Draft, found: _Found, *, several: bool) -> str:
-    """The nearest mapping of sampling parameters, else what stands among the engine's arguments themselves.
+    """Take the nearest mapping of sampling parameters, else the parameters among the engine's own arguments.
 
-    One that several engines share is taken for the policy's: a reference or a judge is asked in a way of its own.
+    One that several engines share is taken for the policy's: a reference or a judge gets other requests.
     Returns why nothing is known of it, or "".
     """
     own = _sampled_in(found.node)
@@ -218,7 +218,7 @@ def _sampling(draft: Draft, found: _Found, *, several: bool) -> str:
 
 
 def _sampled_in(level: Node) -> Node | None:
-    """The mapping of sampling parameters among the keys of another one; those of an evaluation only where no other."""
+    """Return the mapping of sampling parameters among another one's keys; an evaluation's only if there is no other."""
     found = {key: node for key, node in entries(level) if _SAMPLING_KEY.search(key) and _is_sampling(node)}
     rollouts = [node for key, node in found.items() if not _EVALUATION.search(key)]
     return rollouts[0] if rollouts else None

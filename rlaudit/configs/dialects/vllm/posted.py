@@ -1,8 +1,8 @@
 """Requests that Python posts to the routes with which a vLLM server is paused, updated and resumed.
 
-Each is told as the call of the engine's method that the route ends in (vllm/entrypoints/serve/dev of 0.12.0 and later;
-`/update_weights` and `/update_named_param` are those of frameworks' own servers): a loop that drives a server over HTTP
-is read like one that holds the engine.
+Each is read as a call of the engine's method that the route ends in (vllm/entrypoints/serve/dev of 0.12.0 and later;
+`/update_weights` and `/update_named_param` belong to frameworks' own servers), so that a loop that drives a server over
+HTTP is read like one that holds the engine.
 """
 
 import re
@@ -27,7 +27,7 @@ _ROUTE = re.compile(rf"/({'|'.join(ROUTES)})/?(?:\?([^\"'}}]*))?[\"']?\)?$")
 
 
 def posted(source: Source) -> "tuple[Call, ...]":
-    """The requests of a Python file to one of ROUTES, as calls; nothing where it cannot be parsed."""
+    """Return the requests of a Python file to one of ROUTES, as calls; nothing if it cannot be parsed."""
     if source.suffix != ".py" or not any(f"/{route}" in source.text for route in ROUTES):
         return ()
     try:
@@ -41,7 +41,7 @@ def posted(source: Source) -> "tuple[Call, ...]":
 
 
 def _defines_a_route(source: Source, call: "Call") -> bool:
-    """`@app.post("/pause")` is a server's, and asks for nothing."""
+    """Return whether the call defines a route, as `@app.post("/pause")` of a server does, and sends no request."""
     return source.text[: call.place.start].rstrip().endswith("@")
 
 
@@ -60,7 +60,7 @@ def _as_method(call: "Call") -> "Call | None":
 
 
 def _open(call: "Call") -> str:
-    """Why the request may say more than is read."""
+    """Return why the request may say more than is read."""
     for table in ("params", "json", "data"):
         node = call.arguments.get(table)
         if node is not None and not isinstance(node.value, dict):

@@ -32,7 +32,7 @@ def pairs(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
 
 
 def _value_end(text: str, at: int, end: int) -> tuple[int, bool]:
-    """The comma that ends a value, or the bracket that ends all."""
+    """Return the comma that ends a value, or the bracket that ends all."""
     depth, quote = 0, ""
     while True:
         match = _MEANT.search(text, at, end)
@@ -56,7 +56,7 @@ def _value_end(text: str, at: int, end: int) -> tuple[int, bool]:
 
 
 def printed_value(text: str) -> Any:
-    """A printed value as data: literals, torch dtypes, enum members; Unknown for any other object."""
+    """Return a printed value as data: literals, torch dtypes, enum members; Unknown for any other object."""
     stripped = text.strip()
     if stripped.startswith("torch."):
         return stripped.removeprefix("torch.")
@@ -73,7 +73,7 @@ def printed_value(text: str) -> Any:
 
 
 def _member(match: re.Match[str]) -> str:
-    """An enum member: its value, but the name where vLLM's own flag takes the name (`cudagraph_mode`)."""
+    """Return an enum member: its value, but the name where vLLM's own flag takes the name (`cudagraph_mode`)."""
     kind, name, value = match.groups()
     return repr(name) if kind == "CUDAGraphMode" else value
 

@@ -1,10 +1,10 @@
 """Python that builds a vLLM engine: `LLM(...)`, `EngineArgs(...)`, `AsyncEngineArgs(...)` and `SamplingParams(...)`.
 
-Literals, constants, f-strings of them and literal dictionaries are read; everything else is decided when the program
-runs, and unknown with the reason: `rlaudit record` writes down what a run gives its engine. A keyword that the release
-does not have is a TypeError at start. `LLM` is an in-process engine, the others may be served. Of an engine that the
-program's own command line sets up (`EngineArgs.from_cli_args(args)`), or that vLLM's server builds in the program
-(`run_server(args)`), no argument is known here.
+Literals, constants, f-strings of them and literal dictionaries are read. Everything else is decided when the program
+runs, and is unknown with the reason: `rlaudit record` writes down what a run gives its engine. A keyword that the
+release does not have is a TypeError at start. `LLM` is an in-process engine, the others may be served. No argument is
+known of an engine that the program's own command line sets up (`EngineArgs.from_cli_args(args)`), or that vLLM's server
+builds in the program (`run_server(args)`).
 """
 
 import json
@@ -49,7 +49,7 @@ _LLM_ONLY = {"hf_token", "compilation_config", "use_tqdm_on_load", "chat_templat
 
 
 def recognise(source: Source) -> bool:
-    """Whether a Python file that imports vLLM calls one of its engine classes."""
+    """Return whether a Python file that imports vLLM calls one of its engine classes."""
     if source.suffix != ".py" or "vllm" not in source.text:
         return False
     try:
@@ -77,7 +77,7 @@ def _is_vllm(call: "Call") -> bool:
 
 
 def calls_of(source: Source) -> "tuple[Call, ...]":
-    """What the file builds, samples with and updates."""
+    """Return what the file builds, samples with and updates."""
     # Reading Python costs start-up time that other files should not pay.
     from rlaudit.configs.dialects.vllm.weight_updates import METHODS
 
@@ -85,25 +85,25 @@ def calls_of(source: Source) -> "tuple[Call, ...]":
 
 
 def engines_of(source: Source) -> "list[Call]":
-    """The calls that build an engine; those of a server are of one, and where the program makes that itself, of it."""
+    """Return the calls that build an engine. Calls of vLLM's server are one engine, if the program builds no other."""
     built = [call for call in calls_of(source) if _builds(call)]
     return [call for call in built if call.name not in SERVERS] or built[:1]
 
 
 def sampled_in(source: Source) -> "list[Call]":
-    """The calls of vLLM's SamplingParams."""
+    """Return the calls of vLLM's SamplingParams."""
     home = {"", "vllm"}
     return [call for call in calls_of(source) if call.name == SAMPLING and call.origin.partition(".")[0] in home]
 
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
-    """Every engine that the file builds, each with the sampling parameters of its function or module."""
+    """Return every engine that the file builds, each with the sampling parameters of its function or module."""
     calls, sampled = calls_of(source), sampled_in(source)
     return tuple(engine_config(source, call, calls, sampled, vllm) for call in engines_of(source))
 
 
 def _as_open(call: "Call") -> "Call":
-    """A call that takes the program's command line, as one whose arguments are all open."""
+    """Return a call that takes the program's command line, as one whose arguments are all open."""
     if call.name in SERVERS:
         return replace(call, arguments={}, positional=(), open="what the program hands to vLLM's server decides them")
     if call.name != FROM_COMMAND_LINE:
@@ -114,7 +114,7 @@ def _as_open(call: "Call") -> "Call":
 def engine_config(
     source: Source, call: "Call", calls: "Iterable[Call]", sampled: "Iterable[Call]", vllm: Version
 ) -> RolloutConfig:
-    """One engine. call: what builds it. calls, sampled: of the file, the second its sampling parameters."""
+    """Return one engine. call: what builds it. calls, sampled: of the file, the second its sampling parameters."""
     # Reading Python costs start-up time that other files should not pay.
     from rlaudit.configs.dialects.vllm.posted import posted
     from rlaudit.configs.dialects.vllm.weight_updates import take_weight_updates
@@ -135,7 +135,7 @@ def engine_config(
         draft.not_seen.append(f"arguments of {call.name} in line {call.place.line} that are passed without a name")
     if call.open:
         rest = f"further arguments of {call.name} in line {call.place.line}: {call.open}"
-        draft.not_seen.append(f"{rest}; whatever the call does not name is open, and `rlaudit record` writes it down")
+        draft.not_seen.append(f"{rest}; what the call does not name is open, and `rlaudit record` writes it down")
     collect_sampling(draft, [one for one in sampled if one.function in {call.function, ""}] or list(sampled), catalogue)
     take_variables(draft, python_environment(source))
     take_weight_updates(draft, source, (*calls, *posted(source)), offline=call.name == "LLM")
@@ -150,7 +150,7 @@ def engine_config(
 
 
 def _asks(source: Source, name: str) -> bool:
-    """Whether a test of the file is for a keyword: `if "name" in inspect.signature(EngineArgs).parameters`."""
+    """Return whether a test of the file is for a keyword: `if "name" in inspect.signature(EngineArgs).parameters`."""
     import ast
 
     from rlaudit.configs.syntax.python_text import parse
@@ -174,7 +174,7 @@ def _leaves_out(call: "Call", name: str) -> bool:
 
 
 def collect_sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) -> None:
-    """The sampling parameters where all calls agree; Unknown where they differ.
+    """The sampling parameters where all calls agree; Unknown if they differ.
 
     Where some ask for logprobs and others do not, the others are no training rollouts: evaluation, or a judge. That is
     said; and which of several calls scores what another one has sampled is not decided here.

@@ -96,7 +96,7 @@ def _effective(draft: Draft, one: RecordedEngine, vllm: Version, home: Place) ->
 
 
 def _as_declared(value: Any, declared: Declared) -> Any:
-    """A member of an enumeration in the word that the argument takes (`RAW_LOGPROBS` of 0.10.2)."""
+    """Return a member of an enumeration in the word that the argument takes (`RAW_LOGPROBS` of 0.10.2)."""
     alike = (word for word in declared.choices or () if isinstance(value, str) and word.lower() == value.lower())
     return next(alike, value)
 

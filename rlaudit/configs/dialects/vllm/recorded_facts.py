@@ -154,7 +154,7 @@ def _requests(sampled: Sampled) -> str:
 
 
 def _tells(name: str, value: Any) -> bool:
-    """Whether a sampling parameter says something of what is sampled and returned."""
+    """Return whether a sampling parameter says something of what is sampled and returned."""
     if name in {"temperature", "logprobs", "max_tokens"}:
         return True
     if name == "top_k":

@@ -11,12 +11,12 @@ NAME = "vllm-recording"
 
 
 def recognise(source: Source) -> bool:
-    """Whether it is a recording."""
+    """Return whether it is a recording."""
     return isinstance(source, RecordedSource)
 
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
-    """Every engine of the recording."""
+    """Return every engine of the recording."""
     # Reading recordings costs start-up time that files should not pay.
     from rlaudit.configs.dialects.vllm.recorded_config import recorded_configs
 

@@ -20,7 +20,7 @@ MOST_SERVERS = 200
 
 
 def recognise(source: Source) -> bool:
-    """Whether the file starts a vLLM server."""
+    """Return whether the file starts a vLLM server."""
     if "vllm" not in source.text.lower():
         return False
     try:
@@ -31,7 +31,7 @@ def recognise(source: Source) -> bool:
 
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
-    """Every server that the file starts."""
+    """Return every server that the file starts."""
     started = invocations(source)
     configs = [server_config(NAME, source, one, vllm) for one in started[:MOST_SERVERS]]
     if len(started) > MOST_SERVERS:

@@ -29,7 +29,7 @@ from rlaudit.vllm.milestones import CONFIG_FILE_OF_THE_MODULE
 
 
 def server_config(framework: str, source: Source, started: Invocation, vllm: Version) -> RolloutConfig:
-    """The engine of one server."""
+    """Return the engine of one server."""
     draft = Draft(framework, source.path)
     draft.device = by_file("image", started.image) if started.image is not None else None
     reader = FlagReader(draft, vllm, started.serve)
@@ -70,7 +70,7 @@ def _take_maybe(draft: Draft, reader: FlagReader, groups: tuple[tuple[Node, ...]
 
 
 def _config_file(draft: Draft, reader: FlagReader, source: Source, started: Invocation) -> Node | None:  # noqa: PLR0911 - one for each reason not to have it
-    """The mapping of the file that `--config FILE` names, if it is there."""
+    """Return the mapping of the file that `--config FILE` names, if it is there."""
     named = [flag for flag in flags(started.words, started.start, reader.switch) if flag.name == "config"]
     if not named:
         return None
@@ -124,7 +124,7 @@ def writer(started: Invocation, source: Source, vllm: Version) -> Write:
 
 
 def _from(command: Command, start: int) -> Command:
-    """The command without the words before its flags, which belong to launchers."""
+    """Return the command without the words before its flags, which belong to launchers."""
     return replace(command, words=command.words[max(0, start - 1) :])
 
 

@@ -1,7 +1,7 @@
 """What a running vLLM says of itself: `/server_info` as JSON, and the log lines of its start.
 
-Read are "non-default args: {...}" (0.9.0 on) and "args: Namespace(...)" (0.8.5), which say what was set, and
-"Initializing a V1 LLM engine (v0.18.1) with config: ...", which says what was resolved. `/server_info` needs
+Two kinds of line are read: "non-default args: {...}" (0.9.0 on) or "args: Namespace(...)" (0.8.5) say what was set, and
+"Initializing a V1 LLM engine (v0.18.1) with config: ..." says what was resolved. `/server_info` needs
 VLLM_SERVER_DEV_MODE=1; `?config_format=json` gives all of it. "Asynchronous scheduling is enabled" is not read: a CPU
 platform switches it off after that line (0.18.1 vllm/platforms/cpu.py:176).
 
@@ -76,7 +76,7 @@ class _Told:
 
 
 def recognise(source: Source) -> bool:
-    """Whether the lines or the JSON of a report are there, and the file is no code."""
+    """Return whether the lines or the JSON of a report are there, and the file is no code."""
     if source.suffix in _CODE:
         return False
     try:
@@ -86,7 +86,7 @@ def recognise(source: Source) -> bool:
 
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
-    """Every engine that the report is about."""
+    """Return every engine that the report is about."""
     if source.suffix == ".json":
         root = _server_info(source)
         return () if root is None else (_from_json(source, root, vllm),)
@@ -104,7 +104,7 @@ def _server_info(source: Source) -> Node | None:
 
 
 def _starts(text: str) -> list[_Start]:
-    """The engine starts of a log, in order. A worker that repeats the line of its engine is the same start."""
+    """Return the engine starts of a log, in order. A worker that repeats the line of its engine is the same start."""
     starts: list[_Start] = []
     version: Version | None = None
     for match in _START.finditer(text):
@@ -146,7 +146,7 @@ def _from_log(source: Source, start: _Start, index: LineIndex, vllm: Version) ->
 
 
 def _printed(text: str, span: tuple[int, int] | None, index: LineIndex) -> list[_Told]:
-    """The pairs of a span of the log."""
+    """Return the pairs of a span of the log."""
     found = islice(pairs(text, *span), _MOST_PAIRS) if span is not None else ()
     return [
         _Told(name, printed_value(text[first:last]), index.place(first, last, name), text[first:last])
@@ -155,7 +155,7 @@ def _printed(text: str, span: tuple[int, int] | None, index: LineIndex) -> list[
 
 
 def _given(draft: Draft, given: list[_Told], observed: Version | None, vllm: Version) -> None:
-    """What was set. A Namespace prints every argument, so that one at its default was not."""
+    """Take what was set. A Namespace prints every argument, so one at its default does not count as set."""
     before = (catalogue_of(observed) or Catalogue.at(vllm)).engine
     after = Catalogue.at(vllm).engine
     for told in given:
@@ -171,7 +171,7 @@ _NO_SAMPLING = "sampling parameters: they come with every request"
 
 
 def _resolved(draft: Draft, resolved: list[_Told], observed: Version | None, vllm: Version, *, was_set: bool) -> None:
-    """Resolved values: final for the release that reported them, no news for another where what was set is known."""
+    """Take resolved values: final for the release that reported them, skipped for another if what was set is known."""
     same = observed is None or observed == vllm
     if was_set and not same:
         return
@@ -210,7 +210,7 @@ def _from_json(source: Source, root: Node, vllm: Version) -> RolloutConfig:
 
 
 def _of_text(config: Node) -> Iterator[_Told]:
-    """The printed config of `config_format=text`."""
+    """Yield the pairs of the printed config of `config_format=text`."""
     text = str(config.value)
     for name, first, last in islice(pairs(text, 0, len(text)), _MOST_PAIRS):
         yield _Told(name, printed_value(text[first:last]), config.place, text[first:last])
@@ -227,12 +227,12 @@ def _of_sections(config: Node) -> Iterator[_Told]:
 
 
 def catalogue_of(observed: Version | None) -> Catalogue | None:
-    """The release that reported, if it is not older than all that are catalogued."""
+    """Return the release that reported, if it is not older than all that are catalogued."""
     return Catalogue.at(observed) if observed is not None and observed >= known_versions()[0] else None
 
 
 def reported(name: str, value: Any, place: Place, observed: Catalogue | None, vllm: Catalogue) -> Setting | None:
-    """A reported value as a setting; None where it says nothing about `vllm`."""
+    """Return a reported value as a setting; None if it says nothing about `vllm`."""
     name = RENAMED.get(name, name)
     if observed is None or observed.asked == vllm.asked:
         if name not in vllm.engine:
@@ -252,7 +252,7 @@ def reported(name: str, value: Any, place: Place, observed: Catalogue | None, vl
 
 
 def version_of(text: object) -> Version | None:
-    """A release as a report names it (`0.18.1`, `0.18.1+cpu`); None for a build without one."""
+    """Return a release as a report names it (`0.18.1`, `0.18.1+cpu`); None for a build without one."""
     try:
         version = Version(Version(str(text)).public)
     except InvalidVersion:

@@ -29,17 +29,17 @@ LONGEST_NUMBER = 40
 
 
 def is_switch(declared: Declared) -> bool:
-    """Whether the flag takes no value: every boolean, except one that may also be a word (`hf_token`)."""
+    """Return whether the flag takes no value: every boolean, except one that may also be a word (`hf_token`)."""
     return "bool" in declared.kind and not _TEXT.search(declared.kind)
 
 
 def is_sequence(declared: Declared) -> bool:
-    """Whether the flag takes several words."""
+    """Return whether the flag takes several words."""
     return bool(_SEQUENCE.search(declared.kind)) and not _JSON.search(declared.kind)
 
 
 def value_of(words: tuple[str, ...], declared: Declared, vllm: Version) -> Any:
-    """What arrives for the words after a flag; Unknown where argparse refuses them."""
+    """Return what arrives for the words after a flag; Unknown if argparse refuses them."""
     if is_sequence(declared):
         texts = not re.search(r"\[int\b", declared.kind)
         return list(words) if texts else [_number(word, int, declared.name) for word in words]
@@ -62,7 +62,7 @@ def _scalar(word: str, declared: Declared, vllm: Version) -> Any:
 
 
 def _counts(declared: Declared) -> bool:
-    """Whether an alias (`BlockSize`, `OptimizationLevel`) stands for whole numbers."""
+    """Return whether an alias (`BlockSize`, `OptimizationLevel`) stands for whole numbers."""
     choices = declared.choices or ()
     numbers = bool(choices) and all(re.fullmatch(r"-?\d+", str(choice)) for choice in choices)
     return numbers or declared.kind in {"OptimizationLevel", "BlockSize", "MaxLoRARanks"}

@@ -1,8 +1,8 @@
 """How a hand-written loop updates the engine's weights: calls of pause, update, reset and resume, as trainer facts.
 
-Read are calls of the engine's own methods, also through `collective_rpc` and Ray's `.remote`, and requests to a
-server's routes (posted.py). A fact that two calls of a file tell differently is Unknown; so is what may well be done in
-another file.
+Calls of the engine's own methods are read, also through `collective_rpc` and Ray's `.remote`, and so are requests to a
+server's routes (posted.py). A fact on which two calls of a file disagree is Unknown, and so is one that another file
+may well decide.
 Source: AsyncLLM.pause_generation of vllm/v1/engine/async_llm.py (0.12.0, 0.16.0). That sleeping resets the prefix
 cache, so that a wake_up() with the update counts as a reset, is taken from verl's and TRL's use of it.
 """
@@ -24,7 +24,7 @@ _WEIGHTS = ("weight", "param")
 
 
 def take_weight_updates(draft: Draft, source: Source, calls: "Iterable[Call]", *, offline: bool) -> None:
-    """Fill `draft.trainer` from the calls of METHODS in a file; nothing where it neither pauses nor updates."""
+    """Fill `draft.trainer` from the calls of METHODS in a file; nothing if it neither pauses nor updates."""
     found = [(_method(call), call) for call in calls if call.name in METHODS]
     pauses = [call for method, call in found if method == PAUSE]
     updates = [call for method, call in found if method in UPDATES]
@@ -43,7 +43,7 @@ def take_weight_updates(draft: Draft, source: Source, calls: "Iterable[Call]", *
 
 
 def _method(call: "Call") -> str:
-    """The method that a call ends up in; through collective_rpc, one that names weights is an update."""
+    """Return the method that a call ends up in; through collective_rpc, one that names weights is an update."""
     if call.name != BY_NAME:
         return call.name
     first = call.positional[0] if call.positional else call.arguments.get("method")
@@ -82,7 +82,7 @@ def _argument(call: "Call", name: str, default: Any) -> Any:
 
 
 def _told(value: Any) -> Any:
-    """A value that a set can hold."""
+    """Return a value that a set can hold."""
     return value if isinstance(value, str | bool | Unknown) else Unknown(f"{value!r} is none of its values")
 
 

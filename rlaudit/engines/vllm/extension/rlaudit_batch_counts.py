@@ -19,7 +19,7 @@ FLASHINFER_CALLS = (
 
 
 def watch(runner):
-    """Counts that grow while the engine runs; None for what this runner does not have, `failed` for what went wrong.
+    """Return counts that grow while the engine runs; None for what this runner lacks, `failed` for what went wrong.
 
     batches: sampled ones. flashinfer_batches: those that FlashInfer drew. cascade: batches for which the use of cascade
     attention was considered and those that used it, with the longest common prefix (tokens) and the most requests that
@@ -35,7 +35,7 @@ def watch(runner):
 
 
 def watch_sampler(runner, counts):
-    """V1 and V2 samplers have `sample`, the module of V0 only its forward."""
+    """Count sampled batches: V1 and V2 samplers have `sample`, the module of V0 only its forward."""
 
     def sampled(result, arguments):
         counts["batches"] += 1
@@ -54,8 +54,8 @@ def watch_sampler(runner, counts):
 
 
 def watch_cascade(runner, counts):
-    """The runner's own decision per batch, and what its attention backends were asked: gone with the V2 runner and in
-    0.32.0."""
+    """Count the runner's own decision per batch, and what its attention backends were asked: gone with the V2 runner
+    and in 0.32.0."""
     names = ("_compute_cascade_attn_prefix_lens", "_compute_cascade_attn_prefix_len")
     name = next((name for name in names if hasattr(runner, name)), None)
     if name is None:
@@ -85,7 +85,7 @@ def metadata_builders(runner):
 
 
 def watch_graphs(runner, counts):
-    """Both runners ask one object for the graph of a batch."""
+    """Count batches by graph: both runners ask one object for the graph of a batch."""
     dispatcher = getattr(runner, "cudagraph_dispatcher", None) or getattr(runner, "cudagraph_manager", None)
     if not hasattr(dispatcher, "dispatch"):
         return

@@ -16,7 +16,7 @@ HOST = "127.0.0.1"
 
 
 def place(device):
-    """Where an end is: {"gpu": UUID or None, "nccl": version or None}."""
+    """Return where an end is: {"gpu": UUID or None, "nccl": version or None}."""
     import torch
 
     if device.type != "cuda":
@@ -26,7 +26,7 @@ def place(device):
 
 
 def backend_between(places):
-    """nccl or gloo for these ends, the sender's first, and why it is not nccl."""
+    """Return nccl or gloo for these ends, the sender's first, and why it is not nccl."""
     gpus = [end["gpu"] for end in places]
     versions = sorted({end["nccl"] for end in places if end["nccl"]})
     if any(gpu is None for gpu in gpus[1:]):
@@ -42,8 +42,8 @@ def backend_between(places):
 
 @contextlib.contextmanager
 def nccl_variables(wanted):
-    """Only these NCCL_* variables meanwhile. VLLM_BATCH_INVARIANT sets ten of them for the engine's own groups, and two
-    ends that differ in them do not agree; PipelineRL's launcher drops them for that."""
+    """Set only these NCCL_* variables meanwhile. VLLM_BATCH_INVARIANT sets ten of them for the engine's own groups, and
+    two ends that differ in them do not agree; PipelineRL's launcher drops them for that."""
     held = {name: value for name, value in os.environ.items() if name.startswith("NCCL_")}
     for name in held:
         del os.environ[name]
@@ -57,14 +57,14 @@ def nccl_variables(wanted):
 
 
 def open_store(seconds):
-    """The sender's store, by which the ends find each other; its port is free."""
+    """Return the sender's store, by which the ends find each other; its port is free."""
     from torch.distributed import TCPStore
 
     return TCPStore(HOST, 0, None, True, datetime.timedelta(seconds=seconds), wait_for_workers=False)
 
 
 def find_store(port, seconds):
-    """The sender's store, seen from a worker."""
+    """Return the sender's store, seen from a worker."""
     from torch.distributed import TCPStore
 
     return TCPStore(HOST, port, None, False, datetime.timedelta(seconds=seconds), wait_for_workers=False)
@@ -99,7 +99,7 @@ class Group:
         self._broadcast(tensor.detach().to(self.device).contiguous())
 
     def receive(self, shape, dtype):
-        """Every other rank: the next tensor, on the device of the group."""
+        """Return, at every other rank, the next tensor, on the device of the group."""
         import torch
 
         tensor = torch.empty(shape, dtype=getattr(torch, dtype), device=self.device)

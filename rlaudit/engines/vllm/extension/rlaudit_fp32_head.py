@@ -28,7 +28,7 @@ class Fp32Head(LoadedEngine):
         return None
 
     def rlaudit_fp32_head_calls(self):
-        """How many times float32 logits were computed since the head was replaced."""
+        """Return how many times float32 logits were computed since the head was replaced."""
         return sum(processor._get_logits.calls for processor in self._rlaudit_logits_processors())
 
     def _rlaudit_logits_processors(self):

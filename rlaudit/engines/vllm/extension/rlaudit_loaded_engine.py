@@ -68,7 +68,7 @@ def look(worker):
 
 
 def model_runner(worker):
-    """The generation of the runner, from the module it or its parent lives in, and its class."""
+    """Return the generation of the runner, from the module it or its parent lives in, and its class."""
     kind = type(worker.model_runner)
     modules = [parent.__module__ for parent in kind.__mro__]
     if any(module.startswith("vllm.v1.worker.gpu.") for module in modules):
@@ -77,12 +77,12 @@ def model_runner(worker):
 
 
 def attention_backend(worker):
-    """Names of the backends that the model's layers were built with."""
+    """Return the names of the backends that the model's layers were built with."""
     return " + ".join(sorted({backend_name(layer) for layer in attention_layers(worker)}))
 
 
 def attention_version(worker):
-    """FA2, FA3 or FA4 as the layers hold it, else the version of the package with the kernels."""
+    """Return FA2, FA3 or FA4 as the layers hold it, else the version of the package with the kernels."""
     layers = attention_layers(worker)
     held = {getattr(layer.impl, "vllm_flash_attn_version", None) for layer in layers if hasattr(layer, "impl")}
     versions = sorted("FA%s" % version for version in held if version is not None)
@@ -96,7 +96,7 @@ def attention_version(worker):
 
 
 def package_version(package):
-    """Name and version of an installed package."""
+    """Return the name and version of an installed package."""
     from importlib import metadata
 
     try:
@@ -106,7 +106,7 @@ def package_version(package):
 
 
 def attention_layers(worker):
-    """The layers of the model that attend, by whatever they keep a backend in."""
+    """Return the layers of the model that attend, known by where they keep a backend."""
     found = [layer for layer in model_of(worker).modules() if hasattr(layer, "get_attn_backend") or attends(layer)]
     if not found:
         raise NotHere("the model has no attention layer")
@@ -114,25 +114,25 @@ def attention_layers(worker):
 
 
 def attends(layer):
-    """Whether a layer without get_attn_backend (before 0.11) has an attention implementation."""
+    """Return whether a layer without get_attn_backend (before 0.11) has an attention implementation."""
     return hasattr(layer, "impl") and hasattr(layer, "kv_cache_dtype")
 
 
 def backend_name(layer):
-    """FLASH_ATTN, TRITON_ATTN and so on; before 0.11 only the enumeration beside the implementation says it."""
+    """Return FLASH_ATTN, TRITON_ATTN and so on; before 0.11 only the enumeration beside the implementation says it."""
     if hasattr(layer, "get_attn_backend"):
         return layer.get_attn_backend().get_name()
     return getattr(getattr(layer, "backend", None), "name", None) or type(layer.impl).__name__
 
 
 def model_of(worker):
-    """The model itself, out of the wrapper that captures graphs."""
+    """Return the model itself, out of the wrapper that captures graphs."""
     runner = worker.model_runner
     return runner.get_model() if hasattr(runner, "get_model") else runner.model
 
 
 def kv_cache_dtype(worker):
-    """What the cache is stored as, layer by layer: its own name where it has one (fp8), else the tensor's dtype."""
+    """Return what the cache is stored as, layer by layer: its own name if it has one (fp8), else the tensor's dtype."""
     found = set()
     for layer in attention_layers(worker):
         written, tensor = getattr(layer, "kv_cache_dtype", "auto"), first_tensor(getattr(layer, "kv_cache", None))
@@ -141,14 +141,14 @@ def kv_cache_dtype(worker):
 
 
 def first_tensor(cache):
-    """Releases keep a tensor, or one for each virtual engine."""
+    """Return the first tensor: releases keep one, or one for each virtual engine."""
     while isinstance(cache, (list, tuple)) and cache:
         cache = cache[0]
     return cache if hasattr(cache, "dtype") and cache.numel() else None
 
 
 def kv_block_size(worker):
-    """Tokens of a block, of each cache group where the runner has groups."""
+    """Return the tokens of a block, of each cache group if the runner has groups."""
     groups = getattr(getattr(worker.model_runner, "kv_cache_config", None), "kv_cache_groups", None)
     if groups:
         return " + ".join(str(size) for size in sorted({group.kv_cache_spec.block_size for group in groups}))
@@ -156,7 +156,7 @@ def kv_block_size(worker):
 
 
 def cudagraph_mode(worker):
-    """The mode after the worker resolved it against its attention backends."""
+    """Return the mode after the worker resolved it against its attention backends."""
     config, runner = worker.vllm_config.compilation_config, worker.model_runner
     if hasattr(config, "cudagraph_mode"):
         return plain(config.cudagraph_mode)
@@ -167,7 +167,7 @@ def cudagraph_mode(worker):
 
 
 def compilation(worker):
-    """Mode (level, in older releases) and backend of torch.compile."""
+    """Return mode (level, in older releases) and backend of torch.compile."""
     config = worker.vllm_config.compilation_config
     mode = config.mode if hasattr(config, "mode") else level_name(config)
     if not getattr(mode, "value", mode) or mode == "NO_COMPILATION":
@@ -177,7 +177,7 @@ def compilation(worker):
 
 
 def level_name(config):
-    """The name of an integer level, from the class that defines them."""
+    """Return the name of an integer level, from the class that defines them."""
     from vllm import config as module
 
     names = {value: name for name, value in vars(module.CompilationLevel).items() if isinstance(value, int)}
@@ -185,7 +185,7 @@ def level_name(config):
 
 
 def moe_backend(worker):
-    """The kernels of the expert layers, as their methods chose them."""
+    """Return the kernels of the expert layers, as their methods chose them."""
     methods = [getattr(layer, "quant_method", None) for layer in model_of(worker).modules()]
     methods = [method for method in methods if computes_experts(method)]
     if not methods:
@@ -194,12 +194,12 @@ def moe_backend(worker):
 
 
 def computes_experts(method):
-    """Every method of expert layers descends from this class, which has moved between modules."""
+    """Return whether a method is of expert layers: each descends from this class, which has moved between modules."""
     return any(parent.__name__ == "FusedMoEMethodBase" for parent in type(method).__mro__)
 
 
 def experts_name(method):
-    """The chosen member of the release's own enumeration, and the class of the kernels where one is named."""
+    """Return the chosen member of the release's own enumeration, and the class of the kernels if one is named."""
     method = getattr(method, "old_quant_method", None) or method
     chosen = [value for name, value in sorted(vars(method).items()) if name.endswith("_backend") and is_member(value)]
     experts = getattr(method, "experts_cls", None)
@@ -208,14 +208,14 @@ def experts_name(method):
 
 
 def is_member(value):
-    """Whether a value is a member of an enumeration."""
+    """Return whether a value is a member of an enumeration."""
     import enum
 
     return isinstance(value, enum.Enum)
 
 
 def sampler(worker):
-    """Whether FlashInfer's sampler may be used; what was used, a count says."""
+    """Return whether FlashInfer's sampler may be used; a count says what was used."""
     held = getattr(worker.model_runner, "sampler", None)
     if held is None:
         raise NotHere("this worker does not sample")
@@ -229,7 +229,7 @@ def sampler(worker):
 
 
 def drawn_by(allowed, counts):
-    """What drew the tokens, and why it was not FlashInfer where that was allowed."""
+    """Return what drew the tokens, and why it was not FlashInfer if that was allowed."""
     calls, batches = counts["flashinfer_batches"], counts["batches"]
     if calls:
         used = "FlashInfer" if calls >= batches else "FlashInfer and native"
@@ -244,7 +244,7 @@ def drawn_by(allowed, counts):
 
 
 def all_reduce(worker):
-    """How sums over tensor-parallel workers may be taken, in the order tried; which one depends on each tensor."""
+    """Return how sums over tensor-parallel workers may be taken, in the order tried; the tensor decides which."""
     workers = worker.vllm_config.parallel_config.tensor_parallel_size
     if workers == 1:
         return "none (one worker)"
@@ -264,12 +264,12 @@ def all_reduce(worker):
 
 
 def quantization(worker):
-    """The method, or none."""
+    """Return the method, or none."""
     return plain(worker.vllm_config.model_config.quantization) or "none"
 
 
 def weight_dtype(worker):
-    """Dtypes of the parameters, the one with most numbers first."""
+    """Return the dtypes of the parameters, the one with most numbers first."""
     numbers = {}
     for parameter in model_of(worker).parameters():
         numbers[plain(parameter.dtype)] = numbers.get(plain(parameter.dtype), 0) + parameter.numel()
@@ -279,17 +279,17 @@ def weight_dtype(worker):
 
 
 def gpu(worker):
-    """Name of the GPU."""
+    """Return the name of the GPU."""
     return cuda().get_device_name(worker.device)
 
 
 def compute_capability(worker):
-    """As 9.0."""
+    """Return it as 9.0."""
     return "%d.%d" % cuda().get_device_capability(worker.device)
 
 
 def driver(worker):
-    """Version of the driver, from NVML as vLLM ships it, else from the kernel module."""
+    """Return the version of the driver, from NVML as vLLM ships it, else from the kernel module."""
     cuda()
     try:
         from vllm.third_party import pynvml
@@ -306,7 +306,7 @@ def driver(worker):
 
 
 def torch_cuda(worker):
-    """The CUDA that torch was built for."""
+    """Return the CUDA that torch was built for."""
     import torch
 
     if torch.version.cuda is None:
@@ -315,7 +315,7 @@ def torch_cuda(worker):
 
 
 def cuda():
-    """torch.cuda where there is a device."""
+    """Return torch.cuda if there is a device."""
     import torch
 
     if not torch.cuda.is_available():
@@ -324,7 +324,7 @@ def cuda():
 
 
 def plain(value):
-    """Members of enumerations by name, dtypes without their module."""
+    """Return members of enumerations by name, dtypes without their module."""
     return value.name if hasattr(value, "name") else value if value is None else str(value).replace("torch.", "")
 
 

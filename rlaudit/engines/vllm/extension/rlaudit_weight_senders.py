@@ -1,7 +1,7 @@
 """The end that sends weights to an engine's workers: loaded by a trainer, and by the sender of an audit of updates.
 
 It is made, says where it is (`device`, `port`), meets the workers once, and then gives for every update first the
-source that the workers are told (rlaudit_weight_sources.py), then the tensors. Pairs are (name, tensor).
+source that the workers get (rlaudit_weight_sources.py), then the tensors. Pairs are (name, tensor).
 
 Python 3.9 syntax; torch only.
 """
@@ -11,7 +11,7 @@ from rlaudit_weight_sources import described
 
 
 def own_device(workers):
-    """The first GPU that no worker computes on; one of theirs where there is none; the CPU without GPUs."""
+    """Return the first GPU that no worker computes on; one of theirs if there is none; the CPU without GPUs."""
     import torch
 
     if not torch.cuda.is_available():
@@ -31,11 +31,11 @@ class Broadcasts:
         self.group = Group(answer["backend"], self.store, 0, answer["size"], self.device, self.seconds)
 
     def source(self, pairs):
-        """What is going to be sent, without holding it."""
+        """Return what is going to be sent, without holding it."""
         return {"from": "broadcast", "parameters": [described(name, tensor) for name, tensor in pairs]}
 
     def send(self, pairs):
-        """One after the other; returns how many."""
+        """Send one after the other; return how many."""
         count = 0
         for _, tensor in pairs:
             self.group.send(tensor)

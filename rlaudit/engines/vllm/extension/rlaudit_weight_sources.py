@@ -18,12 +18,12 @@ _joined: "dict[str, object]" = {}
 
 
 def join(group):
-    """From now on broadcasts come by this group."""
+    """Let broadcasts come by this group from now on."""
     _joined["group"] = group
 
 
 def tensors_of(source, device):
-    """(name, tensor) as they come from the source. Loaders keep some for a while, so no buffer is used twice."""
+    """Yield (name, tensor) as they come from the source. Loaders keep some for a while, so no buffer is used twice."""
     if source["from"] == "disk":
         yield from planned(source["path"], source["skip"], source["late"])
     else:
@@ -33,7 +33,7 @@ def tensors_of(source, device):
 
 
 def planned(path, skip=(), late=None):
-    """(name, tensor) of an update: a checkpoint with what is planted in it."""
+    """Yield (name, tensor) of an update: a checkpoint with what is planted in it."""
     again = [pair for pair in checkpoint_tensors(late["path"]) if matches(pair[0], late["parts"])] if late else []
     yield from again
     yield from checkpoint_tensors(path, skip)
@@ -41,12 +41,12 @@ def planned(path, skip=(), late=None):
 
 
 def matches(name, parts):
-    """Whether a tensor's name contains one of the parts."""
+    """Return whether a tensor's name contains one of the parts."""
     return any(part in name for part in parts)
 
 
 def checkpoint_tensors(path, skip=()):
-    """(name, tensor) of every safetensors file of a folder, without the names that contain a part of `skip`."""
+    """Yield (name, tensor) of every safetensors file of a folder, without the names that contain a part of `skip`."""
     tensors = Checkpoint(path)
     yield from ((name, tensors[name]) for name in tensors if not matches(name, skip))
 
@@ -74,5 +74,5 @@ class Checkpoint(Mapping[str, object]):
 
 
 def described(name, tensor):
-    """A parameter as a broadcast announces it."""
+    """Return a parameter as a broadcast announces it."""
     return [name, str(tensor.dtype).replace("torch.", ""), list(tensor.shape)]

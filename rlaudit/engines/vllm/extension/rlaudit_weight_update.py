@@ -27,7 +27,7 @@ class WeightUpdate:
     """Methods that `collective_rpc` reaches in each worker."""
 
     def rlaudit_place(self):
-        """The GPU that this worker computes on; see rlaudit_broadcast."""
+        """Return the GPU that this worker computes on; see rlaudit_broadcast."""
         return json.dumps(place(self._rlaudit_device()))
 
     def rlaudit_join(self, backend, port, size, seconds, nccl):
@@ -45,7 +45,7 @@ class WeightUpdate:
             model.load_weights(pairs)
 
     def rlaudit_reload_from_iterator(self, source):
-        """The engine's own `reload_weights`, given tensors instead of a path."""
+        """Call the engine's own `reload_weights`, given tensors instead of a path."""
         self.model_runner.reload_weights(weights_iterator=tensors_of(source, self._rlaudit_device()))
 
     def _rlaudit_device(self):
@@ -53,7 +53,7 @@ class WeightUpdate:
         return getattr(self, "device", None) or self.vllm_config.device_config.device
 
     def rlaudit_read_back(self, paths):
-        """Which of the checkpoints `paths` each parameter and each layer's answer agrees with; see `read_back`."""
+        """Return which of the checkpoints `paths` each parameter and each layer's answer agrees with; see read_back."""
         import torch
 
         with torch.inference_mode():
@@ -91,7 +91,7 @@ def read_back(model, vllm_config, paths):
 
 
 def read_parameter(name, parameter, module, checkpoints, packed, dtype):
-    """What one parameter, and the layer that it belongs to, are found to hold."""
+    """Return what one parameter, and the layer that it belongs to, are found to hold."""
     names = sources(name, checkpoints[0], packed)
     holds = {"tensors": names, "bytes": None, "probe": None, "parts": None}
     wanted = [joined(names, tensors) for tensors in checkpoints]
@@ -114,7 +114,7 @@ def read_parameter(name, parameter, module, checkpoints, packed, dtype):
 
 
 def read_experts(parameter, experts, checkpoints):
-    """What a parameter of fused experts is found to hold; see rlaudit_expert_weights."""
+    """Return what a parameter of fused experts is found to hold; see rlaudit_expert_weights."""
     holds = {"tensors": [name for names in experts for name in names], "bytes": None, "probe": None, "parts": None}
     if parameter.is_meta or not parameter.is_floating_point() or len(parameter) != len(experts):
         return holds
@@ -128,7 +128,7 @@ def read_experts(parameter, experts, checkpoints):
 
 
 def sources(name, tensors, packed):
-    """The checkpoint's names of the tensors that a parameter is made of; empty where none is known."""
+    """Return the checkpoint's names of the tensors that a parameter is made of; empty if none is known."""
     if name in tensors:
         return [name]
     for whole, parts in packed.items():
@@ -140,7 +140,7 @@ def sources(name, tensors, packed):
 
 
 def joined(names, tensors):
-    """What a parameter holds when it was loaded from these tensors; None where there is no such thing."""
+    """Return what a parameter holds when it was loaded from these tensors; None if there is no such thing."""
     import torch
 
     if not names or not all(name in tensors for name in names):
@@ -149,7 +149,7 @@ def joined(names, tensors):
 
 
 def same_bytes(parameter, wanted):
-    """The first version whose tensor the parameter holds; rows beyond the tensor's are the engine's padding."""
+    """Return the first version whose tensor the parameter holds; rows beyond the tensor's are the engine's padding."""
     import torch
 
     for version, tensor in enumerate(wanted):
@@ -160,7 +160,7 @@ def same_bytes(parameter, wanted):
 
 
 def answer_of(module, width, dtype, device):
-    """What the layer answers to a probe; None where it will not."""
+    """Return what the layer answers to a probe; None if it will not."""
     import torch
 
     method = getattr(module, "quant_method", None)
@@ -172,7 +172,7 @@ def answer_of(module, width, dtype, device):
 
 
 def nearest_weight(given, wanted):
-    """The version whose tensor gave this answer; None where it is no version's."""
+    """Return the version whose tensor gave this answer; None if it is no version's."""
     probe = probe_for(wanted[0].shape[1], given.dtype, "cpu")
     return nearest(given, [probe.float() @ tensor.float().t() for tensor in wanted])
 
@@ -196,7 +196,7 @@ def nearest_logits(model, heads, dtype):
 
 
 def probe_for(width, dtype, device):
-    """The same random rows at every call."""
+    """Return the same random rows at every call."""
     import torch
 
     rows = torch.randn((PROBE_ROWS, width), generator=torch.Generator().manual_seed(width))
@@ -204,7 +204,7 @@ def probe_for(width, dtype, device):
 
 
 def nearest(given, answers):
-    """The place of the answer that `given` is clearly nearest to, or None."""
+    """Return the place of the answer that `given` is clearly nearest to, or None."""
     given = given.detach().float().cpu()
     answers = [answer[:, : given.shape[1]] for answer in answers]
     if any(answer.shape != given[:, : answer.shape[1]].shape for answer in answers):
@@ -219,7 +219,7 @@ def nearest(given, answers):
 
 def register_transfer():
     """Give the native weight-transfer API our sources, so that its own course can be run where its NCCL and CUDA IPC
-    cannot. Does nothing where the release has no such API."""
+    cannot. Does nothing if the release has no such API."""
     try:
         from vllm.distributed.weight_transfer import base, factory
     except ImportError:

@@ -17,7 +17,7 @@ PROMPT_TOKENS = 16
 
 def probe(device, job, llm, sampling_params_class, row):
     """{"identical", "requests", "tokens", "differs_at", "by"}: the place of the first difference and the largest
-    difference (nats) of the logprobs up to and including it. {"error": ...} where the engine would not."""
+    difference (nats) of the logprobs up to and including it. {"error": ...} if the engine would not."""
     requests, tokens = ON_A_CPU if device == "cpu" else ON_A_GPU
     try:
         alone = generated(job, llm, sampling_params_class, row, 1, tokens)[0]
@@ -37,7 +37,7 @@ def probe(device, job, llm, sampling_params_class, row):
 
 
 def generated(job, llm, sampling_params_class, row, count, tokens):
-    """Rows of the first `count` requests at once; the first is the same whatever `count` is."""
+    """Return rows of the first `count` requests at once; the first is the same for every `count`."""
     # Both times nothing is in the cache: a prompt that is read from it is computed in another batch.
     llm.reset_prefix_cache()
     prompts = job["prompt_token_ids"]
@@ -57,7 +57,7 @@ def generated(job, llm, sampling_params_class, row, count, tokens):
 
 
 def step(generated_row, at):
-    """All that was reported of one token; None past the end."""
+    """Return all that was reported of one token; None past the end."""
     if at >= len(generated_row["token_ids"]):
         return None
     return tuple(generated_row[name][at] for name in ("token_ids", "logprobs", "top_ids", "top_logprobs"))

@@ -36,7 +36,7 @@ import traceback
 EXTENSION = "rlaudit_fp32_head.Fp32Head"
 # vLLM 0.8.5 to 0.10.2 decide on V0 or V1 in this method of EngineArgs, and raise from it where V1 was insisted on.
 CHOOSES_ENGINE = "_is_v1_supported_oracle"
-# What is told of every engine, and where releases keep it; a factor that looks at more says so itself (Factor.reads).
+# What is reported of every engine, and where releases keep it; a factor that looks at more has Factor.reads.
 RESOLVED = {
     "dtype": ("model_config.dtype",),
     "head_dtype": ("model_config.head_dtype",),
@@ -65,7 +65,7 @@ RESOLVED = {
 
 
 def neighbour(name):
-    """A file shipped beside this one, as a module; found by path because rlaudit is not installed here."""
+    """Load a file shipped beside this one as a module, by its path: rlaudit is not installed here."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
     spec = importlib.util.spec_from_file_location("rlaudit_engine_" + name, path)
     module = importlib.util.module_from_spec(spec)
@@ -147,7 +147,7 @@ def check_requirements(job, engine_args_class, channel):
 
 
 def known_arguments(engine_args_class):
-    """Names of the engine arguments of this release."""
+    """Return the names of the engine arguments of this release."""
     return {field.name for field in dataclasses.fields(engine_args_class)}
 
 
@@ -159,7 +159,7 @@ def _exists(find_spec, module):
 
 
 def plan_fp32_head(job, engine_args):
-    """'native', 'extension' or None. Native from 0.26.0 on, where LogitsProcessor applies the head itself (vLLM
+    """Return 'native', 'extension' or None. Native from 0.26.0 on, where LogitsProcessor applies the head itself (vLLM
     #48390); the `head_dtype` override exists before that too, but generation ignores it."""
     if not job.get("fp32_head"):
         return None
@@ -173,7 +173,7 @@ def plan_fp32_head(job, engine_args):
 
 
 def generate(job, llm, sampling_params_class, channel):
-    """One row per request, in the order of the requests."""
+    """Return one row per request, in the order of the requests."""
     rows = []
     rounds = sorted({request["round"] for request in job["requests"]})
     for round_index in rounds:
@@ -218,7 +218,7 @@ def as_they_come(engine, name, prompts, parameters, arrivals):
 
 
 def row(request, output, top_logprobs):
-    """What the engine returned for one request. A logprob of -inf or NaN is written as such: judging is not done
+    """Return what the engine returned for one request. A logprob of -inf or NaN is written as such: judging is not done
     here."""
     completion = output.outputs[0]
     ids = list(completion.token_ids)
@@ -245,7 +245,7 @@ class WrongEngine(Exception):
 
 
 def check_engine(job, loaded, channel):
-    """Fail before anything is generated, where the other engine was loaded."""
+    """Fail before anything is generated, if the other engine was loaded."""
     meant = job.get("engine")
     if meant is not None and meant["kind"] != loaded:
         channel.phase("engine")
@@ -270,7 +270,7 @@ def refusal_of_engine(job, channel):
 
 
 def resolve(llm, reads):
-    """What the loaded configuration objects say, not what was asked for or logged: 0.18.1 on CPU logs that asynchronous
+    """Return what the loaded configuration says, not what was requested or logged: 0.18.1 on CPU logs that asynchronous
     scheduling is enabled before its platform turns it off. reads: more of them, as the job has them."""
     config = llm.llm_engine.vllm_config
     found = {"engine": "V1" if ".v1." in type(llm.llm_engine).__module__ else "V0"}
@@ -280,7 +280,7 @@ def resolve(llm, reads):
 
 
 def read(config, paths):
-    """The value at the first path that this release has; None where it has none of them."""
+    """Return the value at the first path that this release has; None if it has none of them."""
     for path in paths:
         with contextlib.suppress(AttributeError):
             return operator.attrgetter(path)(config)
@@ -288,7 +288,7 @@ def read(config, paths):
 
 
 def _plain(value):
-    """JSON's own types as they are, enumerations by name, everything else in the engine's words."""
+    """Return JSON's own types as they are, enumerations by name, everything else in the engine's words."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if hasattr(value, "name"):

@@ -1,6 +1,6 @@
 """Loads vLLM's compiled operators as the release itself would, in the release's own interpreter.
 
-    python - BUILD MODULE...    BUILD is cuda or cpu; without a MODULE, whatever `vllm/_C*.so` there is
+    python - BUILD MODULE...    BUILD is cuda or cpu; without a MODULE, every `vllm/_C*.so` there is
 
 Prints one JSON line last: {"loaded": [module], "unchecked": [module]}. A build for CUDA needs the driver's library to
 load; on a machine without a driver (the login node of a cluster) its modules are only found, not loaded. Ends with the
@@ -27,13 +27,13 @@ def main(build, modules):
 
 
 def present_modules():
-    """The compiled modules that an unrecorded release brings."""
+    """Return the compiled modules that an unrecorded release brings."""
     folder = Path(importlib.util.find_spec("vllm").submodule_search_locations[0])
     return ["vllm." + file.name.partition(".")[0] for file in sorted(folder.glob("_C*.so"))]
 
 
 def load_for_this_processor(modules):
-    """Which of the modules the CPU platform took.
+    """Return which of the modules the CPU platform took.
 
     It brings one for each instruction set (0.17.0 and later), only its own code knows which of them this machine
     takes, and a wrong one dies of an illegal instruction. It warns and goes on when its module does not load.
@@ -49,8 +49,20 @@ def load_for_this_processor(modules):
     mapped = Path("/proc/self/maps").read_text()
     loaded = [module for module in modules if "/" + module.replace(".", "/") + "." in mapped]
     if not loaded:
-        raise ImportError("vLLM's CPU platform loaded none of " + (", ".join(modules) or "its modules: there are none"))
+        names = ", ".join(modules) or "its modules: there are none"
+        raise ImportError("vLLM's CPU platform loaded none of " + names + why_not(modules))
     return loaded
+
+
+def why_not(modules):
+    """Return what keeps the only module from being loaded, such as a newer libc; of several one is of this processor,
+    and the others are not tried."""
+    if len(modules) == 1:
+        try:
+            importlib.import_module(modules[0])
+        except ImportError as error:
+            return ": %s" % error
+    return ""
 
 
 def load_for_cuda(modules):
@@ -69,7 +81,7 @@ def load_for_cuda(modules):
 
 
 def loads(library):
-    """Whether the dynamic loader finds a library, or has it already."""
+    """Return whether the dynamic loader finds a library, or has it already."""
     try:
         ctypes.CDLL(library)
     except OSError:

@@ -12,8 +12,8 @@ EXTENSION = "rlaudit_loaded_engine.LoadedEngine"
 
 
 def offer_extensions():
-    """Make our worker extensions importable here and in every process that the engine starts, whatever environment a
-    container or a scheduler left of the one we were started with."""
+    """Make our worker extensions importable here and in every process that the engine starts, even if a container or a
+    scheduler changed the environment that we were started with."""
     folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "extension")
     if folder not in sys.path:
         sys.path.append(folder)
@@ -43,7 +43,7 @@ def watch(collective_rpc):
 
 
 def loaded(collective_rpc, unseen):
-    """What the workers say, as one answer. `unseen` is the reason why none is asked, if there is one."""
+    """Return what the workers say, as one answer. `unseen` is the reason why none is asked, if there is one."""
     if unseen is None:
         try:
             return merged([json.loads(answer) for answer in collective_rpc("rlaudit_loaded")])
@@ -53,7 +53,7 @@ def loaded(collective_rpc, unseen):
 
 
 def merged(answers):
-    """One answer for all workers: a feature that differs between them holds every value, in their order."""
+    """Return one answer for all workers: a feature that differs between them holds every value, in their order."""
     whole = {"features": {}, "because": {}, "failed": {}, "ran": None}
     for answer in answers:
         whole["because"] = {**answer["because"], **whole["because"]}
@@ -68,5 +68,5 @@ def merged(answers):
 
 
 def described(error):
-    """An exception in a line."""
+    """Return an exception in a line."""
     return "%s: %s" % (type(error).__name__, error)

@@ -25,7 +25,7 @@ def run(job, channel):
 
 
 def resolved_paths():
-    """Return what is told of every engine, and where releases keep it."""
+    """Return what is reported of every engine, and where releases keep it."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "generate.py")
     spec = importlib.util.spec_from_file_location("rlaudit_generate", path)
     generate = importlib.util.module_from_spec(spec)
@@ -34,7 +34,7 @@ def resolved_paths():
 
 
 def read(effective, paths):
-    """Return the value at the first path that this release has; None where it has none of them."""
+    """Return the value at the first path that this release has; None if it has none of them."""
     for path in paths:
         section, name = path.split(".", 1)
         held = effective.get(section)

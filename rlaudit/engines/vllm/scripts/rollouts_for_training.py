@@ -36,7 +36,7 @@ PACKAGE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".
 
 
 def neighbour(name):
-    """A file shipped beside this one, as a module; found by path because rlaudit is not installed here."""
+    """Load a file shipped beside this one as a module, by its path: rlaudit is not installed here."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
     spec = importlib.util.spec_from_file_location("rlaudit_engine_" + name, path)
     module = importlib.util.module_from_spec(spec)
@@ -52,7 +52,7 @@ def run(job, channel):
 
 
 async def play(job, channel):
-    """The whole training."""
+    """Run the whole training."""
     channel.phase("load")
     generate = neighbour("generate")
     neighbour("loaded_engine").offer_extensions()
@@ -122,7 +122,7 @@ class Trainer:
         self.process.stdin.flush()
 
     def hear(self):
-        """The next line; raises when the trainer is gone."""
+        """Return the next line; raises when the trainer is gone."""
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError("the trainer ended with code %s; see above" % self.process.wait())
@@ -141,7 +141,7 @@ class Session:
     """One engine and one trainer, and what they have done."""
 
     def __init__(self, job, engine, trainer, channel, transports, places):
-        """The last two: the module of that name, and where the workers compute."""
+        """transports: the module weight_transports. places: where the workers compute."""
         self.job, self.engine, self.trainer, self.channel = job, engine, trainer, channel
         self.transports, self.places = transports, places
         self.ran = {"name": "disk", "backend": None, "because": None}
@@ -167,7 +167,7 @@ class Session:
                     await getattr(self, message["do"])(message)
 
     def tell(self, row):
-        """How far the training is, for whoever watches it."""
+        """Report how far the training is."""
         self.channel.emit(
             "progress",
             done=row["step"],
@@ -195,13 +195,13 @@ class Session:
         self.trainer.say({"samples": samples, "seconds": seconds})
 
     async def sample(self, requests):
-        """A batch, and how long it took."""
+        """Return a batch, and how long it took."""
         begun = time.monotonic()
         samples = await asyncio.gather(*(self.one(request) for request in requests))
         return samples, time.monotonic() - begun
 
     async def one(self, request):
-        """One completion: token ids, logprobs, the version that each token came under, prompt tokens out of the cache.
+        """Return one completion: token ids, logprobs, each token's weight version, prompt tokens from the cache.
 
         While the engine is paused nothing is sampled: what arrives until the new weights are in is of the old ones.
         """
@@ -232,7 +232,7 @@ class Session:
         return taken
 
     async def update(self, message):
-        """New weights, by the way under audit."""
+        """Load new weights, by the way under audit."""
         job, started, met = self.job, time.monotonic(), self.under_way
         if job["mode"] != "none":
             await self.engine.pause(job["mode"], job["clear_cache"])

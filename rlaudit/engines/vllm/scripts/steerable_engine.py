@@ -16,7 +16,7 @@ BACKEND = "rlaudit"
 
 
 def start(job, channel):
-    """The engine of this release, with our worker extension; raises Unsupported where the path does not exist."""
+    """Start the engine of this release, with our worker extension; raises Unsupported if the path does not exist."""
     arguments = dict(job["engine_args"], model=job["model"], worker_extension_cls=job.get("extension", EXTENSION))
     if job.get("trust_remote_code"):
         arguments["trust_remote_code"] = True
@@ -32,8 +32,8 @@ def start(job, channel):
 
 
 def pause_arguments(parameters, mode, clear_cache):
-    """Keyword arguments of `pause_generation` for a release whose signature has `parameters`, or None where it cannot
-    be asked for that. 0.12.0 had wait_for_inflight_requests, 0.16.0 added mode, 0.32.0 took the first away."""
+    """Return keyword arguments of `pause_generation` for a release whose signature has `parameters`, or None if it
+    cannot be asked for that. 0.12.0 had wait_for_inflight_requests, 0.16.0 added mode, 0.32.0 took the first away."""
     arguments = {}
     if "mode" in parameters:
         arguments["mode"] = mode
@@ -49,7 +49,7 @@ def pause_arguments(parameters, mode, clear_cache):
 
 
 def transfer_config(backend, channel):
-    """A WeightTransferConfig for our backend. 0.18.1 lists the names it takes in a
+    """Return a WeightTransferConfig for our backend. 0.18.1 lists the names it takes in a
     type, yet looks the transport up in a registry: there the name is set after the check."""
     try:
         from vllm.config.weight_transfer import WeightTransferConfig
@@ -84,18 +84,18 @@ class AsyncEngine:
         self.pause_parameters = tuple(inspect.signature(self.engine.pause_generation).parameters)
 
     async def prepare(self):
-        """Whatever the update path needs once."""
+        """Prepare what the update path needs once."""
         if self.path == "weight_transfer":
             from vllm.distributed.weight_transfer.base import WeightTransferInitRequest
 
             await self.engine.init_weight_transfer_engine(WeightTransferInitRequest(init_info={}))
 
     def can_pause(self, mode, clear_cache):
-        """Whether this release can be asked for that kind of pause."""
+        """Return whether this release can be asked for that kind of pause."""
         return mode == "none" or pause_arguments(self.pause_parameters, mode, clear_cache) is not None
 
     async def pause(self, mode, clear_cache):
-        """Returns when the engine says that it is paused."""
+        """Pause; return when the engine says that it is paused."""
         await self.engine.pause_generation(**pause_arguments(self.pause_parameters, mode, clear_cache))
 
     async def resume(self):
@@ -122,11 +122,11 @@ class AsyncEngine:
         return None
 
     async def call(self, method, *arguments):
-        """What each worker answers to a method of our extension."""
+        """Return what each worker answers to a method of our extension."""
         return await self.engine.collective_rpc(method, args=arguments)
 
     async def reset_prefix_cache(self):
-        """Whether the cache was emptied; None where the release does not say."""
+        """Return whether the cache was emptied; None if the release does not say."""
         return await self.engine.reset_prefix_cache()
 
     async def generate(self, request_id, token_ids, sampling, on_tokens):
@@ -191,8 +191,8 @@ class SteppedEngine:
             await asyncio.sleep(0)
 
     def can_pause(self, mode, clear_cache):
-        """The release has no pause: its loop can stop between two steps, where running requests keep their blocks, or
-        once there are none."""
+        """Return whether it can without a pause of the release: its loop can stop between two steps, where running
+        requests keep their blocks, or once there are none."""
         return mode == "wait" or (mode in ("none", "keep") and not clear_cache)
 
     async def pause(self, mode, clear_cache):
@@ -214,11 +214,11 @@ class SteppedEngine:
         return self.engine.collective_rpc("rlaudit_load_weights", args=(source,))
 
     async def call(self, method, *arguments):
-        """What each worker answers to a method of our extension."""
+        """Return what each worker answers to a method of our extension."""
         return self.engine.collective_rpc(method, args=arguments)
 
     async def reset_prefix_cache(self):
-        """Whether the cache was emptied."""
+        """Return whether the cache was emptied."""
         return self.engine.reset_prefix_cache()
 
     async def generate(self, request_id, token_ids, sampling, on_tokens):

@@ -3,7 +3,7 @@
 job
   output    folder for config.json and model.safetensors
   seed      of the weights
-  kind      llama, or mixtral with experts in place of the MLP; llama where nothing is said
+  kind      llama, or mixtral with experts in place of the MLP; llama by default
 
 Written by hand, because each transformers writes a configuration its predecessors misread: `torch_dtype`
 beside `dtype`, `rope_theta` beside `rope_parameters`. No tokenizer: engines are started with
@@ -38,7 +38,7 @@ def run(job, channel):
 
 
 def shapes(experts):
-    """Names and shapes of the weights, as Llama checkpoints have them, and Mixtral's where there are experts."""
+    """Return names and shapes of the weights, as Llama checkpoints have them, and Mixtral's if there are experts."""
     found = {"model.embed_tokens.weight": (VOCABULARY, HIDDEN)}
     for layer in range(LAYERS):
         prefix = "model.layers.%d." % layer
@@ -65,7 +65,7 @@ def shapes(experts):
 
 
 def configuration(experts):
-    """A configuration for old and new readers at once."""
+    """Return a configuration for old and new readers at once."""
     kind = {"architectures": ["LlamaForCausalLM"], "model_type": "llama"}
     if experts:
         kind = {"architectures": ["MixtralForCausalLM"], "model_type": "mixtral"}

@@ -48,7 +48,7 @@ class Session:
         self.steps.append({"case": self.case, "step": step, "status": status, "message": message})
 
     async def do_restore(self, step):
-        """Version 0 again, with nothing cached. Not measured, but it must work for a case to mean anything."""
+        """Load version 0 again, with nothing cached. Not measured, but it must work for a case to mean anything."""
         if self.version != "0":
             await self.load("0")
         if self.paused:
@@ -210,7 +210,7 @@ class Flight:
             self.error = describe_error(error)
 
     def take(self, output):
-        """One output of the engine: new tokens, and at the end how it ended."""
+        """Take one output of the engine: new tokens, and at the end how it ended."""
         completion = output.outputs[0]
         ids = list(completion.token_ids)
         at = time.monotonic()
@@ -232,7 +232,7 @@ class Flight:
             self.finished_at = self.session.version
 
     def row(self, session):
-        """What is kept of the request."""
+        """Return what is kept of the request."""
         return {
             "case": session.case,
             "run": self.run,
@@ -253,7 +253,7 @@ class Flight:
         }
 
     def token_versions(self, windows):
-        """The version of each token by the time it arrived; None for one that came while an update ran."""
+        """Return the version of each token by the time it arrived; None for one that came while an update ran."""
         versions = []
         for at, count in self.deltas:
             current = self.submitted
@@ -267,5 +267,5 @@ class Flight:
 
 
 def describe_error(error):
-    """Type and first words of an error, on one line."""
+    """Return type and first words of an error, on one line."""
     return " ".join(("%s: %s" % (type(error).__name__, error)).split())[:600]

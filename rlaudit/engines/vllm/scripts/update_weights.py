@@ -36,7 +36,7 @@ import time
 
 
 def neighbour(name):
-    """A file shipped beside this one, as a module; found by path because rlaudit is not installed here."""
+    """Load a file shipped beside this one as a module, by its path: rlaudit is not installed here."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
     spec = importlib.util.spec_from_file_location("rlaudit_engine_" + name, path)
     module = importlib.util.module_from_spec(spec)
@@ -52,7 +52,7 @@ def run(job, channel):
 
 
 async def play(job, channel):
-    """Every case of the job on one engine."""
+    """Play every case of the job on one engine."""
     channel.phase("load")
     started = time.monotonic()
     generate = neighbour("generate")

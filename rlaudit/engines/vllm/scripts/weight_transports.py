@@ -17,7 +17,7 @@ import sys
 
 
 def transport_of(job):
-    """The transport of a job that names its checkpoints."""
+    """Return the transport of a job that names its checkpoints."""
     disk = job.get("transport", "disk") == "disk"
     return Disk(job["checkpoints"]) if disk else FromProcess(job)
 
@@ -33,7 +33,7 @@ class Disk:
         return {"name": "disk", "backend": None, "because": None}
 
     async def offer(self, version, skip, late, before):
-        """The folder of a version; late: parts of names that come again as they are in `before`."""
+        """Return the folder of a version; late: parts of names that come again as they are in `before`."""
         again = {"path": self.checkpoints[before], "parts": list(late)} if late else None
         return {"from": "disk", "path": self.checkpoints[version], "skip": list(skip), "late": again}
 
@@ -89,7 +89,7 @@ class FromProcess:
         self.process.stdin.flush()
 
     async def hear(self):
-        """The sender's next line; raises its error, or that it is gone."""
+        """Return the sender's next line; raises its error, or that it is gone."""
         line = await asyncio.get_running_loop().run_in_executor(None, self.process.stdout.readline)
         if not line:
             raise RuntimeError("the sender of the weights ended with code %s; see the log" % self.process.wait())
@@ -99,7 +99,7 @@ class FromProcess:
         return message
 
     def give_up(self):
-        """After an update that failed something may still be on its way: the next begins with a new sender."""
+        """End the sender: after a failed update something may still be on its way. The next begins with a new one."""
         self.close()
 
     def close(self):
@@ -111,7 +111,7 @@ class FromProcess:
 
 
 async def worker_places(engine):
-    """Where each worker computes; see rlaudit_broadcast."""
+    """Return where each worker computes; see rlaudit_broadcast."""
     return [json.loads(told) for told in await engine.call("rlaudit_place")]
 
 

@@ -18,7 +18,7 @@ EMULATED_TIMES = 20.0
 
 
 def cost_of_arms(plan: Plan, accelerator: Accelerator, prompts: PromptSet) -> Cost:
-    """Every arm with the engine that it is about."""
+    """Return what the plan starts: every arm with the engine that it is about."""
     machine = machine_of(accelerator)
     starts = {_rollout_identity(arm) for block in plan.blocks for arm in block.engines}
     seconds, passes = 0.0, 0

@@ -1,8 +1,8 @@
-"""From a rollout config to the experiment that answers it: the user's own settings as the candidate, their past as the
-reference, and as factors what the findings suspect beside the five usual ones.
+"""From a rollout config to the experiment that answers it. The user's settings are the candidate, those before the
+migration the reference, and the factors are what the findings suspect, beside the five usual ones.
 
-What cannot hold on this machine (more GPUs than it has, a model that is not here) is changed, and every change is said
-before anything starts. Nothing else is: an ablation of other settings would answer another question.
+What cannot hold on this machine (more GPUs than it has, a model that is not here) is changed, and every change is
+announced before anything starts. Nothing else is changed: an ablation of other settings would answer another question.
 """
 
 import re
@@ -51,10 +51,10 @@ def experiment_from(
     recorded: RecordedRequests | None = None,
     repeated: Collection[str] = (),
 ) -> Experiment:
-    """The experiment for one config; for that of a recording, with its own requests.
+    """Return the experiment for one config; for that of a recording, with its own requests.
 
-    repeated: what of a recording is taken over because the command line says so. Raises UsageError where there is
-    nothing to compare, and for a recording's model that is not here.
+    repeated: what of a recording is taken over because the command line says so. Raises UsageError if there is nothing
+    to compare, and for a recording's model that is not here.
     """
     if not audit.migrates:
         raise UsageError(
@@ -110,7 +110,7 @@ def experiment_from(
 
 
 def _requests(audit: Audit, recorded: RecordedRequests | None, limits: Limits, changed: list[str]) -> dict[str, Any]:
-    """How many completions, and how long: those of the recording, as many whole prompts as this machine takes."""
+    """Return how many completions, and how long: the recording's, as many whole prompts as this machine takes."""
     if recorded is None:
         return {"samples": 2, "rounds": 2, "max_tokens": limits.max_tokens}
     shortest = max(limits.max_tokens, limits.replayed_tokens // (recorded.samples * FEWEST_PROMPTS))
@@ -165,7 +165,7 @@ def _factors(
 
 
 def _would_confirm(factor: Factor, finding: Finding) -> bool:
-    """Whether the finding is about what the factor sets, or names the factor as the way to confirm it."""
+    """Return whether the finding is about what the factor sets, or names the factor as the way to confirm it."""
     return factor.setting == finding.setting or re.search(rf"factor {factor.name}\b(?!-)", finding.confirm) is not None
 
 
@@ -178,7 +178,7 @@ class _Point:
 
 
 def _point(side: Side, limits: Limits, changed: list[str], passed: Callable[[Mapping[str, Any]], Taken]) -> _Point:
-    """A release with the arguments that the config hands to it, as far as they are passed."""
+    """Return a release with the arguments that the config hands to it, as far as they are passed."""
     written = {}
     for name, setting in side.config.engine.items():
         if setting.value is None or setting.origin is Origin.ENGINE or name in OF_THE_RECIPE:

@@ -1,9 +1,9 @@
 """From a recipe to arms: what is run, and which arm each one is compared with.
 
-One-at-a-time from the candidate as it is *and* leave-one-out from the parity arm: a factor whose two effects disagree
-interacts with another. A/A repeats of both ends measure the noise floor. What decides runs first: the reference, the
-candidate, and the candidate with the likeliest cause removed; the order of the others is random, so that drift of the
-machine does not look like a factor.
+Factors are set one at a time on the candidate as it is *and* left out one at a time of the parity arm: a factor whose
+two effects disagree interacts with another. A/A repeats of both ends measure the noise floor. What decides runs first:
+the reference, the candidate, and the candidate with the likeliest cause removed; the order of the others is random, so
+that drift of the machine does not look like a factor.
 """
 
 import random
@@ -73,7 +73,7 @@ class BlockPlan:
         return self.settings.name
 
     def with_role(self, role: Role) -> tuple[Arm, ...]:
-        """The arms that play `role`."""
+        """Return the arms that play `role`."""
         return tuple(arm for arm in self.arms if arm.role is role)
 
     @property
@@ -93,7 +93,7 @@ class BlockPlan:
 
     @property
     def parity_name(self) -> str | None:
-        """The arm in which all parity factors are set: one of its own, or the only factor's."""
+        """The name of the arm in which all parity factors are set: a separate one, or the only factor's."""
         for arm in self.with_role(Role.PARITY):
             return arm.name
         if len(self.settings.parity) == 1:
@@ -136,7 +136,7 @@ class Plan:
         return tuple(scoring_request(arm) for arm in self._arms() if arm.model is None)
 
     def arms(self) -> list[dict[str, str]]:
-        """The arms as plan.json names them."""
+        """Return the arms as plan.json names them."""
         return [
             {"block": arm.block, "name": arm.name, "role": arm.role.value, "version": arm.treatment.version}
             for arm in self._arms()
@@ -147,18 +147,18 @@ class Plan:
 
 
 def scoring_request(arm: Arm) -> ScoringRequest:
-    """How the trainer scores an arm's sequences."""
+    """Return how the trainer scores an arm's sequences."""
     sampling = {name: value for name, value in arm.treatment.sampling.items() if name != "max_tokens"}
     return ScoringRequest(arm.treatment.trainer, sampling)
 
 
 def known_factors() -> Offers[Factor]:
-    """Every factor there is a file for."""
+    """Return every factor there is a file for."""
     return discover(factor_files, "FACTOR", Factor)
 
 
 def make_plan(recipe: Recipe) -> Plan:
-    """The arms of a recipe. Raises UsageError for a factor, level or version that does not exist."""
+    """Return the arms of a recipe. Raises UsageError for a factor, level or version that does not exist."""
     factors = known_factors()
     names = [block.name for block in recipe.blocks]
     if len(set(names)) != len(names):
@@ -168,7 +168,7 @@ def make_plan(recipe: Recipe) -> Plan:
 
 
 def for_accelerator(plan: Plan, accelerator: Accelerator) -> Plan:
-    """The plan without the blocks whose dtype this machine only emulates. Raises NotFinished where none is left."""
+    """Return the plan without the blocks whose dtype this machine only emulates. Raises NotFinished if none is left."""
     left_out = {
         block.name: f"{accelerator.name} has no instructions for {block.settings.native_dtype}, and emulating it takes "
         "hours; a GPU or a processor that has them runs it"
@@ -184,8 +184,8 @@ def for_accelerator(plan: Plan, accelerator: Accelerator) -> Plan:
 
 
 def plan_arms(recipe: Recipe, accelerator: Accelerator, prompts: PromptSet) -> Plan:
-    """The arms of a recipe that this machine runs. Raises UsageError where a block wants more prompts than there are,
-    and whatever make_plan and for_accelerator raise."""
+    """Return the arms of a recipe that this machine runs. Raises UsageError if a block wants more prompts than there
+    are, and what make_plan and for_accelerator raise."""
     plan = for_accelerator(make_plan(recipe), accelerator)
     if prompts.recorded is not None and prompts.recorded.completions:
         plan = replace(plan, blocks=tuple(_beside_the_recording(block) for block in plan.blocks))
@@ -197,7 +197,7 @@ def plan_arms(recipe: Recipe, accelerator: Accelerator, prompts: PromptSet) -> P
 
 
 def _beside_the_recording(block: BlockPlan) -> BlockPlan:
-    """The block with what was recorded as an arm of its own, in the place of an engine that is the reference's."""
+    """Return the block with what was recorded as a separate arm, in the place of an engine that is the reference's."""
     recorded = [replace(arm, name=RECORDED, role=Role.RECORDED) for arm in block.with_role(Role.REFERENCE)]
     return replace(block, arms=(*recorded, *block.arms))
 
@@ -318,7 +318,7 @@ def _at_point(block: Block, point: Point) -> Treatment:
 
 
 def sampling_in_force(sampling: Sampling) -> dict[str, float | int | bool]:
-    """Only what differs from doing nothing: a parameter that is not sent cannot switch on a slow path of the engine."""
+    """Return what differs from doing nothing: a parameter that is not sent switches on no slow path of the engine."""
     off = Sampling.model_validate({"temperature": sampling.temperature})
     values = sampling.model_dump()
     return {name: value for name, value in values.items() if name == "temperature" or value != getattr(off, name)}
@@ -330,7 +330,7 @@ def _check_engine(arm: Arm) -> None:
 
 
 def check_version(version: str) -> str:
-    """The version as it is, when rlaudit can build it. Raises UsageError otherwise."""
+    """Return the version unchanged if rlaudit can build it. Raises UsageError otherwise."""
     return engine_spec(version, "cpu").version
 
 

@@ -129,7 +129,7 @@ class Recipe(AnyRecipe, _Common):
     left_out: list[str] = Field(default_factory=list, description="What of a recorded engine the arms lack, and why.")
 
     def overridden(self, *, samples: int | None = None, **said: Any) -> "Recipe":
-        """The recipe with what the command line says instead."""
+        """Return the recipe with what the command line says instead."""
         changed = super().overridden(**said)
         if samples is None:
             return changed
@@ -141,8 +141,8 @@ MODELS = (Recipe, Block, Point, Sampling, Trainer, ExtraArm)
 
 
 def recipe_of(document: dict[str, Any], path: Path, profile: Profile) -> Recipe:
-    """The recipe that plain data holds; `path` is named in errors. Raises UsageError naming the key that is
-    wrong, what was expected and what was found."""
+    """Return the recipe that plain data holds; errors name `path`. Raises UsageError naming the key that is wrong, what
+    was expected and what was found."""
     recipe = with_profile(document, profile)
     shared = {key: recipe[key] for key in _Common.model_fields if key in recipe}
     blocks = recipe.get("blocks")

@@ -1,4 +1,4 @@
-"""What of a recording an experiment takes over: a recording is data, and may be a stranger's.
+"""Which arguments of a recording an experiment takes over: a recording is data, and may come from a stranger.
 
 An argument or a variable is taken over if its value is a number, a switch or a plain word, at any depth. A word
 with a dot, a slash or a colon may name a module to import, a file to read or an address to fetch from; some names have
@@ -37,7 +37,7 @@ class Taken:
 
 
 def loads_code(variable: str) -> bool:
-    """Whether a variable is one that loads code into a process, or sends it elsewhere."""
+    """Return whether a variable is one that loads code into a process, or sends it elsewhere."""
     return VARIABLES.match(variable) is not None
 
 

@@ -79,7 +79,7 @@ def engine_settings(treatment: Treatment, device: str) -> EngineSettings:
 
 
 def engine_of(treatment: Treatment, machine: Machine, model: str | None = None) -> ExpectedEngine:
-    """The engine, V0 or V1, that a treatment is about on this machine."""
+    """Return the engine, V0 or V1, that a treatment is about on this machine."""
     settings = engine_settings(treatment, machine.platform)
     return expected_engine(
         treatment.version, treatment.engine, settings.engine_args, settings.variables, machine, model
@@ -87,7 +87,7 @@ def engine_of(treatment: Treatment, machine: Machine, model: str | None = None) 
 
 
 def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: Environment) -> Cell:
-    """The job that generates an arm's sequences. Arms that differ on the trainer's side only share it."""
+    """Return the job that generates an arm's sequences. Arms that differ on the trainer's side only share it."""
     used = block.prompts_used or len(context.prompt_token_ids)
     recorded = None if context.recorded is None else context.recorded.first(used, block.max_tokens)
     if arm.role is Role.RECORDED and recorded is not None:
@@ -132,8 +132,8 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
 
 
 def requests(prompts: int, samples: int, rounds: int, seed: int) -> list[dict[str, int]]:
-    """Every (prompt, sample) with a seed of its own, the same in every arm: arms whose numbers agree then sample the
-    same tokens, and a contrast between them is paired token by token."""
+    """Return every (prompt, sample) with a seed of its own, the same in every arm: arms whose numbers agree then sample
+    the same tokens, and a contrast between them is paired token by token."""
     rounds = min(rounds, samples)
     return [
         {
@@ -148,7 +148,7 @@ def requests(prompts: int, samples: int, rounds: int, seed: int) -> list[dict[st
 
 
 def requests_in_waves(recorded: RecordedRequests, samples: int, seed: int) -> list[dict[str, int]]:
-    """The requests of a recording: all samples of a prompt together, with the prompts of its wave, each in its turn."""
+    """Return a recording's requests: all samples of a prompt together, with its wave's prompts, each in its turn."""
     asked = [
         {**one, "round": recorded.wave_P[one["prompt"]], "after": recorded.arrival_P[one["prompt"]]}
         for one in requests(len(recorded.prompts), samples, 1, seed)
@@ -157,7 +157,7 @@ def requests_in_waves(recorded: RecordedRequests, samples: int, seed: int) -> li
 
 
 def counts_what_was_sampled(sampling: Sampling) -> bool:
-    """Whether a token's logprob depends on which tokens before it were sampled, and not only on what they are.
+    """Return whether a token's logprob depends on which tokens before it were sampled, and not only on what they are.
 
     Such a token cannot be asked for by itself: what was sampled before it would be its prompt.
     """
@@ -173,7 +173,7 @@ def asked_again(recorded: RecordedRequests, prompts: Sequence[Sequence[int]], de
 
 
 def recorded_cell(recorded: RecordedRequests, environment: Environment) -> Cell:
-    """The job that hands over what a recording holds of the first weights, as an engine's samples are."""
+    """Return the job that hands over what a recording holds of the first weights, as an engine's samples are."""
     rows = [{**one.as_row(), "round": recorded.wave_P[one.prompt]} for one in recorded.completions]
     return Cell(
         job={
@@ -192,12 +192,12 @@ def recorded_cell(recorded: RecordedRequests, environment: Environment) -> Cell:
 
 
 def read_besides() -> dict[str, list[str]]:
-    """What factors want to be told of a loaded configuration, each with the paths of its releases."""
+    """Return what factors read of a loaded configuration, each with the paths at which releases keep it."""
     return {name: list(paths) for factor in known_factors().values() for name, paths in factor.reads.items()}
 
 
 def read_sequences(directory: Path) -> tuple[SampledSequence, ...]:
-    """The sequences of a finished rollout cell, ordered by prompt and sample."""
+    """Return the sequences of a finished rollout cell, ordered by prompt and sample."""
     with (directory / "samples.jsonl").open(encoding="utf-8") as lines:
         rows = [parse_json(line) for line in lines]
     sequences = [
@@ -218,8 +218,7 @@ def read_sequences(directory: Path) -> tuple[SampledSequence, ...]:
 
 
 def broken_logprobs(sequences: Sequence[SampledSequence]) -> Failure | None:
-    """Why an engine's logprobs cannot be compared with anything: NaN, infinite or positive values, or nothing
-    sampled."""
+    """Return why an engine's logprobs cannot be compared: NaN, infinite or positive values, or nothing sampled."""
     logprobs_T = np.array([value for sequence in sequences for value in sequence.logprobs], dtype=np.float64)
     lengths_S = [len(sequence.token_ids) for sequence in sequences]
     pairs = LogprobPairs(

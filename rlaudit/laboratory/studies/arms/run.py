@@ -52,7 +52,7 @@ class FinishedRun:
     ended_early: str = ""
 
     def of_block(self, block: BlockPlan) -> dict[str, FinishedArm]:
-        """The block's arms by name."""
+        """Return the block's arms by name."""
         return {arm.name: self.arms[block.name, arm.name] for arm in block.arms if (block.name, arm.name) in self.arms}
 
 
@@ -68,14 +68,14 @@ def execute(
     that is enough: no further arm is run then.
 
     Raises NotFinished when the model's tokenizer cannot be read, or when the trainer cannot score, which is tried
-    before the first arm; OSError where the run directory cannot be written.
+    before the first arm; OSError if the run directory cannot be written.
     """
     course = Course(plan, folder, surroundings, progress)
     arms: dict[ArmId, FinishedArm] = {}
     not_run: dict[ArmId, str] = {}
     titles = _titles(plan)
     progress.expect(len(titles))
-    # Whatever waits for nothing is asked for at once: an executor may run it meanwhile.
+    # Arms that wait for nothing are asked for at once: an executor may run them meanwhile.
     first = {
         block.name: _rolled(course, block, [arm for arm in block.arms if arm.role is not Role.LAST], titles)
         for block in plan.blocks
@@ -129,7 +129,7 @@ def _ended(
 
 
 def _so_far(plan: Plan, arms: Mapping[ArmId, FinishedArm]) -> Plan:
-    """Return the plan without the arms that have not ended, and without blocks of which none has."""
+    """Return the plan without the arms that have not ended, and without blocks in which no arm has."""
     blocks = []
     for block in plan.blocks:
         ended = tuple(arm for arm in block.arms if (block.name, arm.name) in arms)
@@ -141,7 +141,7 @@ def _so_far(plan: Plan, arms: Mapping[ArmId, FinishedArm]) -> Plan:
 
 
 def _titles(plan: Plan) -> dict[ArmId, str]:
-    """What each arm is called while it runs."""
+    """Return what each arm is called while it runs."""
     named = [(block, arm) for block in plan.blocks for arm in block.arms]
     return {
         (block.name, arm.name): f"{number}/{len(named)} {block.name}: {arm.name} (vLLM {arm.treatment.version})"
@@ -152,7 +152,7 @@ def _titles(plan: Plan) -> dict[ArmId, str]:
 def _rolled(
     course: Course, block: BlockPlan, arms: Sequence[Arm], titles: Mapping[ArmId, str]
 ) -> Iterator[FinishedArm]:
-    """Arms that do not wait for each other, asked for now."""
+    """Ask for arms that do not wait for each other now, and yield them when they have ended."""
     cells = [
         engine
         if isinstance(engine := course.engine(arm.treatment.version), Failure)
@@ -164,8 +164,8 @@ def _rolled(
 
 
 class _Scoring:
-    """What the trainer is asked: a batch for each way of scoring, as soon as all arms that it is for have ended; and
-    before that, for a look at the run, what has been sampled so far.
+    """Asks the trainer for scores: a batch for each way of scoring, as soon as all its arms have ended. For a look at
+    the run before that, it asks for what has been sampled so far.
     """
 
     def __init__(self, plan: Plan, course: Course) -> None:
@@ -175,7 +175,7 @@ class _Scoring:
             for arm in block.arms:
                 if arm.model is None:
                     self._arms.setdefault(scoring_request(arm).key, set()).add((block.name, arm.name))
-        # By the key of the request: what was asked for in all, what is not answered yet, and the answers.
+        # By the key of the request: all that was requested, what is not answered yet, and the answers.
         self._covered: dict[str, ScoringBatch] = {}
         self._asked: dict[str, list[Callable[[], Scores]]] = {}
         self._answers: dict[str, Scores] = {}
@@ -202,7 +202,7 @@ class _Scoring:
             self._asked.setdefault(key, []).append(self._course.scores(rest, title))
 
     def _besides_earlier(self, key: str, batch: ScoringBatch) -> ScoringBatch:
-        """Return what a batch asks for that was not asked for before it."""
+        """Return the sequences of a batch that were not requested before it."""
         earlier = self._covered.get(key)
         self._covered[key] = batch
         return batch if earlier is None else batch.besides(earlier)
@@ -230,8 +230,7 @@ def _sampled(course: Course, arm: Arm, cell: Cell | Failure, outcome: Outcome) -
 
 
 def _needless(block: BlockPlan, arm: Arm, arms: Mapping[ArmId, FinishedArm]) -> str | None:
-    """Why an arm need not run: leaving a fix out of parity says nothing when the engine is the same with it and
-    without."""
+    """Return why an arm need not run: leaving a fix out of parity says nothing if the engine is the same without it."""
     if arm.role is not Role.LAST:
         return None
     candidate = arms.get((block.name, "candidate"))
@@ -244,7 +243,7 @@ def _needless(block: BlockPlan, arm: Arm, arms: Mapping[ArmId, FinishedArm]) -> 
 
 
 def _in_force(finished_arm: FinishedArm) -> tuple[Any, Treatment]:
-    """What the engine loaded, and what a treatment holds besides engine arguments."""
+    """Return what the engine loaded, and what a treatment holds besides engine arguments."""
     besides = replace(finished_arm.arm.treatment, engine_args={}, compiles=None, captures_graphs=None, requires=())
     return finished_arm.result["resolved"], besides
 

@@ -28,9 +28,9 @@ ONE_SEED = (
 
 
 def document_of(run: FinishedCanary, *, fail_on_mismatch: bool) -> Report:
-    """The layers of the report are those of the first arm after the reference: the migration as it is.
+    """Return the report, whose layers are those of the first arm after the reference: the migration as it is.
 
-    `exit_code` is 3 where a training did not end, else 1 for a mismatch of those layers where that is to fail, else 0.
+    `exit_code` is 3 if a training did not end, else 1 for a mismatch of those layers if that is to fail, else 0.
     """
     recipe = run.plan.recipe
     arms = judge(run)
@@ -81,7 +81,7 @@ def _unseen(run: FinishedCanary) -> list[str]:
 
 
 def _transport(run: FinishedCanary, arm: JudgedArm) -> str | None:
-    """What brought the weights and what loaded them, as the engine's process told."""
+    """Return what brought the weights and what loaded them, as the engine's process reported."""
     handed = arm.arm.updates
     device = run.surroundings.accelerator.kind
     for training in arm.trainings:

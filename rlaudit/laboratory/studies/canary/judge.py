@@ -1,8 +1,8 @@
 """What the curves of an arm say against the reference's, and which layer its own logprobs convict.
 
-Two questions that are kept apart. Whether a curve left the band of the reference's seeds is the sequential test of
-`rlaudit curves` (curves/separation.py), with all seeds on both sides. Why is read where no band is needed: the
-trainer scored every batch with the very weights that the log says sampled it, so that what is left is no lag
+Two questions are kept apart. Whether a curve left the band of the reference's seeds is decided by the sequential test
+of `rlaudit curves` (curves/separation.py), with all seeds on both sides. Why it did is read without a band: the trainer
+scored every batch with the very weights that the log says sampled it, so that what is left is no lag
 (rlaudit/backend_k3 of trainer/train.py), before the first update and after it.
 """
 
@@ -40,7 +40,7 @@ SHARE_OF_RUN = 6
 
 
 class Semantic(StrEnum):
-    """What the returned logprobs mean, told before the first update."""
+    """What the returned logprobs mean, as seen before the first update."""
 
     MEANT = "as the trainer takes them"
     RAW = "raw logprobs"
@@ -77,7 +77,7 @@ class JudgedArm:
     start, later: k3 of rollout and trainer at the weights that sampled, at the first step and at its worst afterwards.
     felt: the k3 from which differences are as large as the objective's clip range. lag: its mean over tokens, and
     max_lag the most of any. flight: k3 at the weights that sampled, of tokens after an update within their sequence;
-    None where no update met a sequence. met: requests that were under way when an update came, in all.
+    None if no update met a sequence. met: requests that were under way when an update came, in all.
     """
 
     arm: TrainingArm
@@ -112,7 +112,7 @@ class JudgedArm:
         return sorted(found, key=lambda result: result.detected or 0)
 
     def level(self, key: str, *, end: bool = False) -> float | None:
-        """The mean over seeds and over the first, or last, sixth of the steps."""
+        """Return the mean over seeds and over the first, or last, sixth of the steps."""
         values = [values_of(run, key) for run in self.curves]
         if not values or any(not found.size for found in values):
             return None
@@ -131,7 +131,7 @@ class JudgedClaim:
 
 
 def judge(run: FinishedCanary) -> list[JudgedArm]:
-    """Every arm, the reference first."""
+    """Judge every arm, the reference first."""
     recipe = run.plan.recipe
     references = [one.curves for one in run.of_arm(recipe.arms[0].name) if one.curves is not None]
     judged = [_judged(run, arm, references if place else []) for place, arm in enumerate(recipe.arms)]
@@ -139,7 +139,7 @@ def judge(run: FinishedCanary) -> list[JudgedArm]:
 
 
 def judge_claims(recipe: CanaryRecipe, arms: Sequence[JudgedArm]) -> list[JudgedClaim]:
-    """Every claim of the recipe. That nothing separated is no proof: it holds within what the budget could see."""
+    """Judge every claim of the recipe. That nothing separated is no proof: it holds as far as the budget could see."""
     by_name = {arm.arm.name: arm for arm in arms}
     return [_claim(claim, by_name[claim.arm]) for claim in recipe.claims]
 
@@ -160,7 +160,7 @@ def _claim(claim: Claim, arm: JudgedArm) -> JudgedClaim:
 
 
 def felt_k3(recipe: CanaryRecipe) -> float:
-    """The recipe's margin; else the k3 of log ratios whose root mean square is the nearer end of the clip range."""
+    """Return the recipe's margin, or k3 of log ratios whose root mean square is the nearer end of the clip range."""
     if recipe.equivalence_margin is not None:
         return recipe.equivalence_margin
     ranges = recipe.objective
@@ -168,7 +168,7 @@ def felt_k3(recipe: CanaryRecipe) -> float:
 
 
 def values_of(run: Run, key: str) -> Floats:
-    """A curve's values; none where it was not logged."""
+    """Return a curve's values; none if it was not logged."""
     return run.curves[key].values if key in run.curves else np.empty(0)
 
 
@@ -231,7 +231,7 @@ def _semantic(curves: Sequence[Run], arm: TrainingArm, start: float, felt: float
     best = min(readings, key=lambda name: readings[name])
     if readings[best] < LEFT_BY_THE_RIGHT_READING * start:
         return Semantic.RAW if best == RAW and arm.trainer.temperature == "divide" else Semantic.NOT_DIVIDED
-    # Honest logprobs have a mean ratio of 1 whatever the noise; only steps without lag say so.
+    # Honest logprobs have a mean ratio of 1 under any noise; only steps without lag show it.
     ratios = np.concatenate([values_of(run, RATIO)[values_of(run, LAG) == 0] - 1.0 for run in curves])
     if ratios.size < 2:
         return Semantic.MEANT

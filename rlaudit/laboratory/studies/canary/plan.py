@@ -70,7 +70,7 @@ class CanaryPlan:
         return ()
 
     def arms(self) -> list[dict[str, str]]:
-        """The trainings as plan.json names them."""
+        """Return the trainings as plan.json names them."""
         reference = self.recipe.arms[0].name
         return [
             {
@@ -94,19 +94,19 @@ class CanaryPlan:
         return engine_variables(self.device, arm.version, arm.engine, arguments, written, fp32_head=arm.fp32_head)
 
     def expected(self, arm: TrainingArm, machine: Machine, model: str | None = None) -> ExpectedEngine:
-        """The engine, V0 or V1, that the arm is about on this machine."""
+        """Return the engine, V0 or V1, that the arm is about on this machine."""
         return expected_engine(arm.version, arm.engine, self.engine_args(arm), self.variables(arm), machine, model)
 
 
 def plan_trainings(recipe: CanaryRecipe, accelerator: Accelerator, prompts: PromptSet) -> CanaryPlan:
-    """The trainings of a recipe on this machine. Raises UsageError where a prompt has no answer."""
+    """Return the trainings of a recipe on this machine. Raises UsageError if a prompt has no answer."""
     if not prompts.answers or any(answer is None for answer in prompts.answers):
         raise UsageError(
             f"the prompts {prompts.name} have no answers to reward",
             'a training needs a .jsonl file whose lines have an "answer" beside the prompt',
         )
     seeds = range(recipe.seed, recipe.seed + recipe.training.seeds)
-    # Whoever looks before the end finds every arm with as many seeds.
+    # Before the end, too, every arm has as many seeds as the others, give or take one.
     runs = tuple(TrainingRun(arm, seed) for seed in seeds for arm in recipe.arms)
     in_text = not all(isinstance(prompt, dict) for prompt in prompts.prompts)
     return CanaryPlan(recipe, runs, prompts.answers, in_text, accelerator.kind)

@@ -29,7 +29,7 @@ TRAINER = Path(trainer_folder[0])
 
 
 def _shipped(kind: str) -> Callable[[str], str]:
-    """Takes a name that has a file in this folder of the trainer's."""
+    """Return a check that a name has a file in this folder of the trainer's."""
 
     def known(name: str) -> str:
         offered = sorted(file.stem for file in (TRAINER / f"{kind}s").glob("[a-z]*.py"))
@@ -41,7 +41,7 @@ def _shipped(kind: str) -> Callable[[str], str]:
 
 
 def _reward(name: str) -> str:
-    """A shipped one, or a Python file, which is run because it is named and not otherwise."""
+    """Accept a shipped reward, or a Python file, which is run only because it is named."""
     if not name.endswith(".py"):
         return _shipped("reward")(name)
     if not Path(name).is_file():
@@ -50,7 +50,7 @@ def _reward(name: str) -> str:
 
 
 def reward_file(name: str) -> Path:
-    """The file of a reward, shipped or the user's."""
+    """Return the file of a reward, shipped or the user's."""
     return Path(name) if name.endswith(".py") else TRAINER / "rewards" / f"{name}.py"
 
 
@@ -58,7 +58,7 @@ Correction = Annotated[str, AfterValidator(_shipped("correction"))] | None
 
 
 class Training(Keys):
-    """The training, the same in all arms. It takes one gradient step on each batch of rollouts."""
+    """The training, which is the same in all arms. It takes one gradient step on each batch of rollouts."""
 
     steps: int = Field(30, ge=20, description="Gradient steps; a curve is judged from 20 on.")
     seeds: int = Field(3, ge=1, description="Trainings of each arm. One seed of the reference has no measured band.")
@@ -182,7 +182,7 @@ class CanaryRecipe(AnyRecipe):
         return self
 
     def quickened(self) -> Self:
-        """The recipe's short form. Raises UsageError where it has none."""
+        """Return the recipe's short form. Raises UsageError if it has none."""
         if self.quick is None:
             return super().quickened()
         quick = self.quick
@@ -195,7 +195,7 @@ class CanaryRecipe(AnyRecipe):
         return self.model_copy(update=changes)
 
     def overridden(self, *, samples: int | None = None, **said: Any) -> "CanaryRecipe":
-        """The recipe with what the command line says instead. Raises UsageError for a group of one."""
+        """Return the recipe with what the command line says instead. Raises UsageError for a group of one."""
         changed = super().overridden(**said)
         if samples is None:
             return changed
@@ -208,7 +208,7 @@ MODELS = (CanaryRecipe, Training, TrainingArm, WeightHandover, ArmTrainer, Quick
 
 
 def training_recipe_of(document: dict[str, Any], path: Path, profile: Profile = "cuda") -> CanaryRecipe:
-    """The recipe that plain data holds; `path` is named in errors. Raises UsageError naming the key that is wrong."""
+    """Return the recipe that plain data holds; errors name `path`. Raises UsageError naming the key that is wrong."""
     recipe = validated(CanaryRecipe, with_profile(document, profile), path, MODELS)
     for arm in recipe.arms:
         check_engine(arm.engine, arm.version, {**recipe.environment_variables, **arm.environment_variables}, str(path))

@@ -51,14 +51,14 @@ class FinishedCanary:
     bookkeeping: Bookkeeping
 
     def of_arm(self, name: str) -> tuple[FinishedTraining, ...]:
-        """The trainings of an arm, by seed."""
+        """Return the trainings of an arm, by seed."""
         return tuple(training for training in self.trainings if training.run.arm.name == name)
 
 
 def execute(plan: CanaryPlan, folder: RunFolder, surroundings: Surroundings, progress: Progress) -> FinishedCanary:
     """Train every arm with every seed. One that fails does not stop the others.
 
-    Raises OSError where the run directory cannot be written.
+    Raises OSError if the run directory cannot be written.
     """
     course = Course(plan, folder, surroundings, progress)
     progress.expect(len(plan.runs))
@@ -87,14 +87,14 @@ def _trained(course: Course, run: TrainingRun, cell: Cell | Failure, outcome: Ou
 
 
 def read_curves(metrics: Path) -> Run:
-    """The curves of a training, as `rlaudit curves` reads them."""
+    """Return the curves of a training, as `rlaudit curves` reads them."""
     log = open_run(str(metrics), None)
     (key,) = step_keys([log], None)
     return run_of(log, key)
 
 
 def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environment: Environment) -> Cell:
-    """The job of one arm and seed: the engine, and the trainer that it starts beside itself."""
+    """Return the job of one arm and seed: the engine, and the trainer that it starts beside itself."""
     context, trainer = course.context, course.surroundings.trainer
     arm, training = run.arm, plan.recipe.training
     handed, forward = arm.updates, arm.trainer

@@ -55,7 +55,7 @@ FALSIFIERS = {
 
 
 def layers_of(arm: JudgedArm) -> list[Judged]:
-    """The three layers of an arm, in order."""
+    """Return the three layers of an arm, in order."""
     figures = [
         f"k3 of rollout and trainer at the weights that sampled: {arm.start:.2g} at the first step, at most "
         f"{arm.later:.2g} afterwards; the clip range feels {arm.felt:.2g}"
@@ -100,7 +100,7 @@ def _at_most(arm: JudgedArm) -> str:
 
 
 def _of_flights(arm: JudgedArm) -> list[str]:
-    """What became of requests that an update met."""
+    """Return what became of requests that an update met."""
     if not arm.met:
         return []
     k3 = "no token of theirs came after it" if arm.flight is None else f"k3 {arm.flight:.2g} of their tokens after it"
@@ -108,7 +108,7 @@ def _of_flights(arm: JudgedArm) -> list[str]:
 
 
 def _hidden(arm: JudgedArm, broken: bool) -> list[str]:
-    """A correction over a broken backend takes the mismatch out of the clip rate and leaves it in the data."""
+    """Say what a correction over a broken backend hides: the clip rate shows no mismatch, and the data have it."""
     if not broken or arm.correction is None:
         return []
     clipped = arm.level(CLIP_RATE, end=True)

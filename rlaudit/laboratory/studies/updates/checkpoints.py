@@ -36,7 +36,7 @@ class CheckpointStore:
         self._made: dict[str, object] = {"0": "the model"}
 
     def checkpoint(self, name: str) -> Checkpoint:
-        """A checkpoint that was written, and how."""
+        """Return a checkpoint that was written, and how."""
         return Checkpoint(self._paths[name], json.dumps(self._made[name], sort_keys=True))
 
     def write_versions(self, versions: int) -> None:
@@ -57,7 +57,7 @@ class CheckpointStore:
         self._derive(orders, f"{versions} versions of the weights")
 
     def write_mixture(self, version: int, old: Sequence[str]) -> str:
-        """A version with these tensors taken from version 0; returns its name."""
+        """Write a version with these tensors taken from version 0, and return its name."""
         name = mixture_name(version, old)
         if name not in self._paths:
             order: Order = {"name": name, "new": self._paths[str(version)], "old": "", "old_parts": list(old)}
@@ -81,7 +81,7 @@ class CheckpointStore:
 
 
 def mixture_name(version: int, old: Sequence[str]) -> str:
-    """The name of a version whose `old` tensors are those of version 0."""
+    """Return the name of a version whose `old` tensors are those of version 0."""
     shown = "-".join(name.removesuffix(".weight").replace(".", "-") for name in old[:2])
     rest = f"-and-{len(old) - 2}-more-{_mark(old)}" if len(old) > 2 else ""
     return f"{_folder_of(version)}-but-{shown}{rest}"
@@ -98,7 +98,7 @@ def _folder_of(version: int) -> str:
 def derive_cell(
     context: RolloutContext, folder: Path, orders: Sequence[Order], trainer: Environment, timeout_seconds: float
 ) -> Cell:
-    """The job that writes checkpoints into `folder`, which writes one again that was changed or deleted."""
+    """Return the job that writes checkpoints into `folder`; it writes one again that was changed or deleted."""
     return Cell(
         job={
             "script": shipped(DERIVE),

@@ -56,7 +56,7 @@ def _judge(case: UpdateCase, after: Measurement | None, cold: Measurement | None
 
 
 def _k3(flights: Sequence[Flight], book: Scorebook) -> Measurement | None:
-    """Of requests in flight only what came after the update counts."""
+    """Return k3 of these requests; of those in flight only what came after the update counts."""
     return k3_of(
         pairs_of(flights, book.under_own_versions, lambda flight: flight.after_update if flight.run == FLIGHT else None)
     )

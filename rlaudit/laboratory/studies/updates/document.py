@@ -73,7 +73,7 @@ def exit_code(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding], fail_
 
 
 def _without_a_sequence(cases: Sequence[JudgedCase]) -> list[str]:
-    """Releases of which sequences of calls were asked for, and none exists."""
+    """Return the releases of which sequences of calls were requested, none of which exists."""
     asked = [judged for judged in cases if judged.case.kind in OF_MATRIX]
     releases = dict.fromkeys(judged.record.start.version for judged in asked)
     runnable = {judged.record.start.version for judged in asked if not judged.unsupported}

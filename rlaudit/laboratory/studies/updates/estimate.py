@@ -19,7 +19,7 @@ SCORING_START_SECONDS = 3.0
 
 
 def cost_of_updates(plan: UpdatePlan, accelerator: Accelerator, prompts: PromptSet) -> Cost:
-    """Every engine start with its engine and its cases."""
+    """Return what the plan starts: every engine start with its engine and its cases."""
     machine = machine_of(accelerator)
     starts, device = plan.starts, machine.platform
     seconds = sum(start_seconds(start, device) for start in starts) + scoring_seconds(starts, device)
@@ -34,7 +34,7 @@ def cost_of_updates(plan: UpdatePlan, accelerator: Accelerator, prompts: PromptS
 
 
 def start_seconds(start: EngineStart, device: str) -> float:
-    """Seconds of one engine process."""
+    """Return the seconds of one engine process."""
     return START_SECONDS[device] + sum(_case_seconds(case, device) for case in start.cases)
 
 
@@ -56,7 +56,7 @@ def _tokens(step: dict[str, object]) -> int:
 
 
 def scoring_seconds(starts: tuple[EngineStart, ...], device: str) -> float:
-    """Seconds of writing checkpoints and scoring. Flights differ between cases; the other runs mostly do not."""
+    """Return the seconds of writing checkpoints and scoring. Cases mostly differ in their flights alone."""
     flights = sum(
         len(step["requests"])
         for start in starts

@@ -22,6 +22,6 @@ SETTING = "pause_generation(mode, clear_cache), then reload_weights, update_weig
 
 
 def documentation() -> str:
-    """What `rlaudit explain weight-update` prints."""
+    """Return what `rlaudit explain weight-update` prints."""
     levels = f"{', '.join(LEVELS)}; each with clear_cache true or false"
     return f"{(__doc__ or '').strip()}\n\nLevels: {levels}\nLayer:  {LAYER}\nSets:   {SETTING}"

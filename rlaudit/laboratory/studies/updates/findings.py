@@ -1,8 +1,8 @@
-"""What a judged run amounts to, a sentence each: what serves wrong weights or loses requests, and what to call instead.
+"""The findings of a judged run, a sentence each: what serves wrong weights or loses requests, and what to call instead.
 
 An error is something that an RL run would train on without knowing. A warning would be noticed, late. A note is a fact
-about a release that a caller has to know. What the stale-KV protocol found is said once for each engine start, with the
-weakest of the figures, so that no statement is stronger than any case behind it.
+about a release that a caller has to know. What the stale-KV protocol found is stated once for each engine start, with
+the weakest of its figures, so that no statement is stronger than any case behind it.
 """
 
 from collections.abc import Iterator, Sequence

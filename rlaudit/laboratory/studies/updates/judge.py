@@ -68,7 +68,7 @@ class JudgedCase:
 
 
 def judge_run(run: FinishedUpdates) -> tuple[JudgedCase, ...]:
-    """All cases, in the order in which they ran."""
+    """Judge all cases, in the order in which they ran."""
     return tuple(judge_case(run, record, case) for record in run.records for case in record.start.cases)
 
 

@@ -20,7 +20,7 @@ METRICS = ("k2", "k3", "ppo_clip_fraction")
 
 @dataclass(frozen=True)
 class LagGroup:
-    """The tokens of one lag. Measurements are of METRICS, None where there is too little to measure."""
+    """The tokens of one lag. Measurements are of METRICS, None if there is too little to measure."""
 
     lag: int
     tokens: int
@@ -29,7 +29,7 @@ class LagGroup:
 
 
 def lag_groups(flights: Sequence[Flight], book: Scorebook, settings: ObjectiveSettings) -> list[LagGroup]:
-    """The tokens of these requests by lag, smallest first."""
+    """Return the tokens of these requests by lag, smallest first."""
     lags = sorted(
         {flight.trainer_version - version for flight in flights for version in flight.versions if version is not None}
     )

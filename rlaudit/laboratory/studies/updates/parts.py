@@ -134,7 +134,7 @@ def _judge(read: PartsRead | None, k3: K3Under, margin: float) -> tuple[Verdict,
 
 
 def _judge_fit(read: PartsRead | None, old: Measurement | None, margin: float) -> tuple[Verdict, str]:
-    """The scores fit the new weights; whether that proves anything."""
+    """Judge parts whose scores fit the new weights: does that prove anything?"""
     if read is not None and read.old:
         return Verdict.INCONCLUSIVE, f"read back as old: {summary(read.old)}; yet the scores fit the new weights"
     if old is not None and old.low is not None and old.low < margin:
@@ -165,7 +165,7 @@ def _figures(read: PartsRead | None, k3: K3Under) -> str:
 
 
 def summary(names: Sequence[str], shown: int = 3) -> str:
-    """A few names in words: the head and the embedding by what they are."""
+    """Return a few names in words: the head and the embedding by what they are."""
     words = [{HEAD: "the head", EMBEDDING: "the embedding"}.get(name, name) for name in names]
     more = f" and {len(words) - shown} more" if len(words) > shown else ""
     return ", ".join(words[:shown]) + more

@@ -52,7 +52,7 @@ class EngineStart:
         return engine_variables(device, self.version, self.engine, self.engine_args, self.environment_variables)
 
     def expected(self, machine: Machine, model: str | None = None) -> ExpectedEngine:
-        """The engine, V0 or V1, that this start is about on this machine."""
+        """Return the engine, V0 or V1, that this start is about on this machine."""
         variables = self.variables(machine.platform)
         return expected_engine(self.version, self.engine, self.engine_args, variables, machine, model)
 
@@ -77,7 +77,7 @@ class UpdatePlan:
         return (ScoringRequest(TrainerSettings(dtype=self.recipe.dtype), {"temperature": 1.0}),)
 
     def arms(self) -> list[dict[str, str]]:
-        """The engine starts as plan.json names them."""
+        """Return the engine starts as plan.json names them."""
         return [
             {"block": "weight updates", "name": start.name, "role": "engine start", "version": start.version}
             for start in self.starts
@@ -85,12 +85,12 @@ class UpdatePlan:
 
 
 def plan_updates(recipe: UpdateRecipe, accelerator: Accelerator, prompts: PromptSet) -> UpdatePlan:
-    """The engine starts of a recipe on this machine. Raises UsageError where two have one name."""
+    """Return the engine starts of a recipe on this machine. Raises UsageError if two have one name."""
     return UpdatePlan(recipe, plan_starts(recipe, len(prompts.prompts), accelerator.kind))
 
 
 def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[EngineStart, ...]:
-    """Every engine start of the recipe, in the order in which they run. Raises UsageError where two have one name."""
+    """Return the engine starts of the recipe in the order in which they run. Raises UsageError if two have one name."""
     requests = Requests(prompts, recipe.weight_updates.samples, recipe.seed)
     starts = [
         start

@@ -110,7 +110,7 @@ class UpdateRecipe(AnyRecipe):
         return self.prompts_used
 
     def overridden(self, *, samples: int | None = None, **options: Any) -> "UpdateRecipe":
-        """The recipe with what the command line says instead."""
+        """Return the recipe with what the command line says instead."""
         changed = super().overridden(**options)
         if samples is None:
             return changed
@@ -122,7 +122,7 @@ MODELS = (UpdateRecipe, WeightUpdates, EngineToUpdate)
 
 
 def update_recipe_of(document: dict[str, Any], path: Path, profile: Profile = "cuda") -> UpdateRecipe:
-    """The recipe that plain data holds; `path` is named in errors. Raises UsageError naming the key that is wrong."""
+    """Return the recipe that plain data holds; errors name `path`. Raises UsageError naming the key that is wrong."""
     recipe = validated(UpdateRecipe, with_profile(document, profile), path, MODELS)
     for engine in recipe.weight_updates.engines:
         check_engine(engine.engine, engine.version, recipe.environment_variables, str(path))

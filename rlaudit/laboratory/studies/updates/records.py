@@ -16,7 +16,7 @@ Tokens = tuple[int, ...]
 class Flight:
     """One request.
 
-    versions: per token the version that sampled it, None where the token came while the update ran. `submitted` and
+    versions: per token the version that sampled it, None if the token came while the update ran. `submitted` and
     `finished`: the version in force then. `prompt` counts shared prompts; the unshared twin has the same number.
     ends: how many final outputs there were. surplus_logprobs: logprobs that came without a token of theirs.
     """
@@ -91,14 +91,14 @@ class EngineRecord:
     transport: Mapping[str, Any] | None = None
 
     def of(self, case: UpdateCase, *runs: str) -> tuple[Flight, ...]:
-        """The requests of a case, of some runs or of all."""
+        """Return the requests of a case, of some runs or of all."""
         return tuple(flight for flight in self.flights if flight.case == case.name and (not runs or flight.run in runs))
 
 
 def read_record(
     start: EngineStart, directory: Path, result: Mapping[str, Any], prompts: Sequence[Sequence[int]], cell_key: str
 ) -> EngineRecord:
-    """The record of a cell that finished. `prompts` are all prompts of the job, the unshared ones last."""
+    """Return the record of a cell that finished. `prompts` are all prompts of the job, the unshared ones last."""
     with (directory / "samples.jsonl").open(encoding="utf-8") as lines:
         rows = [parse_json(line) for line in lines]
     shared = len(prompts) // 2
@@ -119,7 +119,7 @@ def read_record(
 
 
 def failed_record(start: EngineStart, status: str, failure: str, cell_key: str) -> EngineRecord:
-    """The record of a cell without a result."""
+    """Return the record of a cell without a result."""
     return EngineRecord(start, status, failure, "", (), (), (), {}, cell_key)
 
 

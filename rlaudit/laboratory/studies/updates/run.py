@@ -48,14 +48,14 @@ class FinishedUpdates:
         return self.plan.recipe
 
     def book_of(self, record: EngineRecord) -> Scorebook:
-        """The scores as this engine is to be judged by."""
+        """Return the scores as this engine is to be judged by."""
         return self.book.of_engine(self.effective[record.start.name])
 
 
 def execute(plan: UpdatePlan, folder: RunFolder, surroundings: Surroundings, progress: Progress) -> FinishedUpdates:
     """Run every engine start and score what it sampled. An engine start that fails does not stop the others.
 
-    Raises NotFinished when checkpoints or scores could not be made, OSError where the run directory cannot be written.
+    Raises NotFinished when checkpoints or scores could not be made, OSError if the run directory cannot be written.
     """
     starts = plan.starts
     course = Course(plan, folder, surroundings, progress)
@@ -117,7 +117,7 @@ def _effective(record: EngineRecord, store: CheckpointStore) -> dict[int, str]:
 
 
 def versions_needed(starts: Sequence[EngineStart]) -> int:
-    """The highest version that any step loads."""
+    """Return the highest version that any step loads."""
     steps = [step for start in starts for case in start.cases for step in case.steps if step["do"] == "update"]
     return max((int(step["version"]) for step in steps), default=1)
 
@@ -130,7 +130,7 @@ def checkpoints_of(start: EngineStart) -> list[str]:
 def _records(
     plan: UpdatePlan, course: Course, prompts: Sequence[Sequence[int]], store: CheckpointStore
 ) -> Iterator[EngineRecord]:
-    """What every engine start left."""
+    """Yield what every engine start left."""
     cells: list[Cell | Failure] = []
     for start in plan.starts:
         engine = course.engine(start.version)
@@ -156,7 +156,7 @@ def cell_of_start(
     checkpoints: Mapping[str, Checkpoint],
     environment: Environment,
 ) -> Cell:
-    """The job of one engine start."""
+    """Return the job of one engine start."""
     size = stored_bytes(context.model, context.revision)
     process = EngineProcess(
         script=ENGINE.update,
@@ -182,8 +182,8 @@ def cell_of_start(
 
 
 def moves_of(start: EngineStart) -> int:
-    """How often a start reads or sends all weights: when it starts, with every update, and per version it is read
-    back against."""
+    """Return how often a start reads or sends all weights: when it starts, with every update, and per version it is
+    read back against."""
     steps = [step["do"] for case in start.cases for step in case.steps]
     loads = 1 + steps.count("update") + steps.count("restore")
     return loads + steps.count("read_back") * len(checkpoints_of(start))

@@ -1,4 +1,5 @@
-"""Every sampled sequence scored with each version that should have sampled some of its tokens, and the trainer's."""
+"""Scores of every sampled sequence under each version that should have sampled some of its tokens, and the
+trainer's."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,21 +26,21 @@ class Scorebook:
     effective: Mapping[int, str] = field(default_factory=dict)
 
     def of_engine(self, effective: Mapping[int, str]) -> "Scorebook":
-        """The same scores, seen by an engine that held these mixtures."""
+        """Return the same scores, seen by an engine that held these mixtures."""
         return Scorebook(self.scores, effective)
 
     def has(self, checkpoint: str, flight: Flight) -> bool:
-        """Whether the request was scored with it."""
+        """Return whether the request was scored with it."""
         return (flight.prompt_token_ids, flight.token_ids) in self.scores.get(checkpoint, {})
 
     def logprobs(self, checkpoint: str, flight: Flight) -> Floats:
-        """Trainer logprobs of the request's tokens under a checkpoint; NaN where it was not asked for."""
+        """Trainer logprobs of the request's tokens under a checkpoint; NaN if it was not asked for."""
         if not self.has(checkpoint, flight):
             return np.full(len(flight.token_ids), np.nan)
         return self.scores[checkpoint][flight.prompt_token_ids, flight.token_ids]
 
     def under_own_versions(self, flight: Flight) -> Floats:
-        """Trainer logprobs, each token's with the weights the engine held then; NaN where that is not known."""
+        """Trainer logprobs, each token's with the weights the engine held then; NaN if that is not known."""
         result_T = np.full(len(flight.token_ids), np.nan)
         for version in {version for version in flight.versions if version is not None}:
             own_T = np.array([found == version for found in flight.versions])

@@ -89,7 +89,7 @@ def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float)
 
 
 def _judge(excess: Contrast, margin: float, noise: float, cached: int | None) -> tuple[Verdict, str]:
-    """`noise`: the farthest end of the control's interval. `cached`: None where the engine does not say."""
+    """Judge the excess. noise: the farthest end of the control's interval. cached: None if the engine does not say."""
     if excess.low is None or excess.high is None or not excess.reliable:
         return Verdict.INCONCLUSIVE, excess.reason or "no interval"
     source = "the engine does not say what came from the cache"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.version import Version
 
 from rlaudit.advisories import crossed, sentence
+from rlaudit.cli.defaults import text_of
 from rlaudit.did_you_mean import did_you_mean
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
@@ -22,7 +23,7 @@ from rlaudit.progress import Progress
 from rlaudit.report.figures import number
 from rlaudit.report.new_report import new_report, untested
 from rlaudit.vllm.builds import released_for
-from rlaudit.vllm.moved import Change, moved
+from rlaudit.vllm.moved import Change, Part, moved, moved_values
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.bisection import Bisection as Reported
@@ -75,6 +76,7 @@ def bisected(
     ends = (Version(block.reference.version), Version(block.candidate.version))
     between = releases_between(*ends, accelerator, given)
     points = {ends[0]: block.reference}
+    engines: dict[Version, str] = {}
 
     def measure(release: Version) -> Figure | None:
         point = points.get(release) or block.candidate.model_copy(update={"version": str(release), "engine": None})
@@ -100,6 +102,7 @@ def bisected(
             progress.note(f"  {release}: {metric} was not measured: {why}")
             return None
         figure = Figure(found["value"], found["low"], found["high"])
+        engines[release] = str(arm["resolved"]["engine"])
         progress.note(f"  {release}: {metric} {_said(figure)}")
         return figure
 
@@ -108,7 +111,7 @@ def bisected(
         raise NotFinished(
             f"--bisect: {metric} of vLLM {ends[0]} or {ends[1]} could not be measured", "the lines above say why"
         )
-    reported = _reported(found, metric, accelerator)
+    reported = _reported(found, metric, engines, accelerator)
     if found.neighbours is None:
         return Bisected(None, given, reported)
     old, new = found.neighbours
@@ -140,15 +143,17 @@ def _of(given: GivenInterpreters, versions: Sequence[Version]) -> GivenInterpret
     return replace(given, by_release=own)
 
 
-def _reported(found: Bisection, metric: str, accelerator: Accelerator) -> "Reported":
+def _reported(found: Bisection, metric: str, engines: Mapping[Version, str], accelerator: Accelerator) -> "Reported":
     moves: list[str] = []
     defects: list[str] = []
     if found.neighbours is not None:
         old, new = found.neighbours
+        machine = machine_of(accelerator)
+        declared = (one for one in moved(old, new, machine) if one.change is Change.VALUE and one.part != Part.RESOLVED)
+        known = (one for one in declared if one.why)
         moves = [
-            f"{one.name}: {one.before} -> {one.after}"
-            for one in moved(old, new, machine_of(accelerator))
-            if one.change is Change.VALUE
+            f"{one.name}: {text_of(one.before)} -> {text_of(one.after)}"
+            for one in (*moved_values(old, new, machine, v0=engines[old] == "V0"), *known)
         ]
         window = crossed(old, new)
         defects = [
@@ -159,7 +164,7 @@ def _reported(found: Bisection, metric: str, accelerator: Accelerator) -> "Repor
     return {
         "metric": metric,
         "measured": [
-            {"version": str(one), "value": own.value, "low": own.low, "high": own.high}
+            {"version": str(one), "engine": engines[one], "value": own.value, "low": own.low, "high": own.high}
             for one, own in found.figures.items()
         ],
         "neighbours": None if found.neighbours is None else (str(found.neighbours[0]), str(found.neighbours[1])),

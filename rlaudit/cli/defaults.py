@@ -128,7 +128,7 @@ def moved_lines(before: Version, after: Version, machine: Machine) -> list[str]:
 def _section(head: str, changes: Sequence[Moved]) -> list[str]:
     lines = ["", f"{head} ({len(changes)})"] if changes else []
     for change in changes:
-        lines.append(f"  {change.name}: {_text(change.before)} -> {_text(change.after)}")
+        lines.append(f"  {change.name}: {text_of(change.before)} -> {text_of(change.after)}")
         if change.why:
             lines.append(f"      {change.layer}: {change.why}")
         if change.note:
@@ -149,7 +149,8 @@ def _added(part: Part, changes: Sequence[Moved]) -> list[str]:
     return ["", f"Added {part} ({len(changes)})", f"  {', '.join(one.name for one in changes)}"] if changes else []
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """Return a value as a line shows it, cut if it is long."""
     if isinstance(value, Unknown):
         return f"unknown ({value.reason})"
     text = "nothing" if value is None else str(value)

@@ -25,7 +25,8 @@ KINDS: tuple[Kind, ...] = ("release", "configuration", "environment", "sampling"
 _FIRST = ("vllm", "torch", "transformers")
 # Paths, ports and classes of a release's own: other in every run, or other names for one thing.
 _OF_A_RUN = frozenset({
-    *NAMED_BY_EVERY_DIALECT, "worker_cls", "scheduler_cls", "sd_worker_cls", "data_parallel_rpc_port", "data_parallel_address",
+    *NAMED_BY_EVERY_DIALECT,
+    "worker_cls", "scheduler_cls", "sd_worker_cls", "data_parallel_rpc_port", "data_parallel_address",
     "data_parallel_master_port", "ignore_patterns", "download_dir",
 })  # fmt: skip
 _VARIABLES_OF_A_RUN = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "RLAUDIT_RECORD", "VLLM_DIST_IDENT")

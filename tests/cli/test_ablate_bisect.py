@@ -40,6 +40,7 @@ def test_fewer_releases_are_measured_than_there_are_and_each_is_shown_with_its_i
     measured = bisected.report["bisection"]["measured"]
     assert [measured[0]["version"], measured[-1]["version"]] == [V0, V1] and len(measured) < len(RELEASES)
     assert all(one["low"] <= one["value"] <= one["high"] for one in measured)
+    assert {one["version"]: one["engine"] for one in measured}.items() >= {(V0, "V0"), (V1, "V1")}
     assert "The release that moves it" in bisected.stdout
     assert all(one["version"] in bisected.stdout for one in measured)
     assert any(line.startswith("enable_prefix_caching") for line in bisected.report["bisection"]["moved"])

@@ -38,6 +38,10 @@ UNDATED = ("torch", *NOT_NEEDED_FOR_TEXT, "triton")
 # What a CPU build pins to builds that only PyTorch's own index has, and to go with these.
 PINNED = ("torch", "triton")
 
+# The CPU builds from the first of these to before the second tune Triton's kernels while they are imported, for which
+# Triton looks for a GPU ("0 active drivers", vllm/model_executor/layers/mamba/ops). Without Triton they run.
+_STOP_AT_TRITON = (Version("0.9.2"), Version("0.10.2"))
+
 # (first vLLM release it no longer applies to, constraints, why). Used only where the index serves no upload
 # dates, so that a resolution as of the release date is not possible.
 _CAPS = (
@@ -96,15 +100,20 @@ def plans(
     with. `as_of` an ISO date or None. The date does not bind the engine itself: CPU builds were packaged
     later.
     """
-    drop = tuple(f"{name} ; sys_platform == 'never'" for name in NOT_NEEDED_FOR_TEXT)
+    first, after = _STOP_AT_TRITON
+    stops = spec.is_engine and spec.build == "cpu" and first <= Version(spec.version) < after
+    without = ("triton ; sys_platform == 'never'",) if stops else ()
+    pins = [pin for pin in pins if not (without and pin.startswith("triton=="))]
+    drop = (*(f"{name} ; sys_platform == 'never'" for name in NOT_NEEDED_FOR_TEXT), *without)
     dropped = f"left out: {', '.join(NOT_NEEDED_FOR_TEXT)} (no text model needs them)"
+    dropped += "; triton (this release does not start with it where there is no GPU)" if without else ""
     torch: list[Plan] = []
     if spec.build == "cuda":
         # `torch==2.13.0` is met by `2.13.0+cpu` too, which counts as the newer where a folder or a mirror holds it.
         torch.append(Plan(constraints=tuple(f"torch!={version}+cpu" for version in recorded_torch())))
     else:
         if torch_index_reachable:
-            torch.append(Plan(arguments=("--torch-backend", "cpu")))
+            torch.append(Plan(arguments=("--torch-backend", "cpu"), overrides=without))
         torch.append(Plan(overrides=drop, note=dropped))
         if pins:
             note = f"PyTorch's CPU index was not reachable: plain {pins[0]} of the configured index; {dropped}"

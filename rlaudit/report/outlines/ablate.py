@@ -62,7 +62,7 @@ def _bisection(report: Report) -> list[Block]:
         return []
     found = report["bisection"]
     metric = TITLES.get(found["metric"], found["metric"])
-    rows = [[one["version"], interval(one)] for one in found["measured"]]
+    rows = [[one["version"], one["engine"], interval(one)] for one in found["measured"]]
     neighbours = found["neighbours"]
     said = (
         [f"the ends agree in {metric}: nothing between them was measured"]
@@ -71,7 +71,7 @@ def _bisection(report: Report) -> list[Block]:
     )
     said += [f"not measured, between them: {', '.join(found['unmeasured'])}"] if found["unmeasured"] else []
     said += [f"apart from both ends, so not one move: {', '.join(found['elsewhere'])}"] if found["elsewhere"] else []
-    blocks: list[Block] = [Table(("vLLM", metric), rows, "The release that moves it"), Lines(said)]
+    blocks: list[Block] = [Table(("vLLM", "engine", metric), rows, "The release that moves it"), Lines(said)]
     for title, lines in (("Defaults that differ", found["moved"]), ("Known defects", found["advisories"])):
         blocks += [Lines(lines, title)] if lines else []
     return blocks

@@ -6,9 +6,10 @@ from typing_extensions import TypedDict
 
 
 class MeasuredRelease(TypedDict):
-    """The metric of one release as it comes, with its 95 % interval."""
+    """The metric of one release as it comes, with its 95 % interval. engine: V0 or V1, as it was loaded."""
 
     version: str
+    engine: str
     value: float
     low: float
     high: float

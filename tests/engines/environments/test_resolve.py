@@ -51,6 +51,16 @@ def test_torch_is_sought_on_its_own_index_then_as_pinned_then_plain() -> None:
     assert "plain torch==2.6.0" in plain.note
 
 
+@pytest.mark.parametrize(
+    ("version", "left_out"), [("0.9.1", False), ("0.9.2", True), ("0.10.1", True), ("0.10.2", False)]
+)
+def test_triton_is_left_out_of_cpu_builds_that_stop_at_it(version: str, left_out: bool) -> None:
+    pins = ("torch==2.6.0", "triton==3.2.0")
+    for plan in plans(EnvironmentSpec("vllm", version, "cpu"), pins, None, (), torch_index_reachable=True):
+        assert ("triton ; sys_platform == 'never'" in plan.overrides) == left_out
+        assert not (left_out and "triton==3.2.0" in plan.overrides)
+
+
 def test_an_unreachable_torch_index_is_not_tried() -> None:
     tried = plans(CPU, ("torch==2.6.0", "triton==3.2.0"), None, (), torch_index_reachable=False)
     assert all("--torch-backend" not in plan.arguments for plan in tried)
@@ -124,7 +134,7 @@ def test_what_the_index_has_no_digest_of_is_told(tmp_path: Path) -> None:
 
 def test_a_cuda_build_overrides_nothing() -> None:
     spec = EnvironmentSpec("vllm", "0.8.5", "cuda")
-    assert all(plan.overrides == () for plan in plans(spec, None, "2025-04-30", (), torch_index_reachable=False))
+    assert all(plan.overrides == () for plan in plans(spec, (), "2025-04-30", (), torch_index_reachable=False))
 
 
 def test_the_next_way_is_taken_when_one_does_not_resolve(tmp_path: Path) -> None:

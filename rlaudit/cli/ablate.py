@@ -92,10 +92,10 @@ def ablate(
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.engines.hardware.accelerator import detect
     from rlaudit.engines.hardware.shares import split
-    from rlaudit.laboratory.course import carried_out
     from rlaudit.laboratory.estimate import estimate
     from rlaudit.laboratory.place import cells_at_once, local
     from rlaudit.laboratory.prompts import load_prompts
+    from rlaudit.laboratory.study_run import carried_out
 
     outputs = parse_outputs(output or [])
     if merge:
@@ -217,8 +217,8 @@ def _merge(
     runs: Sequence[Path], run_dir: Path | None, outputs: Sequence[Output], fail_on: FailOn, progress: Progress
 ) -> int:
     """Report on the cells of several runs together."""
-    from rlaudit.laboratory.course import gathered
     from rlaudit.laboratory.merge import planned
+    from rlaudit.laboratory.study_run import gathered
 
     common = planned(runs)
     folder = run_dir or Path("runs") / "merged"

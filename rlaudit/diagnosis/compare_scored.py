@@ -28,8 +28,8 @@ from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory.fit import refuse_what_cannot_fit, trainer_need
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.rollout_context import RolloutContext
+from rlaudit.laboratory.run_setup import ready_environment, tokenize_cell
 from rlaudit.laboratory.scoring import GRIDS, Scores, ScoringBatch, ScoringRequest, read_scores, scoring_cell
-from rlaudit.laboratory.surroundings import ready_environment, tokenize_cell
 from rlaudit.laboratory.treatment import TrainerSettings
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.scored_tokens import ScoredTokens
@@ -78,7 +78,7 @@ def score(
     if missing:
         raise UsageError(f"--score needs {missing[0]}, and this table has none", missing[1])
     batch = _sampled_throughout(batch)
-    at = _surroundings(scorer, progress)
+    at = _setup(scorer, progress)
     prompts = _prompt_ids(batch, scorer, at, progress)
     request = LoggedRequest(scorer.settings, asdict(sampling), trainer)
     work = ScoringBatch(request)
@@ -130,14 +130,14 @@ def _missing(batch: TokenBatch) -> tuple[str, str] | None:
 
 
 @dataclass(frozen=True)
-class _Surroundings:
+class _Setup:
     """Where scoring happens, and with which weights."""
 
     environment: Environment
     model: ModelOnDisk
 
 
-def _surroundings(scorer: Scorer, progress: Progress) -> _Surroundings:
+def _setup(scorer: Scorer, progress: Progress) -> _Setup:
     files = read_model_files(scorer.model, scorer.revision)
     wanted = choose_trainer(files, scorer.accelerator, scorer.command)
     refuse([wanted], scorer.accelerator)
@@ -146,10 +146,10 @@ def _surroundings(scorer: Scorer, progress: Progress) -> _Surroundings:
     environment = ready_environment(wanted, scorer.accelerator, scorer.folder, read, progress)
     with progress.step(f"model {scorer.model}"):
         model = ensure_model(scorer.model, environment.spec, progress.update, files.commit or scorer.revision)
-    return _Surroundings(environment, model)
+    return _Setup(environment, model)
 
 
-def _prompt_ids(batch: TokenBatch, scorer: Scorer, at: _Surroundings, progress: Progress) -> Sequence[Iterable[int]]:
+def _prompt_ids(batch: TokenBatch, scorer: Scorer, at: _Setup, progress: Progress) -> Sequence[Iterable[int]]:
     """Return the ids of every sequence's prompt: logged, or made of its text."""
     if batch.prompt_token_ids_S is not None:
         return list(batch.prompt_token_ids_S)
@@ -177,7 +177,7 @@ def _outcome(cell: Cell, scorer: Scorer, progress: Progress) -> Outcome:
         return OneAtATime(scorer.folder, GpuMemory(scorer.accelerator.devices)).submit(cell).result()
 
 
-def _scores(work: ScoringBatch, scorer: Scorer, at: _Surroundings, progress: Progress) -> Scores:
+def _scores(work: ScoringBatch, scorer: Scorer, at: _Setup, progress: Progress) -> Scores:
     context = RolloutContext(
         model=str(at.model.path),
         revision=at.model.revision,

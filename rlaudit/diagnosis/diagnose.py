@@ -200,8 +200,8 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     ]
     lines.append("weight updates: every arm loads its weights once")
     treatments = [arm.treatment for block in run.plan.blocks for arm in block.arms]
-    lines += flashinfer_not_seen(treatments, machine_of(run.surroundings.accelerator))
-    if run.surroundings.accelerator.kind == "cpu":
+    lines += flashinfer_not_seen(treatments, machine_of(run.setup.accelerator))
+    if run.setup.accelerator.kind == "cpu":
         lines.append("CUDA kernels: this run was on a CPU; the scheduling and kernels of a GPU are another path")
     candidates = [block.measured["candidate"] for block in blocks if "candidate" in block.measured]
     lines += dict.fromkeys(note for candidate in candidates for note in candidate.meaning.said.not_told)

@@ -33,7 +33,7 @@ def document_of(diagnosis: Diagnosis, fails: bool) -> Report:
         ),
         "description": run.plan.recipe.description,
         "arms": [
-            _arm(run.arms[block.plan.name, arm.name], block, run.surroundings.accelerator.kind)
+            _arm(run.arms[block.plan.name, arm.name], block, run.setup.accelerator.kind)
             for block in diagnosis.blocks
             for arm in sorted(block.plan.arms, key=_reading_order)
             if (block.plan.name, arm.name) in run.arms
@@ -187,5 +187,5 @@ def _run(diagnosis: Diagnosis) -> Run:
         "sequences_scored": books.sequences_scored,
         "peak_memory_mib": books.peak_memory_mib,
         "micro_batch_floors": plain(floors),
-        "provenance": run.surroundings.provenance(),
+        "provenance": run.setup.provenance(),
     }

@@ -69,13 +69,13 @@ class Replay:
 
 def judge_replay(run: FinishedRun, block: BlockPlan) -> Replay | None:
     """Judge a block whose prompts are a recording's; None for other prompts, or without a reference that finished."""
-    whole = run.surroundings.prompts.recorded
+    whole = run.setup.prompts.recorded
     arms = {arm.arm.role: arm for arm in run.of_block(block).values() if arm.ok}
     reference = arms.get(Role.REFERENCE)
     if whole is None or reference is None:
         return None
     requests = whole.first(block.settings.prompts_used or len(whole.prompts), block.settings.max_tokens)
-    asked = requests.tokens(MOST_ASKED_AGAIN[run.surroundings.accelerator.kind])
+    asked = requests.tokens(MOST_ASKED_AGAIN[run.setup.accelerator.kind])
     asked_of = [(one.prompt, one.sample) for one, _ in asked]
     coverage = {
         "prompts": [len(requests.prompts), requests.of_prompts],

@@ -18,8 +18,8 @@ from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.models.model_files import read_model_files
 from rlaudit.laboratory.fit import misfit, plan_needs
 from rlaudit.laboratory.prompts import PromptSet
+from rlaudit.laboratory.run_setup import environments_wanted
 from rlaudit.laboratory.study import Plan, Study, releases
-from rlaudit.laboratory.surroundings import environments_wanted
 from rlaudit.vllm.catalogue import known_versions
 
 # Of vLLM 0.18.1 where PyTorch's CPU index was not reachable and a torch with CUDA came instead; 3.5 where it is.

@@ -20,8 +20,8 @@ from rlaudit.engines.models.model import ModelOnDisk
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory.prompts import PromptSet, load_prompts
 from rlaudit.laboratory.run_folder import CELL_FOLDERS, PLAN, is_run
+from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.study import Study, known_studies
-from rlaudit.laboratory.surroundings import Surroundings
 from rlaudit.parse_json import parse_json
 
 ENGINE_PREFIX, TRAINER = "vllm ", "trainer"
@@ -43,7 +43,7 @@ class Planned:
         """Where their cells lie."""
         return tuple(run / CELL_FOLDERS for run in self.runs)
 
-    def surroundings(self, folder: Path) -> Surroundings:
+    def setup(self, folder: Path) -> RunSetup:
         """Return what was around the cells when they ran; a cell that none of the runs has is not run."""
         provenance, made_with = self.document["provenance"], self.document["made_with"]
         environments = {
@@ -55,7 +55,7 @@ class Planned:
         }
         engines |= {version: Failure(**failure) for version, failure in made_with["failed"].items()}
         model = provenance["model"]
-        return Surroundings(
+        return RunSetup(
             accelerator=self.accelerator,
             engines=engines,
             trainer=environments[TRAINER],

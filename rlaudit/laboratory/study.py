@@ -1,4 +1,4 @@
-"""A study: one kind of experiment, and what only it can say. All studies take the same course (course.py).
+"""A study: one kind of experiment, and what only it can say. All are run alike (study_run.py).
 
 To add one, add a folder to studies/ whose study.py binds STUDY. What the figures of a finished run mean is judged above
 the laboratory, by the caller that requested the run.
@@ -31,7 +31,7 @@ class EngineWanted:
 
 
 class Plan(Protocol):
-    """What the course has to know of any study's plan."""
+    """What a run has to know of any study's plan."""
 
     @property
     def recipe(self) -> AnyRecipe:

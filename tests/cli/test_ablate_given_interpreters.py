@@ -102,7 +102,7 @@ def test_a_release_that_was_not_given_and_cannot_be_had_ends_with_3_before_any_e
     def no_index(*_: object) -> None:
         raise NotFinished("could not be had: no index")
 
-    monkeypatch.setattr("rlaudit.laboratory.surroundings.ensure", no_index)
+    monkeypatch.setattr("rlaudit.laboratory.run_setup.ensure", no_index)
     run = laboratory.ablate(laboratory.recipe(BOTH), *given.options(V0))
     assert run.exit_code == 3
     assert f"vLLM {V1}: could not be had: no index" in run.stderr

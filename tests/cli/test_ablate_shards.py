@@ -86,7 +86,7 @@ def test_merged_shards_are_the_single_run(laboratory: Laboratory, monkeypatch: p
     for _ in range(3):  # arms; what is left out of parity; scores
         assert {one.exit_code for one in shards(laboratory, recipe, 2)} == {0}
     # Nothing of the machine is asked: it may be another one.
-    monkeypatch.setattr("rlaudit.laboratory.surroundings.accelerator_identity", lambda _: {"kind": "none"})
+    monkeypatch.setattr("rlaudit.laboratory.run_setup.accelerator_identity", lambda _: {"kind": "none"})
     run = merged(laboratory, *folders(laboratory))
     assert run.exit_code == single.exit_code
     assert found(run.report) == found(single.report)

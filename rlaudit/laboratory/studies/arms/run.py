@@ -6,13 +6,13 @@ from typing import Any
 
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure, Outcome
-from rlaudit.laboratory.course import Bookkeeping, Course
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder
+from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.scoring import Scores, ScoringBatch
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Plan, Role, scoring_request
 from rlaudit.laboratory.studies.arms.rollout import SampledSequence, broken_logprobs, read_sequences, rollout_cell
-from rlaudit.laboratory.surroundings import Surroundings
+from rlaudit.laboratory.study_run import Bookkeeping, StudyRun
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.progress import Progress
 
@@ -45,7 +45,7 @@ class FinishedRun:
     arms: Mapping[ArmId, FinishedArm]
     scores: Mapping[str, Scores]
     prompt_token_ids: Sequence[Sequence[int]]
-    surroundings: Surroundings
+    setup: RunSetup
     bookkeeping: Bookkeeping
     not_run: Mapping[ArmId, str]
     # Why arms that were planned are not in the plan here; empty if all are.
@@ -60,7 +60,7 @@ Look = Callable[[FinishedRun], bool]
 
 
 def execute(
-    plan: Plan, folder: RunFolder, surroundings: Surroundings, progress: Progress, look: Look = lambda _run: False
+    plan: Plan, folder: RunFolder, setup: RunSetup, progress: Progress, look: Look = lambda _run: False
 ) -> FinishedRun:
     """Run every arm of the plan and score what they sampled. Failed arms do not stop the others.
 
@@ -70,31 +70,31 @@ def execute(
     Raises NotFinished when the model's tokenizer cannot be read, or when the trainer cannot score, which is tried
     before the first arm; OSError if the run directory cannot be written.
     """
-    course = Course(plan, folder, surroundings, progress)
+    study_run = StudyRun(plan, folder, setup, progress)
     arms: dict[ArmId, FinishedArm] = {}
     not_run: dict[ArmId, str] = {}
     titles = _titles(plan)
     progress.expect(len(titles))
     # Arms that wait for nothing are asked for at once: an executor may run them meanwhile.
     first = {
-        block.name: _rolled(course, block, [arm for arm in block.arms if arm.role is not Role.LAST], titles)
+        block.name: _rolled(study_run, block, [arm for arm in block.arms if arm.role is not Role.LAST], titles)
         for block in plan.blocks
     }
-    scoring = _Scoring(plan, course)
+    scoring = _Scoring(plan, study_run)
 
     def is_enough() -> bool:
         """Show the run as far as it is."""
         known = dict(arms)
         scoring.ask_early(known)
         seen = _so_far(plan, known)
-        return look(FinishedRun(seen, known, scoring.answers(known), course.context.prompt_token_ids, surroundings,
-                                course.books(), dict(not_run)))  # fmt: skip
+        return look(FinishedRun(seen, known, scoring.answers(known), study_run.context.prompt_token_ids, setup,
+                                study_run.books(), dict(not_run)))  # fmt: skip
 
     for number, block in enumerate(plan.blocks, start=1):
         for finished_arm in first[block.name]:
             arms[block.name, finished_arm.arm.name] = finished_arm
             if number == 1 and finished_arm.arm == block.deciding[-1] and is_enough():
-                return _ended(plan, arms, scoring, course, not_run)
+                return _ended(plan, arms, scoring, study_run, not_run)
         last = block.with_role(Role.LAST)
         reasons = {arm.name: reason for arm in last if (reason := _needless(block, arm, arms)) is not None}
         for name, reason in reasons.items():
@@ -102,15 +102,19 @@ def execute(
             progress.note(f"  not run     {block.name}: {name} ({reason})")
             progress.done()
         needed = [arm for arm in last if arm.name not in reasons]
-        arms |= {(block.name, one.arm.name): one for one in _rolled(course, block, needed, titles)}
+        arms |= {(block.name, one.arm.name): one for one in _rolled(study_run, block, needed, titles)}
         scoring.ask(arms, not_run)
         if number < len(plan.blocks) and is_enough():
-            return _ended(plan, arms, scoring, course, not_run)
-    return _ended(plan, arms, scoring, course, not_run)
+            return _ended(plan, arms, scoring, study_run, not_run)
+    return _ended(plan, arms, scoring, study_run, not_run)
 
 
 def _ended(
-    plan: Plan, arms: Mapping[ArmId, FinishedArm], scoring: "_Scoring", course: Course, not_run: Mapping[ArmId, str]
+    plan: Plan,
+    arms: Mapping[ArmId, FinishedArm],
+    scoring: "_Scoring",
+    study_run: StudyRun,
+    not_run: Mapping[ArmId, str],
 ) -> FinishedRun:
     """Return the run with the arms that there are."""
     planned = sum(len(block.arms) for block in plan.blocks)
@@ -120,9 +124,9 @@ def _ended(
         _so_far(plan, arms) if left else plan,
         arms,
         scoring.answers(arms),
-        course.context.prompt_token_ids,
-        course.surroundings,
-        course.books(),
+        study_run.context.prompt_token_ids,
+        study_run.setup,
+        study_run.books(),
         not_run,
         early,
     )
@@ -150,17 +154,17 @@ def _titles(plan: Plan) -> dict[ArmId, str]:
 
 
 def _rolled(
-    course: Course, block: BlockPlan, arms: Sequence[Arm], titles: Mapping[ArmId, str]
+    study_run: StudyRun, block: BlockPlan, arms: Sequence[Arm], titles: Mapping[ArmId, str]
 ) -> Iterator[FinishedArm]:
     """Ask for arms that do not wait for each other now, and yield them when they have ended."""
     cells = [
         engine
-        if isinstance(engine := course.engine(arm.treatment.version), Failure)
-        else rollout_cell(course.context, block.settings, arm, engine)
+        if isinstance(engine := study_run.engine(arm.treatment.version), Failure)
+        else rollout_cell(study_run.context, block.settings, arm, engine)
         for arm in arms
     ]
-    outcomes = course.outcomes([(cell, titles[block.name, arm.name]) for arm, cell in zip(arms, cells, strict=True)])
-    return (_sampled(course, arm, cell, outcome) for arm, cell, outcome in zip(arms, cells, outcomes, strict=True))
+    outcomes = study_run.outcomes([(cell, titles[block.name, arm.name]) for arm, cell in zip(arms, cells, strict=True)])
+    return (_sampled(study_run, arm, cell, outcome) for arm, cell, outcome in zip(arms, cells, outcomes, strict=True))
 
 
 class _Scoring:
@@ -168,8 +172,8 @@ class _Scoring:
     the run before that, it asks for what has been sampled so far.
     """
 
-    def __init__(self, plan: Plan, course: Course) -> None:
-        self._course = course
+    def __init__(self, plan: Plan, study_run: StudyRun) -> None:
+        self._study_run = study_run
         self._arms: dict[str, set[ArmId]] = {}
         for block in plan.blocks:
             for arm in block.arms:
@@ -190,16 +194,16 @@ class _Scoring:
         self._ask(arms, set(self._arms))
 
     def _ask(self, arms: Mapping[ArmId, FinishedArm], wanted: set[str]) -> None:
-        for key, batch in _batches(arms, self._course.context).items():
+        for key, batch in _batches(arms, self._study_run.context).items():
             if key not in wanted:
                 continue
             rest = self._besides_earlier(key, batch)
             if not rest.sequences:
-                self._course.asked_again(rest.asked)
+                self._study_run.asked_again(rest.asked)
                 continue
-            self._course.progress.expect_more(1)
+            self._study_run.progress.expect_more(1)
             title = f"trainer {list(self._arms).index(key) + 1}/{len(self._arms)}: {_described(rest)}"
-            self._asked.setdefault(key, []).append(self._course.scores(rest, title))
+            self._asked.setdefault(key, []).append(self._study_run.scores(rest, title))
 
     def _besides_earlier(self, key: str, batch: ScoringBatch) -> ScoringBatch:
         """Return the sequences of a batch that were not requested before it."""
@@ -217,12 +221,12 @@ class _Scoring:
         return {key: self._answers[key] for key in dict.fromkeys(keys) if key in self._answers}
 
 
-def _sampled(course: Course, arm: Arm, cell: Cell | Failure, outcome: Outcome) -> FinishedArm:
+def _sampled(study_run: StudyRun, arm: Arm, cell: Cell | Failure, outcome: Outcome) -> FinishedArm:
     key = cell.key if isinstance(cell, Cell) else ""
     finished_arm = FinishedArm(arm, outcome.status, outcome.failure, outcome.result, outcome.usage, key)
     if not isinstance(cell, Cell) or outcome.status != "ok":
         return finished_arm
-    sequences = read_sequences(course.runner.directory(cell))
+    sequences = read_sequences(study_run.runner.directory(cell))
     fault = broken_logprobs(sequences)
     if fault is not None:
         return replace(finished_arm, status="failed", failure=fault)

@@ -56,7 +56,7 @@ def document_of(run: FinishedCanary, *, fail_on_mismatch: bool) -> Report:
             "arms": [_arm(arm, place, _transport(run, arm)) for place, arm in enumerate(arms)],
             "claims": [_of_claim(judged) for judged in judge_claims(recipe, arms)],
             "cost": _cost(run),
-            "provenance": run.surroundings.provenance(),
+            "provenance": run.setup.provenance(),
         },
     }
 
@@ -75,7 +75,7 @@ def _unseen(run: FinishedCanary) -> list[str]:
         lines.append("weights updated while requests run: engine and trainer took turns")
     if not came_over_nccl(training.result.get("transport") for training in run.trainings):
         lines.append("weights over NCCL: how they came is said below the arms")
-    if run.surroundings.accelerator.kind == "cpu":
+    if run.setup.accelerator.kind == "cpu":
         lines.append("CUDA: on a CPU asynchronous scheduling and CUDA graphs are off, and bfloat16 has other kernels")
     return lines
 
@@ -83,7 +83,7 @@ def _unseen(run: FinishedCanary) -> list[str]:
 def _transport(run: FinishedCanary, arm: JudgedArm) -> str | None:
     """Return what brought the weights and what loaded them, as the engine's process reported."""
     handed = arm.arm.updates
-    device = run.surroundings.accelerator.kind
+    device = run.setup.accelerator.kind
     for training in arm.trainings:
         if training.status == "ok":
             path = loading_path(handed.path, handed.transport, training.result.get("kind"), device)

@@ -12,13 +12,13 @@ from rlaudit.engines.cells.launch import Failure, Outcome, shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.hardware.visible_gpus import ORDER, VISIBLE
 from rlaudit.engines.vllm.engine import ENGINE
-from rlaudit.laboratory.course import Bookkeeping, Course
 from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
 from rlaudit.laboratory.moving_weights import float32_bytes, require_room, seconds_to_move
 from rlaudit.laboratory.run_folder import RunFolder
+from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan, TrainingRun
 from rlaudit.laboratory.studies.canary.recipe import TRAINER, reward_file
-from rlaudit.laboratory.surroundings import Surroundings
+from rlaudit.laboratory.study_run import Bookkeeping, StudyRun
 from rlaudit.laboratory.weight_path import loading_path
 from rlaudit.progress import Progress
 
@@ -47,7 +47,7 @@ class FinishedCanary:
 
     plan: CanaryPlan
     trainings: tuple[FinishedTraining, ...]
-    surroundings: Surroundings
+    setup: RunSetup
     bookkeeping: Bookkeeping
 
     def of_arm(self, name: str) -> tuple[FinishedTraining, ...]:
@@ -55,33 +55,33 @@ class FinishedCanary:
         return tuple(training for training in self.trainings if training.run.arm.name == name)
 
 
-def execute(plan: CanaryPlan, folder: RunFolder, surroundings: Surroundings, progress: Progress) -> FinishedCanary:
+def execute(plan: CanaryPlan, folder: RunFolder, setup: RunSetup, progress: Progress) -> FinishedCanary:
     """Train every arm with every seed. One that fails does not stop the others.
 
     Raises OSError if the run directory cannot be written.
     """
-    course = Course(plan, folder, surroundings, progress)
+    study_run = StudyRun(plan, folder, setup, progress)
     progress.expect(len(plan.runs))
     cells = [
         engine
-        if isinstance(engine := course.engine(run.arm.version), Failure)
-        else training_cell(plan, run, course, engine)
+        if isinstance(engine := study_run.engine(run.arm.version), Failure)
+        else training_cell(plan, run, study_run, engine)
         for run in plan.runs
     ]
     if any(run.arm.updates.transport == "disk" for run in plan.runs):
         # One after the other, each in the folder of its training.
-        size = float32_bytes(course.context.model, course.context.revision)
-        require_room(size, [course.folder / "weights handed over"])
+        size = float32_bytes(study_run.context.model, study_run.context.revision)
+        require_room(size, [study_run.folder / "weights handed over"])
     titles = [f"{number}/{len(plan.runs)} {run.name}" for number, run in enumerate(plan.runs, 1)]
-    outcomes = course.outcomes(list(zip(cells, titles, strict=True)))
+    outcomes = study_run.outcomes(list(zip(cells, titles, strict=True)))
     trainings = tuple(
-        _trained(course, run, cell, outcome) for run, cell, outcome in zip(plan.runs, cells, outcomes, strict=True)
+        _trained(study_run, run, cell, outcome) for run, cell, outcome in zip(plan.runs, cells, outcomes, strict=True)
     )
-    return FinishedCanary(plan, trainings, surroundings, course.books())
+    return FinishedCanary(plan, trainings, setup, study_run.books())
 
 
-def _trained(course: Course, run: TrainingRun, cell: Cell | Failure, outcome: Outcome) -> FinishedTraining:
-    metrics = course.runner.directory(cell) / METRICS if isinstance(cell, Cell) else None
+def _trained(study_run: StudyRun, run: TrainingRun, cell: Cell | Failure, outcome: Outcome) -> FinishedTraining:
+    metrics = study_run.runner.directory(cell) / METRICS if isinstance(cell, Cell) else None
     curves = replace(read_curves(metrics), name=run.name) if metrics is not None and outcome.status == "ok" else None
     return FinishedTraining(run, outcome.status, outcome.failure, outcome.result, curves, metrics)
 
@@ -93,9 +93,9 @@ def read_curves(metrics: Path) -> Run:
     return run_of(log, key)
 
 
-def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environment: Environment) -> Cell:
+def training_cell(plan: CanaryPlan, run: TrainingRun, study_run: StudyRun, environment: Environment) -> Cell:
     """Return the job of one arm and seed: the engine, and the trainer that it starts beside itself."""
-    context, trainer = course.context, course.surroundings.trainer
+    context, trainer = study_run.context, study_run.setup.trainer
     arm, training = run.arm, plan.recipe.training
     handed, forward = arm.updates, arm.trainer
     expected = plan.expected(arm, context.machine, context.model)

@@ -45,7 +45,7 @@ def document_of(run: FinishedUpdates, recipe_path: Path, *, fail_on_mismatch: bo
                 "damaged": list(run.bookkeeping.damaged),
                 "peak_memory_mib": run.bookkeeping.peak_memory_mib,
             },
-            "provenance": run.surroundings.provenance(),
+            "provenance": run.setup.provenance(),
         },
     }
 
@@ -169,7 +169,7 @@ def _case(judged: JudgedCase) -> UpdateCase:
 
 def _not_seen(run: FinishedUpdates, cases: Sequence[JudgedCase]) -> list[str]:
     lines = [f"{judged.record.start.name}, {judged.case.name}: {judged.problem}" for judged in cases if judged.problem]
-    if run.surroundings.accelerator.kind == "cpu":
+    if run.setup.accelerator.kind == "cpu":
         lines.append(
             "CUDA: this run was on a CPU, where weights are packed for other kernels and asynchronous scheduling is off"
         )

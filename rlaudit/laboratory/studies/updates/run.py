@@ -11,11 +11,11 @@ from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.vllm.engine import ENGINE
-from rlaudit.laboratory.course import Bookkeeping, Course
 from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
 from rlaudit.laboratory.moving_weights import seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder
+from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.scoring import Checkpoint, ScoringBatch
 from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, HONEST, unshared
 from rlaudit.laboratory.studies.updates.checkpoints import CheckpointStore
@@ -24,7 +24,7 @@ from rlaudit.laboratory.studies.updates.plan import EngineStart, UpdatePlan
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight, failed_record, read_record
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, wanted_scores
-from rlaudit.laboratory.surroundings import Surroundings
+from rlaudit.laboratory.study_run import Bookkeeping, StudyRun
 from rlaudit.progress import Progress
 
 
@@ -36,7 +36,7 @@ class FinishedUpdates:
     """
 
     plan: UpdatePlan
-    surroundings: Surroundings
+    setup: RunSetup
     records: tuple[EngineRecord, ...]
     effective: Mapping[str, Mapping[int, str]]
     book: Scorebook
@@ -52,28 +52,28 @@ class FinishedUpdates:
         return self.book.of_engine(self.effective[record.start.name])
 
 
-def execute(plan: UpdatePlan, folder: RunFolder, surroundings: Surroundings, progress: Progress) -> FinishedUpdates:
+def execute(plan: UpdatePlan, folder: RunFolder, setup: RunSetup, progress: Progress) -> FinishedUpdates:
     """Run every engine start and score what it sampled. An engine start that fails does not stop the others.
 
     Raises NotFinished when checkpoints or scores could not be made, OSError if the run directory cannot be written.
     """
     starts = plan.starts
-    course = Course(plan, folder, surroundings, progress)
-    prompts = [list(prompt) for prompt in course.context.prompt_token_ids]
+    study_run = StudyRun(plan, folder, setup, progress)
+    prompts = [list(prompt) for prompt in study_run.context.prompt_token_ids]
     everyone = [*prompts, *unshared(prompts)]
-    store = CheckpointStore(plan.recipe, course)
+    store = CheckpointStore(plan.recipe, study_run)
     store.write_versions(versions_needed(starts))
-    records = tuple(_records(plan, course, everyone, store))
+    records = tuple(_records(plan, study_run, everyone, store))
     effective = {record.start.name: _effective(record, store) for record in records}
-    book = _scored(records, effective, plan, course, store)
-    return FinishedUpdates(plan, surroundings, records, effective, book, course.books())
+    book = _scored(records, effective, plan, study_run, store)
+    return FinishedUpdates(plan, setup, records, effective, book, study_run.books())
 
 
 def _scored(
     records: Sequence[EngineRecord],
     effective: Mapping[str, Mapping[int, str]],
     plan: UpdatePlan,
-    course: Course,
+    study_run: StudyRun,
     store: CheckpointStore,
 ) -> Scorebook:
     """Return every score that the analysis needs, from a job per checkpoint over all engines and cases: equal engines
@@ -86,7 +86,7 @@ def _scored(
                 batch = batches.setdefault(name, ScoringBatch(request))
                 batch.add(flight.prompt_token_ids, flight.token_ids)
     answers = {
-        name: course.scores(
+        name: study_run.scores(
             batch, f"trainer: {len(batch.sequences)} sequences with the weights {name}", store.checkpoint(name)
         )
         for name, batch in sorted(batches.items())
@@ -128,22 +128,22 @@ def checkpoints_of(start: EngineStart) -> list[str]:
 
 
 def _records(
-    plan: UpdatePlan, course: Course, prompts: Sequence[Sequence[int]], store: CheckpointStore
+    plan: UpdatePlan, study_run: StudyRun, prompts: Sequence[Sequence[int]], store: CheckpointStore
 ) -> Iterator[EngineRecord]:
     """Yield what every engine start left."""
     cells: list[Cell | Failure] = []
     for start in plan.starts:
-        engine = course.engine(start.version)
+        engine = study_run.engine(start.version)
         if isinstance(engine, Failure):
             cells.append(engine)
             continue
         checkpoints = {name: store.checkpoint(name) for name in checkpoints_of(start)}
-        cells.append(cell_of_start(plan.recipe, start, course.context, prompts, checkpoints, engine))
+        cells.append(cell_of_start(plan.recipe, start, study_run.context, prompts, checkpoints, engine))
     titles = [f"{number}/{len(plan.starts)} {start.name}" for number, start in enumerate(plan.starts, 1)]
-    outcomes = course.outcomes(list(zip(cells, titles, strict=True)))
+    outcomes = study_run.outcomes(list(zip(cells, titles, strict=True)))
     for start, cell, outcome in zip(plan.starts, cells, outcomes, strict=True):
         if isinstance(cell, Cell) and outcome.status == "ok":
-            yield read_record(start, course.runner.directory(cell), outcome.result, prompts, cell.key)
+            yield read_record(start, study_run.runner.directory(cell), outcome.result, prompts, cell.key)
         else:
             yield failed_record(start, outcome.status, outcome.why, cell.key if isinstance(cell, Cell) else "")
 

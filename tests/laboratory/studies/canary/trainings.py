@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from rlaudit.engines.cells.launch import Failure
-from rlaudit.laboratory.course import Bookkeeping
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan, TrainingRun, plan_trainings
 from rlaudit.laboratory.studies.canary.recipe import training_recipe_of
 from rlaudit.laboratory.studies.canary.run import FinishedCanary, FinishedTraining, read_curves
+from rlaudit.laboratory.study_run import Bookkeeping
 
 STEPS = 30
 NOISE = 1e-12
@@ -112,9 +112,9 @@ class Canaries:
             self._training(run, faults.get(run.arm.name, "none"), (reward or {}).get(run.arm.name, 0.0))
             for run in plan.runs
         )
-        surroundings = SimpleNamespace(accelerator=SimpleNamespace(kind="cpu"), provenance=dict)
+        setup = SimpleNamespace(accelerator=SimpleNamespace(kind="cpu"), provenance=dict)
         books = Bookkeeping(60.0, 50.0, len(trainings), 0, 0, 0, 4096.0, 0.0)
-        return FinishedCanary(plan, trainings, surroundings, books)  # type: ignore[arg-type]
+        return FinishedCanary(plan, trainings, setup, books)  # type: ignore[arg-type]
 
     def _training(self, run: TrainingRun, fault: str, reward: float) -> FinishedTraining:
         if run.arm.name in self.failed:

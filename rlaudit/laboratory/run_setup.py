@@ -42,7 +42,7 @@ TOKENIZE_TIMEOUT_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class RunSetup:
     """Everything that is not the recipe. An engine that could not be had is a Failure in its place.
 
     other_models: the identities of models that some engines have instead, by the names that the recipe gives them.
@@ -147,7 +147,7 @@ def prepare(
     progress: Progress,
     executor: Executor,
     given: GivenInterpreters = NONE_GIVEN,
-) -> Surroundings:
+) -> RunSetup:
     """Build or find every environment the plan needs, and the model; cells are for `executor` to run.
 
     `given` are interpreters that already hold what a built environment would; they must see the run's `folder`.
@@ -195,7 +195,7 @@ def prepare(
         raise problem
     seconds = time.monotonic() - started
     scored_on = gpus_to_score(accelerator, files)
-    return Surroundings(accelerator, engines, trainer, model, prompts, executor, seconds, others, scored_on)
+    return RunSetup(accelerator, engines, trainer, model, prompts, executor, seconds, others, scored_on)
 
 
 def environments_wanted(

@@ -1,4 +1,4 @@
-"""The course that every study takes: write the plan, turn prompts into token ids, try the trainer, run the cells.
+"""How every study is run: write the plan, turn prompts into token ids, try the trainer, run the cells.
 
 The run directory (run_folder.py) is the only state and readable by hand. A cell's folder has job.json, identity.json,
 events.jsonl, log.txt, samples.jsonl or scores.npz, result.json, usage.json, and seal.json.
@@ -21,10 +21,10 @@ from rlaudit.laboratory.place import Place, one_at_a_time
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder, opened
+from rlaudit.laboratory.run_setup import RunSetup, prepare
 from rlaudit.laboratory.runner import Runner
 from rlaudit.laboratory.scoring import Checkpoint, Scores, ScoringBatch, read_scores, scoring_cell
 from rlaudit.laboratory.study import Finished, Plan, SomePlan, Study
-from rlaudit.laboratory.surroundings import Surroundings, prepare
 from rlaudit.laboratory.trial import try_trainer
 from rlaudit.progress import Progress
 
@@ -48,22 +48,22 @@ class Bookkeeping:
     damaged: tuple[str, ...] = ()
 
 
-class Course:
+class StudyRun:
     """A run under way. `context` is what its cells share, `runner` runs them or keeps what is there."""
 
-    def __init__(self, plan: Plan, folder: RunFolder, surroundings: Surroundings, progress: Progress) -> None:
+    def __init__(self, plan: Plan, folder: RunFolder, setup: RunSetup, progress: Progress) -> None:
         """Begin. Raises NotFinished when the model's tokenizer cannot be read, or when the trainer cannot score, which
         is tried before the first engine starts; OSError if the run directory cannot be written."""
         self._started = time.monotonic()
         self._folder = folder
         self._asked = self._scored = 0
-        self.surroundings, self.progress = surroundings, progress
-        folder.begin(_as_document(plan, surroundings))
+        self.setup, self.progress = setup, progress
+        folder.begin(_as_document(plan, setup))
         for said in folder.damaged:
             progress.note(f"  {'damaged':<11} {said}; it is made again")
-        self.runner = Runner(folder, surroundings.executor, progress)
-        self.context: RolloutContext = surroundings.rollout_context(plan.recipe, self.runner.needed)
-        try_trainer(self.runner, self.context, plan.scoring, surroundings.trainer)
+        self.runner = Runner(folder, setup.executor, progress)
+        self.context: RolloutContext = setup.rollout_context(plan.recipe, self.runner.needed)
+        try_trainer(self.runner, self.context, plan.scoring, setup.trainer)
 
     @property
     def folder(self) -> Path:
@@ -75,7 +75,7 @@ class Course:
         if the trainer cannot score."""
         self._asked += batch.asked
         self._scored += len(batch.sequences)
-        cell = scoring_cell(self.context, batch, self.surroundings.trainer, checkpoint)
+        cell = scoring_cell(self.context, batch, self.setup.trainer, checkpoint)
         complaint = "the trainer could not score " + (
             "the sequences" if checkpoint is None else f"with {checkpoint.path}"
         )
@@ -93,7 +93,7 @@ class Course:
 
     def engine(self, version: str) -> Environment | Failure:
         """Return the environment of an engine, or why there is none for it."""
-        return self.surroundings.engines[version]
+        return self.setup.engines[version]
 
     def outcomes(self, asked: Sequence[tuple[Cell | Failure, str]]) -> Iterator[Outcome]:
         """Yield the outcome of each cell, which comes with its title; a Failure in a cell's place is its own outcome.
@@ -123,7 +123,7 @@ class Course:
             sequences_asked=self._asked,
             sequences_scored=self._scored,
             peak_memory_mib=self.runner.peak_memory_mib,
-            set_up_seconds=self.surroundings.set_up_seconds,
+            set_up_seconds=self.setup.set_up_seconds,
             damaged=tuple(self._folder.damaged),
         )
 
@@ -145,13 +145,13 @@ def carried_out(
     `place`, except those that are finished in folders of cells `elsewhere`. look: is shown the run as far as it is, if
     the study does that, and returns whether that is enough.
 
-    Raises what `prepare` raises (surroundings.py), and what the study does.
+    Raises what `prepare` raises (run_setup.py), and what the study does.
     """
     with opened(folder, elsewhere) as kept:
         with place(kept.cells, accelerator, lambda sentence: progress.note(f"  {sentence}")) as executor:
-            surroundings = prepare(plan, folder, accelerator, prompts, progress, executor, given)
+            setup = prepare(plan, folder, accelerator, prompts, progress, executor, given)
             shown = (look,) if look is not None and study.looks else ()
-            finished = study.execute(plan, kept, surroundings, progress, *shown)
+            finished = study.execute(plan, kept, setup, progress, *shown)
         yield finished, kept
 
 
@@ -162,16 +162,16 @@ def gathered(planned: Planned, folder: Path, progress: Progress) -> Iterator[tup
     Raises NotFinished naming the cells that none of them has.
     """
     with opened(folder, planned.cells) as kept:
-        yield planned.study.execute(planned.plan, kept, planned.surroundings(kept.cells), progress), kept
+        yield planned.study.execute(planned.plan, kept, planned.setup(kept.cells), progress), kept
 
 
-def _as_document(plan: Plan, surroundings: Surroundings) -> dict[str, Any]:
+def _as_document(plan: Plan, setup: RunSetup) -> dict[str, Any]:
     """Return the recipe as it was understood, and everything needed to repeat the run."""
-    if surroundings.written is not None:
-        return dict(surroundings.written)
+    if setup.written is not None:
+        return dict(setup.written)
     return {
         "recipe": plan.recipe.model_dump(mode="json", by_alias=True),
         "arms": plan.arms(),
-        "provenance": surroundings.provenance(),
-        "made_with": surroundings.made_with(),
+        "provenance": setup.provenance(),
+        "made_with": setup.made_with(),
     }

@@ -13,12 +13,12 @@ from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.models.model import ModelOnDisk
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.run_folder import opened
+from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.studies.canary import plan as canary_plan
 from rlaudit.laboratory.studies.canary import run as canary_run
 from rlaudit.laboratory.studies.canary.document import document_of
 from rlaudit.laboratory.studies.canary.recipe import training_recipe_of
 from rlaudit.laboratory.studies.canary.run import FinishedCanary, execute
-from rlaudit.laboratory.surroundings import Surroundings
 from rlaudit.progress import Progress
 
 HERE = Path(__file__).parent
@@ -43,7 +43,7 @@ def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedCanary:
     model_on_disk = ModelOnDisk(str(model), None, "sha256:0", "a stand-in")
     accelerator = detect(cpu=True)
     here = OneAtATime(folder / "run" / "cells", GpuMemory(()))
-    around = Surroundings(accelerator, {"0.18.1": engine}, trainer, model_on_disk, prompts, here, 0.0)
+    around = RunSetup(accelerator, {"0.18.1": engine}, trainer, model_on_disk, prompts, here, 0.0)
     plan = canary_plan.plan_trainings(training_recipe_of(DOCUMENT, Path("x.yaml")), accelerator, prompts)
     with opened(folder / "run") as kept:
         return execute(plan, kept, around, Progress(quiet=True))

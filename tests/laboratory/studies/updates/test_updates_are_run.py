@@ -17,16 +17,15 @@ from rlaudit.engines.environments.environment_spec import Environment, Environme
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.models.model import ModelOnDisk
-from rlaudit.laboratory import scoring
-from rlaudit.laboratory import surroundings as surroundings_module
+from rlaudit.laboratory import run_setup, scoring
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.run_folder import opened
+from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.studies.updates import checkpoints
 from rlaudit.laboratory.studies.updates.document import document_of
 from rlaudit.laboratory.studies.updates.plan import plan_updates
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe, update_recipe_of
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates, execute
-from rlaudit.laboratory.surroundings import Surroundings
 from rlaudit.progress import Progress
 from rlaudit.report.formats.markdown import FORMAT as MARKDOWN
 from rlaudit.report.formats.text import FORMAT as TEXT
@@ -56,7 +55,7 @@ def recipe_with(**engine: Any) -> UpdateRecipe:
 def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch, recipe: UpdateRecipe) -> FinishedUpdates:
     # The stand-in takes none of the arguments that a CPU engine is given.
     monkeypatch.setattr("rlaudit.laboratory.studies.updates.plan._usual_args", lambda version, dtype, device: {})
-    monkeypatch.setattr(surroundings_module, "TOKENIZE", HERE / "stand_ins" / "tokenize_prompts.py")
+    monkeypatch.setattr(run_setup, "TOKENIZE", HERE / "stand_ins" / "tokenize_prompts.py")
     monkeypatch.setattr(checkpoints, "DERIVE", HERE / "stand_ins" / "derive_checkpoints.py")
     monkeypatch.setattr(scoring, "SCORE", HERE / "stand_ins" / "score.py")
     model = folder / "model"
@@ -64,7 +63,7 @@ def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch, recipe: UpdateRecipe) 
     (model / "weights.json").write_text('{"version": 0}')
     specs = [EnvironmentSpec("vllm", "0.18.1", "cpu"), EnvironmentSpec("trainer", "4.57.6", "cpu")]
     engine, trainer = (Environment(spec, folder, (sys.executable,)) for spec in specs)
-    around = Surroundings(
+    around = RunSetup(
         accelerator=detect(cpu=True),
         engines={"0.18.1": engine},
         trainer=trainer,
@@ -167,8 +166,8 @@ def test_the_report_follows_the_published_schema(report: dict[str, Any]) -> None
 
 def test_the_way_weights_came_is_told_on_a_gpu_as_on_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_in(tmp_path, monkeypatch, recipe_with(modes=["wait"], clear_cache=[True], in_a_row=0))
-    on_cuda = replace(run.surroundings, accelerator=replace(run.surroundings.accelerator, kind="cuda"))
-    for found in (run, replace(run, surroundings=on_cuda)):
+    on_cuda = replace(run.setup, accelerator=replace(run.setup.accelerator, kind="cuda"))
+    for found in (run, replace(run, setup=on_cuda)):
         document = document_of(found, Path("recipe.yaml"), fail_on_mismatch=True)
         assert "NCCL: no weights came over it" in document["not_seen"]
         (said,) = {case["transport"] for case in document["weight_updates"]["cases"]}

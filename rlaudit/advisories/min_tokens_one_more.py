@@ -8,13 +8,13 @@ probability zero, and the logprob of the token in its place belongs to another d
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.advisory import Advisory, Condition, Seen, Window
 from rlaudit.inspection.audit import Side
-from rlaudit.inspection.conditions import SECOND_RUNNER, told
+from rlaudit.inspection.conditions import SECOND_RUNNER, holds_for
 from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Layer
 
 
 def _asks(side: Side) -> bool | Unknown:
-    return told(side.sampling("min_tokens"), lambda least: isinstance(least, int) and least > 0)
+    return holds_for(side.sampling("min_tokens"), lambda least: isinstance(least, int) and least > 0)
 
 
 ADVISORY = Advisory(

@@ -23,7 +23,7 @@ TRAINER_KEYS = ("trainer_temperature", "trainer_replays_filters")
 
 
 @dataclass(frozen=True)
-class Told:
+class Meanings:
     """The two meanings. replays: the trainer applies the sampler's filters. assumed: unknown values, in sentences."""
 
     sampling: Semantics
@@ -48,7 +48,7 @@ def known_of(given: Mapping[str, Any], config: Path | None, table: Path, part: P
     return values, named or "none"
 
 
-def told(values: Mapping[str, Any], source: str) -> Told:
+def meanings_of(values: Mapping[str, Any], source: str) -> Meanings:
     """Return what is known as the two meanings. Raises UsageError for what no sampler accepts."""
     plain: dict[str, Any] = {name: _number(name, values[name]) for name in PARAMETERS if name in values}
     if "top_k" in plain:
@@ -67,7 +67,7 @@ def told(values: Mapping[str, Any], source: str) -> Told:
         assumed.append(
             "the trainer is taken to divide its logits by the sampling temperature (else: --trainer-temperature)"
         )
-    return Told(sampling, trainer, replays, source, tuple(assumed))
+    return Meanings(sampling, trainer, replays, source, tuple(assumed))
 
 
 def of_config(path: Path) -> dict[str, Any]:

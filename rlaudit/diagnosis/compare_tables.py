@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlaudit.diagnosis.compare import judge
 from rlaudit.diagnosis.compare_document import Compared, document_of
-from rlaudit.diagnosis.compare_sampling import Told, known_of, told
+from rlaudit.diagnosis.compare_sampling import Meanings, known_of, meanings_of
 from rlaudit.diagnosis.compare_stream import Streamed, together
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
 from rlaudit.diagnosis.log_part import LogPart, evidence_from, read_file, read_part
@@ -104,7 +104,7 @@ class Comparer:
         self, table: TokenTable, trainer: TokenTable | None, numbers: PromptNumbers, before: Comparison | None
     ) -> Compared:
         known, source = known_of(self.given, self.config, table.path, table.part)
-        sampling = told(known, source)
+        sampling = meanings_of(known, source)
         settings = replace(self.settings, trainer_excludes=sampling.replays)
         notes: list[str] = []
         scored = None
@@ -151,7 +151,7 @@ class Comparer:
         table: TokenTable,
         parts: Iterable[LogPart],
         settings: CompareSettings,
-        sampling: Told,
+        sampling: Meanings,
         numbers: PromptNumbers,
         before: Comparison | None,
         *,
@@ -256,7 +256,7 @@ def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers) -> TokenBatc
     return with_prompt_tokens(complete(picked)[0], table.path, silent)
 
 
-def _say(progress: Progress, table: TokenTable, sampling: Told) -> None:
+def _say(progress: Progress, table: TokenTable, sampling: Meanings) -> None:
     name = f"{table.part.name}: " if table.part.name else ""
     progress.note(
         f"{name}{table.export.title}, {len(table.files)} file{'s' * (len(table.files) != 1)}; sampled at "

@@ -19,19 +19,19 @@ from rlaudit.vllm.resolution_rule import number, object_of
 Asked = bool | Unknown
 
 
-def told(value: Any, holds: Callable[[Any], bool]) -> Asked:
+def holds_for(value: Any, holds: Callable[[Any], bool]) -> Asked:
     """Return whether a value is as wanted; the value itself if it is Unknown."""
     return value if isinstance(value, Unknown) else holds(value)
 
 
 def setting(name: str, says: str, *wanted: Any) -> Condition:
     """Return the condition that an engine argument or a derived value of vLLM, as it runs, is one of `wanted`."""
-    return Condition(says, lambda side: told(side.value(name), lambda value: value in wanted))
+    return Condition(says, lambda side: holds_for(side.value(name), lambda value: value in wanted))
 
 
 def model(says: str, holds: Callable[[Architecture], bool]) -> Condition:
     """Return a condition on the architecture of the model that runs."""
-    return Condition(says, lambda side: told(architecture(side.resolution), holds), "the model")
+    return Condition(says, lambda side: holds_for(architecture(side.resolution), holds), "the model")
 
 
 def written_by(says: str, *paths: UpdatePath) -> Condition:
@@ -41,7 +41,7 @@ def written_by(says: str, *paths: UpdatePath) -> Condition:
         path = update_path(side)
         if isinstance(path, Unknown) and path.among and not set(path.among) & set(paths):
             return False
-        return told(path, lambda path: path in paths)
+        return holds_for(path, lambda path: path in paths)
 
     return Condition(says, holds, "the update path")
 
@@ -64,14 +64,14 @@ def patched_by(framework: str, since: str, says: str) -> Condition:
 
 def more_than_one(name: str, says: str) -> Condition:
     """Return the condition that an argument which counts ranks or stages is above one."""
-    return Condition(says, lambda side: told(side.value(name), lambda value: (number(value) or 1) > 1))
+    return Condition(says, lambda side: holds_for(side.value(name), lambda value: (number(value) or 1) > 1))
 
 
 def _unquantized(side: Side) -> Asked:
     given, found = side.value("quantization"), architecture(side.resolution)
     if given is not None:
-        return told(given, lambda method: False)
-    return told(found, lambda kind: not kind.quantized)
+        return holds_for(given, lambda method: False)
+    return holds_for(found, lambda kind: not kind.quantized)
 
 
 def _images_in_prompts(side: Side) -> Asked:
@@ -89,12 +89,12 @@ def _flashinfer_experts(side: Side) -> Asked:
         return False
     if variable is not None and (not variable.known or str(variable.value) == "0"):
         return variable.value if isinstance(variable.value, Unknown) else False
-    return told(backend, lambda name: name in (None, "auto", "flashinfer_cutlass", "flashinfer_trtllm"))
+    return holds_for(backend, lambda name: name in (None, "auto", "flashinfer_cutlass", "flashinfer_trtllm"))
 
 
 def _updated(side: Side) -> Asked:
     updates = side.config.trainer.get("weight_updates")
-    return False if updates is None else told(updates.value, lambda how: how not in (None, "none"))
+    return False if updates is None else holds_for(updates.value, lambda how: how not in (None, "none"))
 
 
 def _cache_survives(side: Side) -> Asked:
@@ -119,17 +119,19 @@ DECODE_GRAPHS = setting(
 GRAPHS = setting("cudagraph_mode", "CUDA graphs are on", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE", "PIECEWISE")
 PROCESSED_LOGPROBS = Condition(
     "processed logprobs are returned",
-    lambda side: told(returned_logprobs(side), lambda returned: returned is Returned.PROCESSED),
+    lambda side: holds_for(returned_logprobs(side), lambda returned: returned is Returned.PROCESSED),
 )
 TEMPERATURE_NOT_ONE = Condition(
-    "the temperature is not 1", lambda side: told(temperature(side), lambda heat: heat != 1 and heat >= GREEDY_BELOW)
+    "the temperature is not 1",
+    lambda side: holds_for(temperature(side), lambda heat: heat != 1 and heat >= GREEDY_BELOW),
 )
 HALF_PRECISION_HEAD = Condition(
     "the output head runs in half precision",
-    lambda side: told(rollout_head_dtype(side), lambda dtype: dtype != "float32"),
+    lambda side: holds_for(rollout_head_dtype(side), lambda dtype: dtype != "float32"),
 )
 FLOAT32_HEAD = Condition(
-    "the output head runs in float32", lambda side: told(rollout_head_dtype(side), lambda dtype: dtype == "float32")
+    "the output head runs in float32",
+    lambda side: holds_for(rollout_head_dtype(side), lambda dtype: dtype == "float32"),
 )
 FILTERED = Condition("top-k or top-p is set", lambda side: bool({"top_k", "top_p"} & set(filters(side))))
 UPDATED = Condition("weights are updated", _updated)

@@ -15,7 +15,7 @@ from rlaudit.inspection.finding import Severity
 from rlaudit.inspection.inspect_file import Context, InspectedConfig, InspectedFile, inspect_file
 from rlaudit.inspection.read_configs import known_dialects, speaks_of_rollouts
 from rlaudit.inspection.selection import known_rules
-from rlaudit.inspection.split_runs import told_once
+from rlaudit.inspection.split_runs import reported_once
 from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.inspection.suppression import Judged, Suppression, inline_suppressions, judge
 from rlaudit.inspection.versions import version_named
@@ -91,7 +91,7 @@ def collected_for(request: Request) -> Collected:
 def inspect(request: Request, collected: Collected | None = None) -> Inspection:
     """Collect, read, audit and judge. collected: what the request names, where it was read already."""
     collected = collected or collected_for(request)
-    inspected = told_once([inspect_file(file, request.context) for file in collected.files])
+    inspected = reported_once([inspect_file(file, request.context) for file in collected.files])
     return judged(request, collected, inspected)
 
 

@@ -139,7 +139,7 @@ def run_rules(audit: Audit, rules: Sequence[Rule]) -> tuple[tuple[Finding, ...],
         if rule.layer is Layer.SEMANTIC and not audit.generates:
             continue
         try:
-            findings += told_as_it_is(rule, audit, tuple(rule.check(audit)))
+            findings += with_severity_of_today(rule, audit, tuple(rule.check(audit)))
         except Exception as error:
             bugs.append(Bug(audit.config.path, f"rule {rule.name}", error))
     return tuple(findings), tuple(bugs)
@@ -196,7 +196,7 @@ def of_other_devices(source: Source) -> Iterator[str]:
                 break
 
 
-def told_as_it_is(rule: Rule, audit: Audit, found: Sequence[Finding]) -> list[Finding]:
+def with_severity_of_today(rule: Rule, audit: Audit, found: Sequence[Finding]) -> list[Finding]:
     """Return findings of a rule; those that hold before the move as well have the rule's severity for that, and no fix.
 
     A rule about what a release does not have looks at the release after the migration. If it finds the same in the
@@ -206,10 +206,10 @@ def told_as_it_is(rule: Rule, audit: Audit, found: Sequence[Finding]) -> list[Fi
     if rule.already is None or not audit.migrates or not found:
         return list(found)
     today = {(one.setting, one.place): one for one in rule.check(Audit(audit.before, audit.before))}
-    return [_told(rule.already, audit, one, today.get((one.setting, one.place))) for one in found]
+    return [_with_severity_of_today(rule.already, audit, one, today.get((one.setting, one.place))) for one in found]
 
 
-def _told(already: Severity, audit: Audit, finding: Finding, today: Finding | None) -> Finding:
+def _with_severity_of_today(already: Severity, audit: Audit, finding: Finding, today: Finding | None) -> Finding:
     if today is None or today.severity.rank < finding.severity.rank:
         return finding
     severity = min(finding.severity, already, key=lambda one: one.rank)

@@ -7,7 +7,7 @@ from pathlib import Path
 from rlaudit.inspection.inspect_file import InspectedConfig, InspectedFile
 
 
-def told_once(files: Sequence[InspectedFile]) -> list[InspectedFile]:
+def reported_once(files: Sequence[InspectedFile]) -> list[InspectedFile]:
     """Leave out a config that stands in another file which is inspected too and has it itself."""
     own = {_home(one) for file in files for one in file.configs if _is_in(one, file)}
     kept = []

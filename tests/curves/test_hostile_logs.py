@@ -96,7 +96,7 @@ def test_metrics_of_one_step_may_come_in_several_rows(tmp_path: Path) -> None:
     assert run.problems == ()
 
 
-def test_a_resume_is_told_once_for_all_metrics(tmp_path: Path) -> None:
+def test_a_resume_is_reported_once_for_all_metrics(tmp_path: Path) -> None:
     run = jsonl(tmp_path, "".join(json.dumps({"step": step, "a": 1.0, "b": 2.0}) + "\n" for step in (1, 2, 3, 2, 3)))
     assert said(run).endswith("line 4: the steps go back to 2 from 3: a resume; the later values are used")
 

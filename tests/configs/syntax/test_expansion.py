@@ -50,6 +50,6 @@ def test_what_others_decide_is_unknown(text: str) -> None:
     assert isinstance(_expanded(text).value, Unknown)
 
 
-def test_the_defaults_that_were_taken_are_told_once() -> None:
+def test_the_defaults_that_were_taken_are_reported_once() -> None:
     nodes = [_expanded("${A:-1}${B:-${A:-1}}"), _expanded("${A:-1}"), _expanded("$C")]
     assert assumptions(nodes) == ("A is taken at its default 1", "B is taken at its default 1")

@@ -39,9 +39,13 @@ def judge_meaning_of_arms(
             if effect.metric == SEMANTIC_METRIC and effect.first is not None
         ]
         cures = _curing_factors(block, measured)
+        absent = [f"{arm.arm.factor}={arm.arm.level}" for arm in arms.values() if arm.status == "unsupported"]
+        release = candidate.finished.arm.treatment.version
         step = (
             f"set {' or '.join(cures)} (see the parity settings), then audit again"
             if cures
+            else f"vLLM {release} does not support {', '.join(absent)}: ablate a later release"
+            if absent
             else "no factor of this recipe mends it alone: compare sampling parameters and the trainer's temperature"
         )
     elif meaning.verdict is Verdict.INCONCLUSIVE:

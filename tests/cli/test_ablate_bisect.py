@@ -66,3 +66,10 @@ def test_ends_that_agree_are_an_answer(shared_laboratory: Laboratory, given: lis
 def test_what_cannot_be_bisected_is_refused(shared_laboratory: Laboratory, words: list[str], said: str) -> None:
     ran = shared_laboratory.ablate(shared_laboratory.recipe(ONE_FACTOR, name="refused"), *words)
     assert ran.exit_code == 2 and said in ran.stderr
+
+
+def test_a_release_without_the_cure_is_named_with_it(shared_laboratory: Laboratory, given: list[str]) -> None:
+    """0.9.2 runs V1 on a GPU and has no logprobs_mode."""
+    block = {**ONE_FACTOR, "candidate": {"version": "0.9.2", "environment_variables": {"FAKE_VLLM_GPU": "1"}}}
+    ran = shared_laboratory.ablate(shared_laboratory.recipe(block, name="early"), *given[:2], *given[4:6])
+    assert "vLLM 0.9.2 does not support logprobs-mode=processed: " in ran.layer("semantic")["next"]

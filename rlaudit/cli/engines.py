@@ -125,18 +125,22 @@ def _environments_to_examine(versions: list[str], cpu: bool | None, python: list
     from rlaudit.engines.vllm.doctor import scratch
     from rlaudit.engines.vllm.engine import ENGINE
 
-    if given := given_interpreters(python):
-        if versions:
-            raise UsageError("--python names the engine already: leave out the versions")
+    given = given_interpreters(python)
+    if given and not versions:
         named = {None: given.engine} if given.engine else given.by_release
-        build = None if cpu is None else _build(cpu)
-        return [
-            given_environment(ENGINE.package, command, release, build, folder=scratch())
-            for release, command in named.items()
-        ]
-    if versions:
-        build_ = _build(cpu)
-        return [ensure(_spec(version, build_), _progress) for version in versions]
+    else:
+        named = given.for_releases(versions)
+    build = None if cpu is None else _build(cpu)
+    found = [
+        given_environment(ENGINE.package, command, release, build, folder=scratch())
+        for release, command in named.items()
+    ]
+    missing = [version for version in versions if version not in named]
+    if missing:
+        wanted = _build(cpu)
+        found += [ensure(_spec(version, wanted), _progress) for version in missing]
+    if found:
+        return found
     built = [found for found in list_environments() if found.spec.is_engine]
     if not built:
         raise UsageError("no engine environment is built", "rlaudit engines build VERSION")

@@ -30,6 +30,8 @@ def test_an_empty_list_says_what_to_do_on_stderr_and_nothing_on_stdout() -> None
         (["doctor"], "no engine environment is built"),
         (["build", "0.6.0", "--cpu"], "too old"),
         (["doctor", "--python", sys.executable], "holds no vLLM"),
+        (["doctor", "0.26.0", "--python", f"0.26.0={sys.executable}"], "holds no vLLM"),
+        (["doctor", "0.26.0", "--python", f"0.18.1={sys.executable}"], "no arm runs vLLM 0.18.1"),
     ],
 )
 def test_what_does_not_exist_is_a_usage_error(words: list[str], message: str) -> None:

@@ -51,7 +51,8 @@ def ablate(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="With a recording: an argument or variable that names code or files, and is left out otherwise.",
+            help="With a recording: replay this argument or variable too. Those that name code or files are dropped by "
+            "default.",
         ),
     ] = None,
     updates: Annotated[
@@ -75,7 +76,7 @@ def ablate(
     shard: Annotated[str | None, typer.Option(help=where.SHARD_HELP, metavar="I/N")] = None,
     merge: Annotated[bool, typer.Option("--merge", help=where.MERGE_HELP)] = False,
     until: Annotated[
-        Until | None, typer.Option(help="verdict: run no further arm once none can turn a layer any more.")
+        Until | None, typer.Option(help="verdict: stop once no remaining arm can change the verdict of a layer.")
     ] = None,
     bisect: Annotated[
         str | None,

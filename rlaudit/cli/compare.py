@@ -108,20 +108,20 @@ def compare(
         tuple[float, float] | None,
         typer.Option(
             metavar="LOW HIGH",
-            help="Sequence clip range of your objective (0.02 0.02 for GSPO). One range given decides alone.",
+            help="Sequence clip range of your objective (0.02 0.02 for GSPO). If only one of the two is given, only that one is used.",
         ),
     ] = None,
     margin: Annotated[
         float | None,
         typer.Option(
             help="k3 in nats below which both sides count as the same. Left out: no farther than --before; "
-            "without that, what the clip ranges feel."
+            "without that, the k3 at which more than 1 % of tokens or sequences leave the clip ranges."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     allow_partial: Annotated[
         bool,
-        typer.Option("--allow-partial", help="Lines and sequences that cannot be used do not end it with 3."),
+        typer.Option("--allow-partial", help="Skip lines and sequences that cannot be used instead of ending with 3."),
     ] = False,
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
     fail_on: FailOnMismatch = FailOn.ERROR,

@@ -49,7 +49,7 @@ def record(
         typer.Option(metavar="DIR", help="Write the recording there. Default: a new folder in ./recordings."),
     ] = None,
     prompts: Annotated[
-        str, typer.Option(metavar="1/N", help="Keep one prompt in so many once 64 MiB are written, or `all`.")
+        str, typer.Option(metavar="1/N", help="After the first 64 MiB keep 1 prompt in N, or `all`.")
     ] = "1/16",
     limit: Annotated[
         str,
@@ -60,7 +60,7 @@ def record(
         typer.Option(
             "--logprobs",
             help="Record logprobs that the training does not ask for, too. The engine has to compute them: about 1 % "
-            "of a step, and the fused sampler where there is one.",
+            "of a step, and no fused sampler.",
         ),
     ] = False,
     trainer_function: Annotated[
@@ -82,8 +82,8 @@ def record(
         str,
         typer.Option(
             metavar="SIZE",
-            help="Hold the last steps of all requests, for a process that dies, in a file of this size beside --limit; "
-            "it is removed at an orderly end. 0: none.",
+            help="Size of a file, not counted in --limit, that holds the last steps of all requests in case a process "
+            "dies; it is removed at an orderly end. 0: none.",
         ),
     ] = "16MB",
     export: Annotated[

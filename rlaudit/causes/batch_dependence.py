@@ -1,4 +1,4 @@
-"""The same request gives other logprobs in another batch: excess that whole batches share, or that grows with them.
+"""The same request gives other logprobs in another batch: mismatch that batches share or that grows with them.
 
 Covered: batches that differ from each other in the size of their mismatch, judged by the other prompts of the batch, so
 that a prompt cannot explain itself. Not covered: dependence that is the same in every batch, which looks like

@@ -1,4 +1,4 @@
-"""An experiment: a recipe generated from a rollout config or a recording, or from a recording."""
+"""An experiment: a recipe generated from a rollout config or a recording."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

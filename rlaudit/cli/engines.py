@@ -101,14 +101,17 @@ def doctor(
 def remove(
     versions: SomeVersions = None,
     all_: Annotated[bool, typer.Option("--all", help="Remove every environment.")] = False,
+    unused: Annotated[
+        float | None, typer.Option(metavar="DAYS", min=0, help="Remove those that no command used in so many days.")
+    ] = None,
 ) -> None:
     """Delete environments, by version or by the name that `list` prints."""
     from rlaudit.engines.environments import environment as environments
 
     present = [found.spec for found in environments.list_environments()]
-    if not versions and not all_:
-        raise UsageError("nothing to remove was named", "Name versions, or give --all.")
-    names = environments.all_names() if all_ else []
+    if not versions and not all_ and unused is None:
+        raise UsageError("nothing to remove was named", "Name versions, or give --all or --unused DAYS.")
+    names = environments.all_names() if all_ else [] if unused is None else environments.unused_names(unused)
     for word in versions or []:
         matching = [
             spec.name for spec in present if word in {spec.name, spec.version} or word == spec.package == TRAINER

@@ -42,6 +42,7 @@ __all__ = [
     "remove",
     "root",
     "trainer_spec",
+    "unused_names",
 ]
 
 STATE = "environment.json"
@@ -78,8 +79,11 @@ def ensure(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None
 
 def _whole(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None) -> Environment:
     found = locate(spec)
+    if found is not None and spec.command:
+        return found
     if found is not None:
-        return found if spec.command else _checked_with_driver(root() / spec.name, found)
+        (root() / spec.name / STATE).touch()  # when it was used last
+        return _checked_with_driver(root() / spec.name, found)
     home = root() / spec.name
     home.parent.mkdir(parents=True, exist_ok=True)
     lock = _lock(home)
@@ -114,6 +118,13 @@ def list_environments() -> list[Environment]:
 def all_names() -> list[str]:
     """Return the names of all environments, leftovers of killed builds included."""
     return sorted(home.name for home in root().iterdir() if home.is_dir()) if root().is_dir() else []
+
+
+def unused_names(days: float) -> list[str]:
+    """Return the names of environments that no command has asked for in the last so many days, and of leftovers."""
+    oldest = time.time() - days * 86400
+    states = {name: root() / name / STATE for name in all_names()}
+    return [name for name, state in states.items() if not state.exists() or state.stat().st_mtime <= oldest]
 
 
 def remove(name: str) -> None:

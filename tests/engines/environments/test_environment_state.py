@@ -156,6 +156,18 @@ def test_a_removed_environment_is_gone(uv: Path) -> None:
     assert environment.all_names() == []
 
 
+def test_an_environment_is_unused_from_the_last_command_on_that_asked_for_it(uv: Path) -> None:
+    environment.ensure(SPEC, lambda line: None, uv)
+    state = environment.root() / SPEC.name / environment.STATE
+    before = state.stat().st_mtime - 10 * 86400
+    os.utime(state, (before, before))
+    assert (environment.unused_names(9), environment.unused_names(11)) == ([SPEC.name], [])
+    environment.ensure(SPEC, lambda line: None, uv)
+    assert environment.unused_names(9) == []
+    (environment.root() / "vllm-0.9.0-cpu").mkdir()  # of a build that was killed
+    assert environment.unused_names(9) == ["vllm-0.9.0-cpu"]
+
+
 @pytest.mark.parametrize("name", ["vllm-9-cpu", "..", "../engines", ""])
 def test_removing_what_is_not_there_is_a_usage_error(uv: Path, name: str) -> None:
     environment.ensure(SPEC, lambda line: None, uv)

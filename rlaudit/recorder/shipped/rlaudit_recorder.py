@@ -173,8 +173,7 @@ class _Process:
         self.steps, self.first_step = [], 0
         self.numbers = {"engine": 0, "call": 0, "load": 0, "trainer": 0}
         self.thread = threading.local()
-        self.rpc_run = self.load_run = None
-        self.loading = 0
+        self.rpc_run, self.load_run, self.loading = None, None, 0
         self.tensor_sets = {}
         # First token ids of kept sequences, by which a trainer's rows are known: alone, and behind those of a prompt.
         self.beginnings, self.inside, self.remembered, self.tables = {}, {}, 0, {}
@@ -501,6 +500,7 @@ def _keep_writing(process):
     while process is _process:
         try:
             _write_queued(process, WRITE_SECONDS)
+            _ring.note(process, "put_late")
             now = time.monotonic()
             if now - process.totals_at > (IDLE_TOTALS_SECONDS if _is_idle(process.totals) else TOTALS_SECONDS):
                 _put_totals(process)

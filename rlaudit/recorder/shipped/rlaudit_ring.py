@@ -2,9 +2,10 @@
 
 Of a long run a sample of prompts is kept, and what waits in memory for the disk is lost with its process. So a process
 that takes requests or runs a model has a ring beside its file of lines, `HOST-PID-RANDOM.ring`: of a fixed size,
-written as a step begins or ends, in the step's own thread, and removed at an orderly end with nothing in flight. What
-is written is the kernel's, so that SIGSEGV or SIGKILL of the process does not lose it; a power cut may. A copy of the
-file is a snapshot at any time: no signal is needed, and none is taken from the training.
+written as a batch begins, in the step's own thread, and removed at an orderly end with nothing in flight. That a batch
+was computed and what its requests were given waits for the next batch, or a quarter of a second: a write takes longer
+than all else about them. What is written is the kernel's, so that SIGSEGV or SIGKILL of the process does not lose it; a
+power cut may. A copy of the file is a snapshot at any time: no signal is needed, and none is taken from the training.
 
 The file begins with 24 bytes, the schema (16 bytes, ends with zeros) and the size of a half (uint64), and has two
 halves. Blocks are appended to one; when it is full, the other is begun anew with all that is in flight. A block is a
@@ -226,7 +227,7 @@ class _Ring:
         known = self.numbers.get(engine, {})
         over = [[known.get(name, 0), str(output.finish_reason)] for name, output in ended]
         which = (step, stamp, self.engines.get(engine) or "null", cached, recorder._JSON.encode(over) if over else "[]")
-        self.put(STEP % (*which, _listed(arrays)), arrays)
+        self.put(STEP % (*which, _listed(arrays)), arrays, waits=self.batches > 0)
         self.spent += time.thread_time() - began
         self.steps += 1
         if self.steps == STEPS_OF_A_SHARE:
@@ -306,7 +307,7 @@ class _Ring:
         """Note that the worker's call has returned."""
         self.computing = error is not None
         if not self.computing:
-            self.put(COMPUTED % (self.batches, time.monotonic()))
+            self.put(COMPUTED % (self.batches, time.monotonic()), waits=True)
             return
         recorder._secrets.learn_text(recorder.error_text(error))
         text = recorder._secrets.mask(recorder.error_text(error))
@@ -314,12 +315,17 @@ class _Ring:
 
     # The file ----------------------------------------------------------------------------------------------------
 
-    def put(self, *record):
-        """Write a record with its arrays, and before it what waits. If another thread writes, that one takes it."""
+    def put(self, *record, waits=False):
+        """Write a record with its arrays, and before it what waits. If another thread writes, that one takes it.
+
+        waits: the record is written with the next one.
+        """
         if len(self.waiting) >= MOST_LEFT_WAITING:
             self.missed += 1
         elif record:
             self.waiting.append(record)
+        if waits and len(self.waiting) < MOST_WAITING:
+            return
         self.due = True
         while self.due and self.path is not None:
             try:
@@ -333,6 +339,11 @@ class _Ring:
                 self.give_up(str(error))
             finally:
                 self.free.append(True)
+
+    def put_late(self):
+        """Write what waits, as no batch may come. The step of V0 that is being filled is left to its own thread."""
+        if self.waiting and not self.part:
+            self.put()
 
     def write_waiting(self):
         """Write what waits. Raises OSError."""
@@ -438,6 +449,7 @@ def _batch_begins(call):
         tokens = {group.request_id: group.token_chunk_size for group in groups}
     process = recorder._process
     if tokens and ring_of(process):
+        recorder.start_writer(process)
         over = getattr(given, "finished_req_ids", None) or getattr(given, "finished_requests_ids", None)
         note(process, "batch", tokens, over or ())
         call.noted["batch"] = True

@@ -14,6 +14,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,8 @@ def _whole(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None
     if found is not None and spec.command:
         return found
     if found is not None:
-        (root() / spec.name / STATE).touch()  # when it was used last
+        with suppress(OSError):  # a cache that others share may be read only
+            os.utime(root() / spec.name / STATE)  # when it was used last
         return _checked_with_driver(root() / spec.name, found)
     home = root() / spec.name
     home.parent.mkdir(parents=True, exist_ok=True)

@@ -2,10 +2,10 @@
 
 Of a long run a sample of prompts is kept, and what waits in memory for the disk is lost with its process. So a process
 that takes requests or runs a model has a ring beside its file of lines, `HOST-PID-RANDOM.ring`: of a fixed size,
-written as a batch begins, in the step's own thread, and removed at an orderly end with nothing in flight. That a batch
-was computed and what its requests were given waits for the next batch, or a quarter of a second: a write takes longer
-than all else about them. What is written is the kernel's, so that SIGSEGV or SIGKILL of the process does not lose it; a
-power cut may. A copy of the file is a snapshot at any time: no signal is needed, and none is taken from the training.
+written as a step begins or ends, in the step's own thread, and removed at an orderly end with nothing in flight. That a
+batch was computed waits for the next of these, or a quarter of a second: a write takes longer than all else about it.
+What is written is the kernel's, so that SIGSEGV or SIGKILL of the process does not lose it; a power cut may. A copy of
+the file is a snapshot at any time: no signal is needed, and none is taken from the training.
 
 The file begins with 24 bytes, the schema (16 bytes, ends with zeros) and the size of a half (uint64), and has two
 halves. Blocks are appended to one; when it is full, the other is begun anew with all that is in flight. A block is a
@@ -227,7 +227,7 @@ class _Ring:
         known = self.numbers.get(engine, {})
         over = [[known.get(name, 0), str(output.finish_reason)] for name, output in ended]
         which = (step, stamp, self.engines.get(engine) or "null", cached, recorder._JSON.encode(over) if over else "[]")
-        self.put(STEP % (*which, _listed(arrays)), arrays, waits=self.batches > 0)
+        self.put(STEP % (*which, _listed(arrays)), arrays)
         self.spent += time.thread_time() - began
         self.steps += 1
         if self.steps == STEPS_OF_A_SHARE:

@@ -75,14 +75,18 @@ def bisected(
         )
     ends = (Version(block.reference.version), Version(block.candidate.version))
     between = releases_between(*ends, accelerator, given)
-    points = {ends[0]: block.reference}
+    points = {ends[0]: block.reference, ends[1]: block.candidate}
     engines: dict[Version, str] = {}
 
+    def point_of(release: Version) -> Point:
+        """Return the recipe's own end, or the candidate with another release and the engine that this one chooses."""
+        between = block.candidate.model_copy(update={"version": str(release), "engine": None})
+        return points.get(release, between)
+
     def measure(release: Version) -> Figure | None:
-        point = points.get(release) or block.candidate.model_copy(update={"version": str(release), "engine": None})
         alone: dict[str, Any] = {
             "reference": None,
-            "candidate": point,
+            "candidate": point_of(release),
             "factors": {},
             "parity": [],
             "repeats": 0,
@@ -115,11 +119,8 @@ def bisected(
     if found.neighbours is None:
         return Bisected(None, given, reported)
     old, new = found.neighbours
-    update = {
-        "reference": points.get(old) or Point(**{**block.candidate.model_dump(), "version": str(old), "engine": None}),
-        "candidate": block.candidate.model_copy(update={"version": str(new)}),
-    }
-    pair = recipe.model_copy(update={"blocks": [block.model_copy(update=update)]})
+    neighbours = block.model_copy(update={"reference": point_of(old), "candidate": point_of(new)})
+    pair = recipe.model_copy(update={"blocks": [neighbours]})
     return Bisected(pair, _of(given, found.neighbours), reported)
 
 

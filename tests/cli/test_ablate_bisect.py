@@ -73,3 +73,11 @@ def test_a_release_without_the_cure_is_named_with_it(shared_laboratory: Laborato
     block = {**ONE_FACTOR, "candidate": {"version": "0.9.2", "environment_variables": {"FAKE_VLLM_GPU": "1"}}}
     ran = shared_laboratory.ablate(shared_laboratory.recipe(block, name="early"), *given[:2], *given[4:6])
     assert "vLLM 0.9.2 does not support logprobs-mode=processed: " in ran.layer("semantic")["next"]
+
+
+def test_an_end_keeps_the_engine_that_its_recipe_names(shared_laboratory: Laboratory, given: list[str]) -> None:
+    block = {**ONE_FACTOR, "candidate": {"version": "0.9.2", "engine": "V0"}}
+    recipe = shared_laboratory.recipe(block, name="named-engine")
+    ran = shared_laboratory.ablate(recipe, "--bisect", METRIC, "--output", "text", *given[:6])
+    assert ran.exit_code == 0, ran.stderr
+    assert "the ends agree in mean ratio - 1" in ran.stdout

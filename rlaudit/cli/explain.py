@@ -48,7 +48,8 @@ def explain(
         if about is not None:
             to_stdout(f"{about}\n")
             return 0
-        hint = did_you_mean(name, documented, "see: rlaudit list rules, or list factors")
+        otherwise = "see: rlaudit list rules, list factors; for the words of a report: rlaudit explain reading"
+        hint = did_you_mean(name, documented, otherwise)
         raise UsageError(f"nothing is called {name!r}", hint)
     to_stdout(f"{documented[name]()}\n")
     return 0

@@ -15,7 +15,12 @@ from rlaudit.cli.fail_on import FailOn, FailOnMismatch
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import Output, parse_outputs, write_file, write_outputs
 from rlaudit.engines.cells.shard import LeftToOthers, Shard
-from rlaudit.engines.environments.given_interpreters import ENGINE_HELP, TRAINER_HELP, given_interpreters
+from rlaudit.engines.environments.given_interpreters import (
+    ENGINE_HELP,
+    TRAINER_HELP,
+    GivenInterpreters,
+    given_interpreters,
+)
 from rlaudit.errors import UsageError
 from rlaudit.progress import Progress
 from rlaudit.say import answer
@@ -86,6 +91,9 @@ def ablate(
             "ablate these.",
         ),
     ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="With a recipe of many releases: leave the environments it builds for them.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run, and stop.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> int:
@@ -117,21 +125,17 @@ def ablate(
         model=model, prompts=prompts, seed=seed, samples=samples
     )
     prompt_set = load_prompts(chosen.prompts, chosen.prompts_read)
+    versions = getattr(chosen, "versions", ())
     plan = study.plan(chosen, accelerator, prompt_set)
     folder = run_dir or Path("runs") / path.stem
     own = None if shard is None else where.RunOfAShard(Shard.parse(shard), folder)
-    if own is not None and bisect is not None:
-        raise UsageError("--bisect: which release comes next is known only after the one before, so no shard knows it")
-    if own is not None and study.in_one_folder:
-        raise UsageError(
-            f"--shard: {path.stem} cannot be shared out: its cells load checkpoints that lie in the run directory",
-            "Run it on one machine with --jobs, or with --executor ray over a run directory that all nodes see.",
-        )
+    _refuse_together(study, path, versions, shares_out=own is not None, bisects=bisect is not None)
     most = cells_at_once(plan, accelerator, shares, at_once) if cluster is None else cluster.at_once
     if dry_run:
         answer(estimate(study, plan, accelerator, prompt_set, folder, given, most))
         return 0
-    progress.note(f"{path.stem}: {plan.title} on {accelerator.kind}, {accelerator.name}; run kept in {folder}")
+    title = f"{plan.title} of each of {len(versions)} releases" if versions else plan.title
+    progress.note(f"{path.stem}: {title} on {accelerator.kind}, {accelerator.name}; run kept in {folder}")
     for name, reason in plan.left_out.items():
         progress.note(f"  not run     block {name}: {reason}")
     place = local(shares, most) if cluster is None else where.at_cluster(cluster)
@@ -145,9 +149,10 @@ def ablate(
         return own.exit_code
     of_shards = where.cells_of_shards(folder)
 
-    def carried(asked: Any, interpreters: Any, **more: Any) -> "Report":
+    def carried(asked: Any, interpreters: Any, folder: Path = folder, **more: Any) -> "Report":
         plan = study.plan(asked, accelerator, prompt_set)
-        look = _look(plan, progress, stops=until is Until.VERDICT) if study.looks and (more or bisect is None) else None
+        shown = study.looks and not versions and (more or bisect is None)
+        look = _look(plan, progress, stops=until is Until.VERDICT) if shown else None
         with carried_out(
             study, plan, folder, accelerator, prompt_set, progress, interpreters, place, of_shards, look
         ) as (finished, kept):
@@ -156,24 +161,47 @@ def ablate(
             kept.finish(document, write_tokens)
         return document
 
-    document = (
-        carried(chosen, given) if bisect is None else _bisected(bisect, chosen, accelerator, given, carried, progress)
-    )
+    document = _report_of(chosen, bisect, folder, accelerator, given, carried, progress, keep=keep)
     write_outputs(outputs, document)
     return int(document["exit_code"])
 
 
-def _bisected(
-    metric: str,
-    recipe: Any,
+def _refuse_together(
+    study: "Study[Any, Any, Any]", path: Path, versions: Sequence[str], *, shares_out: bool, bisects: bool
+) -> None:
+    """Raise UsageError for options that say what the recipe, or another option, does not allow."""
+    if versions and (shares_out or bisects):
+        raise UsageError(f"--shard and --bisect are for a recipe of two releases, and {path.stem} names many")
+    if shares_out and bisects:
+        raise UsageError("--bisect: which release comes next is known only after the one before, so no shard knows it")
+    if shares_out and study.in_one_folder:
+        raise UsageError(
+            f"--shard: {path.stem} cannot be shared out: its cells load checkpoints that lie in the run directory",
+            "Run it on one machine with --jobs, or with --executor ray over a run directory that all nodes see.",
+        )
+
+
+def _report_of(
+    recipe: "AnyRecipe",
+    metric: str | None,
+    folder: Path,
     accelerator: "Accelerator",
-    given: Any,
+    given: "GivenInterpreters",
     carried: "Callable[..., Report]",
     progress: Progress,
+    *,
+    keep: bool,
 ) -> "Report":
-    """Find the neighbours that differ in the metric, and ablate them."""
-    from rlaudit.cli.bisect import bisected
+    """Carry the recipe out: once, of each of its releases, or of those between which a metric moves."""
     from rlaudit.laboratory.studies.arms.recipe import Recipe
+
+    if isinstance(recipe, Recipe) and recipe.versions:
+        from rlaudit.cli.each_release import each_release
+
+        return each_release(recipe, folder, accelerator, given, carried, progress, keep=keep)
+    if metric is None:
+        return carried(recipe, given)
+    from rlaudit.cli.bisect import bisected
 
     if not isinstance(recipe, Recipe):
         raise UsageError("--bisect is for recipes of arms, configs and recordings")

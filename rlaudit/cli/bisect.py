@@ -3,8 +3,8 @@
 Each release is an arm of its own, as it comes; the two neighbours that are found are ablated with the recipe's factors.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
@@ -93,7 +93,9 @@ def bisected(
             "arms": [],
         }
         try:
-            report = run(recipe.model_copy(update={"blocks": [block.model_copy(update=alone)]}), _of(given, (release,)))
+            report = run(
+                recipe.model_copy(update={"blocks": [block.model_copy(update=alone)]}), given.of((str(release),))
+            )
         except NotFinished as error:  # no environment of this release can be had
             if release in ends:
                 raise
@@ -121,7 +123,7 @@ def bisected(
     old, new = found.neighbours
     neighbours = block.model_copy(update={"reference": point_of(old), "candidate": point_of(new)})
     pair = recipe.model_copy(update={"blocks": [neighbours]})
-    return Bisected(pair, _of(given, found.neighbours), reported)
+    return Bisected(pair, given.of([str(one) for one in found.neighbours]), reported)
 
 
 def releases_between(
@@ -136,12 +138,6 @@ def releases_between(
     named = [Version(release) for release in given.by_release]
     found = [one for one in sorted(named) or released_for(accelerator.kind) if first < one < last]
     return (first, *found, last)
-
-
-def _of(given: GivenInterpreters, versions: Sequence[Version]) -> GivenInterpreters:
-    """The interpreters of these releases alone: one that no arm runs is an error elsewhere."""
-    own = {release: command for release, command in given.by_release.items() if Version(release) in versions}
-    return replace(given, by_release=own)
 
 
 def _reported(found: Bisection, metric: str, engines: Mapping[Version, str], accelerator: Accelerator) -> "Reported":

@@ -23,6 +23,7 @@ from rlaudit.report.parts.curves import Curves
 from rlaudit.report.parts.diagnosis import Judged, Source, Trainings
 from rlaudit.report.parts.engine_life import PublicRecording
 from rlaudit.report.parts.inspection import Config, Finding, Inspected, Setting, Versions
+from rlaudit.report.parts.releases import Releases
 from rlaudit.report.parts.token_figures import TokenFigures
 from rlaudit.report.parts.watch import WatchedRun
 from rlaudit.report.parts.weight_updates import WeightUpdates
@@ -55,6 +56,7 @@ class Report(TypedDict):
     blocks: NotRequired[Sequence[Block]]
     not_seen: Sequence[str]
     bisection: NotRequired[Bisection]
+    releases: NotRequired[Releases]
     run: NotRequired[Run]
     configs: NotRequired[Sequence[Config]]
     inspection: NotRequired[Inspected]

@@ -10,7 +10,7 @@ beginning of a word is the home folder, which a shell leaves alone behind a `=`.
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from packaging.version import InvalidVersion, Version
 
@@ -35,6 +35,11 @@ class GivenInterpreters:
 
     def __bool__(self) -> bool:
         return bool(self.by_release or self.engine or self.trainer)
+
+    def of(self, releases: Sequence[str]) -> "GivenInterpreters":
+        """Return the interpreters of these releases alone: one that no arm runs is an error."""
+        wanted = {Version(release) for release in releases}
+        return replace(self, by_release={one: own for one, own in self.by_release.items() if Version(one) in wanted})
 
     def for_releases(self, releases: Sequence[str]) -> dict[str, Command]:
         """Return the command of each of these releases that has one.

@@ -1,0 +1,111 @@
+"""`rlaudit ablate every-release`: one small audit of each release, and the releases at which a figure moves.
+
+Each release has a run directory of its own below the run's: what is finished there is not run again. An environment
+that was built for it is removed when its run is over.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlaudit.diagnosis.each_release import cells_of, without_figures
+from rlaudit.engines.environments.environment import locate, remove
+from rlaudit.engines.environments.environment_spec import engine_spec
+from rlaudit.engines.environments.given_interpreters import GivenInterpreters
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.errors import NotFinished
+from rlaudit.laboratory.run_folder import PLAN, REPORT, has_report
+from rlaudit.laboratory.studies.arms.each_release import of_release
+from rlaudit.laboratory.studies.arms.recipe import Recipe
+from rlaudit.layers import Layer
+from rlaudit.progress import Progress
+from rlaudit.report.formats.json import render
+from rlaudit.report.new_report import new_report, untested
+from rlaudit.report.read_report import read_report
+from rlaudit.write_atomically import write_atomically
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.releases import Cell, MeasuredRelease, Releases
+    from rlaudit.report.report import Report
+
+# Carries a recipe out with these interpreters in a folder, and returns the report.
+Run = Callable[[Recipe, GivenInterpreters, Path], "Report"]
+
+
+def each_release(
+    recipe: Recipe,
+    folder: Path,
+    accelerator: Accelerator,
+    given: GivenInterpreters,
+    run: Run,
+    progress: Progress,
+    *,
+    keep: bool,
+) -> "Report":
+    """Measure the recipe's releases, oldest first, and return the report of all.
+
+    keep: leave the environments that are built for it. A release that cannot be had does not stop the others.
+    """
+    properties: dict[str, str] = {}
+    measured: list[MeasuredRelease] = []
+    for release in recipe.versions:
+        began = time.monotonic()
+        try:
+            own = of_release(recipe, release)
+            report = _finished(own, folder / release)
+            if report is None:
+                with _removed_afterwards(release, accelerator, keep):
+                    report = run(own, given.of((release,)), folder / release)
+        except NotFinished as error:
+            progress.note(f"  {release}: not measured: {error.message}")
+            measured.append(_release(release, {}, [error.message], began))
+            continue
+        titles, cells = cells_of(report)
+        properties |= titles
+        measured.append(_release(release, cells, without_figures(report), began))
+        progress.note(f"  {release}: {len(cells)} properties")
+    found: Releases = {
+        "on": f"{accelerator.kind}, {accelerator.name}",
+        "properties": properties,
+        "measured": measured,
+    }
+    complete = all(one["cells"] for one in measured)
+    report = new_report(
+        "ablate",
+        0 if complete else 3,
+        before=recipe.versions[0],
+        after=recipe.versions[-1],
+        layers=[untested(layer, "each release is judged in its own report, in its own folder") for layer in Layer],
+    )
+    report["releases"] = found
+    write_atomically(folder / REPORT, render(report, None).encode())
+    return report
+
+
+def _finished(recipe: Recipe, folder: Path) -> "Report | None":
+    """Return the report that lies in the folder if it is one of this recipe."""
+    with suppress(OSError, ValueError, KeyError, NotFinished):
+        asked = recipe.model_dump(mode="json", by_alias=True)
+        if has_report(folder) and json.loads((folder / PLAN).read_text(encoding="utf-8"))["recipe"] == asked:
+            return read_report(folder / REPORT)
+    return None
+
+
+@contextmanager
+def _removed_afterwards(release: str, accelerator: Accelerator, keep: bool) -> Iterator[None]:
+    """Remove the environment that is built for a release inside of this."""
+    spec = engine_spec(release, accelerator.kind)
+    stays = keep or locate(spec) is not None
+    try:
+        yield
+    finally:
+        if not stays and locate(spec) is not None:
+            remove(spec.name)
+
+
+def _release(version: str, cells: "dict[str, Cell]", why: list[str], began: float) -> "MeasuredRelease":
+    minutes = round((time.monotonic() - began) / 60, 1)
+    return {"version": version, "cells": cells, "why": why, "minutes": minutes, "date": time.strftime("%Y-%m-%d")}

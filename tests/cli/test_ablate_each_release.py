@@ -1,0 +1,83 @@
+"""A recipe that names many releases: each is measured by itself, on stand-ins, and the report says what moves where."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from laboratories import V0, V1, V1_WITH_FLOAT32_HEAD, Laboratory, Run, interpreter_with_fakes
+
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
+from rlaudit.report.outlines.releases import spans
+
+MISSING = "0.9.2"  # its stand-in loads V0, which this release does not on a CPU
+RELEASES = [V0, MISSING, V1, V1_WITH_FLOAT32_HEAD]
+BLOCKS = [
+    {"name": "plain", "factors": {"logprobs-mode": "processed"}, "parity": ["logprobs-mode"], "repeats": 0},
+    {"name": "filters", "candidate": {"levels": {"logprobs-mode": "processed"}}, "repeats": 0},
+]
+
+
+def write_recipe(laboratory: Laboratory, versions: Any, name: str) -> Path:
+    path = laboratory.recipe(*BLOCKS, name=name)
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "versions": versions}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def given(shared_laboratory: Laboratory) -> list[str]:
+    interpreters = shared_laboratory.folder / "of-each-release"
+    commands = [
+        f"{release}={interpreter_with_fakes(interpreters / release, EnvironmentSpec('vllm', release, 'cpu'))}"
+        for release in RELEASES
+    ]
+    return [word for command in commands for word in ("--python", command)]
+
+
+@pytest.fixture(scope="module")
+def measured(shared_laboratory: Laboratory, given: list[str]) -> Run:
+    return shared_laboratory.ablate(write_recipe(shared_laboratory, RELEASES, "each"), "--output", "text", *given)
+
+
+def test_a_release_that_cannot_be_had_does_not_stop_the_others_and_is_not_finished(measured: Run) -> None:
+    assert measured.exit_code == 3, measured.stderr
+    found = {one["version"]: one for one in measured.report["releases"]["measured"]}
+    assert list(found) == RELEASES
+    assert [version for version, one in found.items() if not one["cells"]] == [MISSING]
+    assert found[MISSING]["why"]
+
+
+def test_where_a_property_moves_is_known_and_printed(measured: Run) -> None:
+    document = measured.report["releases"]
+    (v0, v1) = spans(document["measured"], "plain/candidate/logprobs")
+    assert (v0.versions, v0.cell["word"]) == ([V0], "processed")
+    assert (v1.versions, v1.cell["word"]) == ([V1, V1_WITH_FLOAT32_HEAD], "raw")
+    far = spans(document["measured"], "plain/candidate/mean_ratio_minus_one")
+    assert [one.versions[0] for one in far] == [V0, V1]
+    assert f"{V1} to {V1_WITH_FLOAT32_HEAD}" in measured.stdout
+
+
+def test_a_level_that_a_release_has_no_argument_for_is_left_out_of_its_candidate(measured: Run) -> None:
+    found = spans(measured.report["releases"]["measured"], "filters/candidate/logprobs")
+    assert [(one.versions, one.cell["word"]) for one in found] == [([V0, V1, V1_WITH_FLOAT32_HEAD], "processed")]
+
+
+def test_a_finished_release_is_not_run_again(shared_laboratory: Laboratory, measured: Run, given: list[str]) -> None:
+    again = shared_laboratory.ablate(shared_laboratory.folder / "each.yaml", *given)
+    assert again.report["releases"]["properties"] == measured.report["releases"]["properties"]
+    assert " ok " not in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("versions", "words", "complaint"),
+    [
+        ("0.18.1..new", (), "OLDEST..NEWEST"),
+        ("0.18.2..0.18.9", (), "no release in between"),
+        ([V1], ("--shard", "1/2"), "names many"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    shared_laboratory: Laboratory, versions: Any, words: tuple[str, ...], complaint: str
+) -> None:
+    ran = shared_laboratory.ablate(write_recipe(shared_laboratory, versions, "refused-releases"), *words)
+    assert ran.exit_code == 2 and complaint in ran.stderr

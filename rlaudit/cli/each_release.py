@@ -15,7 +15,7 @@ from rlaudit.diagnosis.each_release import cells_of, without_figures
 from rlaudit.engines.environments.environment import locate, remove
 from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
-from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.errors import NotFinished
 from rlaudit.laboratory.run_folder import PLAN, REPORT, has_report
 from rlaudit.laboratory.studies.arms.each_release import of_release
@@ -63,7 +63,7 @@ def each_release(
             progress.note(f"  {release}: not measured: {error.message}")
             measured.append(_release(release, {}, [error.message], began))
             continue
-        titles, cells = cells_of(report)
+        titles, cells = cells_of(report, release, machine_of(accelerator))
         properties |= titles
         measured.append(_release(release, cells, without_figures(report), began))
         progress.note(f"  {release}: {len(cells)} properties")

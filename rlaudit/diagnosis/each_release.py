@@ -1,9 +1,16 @@
-"""The figures of one release out of its own report: the cells of the matrix of releases."""
+"""The figures of one release out of its own report: the cells of the matrix of releases.
+
+Beside what a loaded engine resolved stands what `inspect` says of the same arguments, from the release's sources.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.engines.vllm.expected_engine import resolution_of
 from rlaudit.report.figures import TITLES
+from rlaudit.vllm.machine import Machine
+from rlaudit.vllm.resolve import Resolution, resolution_rules
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.ablation import Arm
@@ -11,16 +18,23 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 METRICS = ("mean_ratio_minus_one", "k3")
-# What a loaded engine resolved is the same in each release's run, or names a place.
-NO_PROPERTY = frozenset({"vllm_version", "model", "tokenizer", "default_sampling_params", "max_model_len", "seed"})
+# What is the recipe's own, or names a place.
+NO_PROPERTY = frozenset({"vllm_version", "device", "default_sampling_params", "max_model_len", "seed"})
+# A loaded configuration's name of what is called otherwise as an argument.
+ARGUMENTS = {"cache_dtype": "kv_cache_dtype"}
 
 
-def cells_of(report: "Report") -> tuple[dict[str, str], dict[str, "Cell"]]:
+def cells_of(report: "Report", release: str, machine: Machine) -> tuple[dict[str, str], dict[str, "Cell"]]:
     """Return the titles and the cells of all properties that the release's arms have, by the same names."""
-    found = {name: (title, cell) for arm in report["arms"] for name, title, cell in _of_arm(arm)}
-    loaded = next((arm for arm in report["arms"] if arm["status"] == "ok"), None)
-    if loaded is not None:
-        found |= {name: (name, _word(value)) for name, value in _resolved(loaded["resolved"])}
+    found: dict[str, tuple[str, Cell]] = {}
+    for arm in report["arms"]:
+        if arm["status"] == "ok":
+            known = resolution_of(release, arm["engine_args"], arm["variables"], machine)
+            found |= {name: (title, cell) for name, title, cell in _of_arm(arm, known)}
+            for name, value in {**arm.get("loaded", {}).get("features", {}), **arm["resolved"]}.items():
+                if name not in found and name not in NO_PROPERTY and not isinstance(value, list | dict):
+                    claim = None if value is None else _claim(known, ARGUMENTS.get(name, name))
+                    found[name] = (name, _word(value, claim))
     return {name: title for name, (title, _) in found.items()}, {name: cell for name, (_, cell) in found.items()}
 
 
@@ -33,28 +47,34 @@ def without_figures(report: "Report") -> list[str]:
     ]
 
 
-def _of_arm(arm: "Arm") -> Iterator[tuple[str, str, "Cell"]]:
+def _of_arm(arm: "Arm", known: Resolution) -> Iterator[tuple[str, str, "Cell"]]:
     place, title = f"{arm['block']}/{arm['name']}", f"{arm['block']}, {arm['name']}"
-    if arm["status"] != "ok":
-        return
     level = arm.get("observed", {}).get("logprobs-mode")
     if level is not None and level["level"] is not None:
-        yield f"{place}/logprobs", f"{title}: logprobs", _word(level["level"])
+        yield f"{place}/logprobs", f"{title}: logprobs", _word(level["level"], known.value("logprobs_semantics"))
     for metric in METRICS:
         if metric in arm["measurements"]:
-            figure = arm["measurements"][metric]
-            cell: Cell = {"value": figure["value"], "low": figure["low"], "high": figure["high"], "word": None}
-            yield f"{place}/{metric}", f"{title}: {TITLES[metric]}", cell
+            value, low, high = (arm["measurements"][metric][end] for end in ("value", "low", "high"))
+            yield f"{place}/{metric}", f"{title}: {TITLES[metric]}", _figure(value, low, high)
     if "cached_tokens" in arm and arm["role"] == "candidate":
-        yield f"{place}/cached", f"{title}: prompt tokens from the cache", _word(arm["cached_tokens"] > 0)
+        hits = arm["cached_tokens"] > 0
+        yield f"{place}/cached", f"{title}: prompt tokens from the cache", _word(hits, None)
 
 
-def _resolved(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
-        if name not in NO_PROPERTY and (value is None or isinstance(value, str | int | float | bool)):
-            yield name, value
+def _claim(known: Resolution, name: str) -> Any:
+    """Return what is known of a resolved value, None of one that nothing is known of."""
+    return known.value(name) if name in resolution_rules() or name in known.catalogue.engine else None
 
 
-def _word(value: Any) -> "Cell":
+def _figure(value: float | None, low: float | None, high: float | None) -> "Cell":
+    return {"value": value, "low": low, "high": high, "word": None, "claimed": None}
+
+
+def _word(value: Any, claimed: Any) -> "Cell":
+    said = None if claimed is None or isinstance(claimed, Unknown | Mapping) else _said(claimed)
+    return {"value": None, "low": None, "high": None, "word": _said(value), "claimed": said}
+
+
+def _said(value: Any) -> str:
     words = {None: "none", True: "yes", False: "no"} if value is None or isinstance(value, bool) else {}
-    return {"value": None, "low": None, "high": None, "word": words.get(value, str(value))}
+    return words.get(value, str(value))

@@ -19,12 +19,15 @@ NARROW, WIDE = 380, 760
 WEIGHT_UPDATES = "weight updates"
 CANARY = "canary"
 RECORDING = "recording"
+RELEASES = "releases"
 
 
 def subject_of(document: Report) -> str:
     """Whose pictures a report has: its command's, or those of the kind of ablation that it is."""
     if "weight_updates" in document:
         return WEIGHT_UPDATES
+    if "releases" in document:
+        return RELEASES
     if "public_recording" in document:
         return RECORDING
     if "trainings" in document and "comparisons" in document:
@@ -87,8 +90,8 @@ class Missing:
 class PictureKind:
     """One kind of picture. `place`: where it stands among the others.
 
-    subjects: whose reports have it: names of commands, and WEIGHT_UPDATES and CANARY, which are other
-    ablations, and RECORDING, which an inspection makes public.
+    subjects: whose reports have it: names of commands, and WEIGHT_UPDATES, CANARY and RELEASES, which are
+    other ablations, and RECORDING, which an inspection makes public.
 
     of: the pictures of one document, or why there are none.
     """

@@ -8,7 +8,7 @@ import yaml
 from laboratories import V0, V1, V1_WITH_FLOAT32_HEAD, Laboratory, Run, interpreter_with_fakes
 
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
-from rlaudit.report.outlines.releases import spans
+from rlaudit.report.release_spans import spans_of_property as spans
 
 MISSING = "0.9.2"  # its stand-in loads V0, which this release does not on a CPU
 RELEASES = [V0, MISSING, V1, V1_WITH_FLOAT32_HEAD]
@@ -36,7 +36,8 @@ def given(shared_laboratory: Laboratory) -> list[str]:
 
 @pytest.fixture(scope="module")
 def measured(shared_laboratory: Laboratory, given: list[str]) -> Run:
-    return shared_laboratory.ablate(write_recipe(shared_laboratory, RELEASES, "each"), "--output", "text", *given)
+    page = ["--output", "text", "--output", f"html:{shared_laboratory.folder / 'each.html'}"]
+    return shared_laboratory.ablate(write_recipe(shared_laboratory, RELEASES, "each"), *page, *given)
 
 
 def test_a_release_that_cannot_be_had_does_not_stop_the_others_and_is_not_finished(measured: Run) -> None:
@@ -55,6 +56,12 @@ def test_where_a_property_moves_is_known_and_printed(measured: Run) -> None:
     far = spans(document["measured"], "plain/candidate/mean_ratio_minus_one")
     assert [one.versions[0] for one in far] == [V0, V1]
     assert f"{V1} to {V1_WITH_FLOAT32_HEAD}" in measured.stdout
+
+
+def test_the_page_draws_a_field_for_each_release(shared_laboratory: Laboratory, measured: Run) -> None:
+    page = (shared_laboratory.folder / "each.html").read_text()
+    assert "What moves, release by release" in page and "plain, candidate: logprobs" in page
+    assert all(release in page for release in RELEASES)
 
 
 def test_a_level_that_a_release_has_no_argument_for_is_left_out_of_its_candidate(measured: Run) -> None:

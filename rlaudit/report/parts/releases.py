@@ -6,12 +6,16 @@ from typing_extensions import TypedDict
 
 
 class Cell(TypedDict):
-    """What a release has of a property: a figure with its 95 % interval, or a word. All null: there is none."""
+    """What a release has of a property: a figure with its 95 % interval, or a word.
+
+    claimed: what rlaudit knows from the release's sources, null if it claims nothing.
+    """
 
     value: float | None
     low: float | None
     high: float | None
     word: str | None
+    claimed: str | None
 
 
 class MeasuredRelease(TypedDict):

@@ -53,6 +53,7 @@ def test_a_file_is_named_after_each_kind_of_report() -> None:
         "diagnose",
         "inspect",
         "public_recording",
+        "releases",
         "watch",
         "weight_updates",
     }

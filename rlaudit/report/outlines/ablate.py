@@ -11,7 +11,6 @@ from typing import Any
 from rlaudit.layers import Verdict
 from rlaudit.report.figures import HEADLINE, TITLES, arm_state, cost, interval, worth_a_row
 from rlaudit.report.outline import COST, Block, Brief, Code, Lines, Outline, Section, Table, listed, not_seen, verdicts
-from rlaudit.report.outlines.releases import releases
 from rlaudit.report.parts.ablation import Arm, Effect, Replay
 from rlaudit.report.report import Report
 
@@ -29,8 +28,6 @@ LONGEST = 120
 
 def outline(report: Report) -> Outline:
     """In reading order."""
-    if "releases" in report:
-        return releases(report, report["releases"])
     names = [block["name"] for block in report.get("blocks", ())]
     several = len(names) > 1
     codes = [

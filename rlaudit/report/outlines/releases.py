@@ -8,8 +8,9 @@ from rlaudit.report.report import Report
 COLUMNS = ("property", "vLLM", "value (95 % intervals over prompts)")
 
 
-def releases(report: Report, found: Releases) -> Outline:
+def outline(report: Report) -> Outline:
     """In reading order: what moves, what does not, what could not be measured."""
+    found = report["releases"]
     by_property = spans_of(found)
     moving = {title: own for title, own in by_property.items() if len(own) > 1}
     rows = [[title if own is spans[0] else "", own.said, own.value] for title, spans in moving.items() for own in spans]

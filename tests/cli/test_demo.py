@@ -20,7 +20,7 @@ def test_one_case_from_question_to_diagnosis(capsys, monkeypatch, tmp_path):
     assert run(["demo"]) == 0
     said = capsys.readouterr().out
     assert "ERROR raw-logprobs" in said
-    assert "semantic: MISMATCH raw-logprobs" in said
+    assert "$ rlaudit diagnose v0 v1\n  semantic: MISMATCH raw-logprobs" in said
     assert said.count(": MATCH") == 3
     assert list(tmp_path.iterdir()) == []
 
@@ -29,9 +29,9 @@ def test_the_files_can_be_kept_and_say_the_same_when_compared_by_hand(capsys, mo
     monkeypatch.chdir(tmp_path)
     assert run(["demo", "try-it"]) == 0
     assert {path.name for path in (tmp_path / "try-it").iterdir()} == {
-        "base.yaml", "vllm-0.18.1.parquet", "vllm-0.18.1-processed.parquet"
+        "base.yaml", "vllm-0.18.1-processed.parquet", "v0", "v1"
     }  # fmt: skip
-    assert run(["compare", "try-it/vllm-0.18.1.parquet", "--temperature", "0.7", "--quiet"]) == 1
+    assert run(["diagnose", "try-it/v0", "try-it/v1"]) == 1
     assert run(["compare", "try-it/vllm-0.18.1-processed.parquet", "--temperature", "0.7", "--quiet"]) == 0
     assert run(["demo", "try-it"]) == 2
     assert "not empty" in capsys.readouterr().err

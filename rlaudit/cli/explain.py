@@ -28,12 +28,12 @@ def explain(
         str,
         typer.Argument(
             help="A rule, cause, test, framework, factor, metric or key of a training log; or a topic: "
-            f"{', '.join(TOPICS)}, dialects, recording."
+            f"{', '.join(TOPICS)}, dialects, recording; or a release, such as 0.26.0."
         ),
     ],
 ) -> int:
     """Print what a rule, cause, test, framework, factor or metric is, and how to read it; what a dashboard's key means;
-    or a topic, such as `clusters` or `limits`."""
+    what a vLLM release decides and has; or a topic, such as `clusters` or `limits`."""
     about_rule = _about_rule(name)
     if about_rule is not None:
         # What a rule reads off settings may be what a cause shows in logprobs, under the same name.
@@ -43,8 +43,9 @@ def explain(
     documented = _documentation()
     if name not in documented:
         from rlaudit.cli.metric_translation import about_key
+        from rlaudit.cli.release_page import release_page
 
-        about = about_key(name)
+        about = release_page(name) or about_key(name)
         if about is not None:
             to_stdout(f"{about}\n")
             return 0

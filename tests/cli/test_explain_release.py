@@ -8,7 +8,7 @@ from rlaudit.vllm import measured as of_releases
 from rlaudit.vllm.catalogue import known_versions
 
 
-@pytest.mark.parametrize("version", map(str, known_versions()))
+@pytest.mark.parametrize("version", [str(one) for one in known_versions()])
 def test_every_catalogued_release_has_a_page(version: str) -> None:
     page = release_page(version)
     assert page is not None and page.startswith(f"vLLM {version}\n\nWhat an API server runs with")

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
@@ -45,7 +46,7 @@ def explain(
         from rlaudit.cli.metric_translation import about_key
         from rlaudit.cli.release_page import release_page
 
-        about = release_page(name) or about_key(name)
+        about = release_page(name) or _word_of_a_report(name) or about_key(name)
         if about is not None:
             to_stdout(f"{about}\n")
             return 0
@@ -93,6 +94,13 @@ def _about_rule(name: str) -> str | None:
 
 def _about_topic(file: Path) -> str:
     return file.read_text(encoding="utf-8").rstrip("\n")
+
+
+def _word_of_a_report(name: str) -> str | None:
+    """Return what the topic `reading` says of a word, which it writes as `*word*: ...;`."""
+    text = " ".join(_about_topic(TOPICS["reading"]).split())
+    found = re.search(rf"\*{re.escape(name)}\*: (.*?)(?=; \*|\. | - )", text)
+    return None if found is None else f"{name}: {found[1]}\n\nrlaudit explain reading has the other words of a report."
 
 
 def _about_dialects() -> str:

@@ -19,3 +19,10 @@ def test_every_test_is_listed_with_its_layer_and_what_it_needs(name, capsys):
     (line,) = [one for one in capsys.readouterr().out.splitlines() if one.split()[0] == name]
     assert str(ALL[name].layer) in line
     assert ALL[name].needs in line
+
+
+@pytest.mark.parametrize("word", ["arm", "cell", "reference", "candidate", "parity", "block"])
+def test_a_word_of_a_report_is_explained_as_the_topic_has_it(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", word]) == 0
+    explained = capsys.readouterr().out
+    assert explained.startswith(f"{word}: ") and "rlaudit explain reading" in explained

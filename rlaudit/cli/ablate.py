@@ -132,6 +132,10 @@ def ablate(
     _refuse_together(study, path, versions, shares_out=own is not None, bisects=bisect is not None)
     most = cells_at_once(plan, accelerator, shares, at_once) if cluster is None else cluster.at_once
     if dry_run:
+        if versions:
+            answer(
+                f"{len(versions)} releases, {versions[0]} to {versions[-1]}, one after the other; of each, as of the last:"
+            )
         answer(estimate(study, plan, accelerator, prompt_set, folder, given, most))
         return 0
     title = f"{plan.title} of each of {len(versions)} releases" if versions else plan.title

@@ -88,3 +88,8 @@ def test_what_cannot_be_measured_is_refused(
 ) -> None:
     ran = shared_laboratory.ablate(write_recipe(shared_laboratory, versions, "refused-releases"), *words)
     assert ran.exit_code == 2 and complaint in ran.stderr
+
+
+def test_a_dry_run_says_how_many_releases_there_are(shared_laboratory: Laboratory) -> None:
+    ran = shared_laboratory.ablate(write_recipe(shared_laboratory, "0.8.5..0.18.1", "planned-releases"), "--dry-run")
+    assert ran.exit_code == 0 and ran.stdout.startswith("23 releases, 0.8.5 to 0.18.1, one after the other")

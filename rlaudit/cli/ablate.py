@@ -132,11 +132,7 @@ def ablate(
     _refuse_together(study, path, versions, shares_out=own is not None, bisects=bisect is not None)
     most = cells_at_once(plan, accelerator, shares, at_once) if cluster is None else cluster.at_once
     if dry_run:
-        if versions:
-            answer(
-                f"{len(versions)} releases, {versions[0]} to {versions[-1]}, one after the other; of each, as of the last:"
-            )
-        answer(estimate(study, plan, accelerator, prompt_set, folder, given, most))
+        answer(_of_each(versions) + estimate(study, plan, accelerator, prompt_set, folder, given, most))
         return 0
     title = f"{plan.title} of each of {len(versions)} releases" if versions else plan.title
     progress.note(f"{path.stem}: {title} on {accelerator.kind}, {accelerator.name}; run kept in {folder}")
@@ -168,6 +164,12 @@ def ablate(
     document = _report_of(chosen, bisect, folder, accelerator, given, carried, progress, keep=keep)
     write_outputs(outputs, document)
     return int(document["exit_code"])
+
+
+def _of_each(versions: Sequence[str]) -> str:
+    """Return what an estimate of a recipe of many releases begins with."""
+    count = len(versions)
+    return f"{count} releases, {versions[0]} to {versions[-1]}, one after the other; of the last:\n" if versions else ""
 
 
 def _refuse_together(

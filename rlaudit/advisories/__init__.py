@@ -1,46 +1,28 @@
-"""Known defects of vLLM: one a file.
+"""Known defects of vLLM: one YAML file each.
 
-To add one, imitate `rounded_processed_logprobs.py`: bind ADVISORY with its window (both edges, each as a line of the
-sources of the releases at both sides), the conditions that must come together (`rlaudit/inspection/conditions.py` has
-those that several need), the way out and how to confirm it. An advisory whose window was not seen in the sources does
-not go in. `pytest tests/advisories` checks it against the catalogue of releases, and requires a case in
-`tests/advisories/met.yaml`: a config on which it fires, and what takes each condition away.
+To add one, imitate `rounded-processed-logprobs.yaml`: what it is about, its window (both edges, each as a release, a
+line of its sources and what stands there), the conditions that must come together (`conditions.py` has those that
+several need, and the forms of all others), the way out and how to confirm it. An advisory whose window was not seen in
+the sources does not go in. `pytest tests/advisories` checks it against the catalogue of releases, and runs the examples
+in its second document: `fires` is a config on which it speaks, in the form of `tests/simulated_audit.py`, with
+`checkpoint` for what the model's config.json says; each of `silent`, laid over that, takes one condition away.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
+from pathlib import Path
 
 from packaging.version import Version
 
-from rlaudit.discover import Offers, discover
-from rlaudit.inspection.advisory import Advisory, Seen
-
-# Edges that several windows share.
-BEFORE_LAYERWISE_RELOAD = Seen(
-    "0.15.1",
-    "vllm/v1/worker/gpu_model_runner.py:4230",
-    "there is no layerwise reload: weights are loaded in place",
-)
-TRITON_EXPERTS = Seen(
-    "0.19.1",
-    "vllm/model_executor/layers/fused_moe/oracle/unquantized.py:142",
-    "Triton is the default, which keeps the checkpoint's order",
-)
+from rlaudit.advisories.advisory import Advisory, read_advisory
 
 
 @lru_cache(maxsize=1)
-def known_advisories() -> Offers[Advisory]:
+def known_advisories() -> Mapping[str, Advisory]:
     """Return every advisory, by name."""
-    from rlaudit import advisories
-
-    return discover(advisories, "ADVISORY", Advisory)
-
-
-def sentence(name: str) -> str:
-    """Return the first sentence of an advisory's documentation."""
-    return " ".join(known_advisories().documentation(name).partition("\n\n")[0].split())
+    return {path.stem: read_advisory(path) for path in sorted(Path(__file__).parent.glob("*.yaml"))}
 
 
 def has_rule(name: str) -> bool:

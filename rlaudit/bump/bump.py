@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
-from rlaudit.advisories import crossed, sentence
+from rlaudit.advisories import crossed
+from rlaudit.advisories.advisory import Advisory
 from rlaudit.bump.migration import Migration, Move, Pins, migration_of, pins_of
 from rlaudit.bump.trees import FolderTree, GitTree, Trees, trees_named
-from rlaudit.inspection.advisory import Advisory
 from rlaudit.inspection.inspect import Inspection
 from rlaudit.inspection.suppression import Judged
 
@@ -119,7 +119,7 @@ def _defect(name: str, advisory: Advisory, move: Change, inspection: Inspection)
     undecided = [*_undecided(advisory, move, inspection)]
     return {
         "name": name,
-        "says": sentence(name),
+        "says": advisory.sentence,
         "window": str(advisory.window),
         "move": move,
         "way_out": advisory.way_out,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from rlaudit.advisories import crossed, sentence
+from rlaudit.advisories import crossed
 from rlaudit.cli.defaults import text_of
 from rlaudit.did_you_mean import did_you_mean
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
@@ -154,9 +154,9 @@ def _reported(found: Bisection, metric: str, engines: Mapping[Version, str], acc
         ]
         window = crossed(old, new)
         defects = [
-            f"{name}, {word}: {sentence(name)}"
+            f"{name}, {word}: {advisory.sentence}"
             for word, those in (("entered", window.entered), ("left", window.left))
-            for name in those
+            for name, advisory in those.items()
         ]
     return {
         "metric": metric,

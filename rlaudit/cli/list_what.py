@@ -13,7 +13,7 @@ from rlaudit.standard_output import to_stdout
 
 # What is not listed is not imported.
 if TYPE_CHECKING:
-    from rlaudit.inspection.advisory import Advisory
+    from rlaudit.advisories.advisory import Advisory
 
 
 class Listed(StrEnum):
@@ -70,9 +70,7 @@ def _advisories() -> str:
 
 
 def _described(advisories: "Mapping[str, Advisory]") -> str:
-    from rlaudit.advisories import sentence
-
-    return "\n".join(f"{name:<36} {one.window!s:<18} {sentence(name)}" for name, one in advisories.items())
+    return "\n".join(f"{name:<36} {one.window!s:<18} {one.sentence}" for name, one in advisories.items())
 
 
 def _crossed(before: str, after: str) -> str:

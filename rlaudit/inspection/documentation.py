@@ -1,12 +1,12 @@
-"""The documentation of rules, advisories and suppression findings, found without importing all of them for one."""
+"""The documentation of rules, advisories and suppression findings; no other rule is imported for one."""
 
 import importlib
 import importlib.util
 import inspect
 import textwrap
-from types import ModuleType
 
-from rlaudit.inspection.advisory import Advisory
+from rlaudit.advisories import known_advisories
+from rlaudit.advisories.advisory import Advisory
 from rlaudit.inspection.suppression import RULES
 
 WIDTH = 120  # of docstrings in this repository
@@ -16,19 +16,18 @@ def rule_documentation(name: str) -> str | None:
     """Return the documentation of a rule or an advisory, its first line a sentence; None for any other name."""
     if name in RULES:
         return RULES[name]
-    rule, advisory = _offered("rules", name), _offered("advisories", name)
-    said = [inspect.getdoc(rule) or ""] if rule is not None else []
-    if advisory is not None:
-        said += [*([] if rule is not None else [inspect.getdoc(advisory) or ""]), _facts(advisory.ADVISORY)]
-    return "\n\n".join(said) or None
+    about, advisory = _about_rule(name), known_advisories().get(name)
+    if advisory is None:
+        return about
+    return f"{about if about is not None else advisory.about}\n\n{_facts(advisory)}"
 
 
-def _offered(package: str, name: str) -> ModuleType | None:
-    """Return the file of a package that is named after what it offers."""
-    module = f"rlaudit.{package}.{name.replace('-', '_')}"
+def _about_rule(name: str) -> str | None:
+    """Return the docstring of the file of rlaudit/rules/ that is named after a rule."""
+    module = f"rlaudit.rules.{name.replace('-', '_')}"
     if not name.replace("-", "").replace("_", "").isalnum() or importlib.util.find_spec(module) is None:
         return None
-    return importlib.import_module(module)
+    return inspect.getdoc(importlib.import_module(module))
 
 
 def _facts(advisory: Advisory) -> str:

@@ -15,10 +15,10 @@ from rlaudit.layers import Layer
 def known_rules() -> Mapping[str, Rule]:
     """Return every rule, by name. An advisory is one as well, unless a rule of its name speaks for it."""
     from rlaudit import rules
-    from rlaudit.advisories import known_advisories, sentence
-    from rlaudit.inspection.advisory import rule_of
+    from rlaudit.advisories import known_advisories
+    from rlaudit.advisories.advisory import rule_of
 
-    found = {name: rule_of(advisory, sentence(name)) for name, advisory in known_advisories().items()}
+    found = {name: rule_of(advisory) for name, advisory in known_advisories().items()}
     return {**found, **discover(rules, "RULE", Rule)}
 
 

@@ -1,4 +1,4 @@
-"""An advisory speaks where all its conditions hold, and its twins beside it are silent: one release off, or mended."""
+"""An advisory speaks on the example in its file, and is silent on the twins beside it, one release off, or mended."""
 
 import json
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 import yaml
 from simulated_audit import findings, fixed, laid_over
 
+from rlaudit import advisories
 from rlaudit.advisories import has_rule, known_advisories
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.selection import known_rules
@@ -17,9 +18,12 @@ from rlaudit.vllm.catalogue import known_versions
 QWEN_MOE = {"model": "Qwen/Qwen3-30B-A3B", "trainer": {"weight_updates": "between rollouts"}}
 DEEPSEEK = {**QWEN_MOE, "model": "deepseek-ai/DeepSeek-V3"}
 LOADS = {"framework": "trl"}
+FILES = {
+    path.stem: [*yaml.safe_load_all(path.read_text(encoding="utf-8"))]
+    for path in sorted(Path(advisories.__file__).parent.glob("*.yaml"))
+}
 MET: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
-    name: (case["fires"], case["silent"])
-    for name, case in yaml.safe_load(Path(__file__).with_name("met.yaml").read_text(encoding="utf-8")).items()
+    name: (examples["fires"], examples["silent"]) for name, (_, *more) in FILES.items() for examples in more
 }
 
 EVERY = pytest.mark.parametrize("name", MET)
@@ -33,7 +37,7 @@ def _said(name: str, example: dict[str, Any], folder: Path) -> list[Finding]:
     return findings(known_rules()[name], example)
 
 
-def test_every_advisory_is_tried_here_or_has_a_rule_of_its_own() -> None:
+def test_every_advisory_has_its_examples_or_a_rule_of_its_own() -> None:
     assert {name for name in known_advisories() if not has_rule(name)} == set(MET)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rlaudit.advisories import known_advisories, sentence
+from rlaudit.advisories import known_advisories
 from rlaudit.cli.app import run
 
 NAME = "routed-experts-refuse-async"
@@ -29,7 +29,7 @@ def test_every_advisory_is_listed_with_its_window_and_its_sentence(capsys: pytes
     assert list(lines) == sorted(known_advisories())
     for name, advisory in known_advisories().items():
         assert str(advisory.window) in lines[name]
-        assert lines[name].endswith(sentence(name))
+        assert lines[name].endswith(advisory.sentence)
 
 
 def test_a_move_lists_what_it_enters_leaves_and_keeps(capsys: pytest.CaptureFixture[str]) -> None:

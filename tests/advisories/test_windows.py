@@ -4,7 +4,7 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.advisories import crossed, known_advisories
-from rlaudit.inspection.advisory import Advisory, Seen, Window
+from rlaudit.advisories.advisory import Advisory, Seen, Window
 from rlaudit.vllm.catalogue import known_versions
 
 EVERY_ADVISORY = pytest.mark.parametrize("advisory", known_advisories().values(), ids=known_advisories().keys())

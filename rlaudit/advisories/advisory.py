@@ -1,0 +1,183 @@
+"""A known defect of vLLM: the releases that have it, seen in their sources, and what must come together for it.
+
+In some releases a setting means something else than its documentation says. An advisory is the data on such a window:
+both of its edges as lines of the released sources, the conditions, and the way out. It is reported like a rule's
+finding, and only if the release that is moved to has the defect.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+from packaging.version import Version
+
+from rlaudit.advisories.conditions import Condition, condition_of
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.did_you_mean import did_you_mean
+from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.inspection.moved_default import restores
+from rlaudit.layers import Layer
+
+# libyaml reads an advisory in a third of a millisecond, PyYAML's own loader in three.
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_EDGES = ("before", "first", "last", "fixed")
+_REQUIRED = {"about", "layer", "severity", "window", "conditions", "setting", "way out", "confirm"}
+_KEYS = {*_REQUIRED, "threads", "unless", "escape"}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A place in a release's sources."""
+
+    # `0.26.0`
+    release: str
+    # `vllm/v1/sample/sampler.py:120`, or a file that is not there.
+    at: str
+    # What stands there.
+    says: str
+
+    @cached_property
+    def version(self) -> Version:
+        """The release."""
+        return Version(self.release)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The releases that have a defect, each edge seen from both sides."""
+
+    # The first and the last release with it.
+    first: Seen
+    last: Seen
+    # The last one without it, None if the oldest known has it.
+    before: Seen | None = None
+    # The first one without it again, None if the newest known has it.
+    fixed: Seen | None = None
+
+    def holds(self, version: Version) -> bool:
+        """Return whether a release has the defect. One that is newer than all known has what the newest has."""
+        return self.first.version <= version and (self.fixed is None or version < self.fixed.version)
+
+    def __str__(self) -> str:
+        """`0.20.0 to 0.20.2`, `0.26.0`, `0.20.0 and later`."""
+        if self.fixed is None:
+            return f"{self.first.release} and later"
+        return (
+            self.first.release
+            if self.first.release == self.last.release
+            else (f"{self.first.release} to {self.last.release}")
+        )
+
+
+@dataclass(frozen=True)
+class Advisory:
+    """One defect."""
+
+    name: str
+    # One sentence, and after an empty line what happens.
+    about: str
+    layer: Layer
+    # If every condition is known to hold.
+    severity: Severity
+    window: Window
+    conditions: tuple[Condition, ...]
+    # What a finding points at.
+    setting: str
+    # Sentences.
+    way_out: str
+    confirm: str
+    # Where it is discussed: `vllm#42043`.
+    threads: tuple[str, ...] = ()
+    # What makes it silent, if one is known to hold.
+    workarounds: tuple[Condition, ...] = ()
+    # Engine arguments that end it.
+    escape: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def sentence(self) -> str:
+        """What it is about, in one line."""
+        return " ".join(self.about.partition("\n\n")[0].split())
+
+    def undecided(self, side: Side) -> tuple[tuple[Condition, Unknown], ...] | None:
+        """Return the conditions that one side of an audit leaves open; None if one is false or a workaround holds."""
+        if not self.window.holds(side.version):
+            return None
+        found = []
+        for condition in self.conditions:
+            held = condition.holds(side)
+            if isinstance(held, Unknown):
+                found.append((condition, held))
+            elif not held:
+                return None
+        if any(workaround.holds(side) is True for workaround in self.workarounds):
+            return None
+        return tuple(found)
+
+
+def read_advisory(path: Path) -> Advisory:
+    """Return the advisory of a file, which has its name. Raises ValueError for a key or a value that it cannot have.
+
+    It is the first document of the file. The second has examples, which only the tests read.
+    """
+    try:
+        return _advisory(path.stem, next(yaml.load_all(path.read_text(encoding="utf-8"), _LOADER)))
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from None
+
+
+def _advisory(name: str, written: Mapping[str, Any]) -> Advisory:
+    _refuse_others(written, _KEYS)
+    if missing := _REQUIRED - set(written):
+        raise ValueError(f"it has no {', '.join(sorted(missing))}")
+    _refuse_others(written["window"], _EDGES)
+    return Advisory(
+        name=name,
+        about=written["about"].rstrip("\n"),
+        layer=Layer(written["layer"]),
+        severity=Severity(written["severity"]),
+        window=Window(**{edge: _seen(edge, seen) for edge, seen in written["window"].items()}),
+        conditions=tuple(map(condition_of, written["conditions"])),
+        setting=written["setting"],
+        way_out=written["way out"],
+        confirm=written["confirm"],
+        threads=tuple(written.get("threads", ())),
+        workarounds=tuple(map(condition_of, written.get("unless", ()))),
+        escape=written.get("escape", {}),
+    )
+
+
+def _seen(edge: str, written: Any) -> Seen:
+    if not isinstance(written, list) or len(written) != 3:
+        raise ValueError(f"{edge} is not a release, a place in its sources and what stands there: {written}")
+    return Seen(*written)
+
+
+def _refuse_others(written: Mapping[str, Any], known: Iterable[str]) -> None:
+    for key in written:
+        if key not in known:
+            raise ValueError(f"it has no key {key}; {did_you_mean(key, known, ', '.join(sorted(known)))}")
+
+
+def rule_of(advisory: Advisory) -> Rule:
+    """Return the rule that reports an advisory."""
+
+    def check(audit: Audit) -> Iterator[Finding]:
+        """Yield a finding if every condition is known to hold in the release that is moved to."""
+        if advisory.undecided(audit.after) != ():
+            return
+        already = audit.migrates and advisory.undecided(audit.before) == ()
+        since = f", as {audit.before.version} does" if already else ""
+        because = " and ".join(condition.says for condition in advisory.conditions)
+        message = f"{advisory.sentence} vLLM {audit.after.version} does that{since} (affected: {advisory.window}), "
+        message += f"and here {because}. {advisory.way_out}"
+        safe = all(restores(audit, name, value) for name, value in advisory.escape.items())
+        said = ", ".join(f"{name}={value}" for name, value in advisory.escape.items())
+        fix = audit.fix(f"Set {said}", safe, **advisory.escape) if advisory.escape else None
+        yield rule.finding(audit, advisory.severity, advisory.setting, message, fix, advisory.confirm)
+
+    rule = Rule(advisory.name, advisory.layer, check)
+    return rule

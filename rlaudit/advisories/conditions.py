@@ -1,0 +1,307 @@
+"""What an advisory's conditions may say: names for those that several share or that take code, and the forms of others.
+
+Each condition is true, false, or Unknown with why the config leaves it open.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.did_you_mean import did_you_mean
+from rlaudit.inspection.audit import Side
+from rlaudit.inspection.batch_invariance import asks_for_batch_invariance
+from rlaudit.inspection.head_dtype import asked_head_dtype, rollout_head_dtype
+from rlaudit.inspection.returned_logprobs import Returned, returned_logprobs
+from rlaudit.inspection.sampling import GREEDY_BELOW, filters, penalties, temperature
+from rlaudit.inspection.update_path import UpdatePath, update_path
+from rlaudit.vllm.architecture import Architecture, architecture
+from rlaudit.vllm.machine import UnreadMachine
+from rlaudit.vllm.resolution_rule import number, object_of
+
+Asked = bool | Unknown
+Held = Callable[[Side], Asked]
+
+_PADDED_TO = 64  # DEFAULT_VOCAB_PADDING_SIZE of vLLM
+_MODEL = "the model"
+_DECODE_GRAPHS = ("FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One thing that must hold."""
+
+    # A clause: `prefix caching is on`.
+    says: str
+    # Unknown if a config leaves it open.
+    holds: Held
+    # The fact that it depends on, which decides every condition that is about it.
+    about: str = ""
+
+
+def condition_of(written: Any) -> Condition:
+    """Return a condition as an advisory writes it: a name of NAMED, or what it says with one of the forms.
+
+    Raises ValueError for another name or form.
+    """
+    if isinstance(written, str):
+        if written not in NAMED:
+            raise ValueError(f"no condition is called {written}; {did_you_mean(written, NAMED, ', '.join(NAMED))}")
+        return NAMED[written]
+    if "says" not in written:
+        raise ValueError(f"a condition with {', '.join(written)} has no sentence in `says`")
+    form = {key: value for key, value in written.items() if key != "says"}
+    return Condition(written["says"], _held(form), _MODEL if "model" in form else "")
+
+
+def _held(written: Any) -> Held:
+    if isinstance(written, str):
+        return condition_of(written).holds
+    for keys, form in FORMS.items():
+        if set(keys) == set(written):
+            return form(*(written[key] for key in keys))
+    forms = ", ".join(" with ".join(keys) for keys in FORMS)
+    raise ValueError(f"no condition has the keys {', '.join(written)}; the forms are {forms}")
+
+
+def _for(value: Any, holds: Callable[[Any], bool]) -> Asked:
+    """Return whether a value is as wanted; the value itself if it is Unknown."""
+    return value if isinstance(value, Unknown) else holds(value)
+
+
+def _one_or_more(wanted: Any) -> list[Any]:
+    return wanted if isinstance(wanted, list) else [wanted]
+
+
+def _setting_is(name: str, wanted: Any) -> Held:
+    """An engine argument or a derived value of vLLM, as it runs, is the wanted one or one of several."""
+    return lambda side: _for(side.value(name), lambda value: value in _one_or_more(wanted))
+
+
+def _setting_above(name: str, least: int) -> Held:
+    return lambda side: _for(side.value(name), lambda value: (number(value) or 0) > least)
+
+
+def _sampling_set(name: str) -> Held:
+    return lambda side: side.config.sampling.get(name) is not None
+
+
+def _sampling_above(name: str, least: int) -> Held:
+    return lambda side: _for(side.sampling(name), lambda value: (number(value) or 0) > least)
+
+
+def _trainer_is(name: str, wanted: Any) -> Held:
+    """A fact about the trainer is known, and the wanted one."""
+    return lambda side: side.config.says(name) == wanted
+
+
+def _model_has(trait: str) -> Held:
+    return _model(lambda kind: bool(getattr(kind, trait)))
+
+
+def _model_is(trait: str, wanted: Any) -> Held:
+    return _model(lambda kind: getattr(kind, trait) in _one_or_more(wanted))
+
+
+def _model(holds: Callable[[Architecture], bool]) -> Held:
+    return lambda side: _for(architecture(side.resolution), holds)
+
+
+def _gpu(families: list[int]) -> Held:
+    """The compute capability is of one of some families: 9 for Hopper, 10 for a Blackwell of a data center."""
+
+    def holds(side: Side) -> Asked:
+        machine = side.machine
+        return not isinstance(machine, UnreadMachine) and machine.capability // 10 in families
+
+    return holds
+
+
+def _since(release: str) -> Held:
+    first = Version(release)
+    return lambda side: side.version >= first
+
+
+def _framework(name: str, since: str) -> Held:
+    """A framework, in its releases for this vLLM and later ones."""
+    first = Version(since)
+    return lambda side: side.config.framework == name and side.version >= first
+
+
+def _all(parts: Iterable[Any]) -> Held:
+    held = [_held(part) for part in parts]
+    return lambda side: _first(False, [part(side) for part in held])
+
+
+def _any(parts: Iterable[Any]) -> Held:
+    held = [_held(part) for part in parts]
+    return lambda side: _first(True, [part(side) for part in held])
+
+
+def _first(deciding: bool, found: list[Asked]) -> Asked:
+    """Return the value that decides if it is among them, else what is open, else the other value."""
+    if deciding in found:
+        return deciding
+    return next((value for value in found if isinstance(value, Unknown)), not deciding)
+
+
+def _not(part: Any) -> Held:
+    held = _held(part)
+    return lambda side: _for(held(side), lambda value: not value)
+
+
+# The keys of a condition beside `says`, and what makes it of their values.
+FORMS: Mapping[tuple[str, ...], Callable[..., Held]] = {
+    ("setting", "is"): _setting_is,
+    ("setting", "above"): _setting_above,
+    ("sampling",): _sampling_set,
+    ("sampling", "above"): _sampling_above,
+    ("trainer", "is"): _trainer_is,
+    ("model",): _model_has,
+    ("model", "is"): _model_is,
+    ("gpu",): _gpu,
+    ("since",): _since,
+    ("framework", "since"): _framework,
+    ("all",): _all,
+    ("any",): _any,
+    ("not",): _not,
+}
+
+
+def _written_by(*paths: UpdatePath) -> Held:
+    """New weights come in one of these ways."""
+
+    def holds(side: Side) -> Asked:
+        path = update_path(side)
+        if isinstance(path, Unknown) and path.among and not set(path.among) & set(paths):
+            return False
+        return _for(path, lambda path: path in paths)
+
+    return holds
+
+
+def _unquantized(side: Side) -> Asked:
+    given, found = side.value("quantization"), architecture(side.resolution)
+    if given is not None:
+        return _for(given, lambda method: False)
+    return _for(found, lambda kind: not kind.quantized)
+
+
+def _images_in_prompts(side: Side) -> Asked:
+    """A model that reads images is as often trained on text alone."""
+    limits = object_of(side.value("limit_mm_per_prompt"))
+    if side.value("language_model_only") is True or (limits and not any(limits.values())):
+        return False
+    return True if limits else Unknown("whether prompts have images is not told by this file")
+
+
+def _flashinfer_experts(side: Side) -> Asked:
+    """Of 0.20.0 and later, where FlashInfer comes first and nothing takes it away (oracle/unquantized.py of vLLM)."""
+    variable, backend = side.variable("VLLM_USE_FLASHINFER_MOE_FP16"), side.value("moe_backend")
+    if side.machine.flashinfer is False or side.value("enable_lora") is True:
+        return False
+    if variable is not None and (not variable.known or str(variable.value) == "0"):
+        return variable.value if isinstance(variable.value, Unknown) else False
+    return _for(backend, lambda name: name in (None, "auto", "flashinfer_cutlass", "flashinfer_trtllm"))
+
+
+def _updated(side: Side) -> Asked:
+    updates = side.config.trainer.get("weight_updates")
+    return False if updates is None else _for(updates.value, lambda how: how not in (None, "none"))
+
+
+def _cache_survives(side: Side) -> Asked:
+    facts = [side.config.trainer.get(name) for name in ("resets_prefix_cache", "salts_prefix_cache")]
+    if any(fact is not None and fact.value is True for fact in facts):
+        return False
+    reset = facts[0]
+    if reset is None or isinstance(reset.value, Unknown):
+        return Unknown("whether the prefix cache is reset with every update is not told by this file")
+    return True
+
+
+def _adapters_on_experts(side: Side) -> Asked:
+    modules = side.config.engine.get("lora_target_modules")
+    if modules is None or not isinstance(modules.value, list):
+        return Unknown("whether adapters are on experts is not told by this file")
+    return any("expert" in str(module) for module in modules.value)
+
+
+def _padded_vocabulary(side: Side) -> Asked:
+    found = architecture(side.resolution)
+    if isinstance(found, Unknown):
+        return found
+    size = found.config.get("vocab_size")
+    return size % _PADDED_TO != 0 if isinstance(size, int) else Unknown("the size of the vocabulary is not told")
+
+
+def _deep_sleep(side: Side) -> Asked:
+    """TRL sleeps at level 2 (trl/generation/vllm_generation.py:702 of f2cd577)."""
+    return side.config.framework == "trl" or Unknown("at which level the engine sleeps is not told by this file")
+
+
+NAMED: Mapping[str, Condition] = {
+    "second-runner": Condition("Model Runner V2 runs", _setting_is("model_runner", "V2")),
+    "async-scheduling": Condition("async scheduling is on", _setting_is("async_scheduling", True)),
+    "prefix-caching": Condition("prefix caching is on", _setting_is("enable_prefix_caching", True)),
+    "adapters": Condition("adapters are served", _setting_is("enable_lora", True)),
+    "adapters-on-experts": Condition("adapters are on experts", _adapters_on_experts),
+    "sleeps": Condition("the engine sleeps", _setting_is("enable_sleep_mode", True)),
+    "deep-sleep": Condition("it sleeps at level 2", _deep_sleep),
+    "eight-bit-cache": Condition(
+        "the key-value cache has 8 bits", _setting_is("kv_cache_dtype", ["fp8", "fp8_e4m3", "fp8_e5m2"])
+    ),
+    "replays-routing": Condition("routed experts are returned", _setting_is("enable_return_routed_experts", True)),
+    "decode-graphs": Condition("decoding runs in CUDA graphs", _setting_is("cudagraph_mode", [*_DECODE_GRAPHS])),
+    "graphs": Condition("CUDA graphs are on", _setting_is("cudagraph_mode", [*_DECODE_GRAPHS, "PIECEWISE"])),
+    "processed-logprobs": Condition(
+        "processed logprobs are returned",
+        lambda side: _for(returned_logprobs(side), lambda returned: returned is Returned.PROCESSED),
+    ),
+    "temperature-not-one": Condition(
+        "the temperature is not 1",
+        lambda side: _for(temperature(side), lambda heat: heat != 1 and heat >= GREEDY_BELOW),
+    ),
+    "half-precision-head": Condition(
+        "the output head runs in half precision",
+        lambda side: _for(rollout_head_dtype(side), lambda dtype: dtype != "float32"),
+    ),
+    "float32-head": Condition(
+        "the output head runs in float32",
+        lambda side: _for(rollout_head_dtype(side), lambda dtype: dtype == "float32"),
+    ),
+    "head-dtype-requested": Condition(
+        "hf_overrides asks for a head dtype", lambda side: asked_head_dtype(side) is not None
+    ),
+    "batch-invariance": Condition("batch invariance is asked for", asks_for_batch_invariance),
+    "filtered": Condition("top-k or top-p is set", lambda side: bool({"top_k", "top_p"} & set(filters(side)))),
+    "penalised": Condition("a penalty is set", lambda side: bool(penalties(side))),
+    "updated": Condition("weights are updated", _updated),
+    "loaded": Condition(
+        "new weights are only loaded, and nothing is derived from them again", _written_by(UpdatePath.LOADED)
+    ),
+    "processed": Condition("new weights are processed again after loading", _written_by(UpdatePath.PROCESSED)),
+    "reloaded": Condition("weights come by vLLM's layerwise reload", _written_by(UpdatePath.RELOADED)),
+    "derived-again": Condition(
+        "weights are derived again after every update", _written_by(UpdatePath.RELOADED, UpdatePath.PROCESSED)
+    ),
+    "cache-survives": Condition("the prefix cache is not reset with updates", _cache_survives),
+    "mixture": Condition("the model is a mixture of experts", _model_has("mixture"), _MODEL),
+    "gemma4-mixture": Condition(
+        "the model is a Gemma 4 with experts",
+        _model(lambda kind: kind.kind.startswith("gemma4") and kind.mixture),
+        _MODEL,
+    ),
+    "latent-attention": Condition("the model has multi-head latent attention", _model_has("latent_attention"), _MODEL),
+    "mamba2": Condition("the model has Mamba-2 layers", _model_has("mamba2"), _MODEL),
+    "padded-vocabulary": Condition("the vocabulary is no multiple of 64", _padded_vocabulary),
+    "unquantized": Condition("weights are not quantized", _unquantized, _MODEL),
+    "flashinfer-experts": Condition("FlashInfer's kernels for experts are not ruled out", _flashinfer_experts),
+    "images": Condition("the model reads images", _model_has("images"), _MODEL),
+    "images-in-prompts": Condition("prompts have images", _images_in_prompts),
+    "hopper": Condition("the GPU is a Hopper", _gpu([9])),
+    "blackwell": Condition("the GPU is a Blackwell of a data center", _gpu([10])),
+    "cpu": Condition("the engine runs on a CPU", lambda side: side.machine.platform == "cpu"),
+}

@@ -1,12 +1,12 @@
 """What is going on, on stderr: stdout belongs to the report.
 
-On a terminal the step in progress is live: what it does, how many steps are done and how long the rest will take, and
-the last line of its log. Piped, every finished step is a plain line with the time.
+On a terminal the step in progress is live: what is known so far, what the step does, how many are done and how long
+the rest will take, and the last line of its log. Piped, every finished step is a plain line with the time.
 """
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +40,7 @@ class Progress:
         self._log: Path | None = None
         self._spinner = Spinner("dots")
         self._steps = Steps(0)
+        self._standing: RenderableType | None = None
 
     def note(self, text: str) -> None:
         """Print one finished thing, on a line that stays."""
@@ -51,6 +52,16 @@ class Progress:
     def update(self, text: str) -> None:
         """Show what the step in progress is doing now; it is not kept."""
         self._doing = text
+
+    def stand(self, made: Callable[[], RenderableType]) -> bool:
+        """Show above each step what is known by now, until that is shown anew. made: makes it, for a terminal alone.
+
+        Returns whether it is shown.
+        """
+        if not self._console.is_terminal:
+            return False
+        self._standing = made()
+        return True
 
     def expect(self, steps: int) -> None:
         """Expect so many calls of `done`."""
@@ -76,7 +87,7 @@ class Progress:
 
     def _shown(self) -> RenderableType:
         self._spinner.update(text=_cut(self._doing))
-        lines: list[RenderableType] = [self._spinner]
+        lines: list[RenderableType] = [*([self._standing, ""] if self._standing else []), self._spinner]
         if self._steps.said:
             lines.append(_cut(f"  {self._steps.said}", "dim"))
         if self._log is not None and (last := last_line(self._log)):

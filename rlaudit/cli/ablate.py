@@ -269,11 +269,13 @@ def _look(plan: Any, progress: Progress, *, stops: bool) -> "Callable[[Any], boo
     """Return what says how the layers stand while arms are still to come. stops: whether a settled verdict ends it."""
 
     def look(run: Any) -> bool:
+        from rlaudit.cli.standing_table import standing_table
         from rlaudit.diagnosis.as_it_forms import so_far
 
         known = so_far(run, plan)
-        for line in known.lines:
-            progress.note(f"  {line}")
+        if not progress.stand(partial(standing_table, known, plan)):
+            for line in (*known.arm_lines, *(f"  {line}" for line in known.layer_lines)):
+                progress.note(f"  {line}")
         return stops and known.is_settled
 
     return look

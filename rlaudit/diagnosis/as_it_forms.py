@@ -17,8 +17,11 @@ FIGURES = {"mean_ratio_minus_one": "mean ratio - 1", "k3": "k3"}
 class SoFar:
     """What a run says before its end."""
 
-    # Each arm's distance to the trainer, each layer, and what could still change it.
-    lines: tuple[str, ...]
+    diagnosis: Diagnosis
+    # Each arm's distance to the trainer.
+    arm_lines: tuple[str, ...]
+    # Each layer, and what could still change it.
+    layer_lines: tuple[str, ...]
     # Whether no arm that is to come can turn a layer.
     is_settled: bool
 
@@ -32,13 +35,14 @@ def so_far(run: FinishedRun, planned: Plan) -> SoFar:
     """
     diagnosis = diagnose(run)
     arms = sum(len(block.arms) for block in planned.blocks)
-    lines = [f"so far: {len(run.arms)} of {arms} arms", *(f"  {line}" for line in _arms(diagnosis))]
+    arm_lines = (f"so far: {len(run.arms)} of {arms} arms", *(f"  {line}" for line in _arms(diagnosis)))
+    layer_lines: list[str] = []
     for number, judgement in enumerate(diagnosis.layers, start=1):
-        lines += [f"  {number}. {_verdict(judgement)}", f"     {_still_open(judgement, run, planned)}"]
+        layer_lines += [f"{number}. {_verdict(judgement)}", f"   {_still_open(judgement, run, planned)}"]
     first = next((one for one in diagnosis.layers if one.verdict is not Verdict.MATCH), None)
     settled = first is not None and first.verdict is Verdict.MISMATCH and bool(first.causes)
     settled = settled or any(block.replay and block.replay.verdict is Verdict.MISMATCH for block in diagnosis.blocks)
-    return SoFar(tuple(lines), settled)
+    return SoFar(diagnosis, arm_lines, tuple(layer_lines), settled)
 
 
 def _arms(diagnosis: Diagnosis) -> Iterator[str]:

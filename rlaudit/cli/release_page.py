@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from packaging.version import InvalidVersion, Version
 
-from rlaudit.advisories import crossed, known_advisories, sentence
-from rlaudit.cli.defaults import text_of
+from rlaudit.advisories import crossed, known_advisories
 from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.cli.defaults import text_of
 from rlaudit.report.figures import interval
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.machine import Machine
@@ -61,7 +61,7 @@ def _since(version: Version, machine: Machine) -> Iterator[tuple[str, list[str]]
 
 
 def _defects(version: Version) -> list[str]:
-    return [f"{name}: {sentence(name)}" for name, one in known_advisories().items() if one.window.holds(version)]
+    return [f"{name}: {one.sentence}" for name, one in known_advisories().items() if one.window.holds(version)]
 
 
 def _figures(version: Version) -> Iterator[tuple[str, list[str]]]:

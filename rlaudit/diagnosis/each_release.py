@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 METRICS = ("mean_ratio_minus_one", "k3")
 # What is the recipe's own, or names a place.
-NO_PROPERTY = frozenset({"vllm_version", "device", "default_sampling_params", "max_model_len", "seed"})
+NO_PROPERTY = frozenset({"vllm_version", "engine", "device", "default_sampling_params", "max_model_len", "seed"})
 # A loaded configuration's name of what is called otherwise as an argument.
 ARGUMENTS = {"cache_dtype": "kv_cache_dtype"}
 
@@ -56,6 +56,8 @@ def _of_arm(arm: "Arm", known: Resolution) -> Iterator[tuple[str, str, "Cell"]]:
         if metric in arm["measurements"]:
             value, low, high = (arm["measurements"][metric][end] for end in ("value", "low", "high"))
             yield f"{place}/{metric}", f"{title}: {TITLES[metric]}", _figure(value, low, high)
+    if arm["role"] == "candidate":  # vLLM may choose another engine for another dtype
+        yield f"{place}/engine", f"{title}: engine", _word(arm["resolved"].get("engine"), known.value("engine"))
     if "cached_tokens" in arm and arm["role"] == "candidate":
         hits = arm["cached_tokens"] > 0
         yield f"{place}/cached", f"{title}: prompt tokens from the cache", _word(hits, None)

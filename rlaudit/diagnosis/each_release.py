@@ -22,6 +22,8 @@ METRICS = ("mean_ratio_minus_one", "k3")
 NO_PROPERTY = frozenset({"vllm_version", "engine", "device", "default_sampling_params", "max_model_len", "seed"})
 # A loaded configuration's name of what is called otherwise as an argument.
 ARGUMENTS = {"cache_dtype": "kv_cache_dtype"}
+# Of releases that count them (CompilationLevel, vllm/config.py:3326 of 0.8.5), by the names of those that do not.
+COMPILATION_LEVELS = {0: "NONE", 1: "STOCK_TORCH_COMPILE", 2: "DYNAMO_TRACE_ONCE", 3: "VLLM_COMPILE"}
 
 
 def cells_of(report: "Report", release: str, machine: Machine) -> tuple[dict[str, str], dict[str, "Cell"]]:
@@ -33,8 +35,8 @@ def cells_of(report: "Report", release: str, machine: Machine) -> tuple[dict[str
             found |= {name: (title, cell) for name, title, cell in _of_arm(arm, known)}
             for name, value in {**arm.get("loaded", {}).get("features", {}), **arm["resolved"]}.items():
                 if name not in found and name not in NO_PROPERTY and not isinstance(value, list | dict):
-                    claim = None if value is None else _claim(known, ARGUMENTS.get(name, name))
-                    found[name] = (name, _word(value, claim))
+                    is_setting = name in arm["resolved"] and value is not None
+                    found[name] = (name, _word(*_setting(name, value, known)) if is_setting else _word(value, None))
     return {name: title for name, (title, _) in found.items()}, {name: cell for name, (_, cell) in found.items()}
 
 
@@ -63,9 +65,12 @@ def _of_arm(arm: "Arm", known: Resolution) -> Iterator[tuple[str, str, "Cell"]]:
         yield f"{place}/cached", f"{title}: prompt tokens from the cache", _word(hits, None)
 
 
-def _claim(known: Resolution, name: str) -> Any:
-    """Return what is known of a resolved value, None of one that nothing is known of."""
-    return known.value(name) if name in resolution_rules() or name in known.catalogue.engine else None
+def _setting(name: str, value: Any, known: Resolution) -> tuple[Any, Any]:
+    """Return a loaded value and what is known of it, None if nothing is."""
+    argument = ARGUMENTS.get(name, name)
+    is_known = argument in resolution_rules() or argument in known.catalogue.engine
+    level = COMPILATION_LEVELS.get(value) if name == "compilation_mode" else None
+    return level or value, known.value(argument) if is_known else None
 
 
 def _figure(value: float | None, low: float | None, high: float | None) -> "Cell":

@@ -14,12 +14,15 @@ from rlaudit.advisories import crossed
 from rlaudit.advisories.advisory import Advisory
 from rlaudit.bump.migration import Migration, Move, Pins, migration_of, pins_of
 from rlaudit.bump.trees import FolderTree, GitTree, Trees, trees_named
-from rlaudit.inspection.inspect import Inspection
+from rlaudit.inspection.inspect import NOT_FINISHED, Inspection
 from rlaudit.inspection.suppression import Judged
+from rlaudit.layers import Layer
+from rlaudit.report.new_report import new_report, untested
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.bump import Bump as ReportedBump
     from rlaudit.report.parts.bump import CrossedDefect, PinMove
+    from rlaudit.report.report import Report
 
 
 # The tree before ran with the old release. That the tree after may not run with it is the purpose of a bump.
@@ -40,6 +43,23 @@ def find_bump(words: str, paths: Sequence[str]) -> Bump:
     trees = trees_named(words, paths)
     pins = pins_of(trees.before, trees.after)
     return Bump(trees, pins, migration_of(pins))
+
+
+def unmoved(bump: Bump, none_is_fine: bool) -> "tuple[Report, str]":
+    """Return the report of a bump that inspects nothing, and why: no pin moves, or none from one release to another."""
+    before, after = bump.trees.before.shown, bump.trees.after.shown
+    code = 0
+    if not bump.pins.files:
+        why = f"no file pins vLLM, neither in {before} nor in {after}"
+        code = 0 if none_is_fine else NOT_FINISHED
+    elif any(move.before is not None and move.after is not None for move in bump.pins.moves):
+        why = f"pins of vLLM move from {before} to {after}, and not from one known release to another: "
+        why += "give --from and --to to inspect"
+        code = NOT_FINISHED
+    else:
+        why = f"no pin of vLLM moves from {before} to {after}"
+    layers = [untested(layer, "no pin of vLLM moves") for layer in Layer]
+    return {**new_report("inspect", code, layers=layers), "bump": reported(bump, None, 0)}, why
 
 
 @contextmanager

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlaudit.cli import where_cells_run as where
-from rlaudit.cli.executor_option import LOCAL
-from rlaudit.cli.fail_on import FailOn, FailOnMismatch
-from rlaudit.cli.output import HELP as OUTPUT_HELP
+from rlaudit.cli.options import LOCAL, FailOn, FailOnMismatch, Outputs, Quiet
 from rlaudit.cli.output import Output, parse_outputs, write_file, write_outputs
 from rlaudit.engines.cells.shard import LeftToOthers, Shard
 from rlaudit.engines.environments.given_interpreters import (
@@ -69,7 +67,7 @@ def ablate(
     quick: Annotated[bool, typer.Option("--quick", help="The recipe's own short form.")] = False,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of sampling, arm order and bootstrap.")] = None,
     run_dir: Annotated[Path | None, typer.Option(help="Where the run is kept; runs/RECIPE by default.")] = None,
-    output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
+    output: Outputs = None,
     fail_on: FailOnMismatch = FailOn.ERROR,
     python: Annotated[list[str] | None, typer.Option(help=ENGINE_HELP)] = None,
     trainer_python: Annotated[str | None, typer.Option(help=TRAINER_HELP)] = None,
@@ -95,7 +93,7 @@ def ablate(
         bool, typer.Option("--keep", help="With a recipe of many releases: leave the environments it builds for them.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run, and stop.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    quiet: Quiet = False,
 ) -> int:
     """Run controlled arms, on this machine or a cluster, and say which layer is to blame."""
     # Statistics and tables take a second to import, which no other command should wait for.
@@ -106,7 +104,7 @@ def ablate(
     from rlaudit.laboratory.prompts import load_prompts
     from rlaudit.laboratory.study_run import carried_out
 
-    outputs = parse_outputs(output or [])
+    outputs = parse_outputs(output)
     if merge:
         return _merge([Path(run) for run in recipes], run_dir, outputs, fail_on, Progress(quiet))
     if len(recipes) > 1:
@@ -162,8 +160,7 @@ def ablate(
         return document
 
     document = _report_of(chosen, bisect, folder, accelerator, given, carried, progress, keep=keep)
-    write_outputs(outputs, document)
-    return int(document["exit_code"])
+    return write_outputs(outputs, document)
 
 
 def _of_each(versions: Sequence[str]) -> str:
@@ -261,8 +258,7 @@ def _merge(
     with gathered(common, folder, progress) as (finished, kept):
         document, write_tokens = JUDGES[common.study.name](finished, runs[0], fail_on is FailOn.ERROR)
         kept.finish(document, write_tokens)
-    write_outputs(list(outputs), document)
-    return int(document["exit_code"])
+    return write_outputs(outputs, document)
 
 
 def _look(plan: Any, progress: Progress, *, stops: bool) -> "Callable[[Any], bool]":

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from rlaudit.cli.examples import epilog, unwrapped
+from rlaudit.cli.options import Quiet
 from rlaudit.errors import UsageError
 from rlaudit.progress import Progress, readable
 from rlaudit.say import answer
@@ -28,7 +29,7 @@ def _cell() -> None:
 def run(
     run_dir: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory that ablate made.")],
     cell: Annotated[str, typer.Argument(metavar="CELL", help="The name of a folder in RUN/cells, or its beginning.")],
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    quiet: Quiet = False,
 ) -> int:
     """Run one cell of a run again: one that failed, was cut off, or was left to another shard.
 

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlaudit.cli.executor_option import LOCAL, ray_address
-from rlaudit.cli.fail_on import FailOn, FailOnMismatch
-from rlaudit.cli.output import HELP as OUTPUT_HELP
+from rlaudit.cli.options import LOCAL, FailOn, FailOnMismatch, Outputs, Quiet, ray_address
 from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.engines.environments.given_interpreters import TRAINER_HELP, trainer_command
 from rlaudit.errors import NotFinished, UsageError
@@ -124,9 +122,9 @@ def compare(
         bool,
         typer.Option("--allow-partial", help="Skip lines and sequences that cannot be used instead of ending with 3."),
     ] = False,
-    output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
+    output: Outputs = None,
     fail_on: FailOnMismatch = FailOn.ERROR,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    quiet: Quiet = False,
 ) -> int:
     """Find out whether logged rollout logprobs mean what the trainer assumes, and how far they are apart."""
     # Statistics and tables take a second to import, which no other command should wait for.
@@ -136,7 +134,7 @@ def compare(
     from rlaudit.tokens.parquet import KNOWN
     from rlaudit.tokens.renamed_columns import check_used, parse_columns
 
-    outputs = parse_outputs(output or [])
+    outputs = parse_outputs(output)
     progress = Progress(quiet)
     settings = CompareSettings(objective=_objective(ppo_epsilon, gspo_epsilon), margin=_margin(margin), seed=seed)
     given = {
@@ -170,8 +168,7 @@ def compare(
             against = None if today is None else comparer.compare_today(today, today_trainer)
             comparer.compare(table, own_trainer, against)
     document = _document(comparer, fail_on is FailOn.ERROR, allow_partial)
-    write_outputs(outputs, document)
-    return int(document["exit_code"])
+    return write_outputs(outputs, document)
 
 
 def _document(comparer: "Comparer", fails: bool, allow_partial: bool) -> "Report":

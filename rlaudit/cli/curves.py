@@ -1,14 +1,20 @@
 """`rlaudit curves`: when the training curves of two runs separate, or whether one run keeps within its gates."""
 
+import time
 from collections.abc import Mapping
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlaudit.cli.fail_on import FailOn
-from rlaudit.cli.output import HELP as OUTPUT_HELP
+from rlaudit.cli.options import FailOn, Outputs
 from rlaudit.cli.output import Output, parse_outputs, write_outputs
-from rlaudit.errors import UsageError
+from rlaudit.errors import RlauditError, UsageError
+from rlaudit.progress import Progress
+from rlaudit.say import say
+
+if TYPE_CHECKING:
+    from rlaudit.curves.follow import FollowedLog
 
 # Chances of a false alarm: in one comparison, and over a run whose gates may stop it.
 ALPHA, ALPHA_OF_GATES = 0.05, 0.01
@@ -61,7 +67,7 @@ def curves(
         float | None, typer.Option(min=0.1, help="Follow until nothing new came for so many seconds.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr while a log is followed.")] = False,
-    output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
+    output: Outputs = None,
     fail_on: Annotated[
         FailOn, typer.Option(help="What exits with 1: a separation or a raised gate (error), or nothing.")
     ] = FailOn.ERROR,
@@ -75,7 +81,7 @@ def curves(
     if not gate:
         of_gates = {"--follow": follow or None, "--quiet": quiet or None, **of_following}
         _refuse(of_gates, "is of gates: add --gate 'k3<0.015'")
-        outputs = parse_outputs(output or [])
+        outputs = parse_outputs(output)
         return _compared(
             runs, metric or [], step, log_format, candidates or 1, alpha or ALPHA, seed or 0, outputs, fail_on
         )
@@ -84,21 +90,18 @@ def curves(
         _refuse(of_following, "is of a log that is followed: add --follow")
     if len(runs) != 1:
         raise UsageError("--gate takes one log", "rlaudit curves LOG --gate 'k3<0.015'")
-    from rlaudit.cli.gates import hold_against_gates
     from rlaudit.curves.follow import FollowedLog
     from rlaudit.curves.gate import parse_gate
     from rlaudit.curves.gates_document import document_of
-    from rlaudit.progress import Progress
 
-    outputs = parse_outputs(output or [])
+    outputs = parse_outputs(output)
     gates = tuple(dict.fromkeys(parse_gate(text) for text in gate))
     log = FollowedLog(runs[0], log_format, step, gates, alpha or ALPHA_OF_GATES)
-    ended = hold_against_gates(
+    ended = _held_against_gates(
         log, Progress(quiet), following=follow, every=every or SECONDS_BETWEEN_LOOKS, silence=until_silent
     )
     document = document_of(log, ended, fail_on is FailOn.ERROR)
-    write_outputs(outputs, document)
-    return int(document["exit_code"])
+    return write_outputs(outputs, document)
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:
@@ -140,5 +143,52 @@ def _compared(
     document = document_of(
         compare(read[:-candidates], read[-candidates:], metrics, alpha, seed), fail_on is FailOn.ERROR
     )
-    write_outputs(outputs, document)
-    return int(document["exit_code"])
+    return write_outputs(outputs, document)
+
+
+def _held_against_gates(
+    log: "FollowedLog", progress: Progress, *, following: bool, every: float, silence: float | None
+) -> str:
+    """Look at the log once, or follow it; write what each raised gate is about and return why it ended."""
+    from rlaudit.curves.follow import follow
+
+    _refuse_dumps(log)
+    noted = ""
+
+    def waited(seconds: float) -> None:
+        nonlocal noted
+        now = log.waiting or f"{log.name}: step {log.last_step}"
+        if now != noted:
+            progress.note(now)
+            noted = now
+        time.sleep(seconds)
+
+    if following:
+        ended = follow(log, every, silence, waited)
+    else:
+        log.look()
+        ended = "one look was asked for"
+    for found in log.watched.values():
+        if found.alarm is not None:
+            say(f"{found.gate}: {found.key}: {found.said()}")
+    return ended
+
+
+def _refuse_dumps(log: "FollowedLog") -> None:
+    """Raises UsageError for a folder that holds rollout dumps and no log: it would be waited for without end."""
+    from rlaudit.curves.open_run import open_run
+    from rlaudit.tokens.open_table import open_tables
+
+    folder = Path(log.name)
+    if log.sink is not None or not folder.is_dir():
+        return
+    try:
+        open_run(log.name, None)
+    except RlauditError:
+        try:
+            open_tables(folder)
+        except RlauditError:
+            return
+        raise UsageError(
+            f"{folder} holds rollout dumps and no training log", f"rlaudit compare {folder} measures them"
+        ) from None

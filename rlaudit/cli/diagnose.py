@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rlaudit.cli.fail_on import FailOn, FailOnMismatch
-from rlaudit.cli.output import HELP as OUTPUT_HELP
+from rlaudit.cli.options import FailOn, FailOnMismatch, Outputs
 from rlaudit.cli.output import parse_outputs, write_outputs
 
 
@@ -19,14 +18,14 @@ def diagnose(
             "or the old and the new one of a migration.",
         ),
     ],
-    output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
+    output: Outputs = None,
     fail_on: FailOnMismatch = FailOn.ERROR,
 ) -> int:
     """Combine what was inspected, ablated, compared, logged and recorded into the three layers, in their order."""
     from rlaudit.diagnosis.combine import combined, read_document
     from rlaudit.recorder.recording import is_recording
 
-    outputs = parse_outputs(output or [])
+    outputs = parse_outputs(output)
     recordings = [run for run in runs if is_recording(run)]
     sources = [read_document(run) for run in runs if run not in recordings]
     if recordings:
@@ -36,5 +35,4 @@ def diagnose(
         document = diagnosed(recordings, sources, fail_on is FailOn.ERROR)
     else:
         document = combined(sources, fail_on is FailOn.ERROR)
-    write_outputs(outputs, document)
-    return int(document["exit_code"])
+    return write_outputs(outputs, document)

@@ -43,8 +43,8 @@ def explain(
         return 0
     documented = _documentation()
     if name not in documented:
-        from rlaudit.cli.metric_translation import about_key
         from rlaudit.cli.release_page import release_page
+        from rlaudit.curves.metric_translation import about_key
 
         about = release_page(name) or _word_of_a_report(name) or about_key(name)
         if about is not None:
@@ -59,7 +59,7 @@ def explain(
 
 def _documentation() -> Mapping[str, Callable[[], str]]:
     from rlaudit.attribution.attribute import all_causes
-    from rlaudit.cli.metric_translation import QUANTITIES, about_quantity, logged_only
+    from rlaudit.curves.metric_translation import QUANTITIES, about_quantity, logged_only
     from rlaudit.diagnosis import rounded_updates
     from rlaudit.inspection.read_configs import known_dialects
     from rlaudit.inspection.selection import rule_names
@@ -176,7 +176,7 @@ def _about_recording() -> str:
 
 
 def _about_metric(name: str) -> str:
-    from rlaudit.cli.metric_translation import translation
+    from rlaudit.curves.metric_translation import translation
     from rlaudit.measurement.measure import all_metrics
 
     metrics = all_metrics()

@@ -8,17 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlaudit.cli.inspect_arguments import parse
-from rlaudit.cli.output import Output, parse_outputs, write_outputs
+from rlaudit.cli.output import Output, parse_outputs, write_file, write_outputs
 from rlaudit.errors import UsageError
 from rlaudit.say import say
 from rlaudit.standard_input import DASH
 from rlaudit.standard_output import to_stdout
 
 if TYPE_CHECKING:
+    from packaging.version import Version
+
     from rlaudit.bump.bump import Bump
     from rlaudit.cli.inspect_arguments import Asked
     from rlaudit.inspection.finding import Severity
     from rlaudit.inspection.inspect import Inspection, Request
+    from rlaudit.vllm.machine import Machine
 
 
 # After so many new objects Python looks for cycles among the youngest.
@@ -47,14 +50,30 @@ def inspect(arguments: list[str]) -> int:
 
 def _bumped(asked: "Asked", outputs: Sequence[Output]) -> int:
     """Inspect the new tree from its own root, with the releases that its pins move between."""
-    from rlaudit.bump.bump import in_tree_after
-    from rlaudit.cli.bump import find, in_new_tree, nothing_moves
+    from rlaudit.bump.bump import find_bump, in_tree_after, unmoved
 
-    bump = find(asked)
+    if asked.before is not None or asked.after is not None:
+        raise UsageError("--bump finds --from and --to by itself: leave them out")
+    if asked.defaults:
+        raise UsageError("--bump is about a repository, --defaults about vLLM alone")
+    if asked.fix is not None and not asked.diff:
+        raise UsageError("--bump changes no file", "--diff prints the fixes as a patch")
+    bump = find_bump(asked.bump or "", asked.paths)
     here = [replace(one, path=one.path and one.path.absolute()) for one in outputs]
     if bump.migration is None:
-        return nothing_moves(bump, asked.allow_no_config, here)
-    there = in_new_tree(asked, bump, bump.migration)
+        document, why = unmoved(bump, asked.allow_no_config)
+        say(why)
+        return write_outputs(here, document)
+    for sentence in bump.migration.said:
+        say(sentence)
+    there = replace(
+        asked,
+        before=str(bump.migration.before),
+        after=str(bump.migration.after),
+        paths=list(bump.trees.paths),
+        baseline=asked.baseline and asked.baseline.absolute(),
+        write_baseline=asked.write_baseline and asked.write_baseline.absolute(),
+    )
     with in_tree_after(bump.trees):
         return _inspected(there, here, bump)
 
@@ -89,9 +108,7 @@ def _inspected(asked: "Asked", outputs: Sequence[Output], bump: "Bump | None" = 
     )
     _check(asked.paths, wishes, asked.defaults, asked.framework_source)
     if asked.defaults:
-        from rlaudit.cli.defaults import print_defaults
-
-        return print_defaults(sides[0], sides[1], machine, wishes.outputs)
+        return _defaults(sides[0], sides[1], machine, wishes.outputs)
     rules, about_suppressions = selected(known_rules(), asked.select or settings.get("select") or (), asked.ignore)
     dialects = known_dialects(tuple(asked.dialect))
     request = Request(
@@ -105,6 +122,25 @@ def _inspected(asked: "Asked", outputs: Sequence[Output], bump: "Bump | None" = 
         framework_sources=(*asked.framework_source, *(folder for one in asked.python for folder in folders_of(one))),
     )
     return _run(request, wishes, bump)
+
+
+def _defaults(before: "Version | None", after: "Version | None", machine: "Machine", outputs: Sequence[Output]) -> int:
+    """Write what moves in vLLM alone; the project's own version stands in for a side that is not given."""
+    from rlaudit.inspection.versions import choose
+    from rlaudit.inspection.vllm_alone import document_of, moved_lines
+
+    chosen = choose(before, after, str(Path.cwd() / DASH), "")
+    if not chosen.migrates:
+        raise UsageError("--defaults compares two versions", "give both: --from 0.8.5 --to 0.18.1")
+    for sentence in chosen.said:
+        say(sentence)
+    releases = (chosen.before, chosen.after, machine)
+    # The text is vLLM's own, and not an outline of the report.
+    texts = [output for output in outputs if output.report_format.name == "text"]
+    for output in texts:
+        write_file(output.path or Path(DASH), "".join(f"{line}\n" for line in moved_lines(*releases)))
+    others = [output for output in outputs if output not in texts]
+    return write_outputs(others, document_of(*releases)) if others else 0
 
 
 def _threshold(fail_on: str, exit_zero: bool) -> "Severity | None":

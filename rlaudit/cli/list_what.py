@@ -147,7 +147,7 @@ def _factors() -> str:
 
 
 def _metrics() -> str:
-    from rlaudit.cli.metric_translation import listed
+    from rlaudit.curves.metric_translation import listed
     from rlaudit.measurement.measure import all_metrics
 
     return listed(all_metrics())

@@ -4,6 +4,7 @@ import importlib
 import os
 import pkgutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ class Output:
     path: Path | None
 
 
-def parse_outputs(wanted: list[str], verbose: bool = False) -> list[Output]:
+def parse_outputs(wanted: Sequence[str] | None, verbose: bool = False) -> list[Output]:
     """Raises UsageError for a format there is no file for, two reports on one stdout, or one on a closed stdout."""
     # Only the formats that are asked for are imported: a file is named after its format (a test says so).
     known = sorted(module.name for module in pkgutil.iter_modules(formats.__path__))
@@ -50,13 +51,14 @@ def parse_outputs(wanted: list[str], verbose: bool = False) -> list[Output]:
     return outputs
 
 
-def write_outputs(outputs: list[Output], document: "Report") -> None:
-    """Render and write every report. Raises as `to_stdout` and `write_file` do."""
+def write_outputs(outputs: Sequence[Output], document: "Report") -> int:
+    """Render and write every report, and return its exit code. Raises as `to_stdout` and `write_file` do."""
     for output in outputs:
         if output.path is None:
             to_stdout(output.report_format.text(document, terminal_width()))
         else:
             write_file(output.path, output.report_format.text(document, None))
+    return int(document["exit_code"])
 
 
 def write_file(path: Path, text: str) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from packaging.version import InvalidVersion, Version
 
 from rlaudit.advisories import crossed, known_advisories
-from rlaudit.cli.defaults import text_of
 from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.inspection.vllm_alone import text_of
 from rlaudit.report.figures import interval
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.machine import Machine

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlaudit.cli.output import HELP as OUTPUT_HELP
+from rlaudit.cli.options import Outputs
 from rlaudit.cli.output import Output, parse_outputs, write_outputs
 from rlaudit.errors import UsageError
 from rlaudit.say import say
@@ -19,7 +19,7 @@ def report(
     run: Annotated[
         Path, typer.Argument(help="A run directory, or the JSON report of any command: rlaudit report runs/v0-to-v1.")
     ],
-    output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
+    output: Outputs = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Text and Markdown with what a page folds, such as notes.")
     ] = False,
@@ -34,7 +34,7 @@ def report(
     from rlaudit.report.mismatch_table import rendered
     from rlaudit.report.read_report import read_report
 
-    outputs = parse_outputs(output or [], verbose) if output or table is None else []
+    outputs = parse_outputs(output, verbose) if output or table is None else []
     wanted = None if table is None else _table(table, outputs)
     path = run / REPORT if run.is_dir() else run
     if run.is_file() or (run.is_dir() and has_report(run)):
@@ -46,8 +46,7 @@ def report(
         raise UsageError(f"no run at {run}", "expected a folder of rlaudit ablate, or a file of --output json:FILE")
     if wanted is not None:
         to_stdout(rendered(wanted, document))
-    write_outputs(outputs, document)
-    return int(document["exit_code"])
+    return write_outputs(outputs, document)
 
 
 def _table(name: str, outputs: list[Output]) -> "MismatchTable":

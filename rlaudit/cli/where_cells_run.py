@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.cli.executor_option import ray_address
+from rlaudit.cli.options import ray_address
 from rlaudit.engines.cells.executor import Note
 from rlaudit.engines.cells.shard import OfAShard, Shard
 from rlaudit.engines.hardware.accelerator import Accelerator

@@ -1,9 +1,9 @@
 import pytest
 from packaging.version import Version
 
-from rlaudit.cli.defaults import moved_lines
 from rlaudit.cli.list_what import Listed, list_
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.inspection.vllm_alone import moved_lines
 from rlaudit.layers import Layer
 from rlaudit.vllm.catalogue import known_versions
 from rlaudit.vllm.machine import MACHINES

@@ -1,20 +1,14 @@
-"""`rlaudit inspect --defaults`: what moves between two vLLM releases for everybody, without a config."""
+"""What moves between two vLLM releases for everybody, without a config: as a report, and as lines of text."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from rlaudit.cli.output import Output, write_file, write_outputs
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.errors import UsageError
 from rlaudit.inspection.audit import as_json
-from rlaudit.inspection.versions import choose
 from rlaudit.layers import Layer
 from rlaudit.report.new_report import new_report, untested
-from rlaudit.say import say
-from rlaudit.standard_output import to_stdout
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.moved import Change, Moved, Part, moved, moved_values
@@ -43,27 +37,8 @@ _HEADS = {
 _WIDEST = 60
 
 
-def print_defaults(before: Version | None, after: Version | None, machine: Machine, outputs: Sequence[Output]) -> int:
-    """The exit code; the project's own version stands in for a side that is not given."""
-    chosen = choose(before, after, str(Path.cwd() / "-"), "")
-    if not chosen.migrates:
-        raise UsageError("--defaults compares two versions", "give both: --from 0.8.5 --to 0.18.1")
-    for sentence in chosen.said:
-        say(sentence)
-    texts = [output for output in outputs if output.report_format.name == "text"]
-    lines = "".join(f"{line}\n" for line in moved_lines(chosen.before, chosen.after, machine)) if texts else ""
-    for output in texts:
-        if output.path is None:
-            to_stdout(lines)
-        else:
-            write_file(output.path, lines)
-    others = [output for output in outputs if output not in texts]
-    if others:
-        write_outputs(others, _document(chosen.before, chosen.after, machine))
-    return 0
-
-
-def _document(before: Version, after: Version, machine: Machine) -> "Report":
+def document_of(before: Version, after: Version, machine: Machine) -> "Report":
+    """Return the report of two releases."""
     return {
         **new_report(
             "inspect",

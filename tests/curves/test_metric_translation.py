@@ -3,8 +3,8 @@
 import pytest
 
 from rlaudit.cli.app import run
-from rlaudit.cli.metric_translation import readable_keys
 from rlaudit.curves.metric_names import KNOWN
+from rlaudit.curves.metric_translation import readable_keys
 from rlaudit.curves.reference_bands import BANDS
 
 

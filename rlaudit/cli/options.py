@@ -1,0 +1,37 @@
+"""Options that several commands have, each declared once."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from rlaudit.cli.output import HELP
+from rlaudit.errors import UsageError
+
+LOCAL, RAY = "local", "ray"
+
+
+class FailOn(StrEnum):
+    """What makes the exit code 1."""
+
+    ERROR = "error"
+    NEVER = "never"
+
+
+FailOnMismatch = Annotated[FailOn, typer.Option(help="What exits with 1: a mismatch (error), or nothing.")]
+Outputs = Annotated[list[str] | None, typer.Option(help=HELP)]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+
+
+def ray_address(executor: str) -> str | None:
+    """Return the address of the Ray cluster that `--executor` names, empty for the one this machine belongs to; None
+    for this machine alone.
+
+    Raises UsageError for another word.
+    """
+    kind, _, address = executor.partition(":")
+    if kind == RAY:
+        return address
+    if executor != LOCAL:
+        raise UsageError(f"--executor {executor}: there are {LOCAL} and {RAY}[:ADDRESS]")
+    return None

@@ -2,6 +2,8 @@
 
 import base64
 import json
+import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,8 @@ import numpy as np
 
 from rlaudit.recorder.folder import Settings, write_folder
 from rlaudit.recorder.folder import variables as folder_variables
+from rlaudit.recorder.recording import token_records
+from rlaudit.recorder.weight_updates import ServedWeights
 
 Record = dict[str, Any]
 
@@ -89,3 +93,22 @@ def read(out: Path) -> Written:
 def parsed(lines: Iterable[bytes]) -> list[Record]:
     """Return the objects in lines of JSON."""
     return [json.loads(line) for line in lines]
+
+
+def tokens_by_version(served: ServedWeights) -> list[int]:
+    """Tokens of all requests that were sampled from each version of the weights."""
+    found = [0] * (len(served.updates) + 1)
+    for stamp, tokens in zip(served.steps.stamps, served.steps.tokens, strict=True):
+        if math.isfinite(stamp):
+            found[served.version_at(stamp)] += tokens
+    return found
+
+
+def sequences_by_version(served: ServedWeights) -> list[int]:
+    """Kept sequences whose first token each version of the weights sampled."""
+    found: Counter[int] = Counter()
+    for _, record in token_records(served.front, ("sequence",)):
+        first = record["steps"][0][0] if record["steps"] else len(served.steps.stamps)
+        stamp = served.steps.stamps[first] if first < len(served.steps.stamps) else math.nan
+        found[served.version_at(stamp if math.isfinite(stamp) else record["at"])] += 1
+    return [found[number] for number in range(len(served.updates) + 1)]

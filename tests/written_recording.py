@@ -145,8 +145,9 @@ class WrittenProcess:
             model = {"number": model, "class": "Llama", "dtype": "torch.float32", "trainable": True, "adapters": None,
                      "casts": False}  # fmt: skip
         self.put("trainer", **{"call": self.trainer_calls, "function": "trl.trainer.utils:selective_log_softmax",
-                 "gradients": gradients, "backward": False, "model": model, "shape": list(ids_RT.shape),
-                 "rows": list(range(len(ids_RT))), "ids": coded(ids_RT.ravel(), "<i4"),
+                 "gradients": gradients, "backward": False, "model": model, "rows": list(range(len(ids_RT))),
+                 "begins": [0] * len(ids_RT), "lengths": [ids_RT.shape[1]] * len(ids_RT),
+                 "ids": coded(ids_RT.ravel(), "<i4"),
                  "logprobs": coded(np.asarray(logprobs_RT).ravel(), "<f4"), **more})  # fmt: skip
 
     def stretches(self, stretches: Any, gradients: bool = True, model: Any = None, **more: Any) -> None:

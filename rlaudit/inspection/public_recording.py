@@ -67,7 +67,6 @@ def _lives(original: Recording, copy: Recording, name: str, several: bool) -> "I
                     "begin": one.begin,
                     "tokens": one.tokens,
                     "cached": one.cached,
-                    "lag": one.lag,
                     "version": one.version,
                 }
                 for one in life.bins
@@ -76,7 +75,6 @@ def _lives(original: Recording, copy: Recording, name: str, several: bool) -> "I
                 {"what": str(one.what), "begin": one.begin, "end": one.end, "failed": one.failed} for one in life.marks
             ],
             "updates": life.updates,
-            "lag_of": life.lag_of,
             "protocols": [{"times": times, "calls": list(calls)} for calls, times in _orders(public).most_common()],
         }
 

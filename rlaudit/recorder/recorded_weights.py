@@ -1,15 +1,18 @@
-"""What a recording says of an engine's weights beside its tokens: their faults, and what its dtype hid of each update.
+"""What a recording says of its engines' weights: faults, what a dtype hid, and what one engine was never sent.
 
-Not covered: which tokens show it (`diagnosis/weights_and_tokens.py`). Standard library only.
+Equal numbers of updates do not show that an engine lacks what another one was sent last.
+Not covered: which tokens show it (`diagnosis/weights_and_tokens.py`), tensors without elements that compare, engines of
+hosts with other clocks. Standard library only.
 """
 
 import math
-from bisect import bisect_right
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rlaudit.recorder.recorded_engine import RecordedEngine
-from rlaudit.recorder.weight_readings import ReadUpdate
+from rlaudit.recorder.recording import Process, token_records
+from rlaudit.recorder.weight_readings import Elements, ReadUpdate, elements_of
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,9 @@ def recorded_weights(
         return None
     by_version: dict[int, list[ReadUpdate]] = {}
     for one in engines:
-        ends = [math.inf if update.end is None else update.end for update in one.updates]
-        for reading in one.weight_readings:
-            for update in reading.updates:
-                by_version.setdefault(bisect_right(ends, update.at), []).append(update)
+        for update in (update for reading in one.weight_readings for update in reading.updates):
+            version = one.served[0].version_at(update.at) if one.served else 0
+            by_version.setdefault(version, []).append(update)
     models = [model for one in engines for process in one.processes for model in process.models]
     return RecordedWeights(
         faults=tuple(dict.fromkeys(fault for reading in readings for fault in reading.faults())),
@@ -67,3 +69,43 @@ def _together(version: int, updates: Sequence[ReadUpdate]) -> WeightsOfVersion:
     apart = [one.apart for one in updates if one.apart is not None]
     changed, rounded_away = (sum(getattr(one, name) for one in updates) for name in ("changed", "rounded_away"))
     return WeightsOfVersion(version, changed, rounded_away, max(apart, default=None))
+
+
+def never_sent(engines: Sequence[RecordedEngine]) -> Iterator[tuple[RecordedEngine, RecordedEngine, int, int]]:
+    """Yield an engine, the one that was sent weights last, how many of their tensors it never was, and of how many.
+
+    Weights are known by a few elements of each tensor as it was sent, in any order and parts. An engine is judged only
+    if it was read after its last load: what it was sent since is not written yet. It reads the files of the workers.
+    """
+    for clock in dict.fromkeys(one.process.clock for one in engines):
+        readers = {id(one): _reader(one) for one in engines if one.process.clock == clock and one.updates}
+        beside = [(one, process) for one in engines if (process := readers.get(id(one))) is not None]
+        if not beside:
+            continue
+        newest, reader = max(beside, key=lambda pair: pair[0].updates[-1].begin)
+        last: Elements = {}
+        for sent in _sent(reader):
+            last.update(sent)
+        for one, process in beside:
+            missing = dict(last)
+            for sent in _sent(process):
+                for name in [name for name, elements in sent.items() if missing.get(name) == elements]:
+                    del missing[name]
+            if missing:
+                yield one, newest, len(missing), len(last)
+
+
+def _reader(one: RecordedEngine) -> Process | None:
+    """Return the first process in which an engine's weights were read; None also if it has loaded some since."""
+    process = next((process for process in one.processes if process.records.get("weights")), None)
+    if process is None:
+        return None
+    read = max((record["load"] or 0 for _, record in token_records(process, ("weights",))), default=0)
+    return process if read >= max((load.number for load in process.loads), default=0) else None
+
+
+def _sent(process: Process) -> Iterator[Elements]:
+    """Yield the elements of the tensors that were sent before each reading, by name."""
+    for _, record in token_records(process, ("weights",)):
+        sent = elements_of(process.tensors, record["sent"], record["values_sent"]) or {}
+        yield {name: elements for name, elements in sent.items() if not math.isnan(array("f", elements)[0])}

@@ -8,9 +8,9 @@ The format stands in `shipped/rlaudit_recorder.py`. Standard library only: `insp
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rlaudit.errors import NotFinished
 from rlaudit.recorder.recorded_lines import (
@@ -29,7 +29,8 @@ REDACTED = (
     "recorded with --redact: token ids are hashes of beginnings, and text, names and paths are hashes or left out, so "
     "that nothing can be scored or replayed, and a table of the trainer's be joined only where the key is"
 )
-TOKEN_KINDS = ("prompt", "request", "sequence", "steps", "trainer")
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,6 @@ class Engine:
 
     line: int
     number: int
-    at: float
     class_name: str | None
     written: Mapping[str, Any]
     effective: Mapping[str, Any] | None
@@ -55,7 +55,6 @@ class Engine:
 class Worker:
     """A process that holds weights. instance: of the configuration that it was started with."""
 
-    at: float
     class_name: str | None
     rank: int | None
     device: str | None
@@ -67,11 +66,9 @@ class Worker:
 class Model:
     """What was loaded in a worker. dtypes: how many tensors have each."""
 
-    at: float
     class_name: str | None
     tensors: int | None
     dtypes: Mapping[str, int]
-    parameters: int | None
 
 
 @dataclass(frozen=True)
@@ -121,7 +118,6 @@ class Load:
     end: float | None
     first: str | None
     tensors: int | None
-    calls: int | None
     in_flight: int | None
     inside: int | None
     error: str | None
@@ -129,11 +125,9 @@ class Load:
 
 @dataclass(frozen=True)
 class TensorSet:
-    """Names, dtypes and shapes of tensors that were loaded together."""
+    """Names and shapes of tensors that were loaded together."""
 
-    number: int
     names: tuple[str, ...]
-    dtypes: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
 
 
@@ -145,10 +139,7 @@ class Totals:
     requests: int | None
     sequences: int | None
     tokens: int | None
-    cached: int | None
-    aborted: int | None
     kept_sequences: int | None
-    kept_tokens: int | None
     by_sampling: Mapping[int, int]
     ended: bool
 
@@ -176,7 +167,6 @@ class Dropped:
 
     what: str
     why: str
-    at: float | None
 
 
 @dataclass(frozen=True)
@@ -200,11 +190,9 @@ class Process:
     name: str | None
     wall: float | None
     argv: tuple[str, ...]
-    executable: str | None
     python: str | None
     versions: Mapping[str, str]
     environment: Mapping[str, str]
-    settings: Mapping[str, Any]
     key: str | None
     hooked: tuple[str, ...]
     engines: tuple[Engine, ...]
@@ -350,6 +338,24 @@ def _process(file: Path, damage: Damage) -> Process | None:
     return _Reader(first, own).process(file, lines)
 
 
+def _made(kind: type[Made], record: Mapping[str, Any], **own: Any) -> Made:
+    """Return a record as a dataclass with fields of the same names. own: fields that are not as in the record."""
+    held = {**record, **own}
+    values = {one.name: held[one.name] for one in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+# Kinds of which every record is kept as it is.
+_LISTED: Mapping[str, type] = {
+    "engine": Engine,
+    "worker": Worker,
+    "model": Model,
+    "child": Child,
+    "failed": Failed,
+    "dropped": Dropped,
+}
+
+
 @dataclass
 class _Reader:
     """What has been read of one file. open_requests: of each id, how many have no line with their tokens."""
@@ -357,18 +363,13 @@ class _Reader:
     first: dict[str, Any]
     damage: Damage
     hooked: dict[str, None] = field(default_factory=dict)
-    engines: list[Engine] = field(default_factory=list)
-    workers: list[Worker] = field(default_factory=list)
-    models: list[Model] = field(default_factory=list)
+    listed: dict[str, list[Any]] = field(default_factory=lambda: {kind: [] for kind in _LISTED})
     sampling: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     sampling_lines: dict[int, int] = field(default_factory=dict)
     calls: dict[int, dict[str, Any]] = field(default_factory=dict)
     loads: dict[int, dict[str, Any]] = field(default_factory=dict)
     tensors: dict[int, TensorSet] = field(default_factory=dict)
     totals: Totals | None = None
-    children: list[Child] = field(default_factory=list)
-    failed: list[Failed] = field(default_factory=list)
-    dropped: list[Dropped] = field(default_factory=list)
     records: Counter[str] = field(default_factory=Counter)
     open_requests: Counter[str] = field(default_factory=Counter)
     in_flight: int = 0
@@ -381,9 +382,6 @@ class _Reader:
         readers: Mapping[str, Callable[[int, dict[str, Any]], None]] = {
             "process": self._second_first,
             "hooks": self._hooks,
-            "engine": self._engine,
-            "worker": self._worker,
-            "model": self._model,
             "sampling": self._sampling,
             "request": self._request,
             "sequence": self._sequence,
@@ -393,51 +391,38 @@ class _Reader:
             "tensors": self._tensors,
             "load": self._load,
             "totals": self._totals,
-            "child": self._child,
-            "failed": self._failed,
-            "dropped": self._dropped,
         }
         self.records["process"] = 1
         for line, record in lines:
-            self.records[record["kind"]] += 1
-            read = readers.get(record["kind"])
-            if read is not None:
-                read(line, record)
-        first = self.first
-        return Process(
+            kind = record["kind"]
+            self.records[kind] += 1
+            if kind in _LISTED:
+                self.listed[kind].append(_made(_LISTED[kind], record, line=line, class_name=record.get("class")))
+            elif kind in readers:
+                readers[kind](line, record)
+        return _made(
+            Process,
+            self.first,
             file=file,
-            at=first["at"],
-            host=first["host"],
-            boot=first["boot"],
-            pid=first["pid"],
-            parent=first["parent"],
-            name=first["name"],
-            wall=first["wall"],
-            argv=tuple(first["argv"]),
-            executable=first["executable"],
-            python=first["python"],
-            versions=first["versions"],
-            environment=first["environment"],
-            settings=first["settings"],
-            key=first["key"],
             hooked=tuple(self.hooked),
-            engines=tuple(self.engines),
-            workers=tuple(self.workers),
-            models=tuple(self.models),
+            engines=self.listed["engine"],
+            workers=self.listed["worker"],
+            models=self.listed["model"],
             sampling=self.sampling,
             sampling_lines=self.sampling_lines,
             calls=tuple(self._calls()),
             loads=tuple(self._loads()),
             tensors=self.tensors,
             totals=self.totals,
-            children=tuple(self.children),
-            failed=tuple(self.failed),
-            dropped=tuple(self.dropped),
+            children=self.listed["child"],
+            failed=self.listed["failed"],
+            dropped=self.listed["dropped"],
             records=dict(self.records),
             salted=self.salted,
             asked=dict(self.asked),
             missing=self._missing(),
             damaged=self.damage.counted(),
+            only=None,
         )
 
     def _second_first(self, line: int, record: dict[str, Any]) -> None:
@@ -445,37 +430,6 @@ class _Reader:
 
     def _hooks(self, line: int, record: dict[str, Any]) -> None:
         self.hooked.update(dict.fromkeys(record["hooked"]))
-
-    def _engine(self, line: int, record: dict[str, Any]) -> None:
-        self.engines.append(
-            Engine(
-                line,
-                record["number"],
-                record["at"],
-                record["class"],
-                record["written"],
-                record["effective"],
-                record["error"],
-            )
-        )
-
-    def _worker(self, line: int, record: dict[str, Any]) -> None:
-        capability = record["capability"]
-        self.workers.append(
-            Worker(
-                record["at"],
-                record["class"],
-                record["rank"],
-                record["device"],
-                None if capability is None else tuple(capability),
-                record["instance"],
-            )
-        )
-
-    def _model(self, line: int, record: dict[str, Any]) -> None:
-        self.models.append(
-            Model(record["at"], record["class"], record["tensors"], record["dtypes"], record["parameters"])
-        )
 
     def _sampling(self, line: int, record: dict[str, Any]) -> None:
         if self.sampling.setdefault(record["sampling"], record["parameters"]) is not record["parameters"]:
@@ -530,7 +484,7 @@ class _Reader:
             self.damage.add("a set of tensors whose number is taken is left out", line)
             return
         shapes = tuple(tuple(shape) for shape in record["shapes"])
-        self.tensors[number] = TensorSet(number, tuple(record["names"]), tuple(record["dtypes"]), shapes)
+        self.tensors[number] = TensorSet(tuple(record["names"]), shapes)
 
     def _load(self, line: int, record: dict[str, Any]) -> None:
         known = self.loads.get(record["load"])
@@ -539,91 +493,37 @@ class _Reader:
                 self.damage.add("a load whose number is taken is left out", line)
                 return
             first = record["names"][0] if record["names"] else None
-            self.loads[record["load"]] = {
-                **record,
-                "begin": record["at"],
-                "first": first,
-                "tensors": None,
-                "calls": None,
-                "end": None,
-                "error": None,
-            }
+            open_end = {"begin": record["at"], "end": None, "tensors": None, "error": None}
+            self.loads[record["load"]] = {**record, **open_end, "first": first}
         elif known is None or known["end"] is not None:
             self.damage.add("the end of a load that has no beginning is left out", line)
         else:
             end = record["at"] if record["end"] is None else record["end"]
-            known.update(end=max(end, known["begin"]), tensors=record["tensors"], calls=record["calls"])
-            known["error"] = record["error"]
+            known.update(end=max(end, known["begin"]), tensors=record["tensors"], error=record["error"])
 
     def _totals(self, line: int, record: dict[str, Any]) -> None:
-        by_sampling = {
-            int(number): count
-            for number, count in record["by_sampling"].items()
-            if number.isdecimal() and len(number) < 19
-        }
-        self.totals = Totals(
-            record["at"],
-            record["requests"],
-            record["sequences"],
-            record["tokens"],
-            record["cached"],
-            record["aborted"],
-            record["kept_sequences"],
-            record["kept_tokens"],
-            by_sampling,
-            record["ended"],
-        )
-
-    def _child(self, line: int, record: dict[str, Any]) -> None:
-        self.children.append(Child(record["pid"], record["name"], record["code"]))
-
-    def _failed(self, line: int, record: dict[str, Any]) -> None:
-        self.failed.append(Failed(record["hook"], record["error"]))
-
-    def _dropped(self, line: int, record: dict[str, Any]) -> None:
-        at = record.get("at")
-        self.dropped.append(Dropped(record["what"], record["why"], at if isinstance(at, int | float) else None))
+        counts = record["by_sampling"].items()
+        by_sampling = {int(name): count for name, count in counts if name.isdecimal() and len(name) < 19}
+        self.totals = _made(Totals, record, by_sampling=by_sampling)
 
     def _calls(self) -> Iterator[Call]:
         for number, one in self.calls.items():
             if one["end"] is not None and one["end"] < one["at"]:
                 self.damage.add(f"call {number} ends before it begins: it counts as one that did not end")
                 one["end"] = None
-            yield Call(
-                number,
-                one["what"],
-                one["at"],
-                one["end"],
-                one["arguments"],
-                one["result"],
-                one["error"],
-                one["in_flight"],
-                one["count"],
-                one["errors"],
-                one["engine"],
-            )
+            yield _made(Call, one, number=number, begin=one["at"])
 
     def _loads(self) -> Iterator[Load]:
         for number, one in self.loads.items():
             if one["tensors"] is not None and one["tensors"] not in self.tensors:
                 self.damage.add("which tensors a load brought is in no line that can be read")
-            yield Load(
-                number,
-                one["begin"],
-                one["end"],
-                one["first"],
-                one["tensors"],
-                one["calls"],
-                one["in_flight"],
-                one["inside"],
-                one["error"],
-            )
+            yield _made(Load, one, number=number)
 
     def _missing(self) -> tuple[str, ...]:
         lost = Damage(self.damage.name)
-        for dropped in dict.fromkeys((one.what, one.why) for one in self.dropped):
+        for dropped in dict.fromkeys((one.what, one.why) for one in self.listed["dropped"]):
             lost.add(f"from some moment on not recorded: {dropped[0]} ({dropped[1]})")
-        for failed in dict.fromkeys((one.hook, one.error) for one in self.failed):
+        for failed in dict.fromkeys((one.hook, one.error) for one in self.listed["failed"]):
             lost.add(f"the recorder failed in {failed[0]}: {failed[1]}")
         calls = sum(one["end"] is None for one in self.calls.values())
         loads = sum(one["end"] is None for one in self.loads.values())

@@ -153,7 +153,7 @@ def weight_readings(process: Process, processes: Sequence[Process], is_tied: boo
     found = compared.found
     model: Elements = {}  # as it was read last
     for _, record in token_records(process, ("weights",)):
-        held = _elements(process.tensors, record["tensors"], record["values"])
+        held = elements_of(process.tensors, record["tensors"], record["values"])
         if held is None:
             continue
         found.readings += 1
@@ -161,7 +161,8 @@ def weight_readings(process: Process, processes: Sequence[Process], is_tied: boo
             compared.add(process.tensors, record, model)
         elif last is not None and record["load"] == last["load"]:
             begin, end = last["at"], record["at"]
-            moved = [name for name in held if _may_not_move(name) and model.get(name) not in (None, held[name])]
+            # Scales an engine takes from what it meets; no other tensor does it change by itself.
+            moved = [name for name in held if "scale" not in name and model.get(name) not in (None, held[name])]
             if moved and not _any_between(announced, begin, end):
                 if _any_between(woken, begin, end):
                     found.lost_asleep += 1
@@ -174,11 +175,6 @@ def weight_readings(process: Process, processes: Sequence[Process], is_tied: boo
     brought = {name for number in sets & process.tensors.keys() for name in process.tensors[number].names}
     found.unread = len(brought - found.compared - found.incomparable) if found.updates else 0
     return found
-
-
-def _may_not_move(name: str) -> bool:
-    """Return whether no engine changes a tensor by itself. Scales it takes from what it meets."""
-    return "scale" not in name
 
 
 def _ends_of(processes: Sequence[Process], names: Set[str]) -> list[float]:
@@ -211,7 +207,7 @@ class _Compared:
         # What is not written is as the one before it.
         rounded_text = record["values_rounded"] or record["values_sent"]
         texts = (record["values_sent"], rounded_text, record["values_held"] or rounded_text)
-        sent, rounded, held = (_elements(sets, record["sent"], text) for text in texts)
+        sent, rounded, held = (elements_of(sets, record["sent"], text) for text in texts)
         if sent is None or rounded is None or held is None:
             return
         found, stayed, arrived = self.found, [], False
@@ -281,9 +277,10 @@ def _shapes(sets: Mapping[int, TensorSet], number: int) -> dict[str, tuple[int, 
     return {} if one is None else dict(zip(one.names, one.shapes, strict=False))
 
 
-def _elements(sets: Mapping[int, TensorSet], number: int, values: str | None) -> Elements | None:
+def elements_of(sets: Mapping[int, TensorSet], number: int | None, values: str | None) -> Elements | None:
     """Return the elements of each tensor of a set, as many of each; None if they cannot be read."""
-    names = sets[number].names if number in sets else ()
+    held = None if number is None else sets.get(number)
+    names = () if held is None else held.names
     try:
         found = float32s(values or "").tobytes()
     except NotNumbers:

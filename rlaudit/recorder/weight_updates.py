@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from typing import TypeVar
 
 from rlaudit.recorder.engine_processes import EngineProcesses, engines_of
@@ -63,21 +63,6 @@ class Update:
 
 
 @dataclass(frozen=True)
-class Version:
-    """What was sampled from one version of the weights.
-
-    tokens, cached: of all requests, kept or not, by the stamps of their steps. sequences: kept ones whose first token
-    came then. aborted: of those, how many were aborted, under any version.
-    """
-
-    number: int
-    tokens: int
-    cached: int
-    sequences: int
-    aborted: int
-
-
-@dataclass(frozen=True)
 class ServedWeights:
     """One front end with the engine whose weights it samples from.
 
@@ -95,11 +80,6 @@ class ServedWeights:
     def version_at(self, clock: float) -> int:
         """Return how many updates had ended at a moment."""
         return bisect_right(self._ends, clock)
-
-    def is_inside(self, clock: float) -> bool:
-        """Return whether a moment lies within an update."""
-        place = bisect_right(self._begins, clock) - 1
-        return place >= 0 and clock <= self._ends[place]
 
     def next_begin(self, clock: float) -> float:
         """Return when the next update begins after a moment; infinity for none."""
@@ -154,24 +134,6 @@ def _steps(front: Process, damage: Damage) -> SampledSteps:
     if lost > 0:
         damage.add(f"when {lost} of {counted} tokens were sampled is in no line that can be read")
     return steps
-
-
-def versions_of(served: ServedWeights) -> tuple[Version, ...]:
-    """Return what was sampled from each version of the weights. It reads the file of the front end."""
-    edges = [-math.inf, *(math.inf if one.end is None else one.end for one in served.updates), math.inf]
-    sequences, aborted = [0] * (len(edges) - 1), [0] * (len(edges) - 1)
-    for _, record in token_records(served.front, ("sequence",)):
-        first = record["steps"][0][0] if record["steps"] else len(served.steps.stamps)
-        stamp = served.steps.stamps[first] if first < len(served.steps.stamps) else math.nan
-        number = served.version_at(stamp if math.isfinite(stamp) else record["at"])
-        sequences[number] += 1
-        aborted[number] += record["finish"] == "abort"
-    found = []
-    for number, (begin, end) in enumerate(pairwise(edges)):
-        upto = math.nextafter(end, -math.inf) if end < math.inf else end
-        tokens, cached = served.steps.tokens_between(begin, upto), served.steps.cached_between(begin, upto)
-        found.append(Version(number, tokens, cached, sequences[number], aborted[number]))
-    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recorder_folder import sequences_by_version
 from tiny_llama import write_tiny_llama
 from trl_sampling_metrics import metrics_by_step
 
@@ -26,7 +27,7 @@ from rlaudit.engines.models.model import DEFAULT_MODEL, ensure_model
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.parse_json import parse_json
 from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.weight_updates import served_weights, versions_of
+from rlaudit.recorder.weight_updates import served_weights
 
 pytestmark = pytest.mark.engine
 
@@ -136,8 +137,7 @@ def test_the_weights_have_a_version_for_each_optimizer_step(trained: Mapping[str
     (served,) = served_weights(open_recording(trained[name].recording))
     # TRL loads the weights that are there already before it samples for the first time, and none after the last step.
     assert len(served.updates) == STEPS and served.first_sampled == 1
-    sampled = {version.number: version.sequences for version in versions_of(served)}
-    assert sampled == {0: 0} | dict.fromkeys(range(1, STEPS + 1), 16)
+    assert sequences_by_version(served) == [0, *[16] * STEPS]
 
 
 def test_compare_convicts_the_new_engine_of_raw_logprobs_and_the_old_one_of_nothing(

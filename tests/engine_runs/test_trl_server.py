@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from recorder_folder import sequences_by_version
 from test_recorded_training import FLOAT32_ROUNDING, PACKAGES
 from tiny_llama import write_tiny_llama
 from trl_sampling_metrics import metrics_by_step
@@ -27,7 +28,7 @@ from rlaudit.engines.models.model import DEFAULT_MODEL, ensure_model
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.parse_json import parse_json
 from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.weight_updates import served_weights, versions_of
+from rlaudit.recorder.weight_updates import served_weights
 
 pytestmark = pytest.mark.engine
 
@@ -112,8 +113,7 @@ def test_each_optimizer_step_is_an_update_tensor_by_tensor_and_the_cache_is_empt
     assert [update.order for update in served.updates] == [PROTOCOL] * STEPS
     assert [(update.reset, update.in_flight, update.error) for update in served.updates] == [(True, 0, None)] * STEPS
     # TRL loads the weights that are there already before it samples for the first time, and none after the last step.
-    sampled = {version.number: version.sequences for version in versions_of(served)}
-    assert sampled == {0: 0} | dict.fromkeys(range(1, STEPS + 1), PROMPTS * SAMPLES)
+    assert sequences_by_version(served) == [0, *[PROMPTS * SAMPLES] * STEPS]
 
 
 def test_trls_sampling_metrics_of_every_step_are_in_the_recording(trained: Trained) -> None:

@@ -1,11 +1,12 @@
 """Which processes are of which engine, and that nothing of one engine is counted for another."""
 
+from recorder_folder import tokens_by_version
 from written_recording import WrittenProcess
 
 from rlaudit.recorder.closing import closing
 from rlaudit.recorder.recorded_engine import recorded_engines
 from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.weight_updates import served_weights, versions_of
+from rlaudit.recorder.weight_updates import served_weights
 from rlaudit.tokens.recorded.recorded_log import recorded_log
 from rlaudit.tokens.recorded.recording_notes import not_seen
 
@@ -59,7 +60,7 @@ def test_api_servers_are_front_ends_of_the_engine_that_their_parent_built(tmp_pa
     recording = written(parent, *fronts, core)
     served = served_weights(recording)
     assert [one.front.pid for one in served] == [101, 102] and len({one.number for one in served}) == 1
-    assert [[version.tokens for version in versions_of(one)] for one in served] == [[1, 1], [1, 1]]
+    assert [tokens_by_version(one) for one in served] == [[1, 1], [1, 1]]
     (engine,) = recorded_engines(recording)
     assert (engine.process.pid, engine.replicas, len(engine.updates)) == (100, 1, 1)
     assert [kind.requests for kind in engine.sampled] == [4]
@@ -110,7 +111,7 @@ def test_two_engines_of_one_process_are_told_apart(tmp_path):
         sampled(front, engine=number)
     recording = written(front, *cores)
     served = served_weights(recording)
-    assert [[version.tokens for version in versions_of(one)] for one in served] == [[2], [1, 2]]
+    assert [tokens_by_version(one) for one in served] == [[2], [1, 2]]
     sequences = list(recorded_log(tmp_path).sequences())
     assert sorted(one.token_columns["rollout_version"][0] for one in sequences) == [0, 0, 0, 1, 1]
     assert len({one.sample for one in sequences}) == 4  # request 2 of the second engine came twice

@@ -21,7 +21,7 @@ PROMPT = [7, 8, 9, 10]
 
 
 def lived(folder: Path, pid: int = 100) -> Path:
-    """Write a training: 8 tokens, an update in a pause, 8 more under it, scored after a second update; then a sleep."""
+    """Write a training: 8 tokens, an update in a pause, 8 more under it, a second update; then a sleep."""
     process = WrittenProcess(folder, pid=pid)
     process.engine(model_config={"logprobs_mode": "raw_logprobs"})
     process.sampling()
@@ -34,8 +34,6 @@ def lived(folder: Path, pid: int = 100) -> Path:
         process.load(seconds=0.5)
         process.call(RESET, result=ids[0] == 1)
         process.call(RESUME)
-    # Rows are padded.
-    process.trainer([[1, 2, 3, 4, 1, 2, 3, 4, 0], [5, 6, 3, 4, 5, 6, 3, 4, 0], [9] * 9], [[-1.0] * 9] * 3, True)
     process.call(SLEEP, level=1)
     return process.write()
 
@@ -62,19 +60,14 @@ def test_a_life_has_what_was_done_and_what_was_sampled(tmp_path: Path) -> None:
     assert sleep.end is None
     assert sum(one.tokens for one in life.bins) == 16 and len(life.bins) == BINS
     assert {one.cached for one in life.bins} == {None, 0.5}
-    # The first sequence was scored two updates later, the second one.
-    assert life.lag_of == 16 and {one.lag for one in life.bins} >= {None, 1.0, 2.0}
     assert (life.bins[0].version, life.bins[-1].version, life.updates) == (0, 2, 2)
 
 
-def test_a_life_without_a_trainer_has_no_lag_and_one_of_a_release_that_does_not_tell_it_no_share(
-    tmp_path: Path,
-) -> None:
+def test_the_life_of_an_engine_whose_release_does_not_tell_it_has_no_cached_share(tmp_path: Path) -> None:
     folder = World(trainer=False).write(tmp_path / "r")
     file = next(folder.glob("*.jsonl"))
     file.write_text(re.sub(r'"cached":0,"finish"', '"cached":null,"finish"', file.read_text()))
-    life = life_of(folder)
-    assert life.lag_of == 0 and {(one.lag, one.cached) for one in life.bins} == {(None, None)}
+    assert {one.cached for one in life_of(folder).bins} == {None}
 
 
 def test_the_page_draws_every_engine_and_lists_its_calls_in_order(
@@ -89,7 +82,7 @@ def test_the_page_draws_every_engine_and_lists_its_calls_in_order(
     words = {"".join(one.itertext()) for one in ElementTree.fromstring(drawn).iter("text")}
     assert words >= {
         *("engine 1", "engine 2", "weights", "paused, asleep", "cache resets", "weight update", "pause", "sleep"),
-        *("prefix cache reset", "prefix cache reset refused", "tokens per second", "lag (updates)"),
+        *("prefix cache reset", "prefix cache reset refused", "tokens per second", "cached share of prompts"),
     }
     calls = ["pause_generation(mode=keep, clear_cache=False)", "load_weights of 2 tensors", "reset_prefix_cache()"]
     places = [text.index(call, text.index("call by call</h2>")) for call in (*calls, "resume_generation()")]

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from recorder_folder import Written, numbers
+from recorder_folder import Written, numbers, sequences_by_version
 from trainings_with_a_stand_in import ENGINES, Ended, place, run
 
 from rlaudit.recorder.recording import open_recording
 from rlaudit.recorder.shipped.rlaudit_recorder import PARTS
-from rlaudit.recorder.weight_updates import served_weights, versions_of
+from rlaudit.recorder.weight_updates import served_weights
 
 SAMPLING = ("four of each", "stop", "no logprobs", "abort")
 STEPS, PROMPTS = 2, 6
@@ -168,7 +168,7 @@ def test_two_engines_of_one_process_that_name_their_requests_alike_are_told_apar
     assert len(set(names)) < len(names)
     first, second = served_weights(open_recording(here.out))
     assert [len(one.updates) for one in (first, second)] == [0, 1]
-    assert [[one.sequences for one in versions_of(served)] for served in (first, second)] == [[6], [4, 4]]
+    assert [sequences_by_version(served) for served in (first, second)] == [[6], [4, 4]]
     assert not first.missing and not second.missing
 
 

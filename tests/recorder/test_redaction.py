@@ -293,7 +293,7 @@ def test_a_field_that_may_hold_anything_holds_nothing_private_afterwards(kind: s
                  "parameters": {"stop": [secret], "logit_bias": {secret: 1}}, "hooked": [secret],
                  "model": {"class": secret, secret: secret}, "result": [secret]}  # fmt: skip
     for name in free.get(kind, "").split():
-        found = rules.redacted({"kind": kind, "at": 1.0, name: held.get(name, secret), "shape": [0, 1], "ids": ""})
+        found = rules.redacted({"kind": kind, "at": 1.0, name: held.get(name, secret), "lengths": [], "ids": ""})
         assert secret not in json.dumps(found), name
     assert "wonder" not in json.dumps(rules.redacted({"kind": secret, "at": 1.0, "ids": secret}))
 

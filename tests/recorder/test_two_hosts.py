@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from recorder_folder import tokens_by_version
 from written_recording import WrittenProcess
 
 from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.weight_updates import served_weights, versions_of
+from rlaudit.recorder.weight_updates import served_weights
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.open_table import open_tables
 from rlaudit.tokens.prompt_numbers import PromptNumbers
@@ -102,7 +103,7 @@ def test_loads_on_another_host_are_in_no_order_with_tokens_here_and_are_named(tm
     worker.load()
     worker.write()
     (served,) = served_weights(open_recording(tmp_path))
-    assert len(served.updates) == 1 and [one.tokens for one in versions_of(served)] == [8, 4]
+    assert len(served.updates) == 1 and tokens_by_version(served) == [8, 4]
     assert any("other hosts loaded weights" in one for one in served.missing)
 
 
@@ -116,7 +117,7 @@ def test_stamps_of_an_engine_core_on_another_host_are_known_as_such(offset: floa
     process.lines[-1]["at"] = process.now = at + 1.0
     process.step(5)
     (served,) = served_weights(open_recording(process.write()))
-    assert np.isnan(served.steps.stamps[0]) and [one.tokens for one in versions_of(served)] == [0, 5]
+    assert np.isnan(served.steps.stamps[0]) and tokens_by_version(served) == [0, 5]
     assert any("engine core on another host" in one for one in served.missing)
 
 

@@ -1,9 +1,10 @@
 import math
 
+from recorder_folder import tokens_by_version
 from written_recording import WrittenProcess
 
 from rlaudit.recorder.recording import open_recording
-from rlaudit.recorder.weight_updates import served_weights, versions_of
+from rlaudit.recorder.weight_updates import served_weights
 
 RESET = "vllm.v1.engine.core:EngineCore.reset_prefix_cache"
 RPC = "vllm.v1.engine.core:EngineCore.collective_rpc"
@@ -30,7 +31,7 @@ def test_each_load_between_tokens_is_an_update(tmp_path):
     assert [(one.tensors, one.how, one.reset, one.pause) for one in found.updates] == [
         (2, ("load_weights",), True, None)
     ] * 3
-    assert [one.tokens for one in versions_of(found)] == [10, 10, 10, 7]
+    assert tokens_by_version(found) == [10, 10, 10, 7]
     assert found.updates[0].order == ("load_weights of 2 tensors", "reset_prefix_cache()")
 
 
@@ -41,7 +42,7 @@ def test_weights_loaded_twice_before_a_token_are_two_updates(tmp_path):
     process.step(5)
     found = served(process)
     assert len(found.updates) == 2
-    assert [one.tokens for one in versions_of(found)] == [0, 0, 5]
+    assert tokens_by_version(found) == [0, 0, 5]
     assert found.first_sampled == 2
 
 
@@ -158,10 +159,10 @@ def test_workers_that_load_the_same_weights_at_once_make_one_update(tmp_path):
     front.step(5)
     found = served(front, core, *workers)
     assert [(one.names, one.how) for one in found.updates] == [(LAYERS, ("reload_weights", "load_weights"))] * 3
-    assert [one.tokens for one in versions_of(found)] == [10, 10, 10, 5]
+    assert tokens_by_version(found) == [10, 10, 10, 5]
 
 
-def test_tokens_within_an_update_are_of_the_version_before_and_known_as_such(tmp_path):
+def test_tokens_within_an_update_are_of_the_version_before(tmp_path):
     process = WrittenProcess(tmp_path)
     process.step(1)
     call = process.begin(RPC, method="update_weights")
@@ -171,18 +172,16 @@ def test_tokens_within_an_update_are_of_the_version_before_and_known_as_such(tmp
     process.step(1)
     found = served(process)
     assert found.updates[0].tokens == 6
-    assert (found.version_at(inside), found.is_inside(inside)) == (0, True)
-    assert (found.version_at(process.now), found.is_inside(process.now)) == (1, False)
+    assert (found.version_at(inside), found.version_at(process.now)) == (0, 1)
 
 
-def test_an_update_that_did_not_end_leaves_all_later_tokens_inside(tmp_path):
+def test_an_update_that_did_not_end_leaves_all_later_tokens_of_the_version_before(tmp_path):
     process = WrittenProcess(tmp_path)
     process.step(1)
     process.begin(RPC, method="update_weights")
     process.step(6)
     found = served(process)
-    assert found.updates[0].end is None
-    assert found.is_inside(process.now)
+    assert found.updates[0].end is None and found.version_at(process.now) == 0
     assert found.next_begin(process.now) == math.inf
 
 
@@ -202,7 +201,7 @@ def test_steps_whose_lines_are_lost_are_named(tmp_path):
     process.steps += 5
     process.step(10)
     found = served(process)
-    assert versions_of(found)[0].tokens == 20
+    assert tokens_by_version(found) == [20]
     assert len(found.steps.stamps) == 7
     assert any("in no line that can be read" in one for one in found.missing)
 
@@ -217,13 +216,3 @@ def test_two_engines_of_one_host_have_their_own_updates(tmp_path):
         process.write()
     counts = {one.front.pid: len(one.updates) for one in served_weights(open_recording(tmp_path))}
     assert counts == {100: 0, 200: 1}
-
-
-def test_sequences_and_aborts_are_counted_by_the_version_of_their_first_token(tmp_path):
-    process = WrittenProcess(tmp_path)
-    for finish in ("length", "abort"):
-        process.sequence("0", [1], [5], [-1.0], [[process.step(1, cached=16), 1, 1]], finish=finish)
-        process.load()
-    process.step(4)
-    counts = [(one.tokens, one.cached, one.sequences, one.aborted) for one in versions_of(served(process))]
-    assert counts == [(1, 16, 1, 0), (1, 16, 1, 1), (4, 0, 0, 0)]

@@ -15,12 +15,11 @@ class LifeMark(TypedDict):
 
 
 class LifeBin(TypedDict):
-    """A part of the time. cached and lag are null where nothing tells them."""
+    """A part of the time. cached is null where nothing tells it."""
 
     begin: float
     tokens: int
     cached: float | None
-    lag: float | None
     version: int
 
 
@@ -32,14 +31,13 @@ class Protocol(TypedDict):
 
 
 class EngineLife(TypedDict):
-    """One front end. lag_of: how many tokens have a lag."""
+    """One front end."""
 
     name: str
     seconds: float
     bins: Sequence[LifeBin]
     marks: Sequence[LifeMark]
     updates: int
-    lag_of: int
     protocols: Sequence[Protocol]
 
 

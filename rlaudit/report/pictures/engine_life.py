@@ -46,7 +46,6 @@ class Track:
 TRACKS = (
     Track("tokens per second", 62, 1.0, REFERENCE, lambda one, width: one["tokens"] / width),
     Track("cached share of prompts", 40, 1.0, PARITY, lambda one, width: one["cached"]),
-    Track("lag (updates)", 40, 1.0, CANDIDATE, lambda one, width: one["lag"]),
 )
 
 
@@ -92,10 +91,6 @@ def _height(life: EngineLife) -> float:
 def _caption(lives: Sequence[EngineLife]) -> str:
     """Return what is drawn, and what of it is not known."""
     said = ["Numbers in the band of weights are updates so far."]
-    if any(one["lag"] is not None for life in lives for one in life["bins"]):
-        said.append("Lag: updates between a token and the trainer's first look at it, mean of the tokens.")
-    else:
-        said.append("No lag: no trainer was recorded beside the engine.")
     if all(one["cached"] is None for life in lives for one in life["bins"]):
         said.append("No cached share: this release does not tell it, or no prompt was kept.")
     if any(mark["end"] is None for life in lives for mark in life["marks"] if mark["what"] in SPANS):

@@ -118,7 +118,7 @@ class TrainerRows:
                 continue
             stretches = _stretches(record, len(ids))
             if stretches is None or len(ids) != len(values):
-                damage.add("a call of the trainer's function that does not fit its shape is left out", line)
+                damage.add("a call of the trainer's function whose stretches do not fit its ids is left out", line)
                 continue
             caller = _caller(process, record)
             self.computed.setdefault(caller, set()).add(_computed_in(record["model"] or {}))
@@ -247,13 +247,7 @@ class _Stretches:
 def _stretches(record: Mapping[str, Any], count: int) -> _Stretches | None:
     """Return what a record's ids are of; None if its fields do not fit together."""
     rows, begins, lengths = record["rows"], record["begins"], record["lengths"]
-    if lengths is None:
-        shape = record["shape"] or []
-        if len(shape) != 2 or not shape[1]:
-            return None
-        lengths, begins = [shape[1]] * min(shape[0], count), [0] * min(shape[0], count)
-        rows = rows if len(rows) == len(lengths) else list(range(len(lengths)))
-    if begins is None or not len(rows) == len(begins) == len(lengths) or sum(lengths) != count:
+    if not len(rows) == len(begins) == len(lengths) or sum(lengths) != count:
         return None
     return _Stretches(rows, np.array(begins, dtype=np.int64), np.array(lengths, dtype=np.int64))
 

@@ -1,4 +1,4 @@
-"""A fast part of tests/benchmarks/hostile_run_directories.py, which looks at thousands: no run directory breaks us."""
+"""No run directory breaks us."""
 
 from random import Random
 

@@ -2,21 +2,16 @@
 
 import json
 import resource
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
-from laboratories import V1, Laboratory
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-
 from damaged_runs import trials
+from laboratories import V1, Laboratory
 
 PLAIN = {"name": "plain", "candidate": {"version": V1}, "repeats": 0}
 DAMAGES = 8
-# A bit, an end, an exchange and a loss of each kind of file (tests/benchmarks/damaged_runs.py makes hundreds).
+# A bit, an end, an exchange and a loss of each kind of file.
 SEED = 11
 
 

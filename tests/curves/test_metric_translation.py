@@ -3,9 +3,8 @@
 import pytest
 
 from rlaudit.cli.app import run
-from rlaudit.curves.metric_names import KNOWN
+from rlaudit.curves.metric_names import BANDS, KNOWN
 from rlaudit.curves.metric_translation import readable_keys
-from rlaudit.curves.reference_bands import BANDS
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from rlaudit.laboratory.study import load_study
 RECIPES = [path for folder in recipe_folders() for path in folder.glob("*.yaml")]
 SHIPPED = sorted(path.stem for path in RECIPES if "blocks" in path.read_text(encoding="utf-8"))
 ROOT = Path(__file__).parents[2]
-OURS = [path for folder in ("examples", "tests/benchmarks") for path in sorted((ROOT / folder).rglob("*.yaml"))
+OURS = [path for path in sorted((ROOT / "examples").rglob("*.yaml"))
         if "rlaudit-recipe/" in path.read_text(encoding="utf-8")]  # fmt: skip
 BLOCK = {"name": "one", "candidate": {"version": "0.18.1"}}
 
@@ -41,7 +41,7 @@ def test_every_shipped_recipe_makes_a_plan_on_both_profiles(name: str, profile: 
 
 
 @pytest.mark.parametrize("path", OURS, ids=lambda path: path.stem)
-def test_recipes_of_examples_and_benchmarks_are_read(path: Path) -> None:
+def test_recipes_of_examples_are_read(path: Path) -> None:
     assert load_study(str(path), "cpu")[1].description
 
 

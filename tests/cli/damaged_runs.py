@@ -1,31 +1,21 @@
-"""Hundreds of damages to a finished run: is each noticed, named, and made good, and does no verdict change in silence?
-
-    python tests/benchmarks/damaged_runs.py [NUMBER] [SEED] [MINUTES]
+"""Damages to a finished run: is each noticed, named, and made good, and does no verdict change in silence?
 
 A run of stand-in engines is damaged in one file at a time (cut off, a bit turned, exchanged with another file, deleted,
 emptied), or in a whole folder of a cell. Then `report`, `compare` and `diagnose` look at it, the command that made the
-run is given again, and they look again. Prints how many ended with which exit code and every failure; ends with 1 where
-there is one.
+run is given again, and they look again.
 """
 
 import contextlib
 import io
-import itertools
 import json
 import shutil
-import sys
-import tempfile
-import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from laboratories import ONE_FACTOR, Laboratory, build_engine_cache, laboratory_in
+from laboratories import ONE_FACTOR, Laboratory
 
 from rlaudit.cli.app import run
 
@@ -219,41 +209,3 @@ def trials(laboratory: Laboratory, number: int, seed: int) -> Iterator[Trial]:
     runs, random = DamagedRuns(laboratory), Random(seed)
     for _ in range(number):
         yield runs.trial(random)
-
-
-def within(steps: Iterator[Any], minutes: float) -> list[Any]:
-    """All of them, or those that began in this time."""
-    until = time.monotonic() + 60 * minutes
-    return list(itertools.takewhile(lambda _: time.monotonic() < until, steps))
-
-
-def report(done: Sequence[Trial]) -> int:
-    """Print what came of it; 1 where there was a failure."""
-    for name in ("report", "compare", "diagnose", "ablate"):
-        codes = Counter(trial.codes[name] for trial in done)
-        print(f"{name:<9} " + ", ".join(f"exit {code}: {codes[code]}" for code in sorted(codes)))
-    kinds = Counter(trial.damage.kind for trial in done)
-    print(f"{len(done)} damages: " + ", ".join(f"{kind} {kinds[kind]}" for kind in sorted(kinds)))
-    print(f"{sum(not trial.damage.decides for trial in done)} of them to files that decide nothing")
-    failures = [(trial, problem) for trial in done for problem in trial.problems]
-    for trial, problem in failures:
-        print(f"FAILED {trial.damage.kind} {', '.join(trial.damage.files)}: {problem}")
-    print(f"{sum(70 in trial.codes.values() for trial in done)} ended with 70; {len(failures)} failures")
-    return 1 if failures else 0
-
-
-def main() -> int:
-    """0 where nothing failed."""
-    number = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    minutes = float(sys.argv[3]) if len(sys.argv) > 3 else 600.0
-    with tempfile.TemporaryDirectory() as folder:
-        cache, home = Path(folder) / "cache", Path(folder) / "laboratory"
-        home.mkdir()
-        build_engine_cache(cache)
-        with laboratory_in(home, cache) as laboratory:
-            return report(within(trials(laboratory, number, seed), minutes))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,11 +1,8 @@
-"""Thousands of broken and hostile files through `rlaudit inspect`: no traceback, no hang, and no file changed.
+"""One `rlaudit inspect` of hostile files, guarded: a traceback, a hang and a changed file are each a problem.
 
-    python tests/benchmarks/inspect_hostile_inputs.py [NUMBER] [SEED] [FILE ...]
-
-Mutates the configs under examples/ (or the files named) and adds a zoo of traps. Prints how many ended with which exit
-code, the slowest, and every failure; ends with 1 where there is one. The commands run in this process, so that what is
-measured is the inspection and not Python's start; seconds are the processor's, which other programs on the machine
-change least, and what waits without using the processor is given up after a while.
+The commands run in this process, so that what is measured is the inspection and not Python's start; seconds are the
+processor's, which other programs on the machine change least, and what waits without using the processor is given up
+after a while.
 """
 
 import contextlib
@@ -14,16 +11,12 @@ import io
 import os
 import resource
 import signal
-import sys
-import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 
-from hostile_inputs import Input, mutations, traps
+from hostile_inputs import Input
 
 from rlaudit.cli.app import run
 
@@ -124,54 +117,3 @@ def guarded() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, memory)
         for number, handler in handlers.items():
             signal.signal(number, handler)
-
-
-def all_inputs(number: int, seed: int, files: Sequence[Path], folder: Path) -> Iterator[Input]:
-    """The traps, then mutations up to the number asked for."""
-    zoo = folder / "zoo"
-    zoo.mkdir()
-    made = traps(zoo)
-    yield from made
-    random = Random(seed)
-    target = folder / "mutated"
-    target.mkdir()
-    for count, (kind, suffix, data) in enumerate(mutations(seeds(files), number - len(made), random)):
-        path = target / f"{count}{suffix}"
-        path.write_bytes(data)
-        yield Input(kind, (str(path),))
-        path.unlink()
-
-
-def report(outcomes: Sequence[Outcome]) -> int:
-    """Counts, the slowest and the failures; 1 where there is a failure."""
-    codes = Counter(outcome.code for outcome in outcomes)
-    times = sorted(outcome.seconds for outcome in outcomes)
-    print(f"{len(outcomes)} inputs; exit codes " + ", ".join(f"{code}: {codes[code]}" for code in sorted(codes)))
-    print(f"median {times[len(times) // 2]:.3f} s, 99 % {times[len(times) * 99 // 100]:.3f} s, sum {sum(times):.0f} s")
-    for outcome in sorted(outcomes, key=lambda one: -one.seconds)[:8]:
-        print(f"  {outcome.seconds:6.2f} s  exit {outcome.code}  {outcome.kind}  {Path(outcome.paths[0]).name[:60]!r}")
-    failures = [outcome for outcome in outcomes if outcome.problem]
-    for outcome in failures[:40]:
-        print(f"FAILED {outcome.kind} {outcome.paths[0][:200]!r}: {outcome.problem}")
-    print(f"{len(failures)} failures (limit {LIMIT:.0f} s for a file)")
-    return 1 if failures else 0
-
-
-def main() -> int:
-    """0 where nothing failed."""
-    number = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    files = [Path(word) for word in sys.argv[3:]] or examples()
-    kept = os.environ.get("KEEP_FAILURES")
-    with tempfile.TemporaryDirectory() as folder, guarded():
-        outcomes = []
-        for one in all_inputs(number, seed, files, Path(folder)):
-            outcomes.append(measured(one))
-            if outcomes[-1].problem and kept and Path(one.paths[0]).is_file():
-                source = Path(one.paths[0])
-                (Path(kept) / source.name).write_bytes(source.read_bytes())
-        return report(outcomes)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

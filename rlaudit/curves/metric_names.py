@@ -1,18 +1,53 @@
-"""What training logs call their metrics, and what each name means there.
-
-One name is not one definition: `mismatch_kl` is k3 in prime-rl and k1 in slime, `chi2_seq` is a product in verl and
-geometric in ms-swift, a mean importance ratio may be logged before or after truncation, and a trainer's logprobs may
-be those of the rollout's weights or of the current ones. Two curves are compared under different names only where
-all of this agrees.
-"""
+"""What training logs call their metrics, what each name means there, and what is usual: read from metric_names.yaml."""
 
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from typing import Any
 
-from rlaudit.curves import mismatch_names, training_names
-from rlaudit.curves.logged_metric import LoggedMetric
+import yaml
 
-KNOWN: tuple[LoggedMetric, ...] = (*mismatch_names.NAMES, *training_names.NAMES)
+from rlaudit.curves.logged_metric import Clip, Group, LoggedMetric, Weights
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_QUANTITIES: Mapping[str, Any] = yaml.load(
+    Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"),
+    _LOADER,
+)
+
+
+@dataclass(frozen=True)
+class Band:
+    """values: a range or a limit. means: what is said of it. source: where it can be read."""
+
+    values: str
+    means: str
+    source: str
+
+
+def _names() -> Iterator[LoggedMetric]:
+    for canonical, quantity in _QUANTITIES.items():
+        for name in quantity["names"]:
+            one = {**quantity, **name}
+            yield LoggedMetric(
+                one["key"],
+                one["in"],
+                canonical,
+                Group[one["group"].upper()],
+                one["definition"],
+                Clip[one.get("clip", "none").upper()],
+                Weights[one.get("weights", "none").upper()],
+            )
+
+
+KNOWN = tuple(_names())
+# What most names of a quantity mean.
+DEFINITIONS: Mapping[str, str] = {name: one["definition"] for name, one in _QUANTITIES.items() if "definition" in one}
+BANDS: Mapping[str, tuple[Band, ...]] = {
+    name: tuple(Band(**band) for band in one["bands"]) for name, one in _QUANTITIES.items() if "bands" in one
+}
 
 
 @cache

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rlaudit.curves.logged_metric import Clip, Group, LoggedMetric, Weights
-from rlaudit.curves.metric_names import KNOWN, known_metric
-from rlaudit.curves.mismatch_names import K1, K3, MEAN_ABS
-from rlaudit.curves.reference_bands import BANDS
+from rlaudit.curves.metric_names import BANDS, DEFINITIONS, KNOWN, known_metric
 
 if TYPE_CHECKING:
     from rlaudit.measurement.metric import Metric
@@ -21,14 +19,8 @@ QUANTITIES: Mapping[str, str] = {
     "gspo_clip_fraction": "clip_fraction",
     "tail_fraction_2": "share_corrected",
 }
-# Definitions that are rlaudit's own: means over tokens.
-SAME: Mapping[str, str] = {
-    "k1": K1,
-    "k2": "mean over tokens of d^2 / 2",
-    "k3": K3,
-    "mean_abs_log_ratio": MEAN_ABS,
-    "token_mult_prob_error": "mean over tokens of exp|d|",
-}
+# Their definitions are rlaudit's own: means over tokens.
+SAME = frozenset({"k1", "k2", "k3", "mean_abs_log_ratio", "token_mult_prob_error"})
 HEAD = (
     "d is trainer - rollout, the log ratio of a sampled token; r = exp(d). rlaudit takes means over all tokens, before "
     'any clipping, of the trainer\'s logprobs that it was given; "as here" is that, with the trainer under the '
@@ -77,8 +69,8 @@ def translation(name: str) -> list[str]:
 
 def difference(one: LoggedMetric) -> str:
     """Sign, level, clipping and policy of a logged metric in a line; only what differs where its formula is ours."""
-    same = SAME.get(one.canonical) == one.definition and one.clip is Clip.BEFORE
-    if same:
+    own = one.canonical in SAME and one.definition == DEFINITIONS[one.canonical]
+    if own and one.clip is Clip.BEFORE:
         return f"as here; {WEIGHTS[one.weights]}" if one.weights is Weights.CURRENT else "as here"
     clip = "" if one.clip in {Clip.NONE, Clip.COUNTS} else one.clip.value
     return "; ".join(part for part in (one.definition, clip, WEIGHTS[one.weights]) if part)

@@ -115,7 +115,7 @@ class Metric:
     is_share: the mean of an event, so that an event never seen still has an upper bound.
     exponentiates: whether LOG_RATIO_CAP can touch it.
     resolution: what the value cannot resolve however many tokens there are; its interval is widened by that.
-    What frameworks call it on their dashboards is in `curves/mismatch_names.py`.
+    What frameworks call it on their dashboards is in `curves/metric_names.yaml`.
     """
 
     name: str

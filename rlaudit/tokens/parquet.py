@@ -4,7 +4,7 @@ No sequence is split: the rows after the last sequence end of one part are carri
 columns are decoded.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,11 +28,12 @@ from rlaudit.tokens.arrow_columns import (
     token_column,
     token_ids,
 )
+from rlaudit.tokens.export import WHOLE, Part
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.json_lines import beginning
 from rlaudit.tokens.parallel_map import prefetched
 from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.renamed_columns import AS_OURS, IDENTITY, PROMPT, RenamedColumns, identity, not_there
+from rlaudit.tokens.renamed_columns import IDENTITY, PROMPT, not_there
 from rlaudit.tokens.token_batch import MISSING_TOP, NO_TOKEN, TOKEN_COLUMNS, TOPS, Column, TokenBatch
 
 REQUIRED = (*IDENTITY, "rollout_logprob")
@@ -60,22 +61,6 @@ DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)
 MAGIC = b"PAR1"
 ROWS = 1 << 18
 LONGEST_SEQUENCE = 64 * ROWS
-Equal = Mapping[str, Any]
-
-
-def is_token_table(path: Path) -> bool:
-    """Return whether a Parquet file has the columns of a token table."""
-    return set(REQUIRED) <= set(columns_of(path) or ())
-
-
-def is_grouped_table(path: Path, groups: str) -> bool:
-    """Return whether it would, if the prompt's id were called `groups`."""
-    return {*identity(groups), "rollout_logprob"} <= set(columns_of(path) or ())
-
-
-def is_trainer_table(path: Path) -> bool:
-    """Return whether a Parquet file has what a trainer alone writes: its logprobs, and whose they are."""
-    return {*IDENTITY, "trainer_logprob"} <= set(columns_of(path) or ())
 
 
 def columns_of(path: Path) -> list[str] | None:
@@ -95,94 +80,71 @@ def open_at_random(path: Path) -> str | BinaryIO:
 
 
 def parquet_batches(
-    path: Path,
-    faults: Faults,
-    prompts: PromptNumbers,
-    columns: Collection[str] = KNOWN,
-    where: Equal | None = None,
-    groups: str = "",
-    renamed: RenamedColumns = AS_OURS,
+    path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str] = KNOWN, part: Part = WHOLE
 ) -> Iterator[TokenBatch]:
-    """Return the file's sequences in batches of about a row group.
+    """Return the file's sequences in batches of about a row group, with these columns only.
 
-    where: column -> value; only rows that equal it. groups: the column that says which sequences share a prompt, ""
-    for the prompt's id. renamed: columns that have other names in the file. Raises NotFinished for a file that ends in
-    the middle, UsageError for types that cannot be logprobs and for a column of groups that is not there.
+    Raises NotFinished for a file that ends in the middle, UsageError for types that cannot be logprobs and for a column
+    of groups that is not there.
     """
-    known = _known(path, groups, renamed)
-    wanted = [name for name in known if name in {*IDENTITY, *LOGPROBS, *columns, groups}]
-    return prefetched(_batches(path, faults, prompts, wanted, where or {}, groups, renamed))
+    wanted = {*IDENTITY, *LOGPROBS, *columns, part.groups}
+    return prefetched(_batches(path, faults, prompts, [name for name in _known(path, part) if name in wanted], part))
 
 
-def _batches(
-    path: Path,
-    faults: Faults,
-    prompts: PromptNumbers,
-    names: list[str],
-    where: Equal,
-    groups: str,
-    renamed: RenamedColumns,
-) -> Iterator[TokenBatch]:
+def _batches(path: Path, faults: Faults, prompts: PromptNumbers, names: list[str], part: Part) -> Iterator[TokenBatch]:
     carried: pa.Table | None = None
-    for part in _tables(path, names, where, groups, renamed):
-        whole = part if carried is None or not carried.num_rows else pa.concat_tables([carried, part]).combine_chunks()
+    for table in _tables(path, names, part):
+        whole = (
+            table if carried is None or not carried.num_rows else pa.concat_tables([carried, table]).combine_chunks()
+        )
         if _of_whole_sequences(whole):
-            yield from _of_lists(whole, path, faults, prompts, groups)
+            yield from _of_lists(whole, path, faults, prompts, part.groups)
             continue
-        table = _Rows(whole, groups)
-        last = int(table.starts[-1]) if table.starts.size else 0
+        rows = _Rows(whole, part.groups)
+        last = int(rows.starts[-1]) if rows.starts.size else 0
         carried = whole.slice(last)
         if carried.num_rows > LONGEST_SEQUENCE:
             raise NotFinished(
                 f"{path}: one sequence has more than {LONGEST_SEQUENCE} tokens",
                 "prompt_id, sample_id or position must change where a sequence ends",
             )
-        yield from table.batches(0, len(table.starts) - 1, path, faults, prompts)
+        yield from rows.batches(0, len(rows.starts) - 1, path, faults, prompts)
     if carried is not None and carried.num_rows:
-        rest = _Rows(carried, groups)
+        rest = _Rows(carried, part.groups)
         yield from rest.batches(0, len(rest.starts), path, faults, prompts)
 
 
-def parquet_sample(
-    path: Path,
-    tokens: int,
-    prompts: PromptNumbers,
-    where: Equal | None = None,
-    groups: str = "",
-    renamed: RenamedColumns = AS_OURS,
-) -> Iterator[TokenBatch]:
+def parquet_sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part = WHOLE) -> Iterator[TokenBatch]:
     """Yield whole sequences with all columns from row groups spread over the file, about `tokens` of them.
 
     Raises NotFinished if one of them cannot be read.
     """
     try:
-        yield from _sample(path, tokens, prompts, where or {}, groups, renamed)
+        yield from _sample(path, tokens, prompts, part)
     except DAMAGED as error:
         raise _cut_off(path, error) from error
 
 
-def _sample(
-    path: Path, tokens: int, prompts: PromptNumbers, where: Equal, groups: str, renamed: RenamedColumns
-) -> Iterator[TokenBatch]:
+def _sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Iterator[TokenBatch]:
     row_groups = pq.read_metadata(open_at_random(path)).num_row_groups
     chosen = sorted({int(place) for place in np.linspace(0, row_groups - 1, min(row_groups, 8))}) if row_groups else []
-    names = renamed.in_table(_known(path, groups, renamed))
+    names = [*part.renamed.in_table(_known(path, part)), *part.where]
     for group in chosen:
         share = tokens // len(chosen)
         with _opened(path, names) as file:
-            table = next(file.iter_batches(4 * share, row_groups=[group], columns=[*names, *where]), None)
-        part = None if table is None else _named(_filtered(_ours(table, renamed), where), groups)
-        if part is None or not part.num_rows:
+            first = next(file.iter_batches(4 * share, row_groups=[group], columns=names), None)
+        table = None if first is None else _of_part(first, part)
+        if table is None or not table.num_rows:
             continue
         silent = Faults()
-        if _of_whole_sequences(part):
-            yield from _of_lists(part.slice(0, 256), path, silent, prompts, groups)
+        if _of_whole_sequences(table):
+            yield from _of_lists(table.slice(0, 256), path, silent, prompts, part.groups)
             continue
-        rows = _Rows(part, groups)
+        rows = _Rows(table, part.groups)
         # The first rows of a row group may be the end of a sequence, the last rows the beginning of one.
         begun = 0 if rows.begins_whole else 1
         enough = begun + int(np.searchsorted(rows.starts[begun:], rows.starts[0] + share))
-        complete = len(rows.starts) if group == row_groups - 1 and part.num_rows < 4 * share else len(rows.starts) - 1
+        complete = len(rows.starts) if group == row_groups - 1 and table.num_rows < 4 * share else len(rows.starts) - 1
         yield from rows.batches(begun, min(enough, complete), path, silent, prompts)
 
 
@@ -307,36 +269,31 @@ def _of_lists(table: pa.Table, path: Path, faults: Faults, prompts: PromptNumber
     yield from batches_of((one for one in logged if one is not None), prompts)
 
 
-def _tables(path: Path, names: list[str], where: Equal, groups: str, renamed: RenamedColumns) -> Iterator[pa.Table]:
-    names = renamed.in_table(names)
+def _tables(path: Path, names: list[str], part: Part) -> Iterator[pa.Table]:
+    names = [*part.renamed.in_table(names), *part.where]
     try:
-        with _opened(path, [*names, *where]) as file:
-            for batch in file.iter_batches(ROWS, columns=[*names, *where], use_threads=True):
-                table = _filtered(_ours(batch, renamed), where)
+        with _opened(path, names) as file:
+            for batch in file.iter_batches(ROWS, columns=names, use_threads=True):
+                table = _of_part(batch, part)
                 if table.num_rows:
-                    yield _named(table, groups)
+                    yield table
     except DAMAGED as error:
         raise _cut_off(path, error) from error
 
 
-def _ours(batch: pa.RecordBatch, renamed: RenamedColumns) -> pa.Table:
+def _of_part(batch: pa.RecordBatch, part: Part) -> pa.Table:
+    """Return the rows of a part, under our names; prompts by their group if the table has no name for them."""
     table = pa.Table.from_batches([batch])
-    return table.rename_columns(renamed.ours(table.column_names)) if renamed else table
+    table = table.rename_columns(part.renamed.ours(table.column_names)) if part.renamed else table
+    for name, value in part.where.items():
+        table = table.filter(pc.equal(pc.cast(table.column(name), pa.string()), value))
+    table = table.drop_columns(list(part.where)) if part.where else table
+    named = not part.groups or PROMPT in table.column_names
+    return table if named else table.append_column(PROMPT, table.column(part.groups))
 
 
 def _cut_off(path: Path, error: Exception) -> NotFinished:
     return NotFinished(f"{path} cannot be read to its end: {error}", "was it still being written?")
-
-
-def _filtered(table: pa.Table, where: Equal) -> pa.Table:
-    for name, value in where.items():
-        table = table.filter(pc.equal(pc.cast(table.column(name), pa.string()), value))
-    return table.drop_columns(list(where)) if where else table
-
-
-def _named(table: pa.Table, groups: str) -> pa.Table:
-    """Call prompts by their group if the table has no name for them."""
-    return table if not groups or PROMPT in table.column_names else table.append_column(PROMPT, table.column(groups))
 
 
 def _opened(path: Path, names: list[str]) -> pq.ParquetFile:
@@ -351,12 +308,11 @@ def _texts(schema: pa.Schema, names: list[str]) -> list[str]:
     return [name for name in names if name in schema.names and any(is_a(schema.field(name).type) for is_a in texts)]
 
 
-def _known(path: Path, groups: str, renamed: RenamedColumns) -> list[str]:
+def _known(path: Path, part: Part) -> list[str]:
     """Return the columns of a token table that a file has. Raises UsageError for types that they cannot have."""
-    written = pq.read_schema(open_at_random(path))
-    schema = pa.schema(
-        [field.with_name(name) for field, name in zip(written, renamed.ours(written.names), strict=True)]
-    )
+    written, groups = pq.read_schema(open_at_random(path)), part.groups
+    ours = part.renamed.ours(written.names)
+    schema = pa.schema([field.with_name(name) for field, name in zip(written, ours, strict=True)])
     if groups and groups not in schema.names:
         raise not_there(path, groups, schema.names, "")
     # A column without any value has no type, and says no more than none.

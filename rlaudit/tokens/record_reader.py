@@ -11,6 +11,7 @@ from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.json_lines import first_record, json_lines
 from rlaudit.tokens.logged_sequence import LoggedSequence, batches_of
 from rlaudit.tokens.prompt_numbers import PromptNumbers
+from rlaudit.tokens.renamed_columns import no_column_tells
 from rlaudit.tokens.token_batch import TokenBatch
 
 # What one record holds; None if it holds something that cannot be used, which is then among the faults.
@@ -26,12 +27,23 @@ def recogniser(own: Collection[str]) -> Callable[[Path], bool]:
     return lambda path: set(first_record(path)) >= set(own)
 
 
-def reader(own: Collection[str], what: str, sequences: Sequences) -> Read:
-    """Reads every column of a file. what: a record, as a fault calls it: "a PipelineRL batch"."""
+def reader(
+    own: Collection[str],
+    what: str,
+    sequences: Sequences,
+    plain: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    many: str = "",
+) -> Read:
+    """Read every column of a file. what: a record, as a fault calls it: "a PipelineRL batch". plain: its fields as
+    `sequences` takes them. many: by what groups are known, if a record holds many sequences: none of its columns then
+    says which of them share a prompt.
+    """
 
     def read(
         path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
     ) -> Iterator[TokenBatch]:
+        if many and part.groups:
+            raise no_column_tells(path, what, many)
         return batches_of(found(path, faults, part.groups), prompts)
 
     def found(path: Path, faults: Faults, groups: str) -> Iterator[LoggedSequence]:
@@ -39,18 +51,16 @@ def reader(own: Collection[str], what: str, sequences: Sequences) -> Read:
             if not isinstance(record, dict) or not set(record) >= set(own):
                 faults.add(Fault(path, FaultKind.OTHER_RECORD, f"not {what}; the line is left out", line), sequences=1)
                 continue
-            in_record = partial(grouped, sequences, record, path, line, faults, groups)
-            yield from usable(in_record, what, path, line, faults)
+            fields = record if plain is None else plain(record)
+            yield from usable(partial(in_record, fields, path, line, faults, groups), what, path, line, faults)
+
+    def in_record(
+        record: dict[str, Any], path: Path, line: int, faults: Faults, groups: str
+    ) -> Iterator[LoggedSequence | None]:
+        for one in sequences(record, path, line, faults):
+            yield one if one is None or not groups else of_group(one, record, groups)
 
     return read
-
-
-def grouped(
-    sequences: Sequences, record: dict[str, Any], path: Path, line: int, faults: Faults, groups: str
-) -> Iterator[LoggedSequence | None]:
-    """Yield the sequences of one record, under the group that its column says; as they are if none was given."""
-    for one in sequences(record, path, line, faults):
-        yield one if one is None or not groups else of_group(one, record, groups)
 
 
 def of_group(sequence: LoggedSequence, record: Mapping[str, Any], groups: str) -> LoggedSequence:

@@ -6,56 +6,27 @@ Source: NeMo-RL 7ea279a, grpo.py:3630-3652 and utils/logger.py:1071-1095.
 """
 
 import re
-from collections.abc import Collection, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rlaudit.tokens.export import Export, Part
+from rlaudit.tokens.export import Export
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
-from rlaudit.tokens.json_lines import first_record, json_lines
-from rlaudit.tokens.logged_sequence import LoggedSequence, batches_of
+from rlaudit.tokens.logged_sequence import LoggedSequence
 from rlaudit.tokens.marked_tokens import marked_sequence
-from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.record_reader import grouped, usable
-from rlaudit.tokens.token_batch import TokenBatch
+from rlaudit.tokens.record_reader import reader, recogniser
 
 OWN = {"generation_logprobs", "prev_logprobs"}
-WHAT = "a NeMo-RL train_data record"
 LISTS = {*OWN, "token_ids", "token_loss_mask", "advantages"}
 
 
-def recognise(path: Path) -> bool:
-    """Return whether the first record has NeMo-RL's columns."""
-    return set(first_record(path)) >= OWN
-
-
-def read(
-    path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
-) -> Iterator[TokenBatch]:
-    """Read every column."""
-    return batches_of(_sequences(path, faults, part.groups), prompts)
-
-
-def _sequences(path: Path, faults: Faults, groups: str) -> Iterator[LoggedSequence]:
-    step = re.search(r"step(\d+)", path.name)
-    for line, record in json_lines(path, faults):
-        if not isinstance(record, dict) or not set(record) >= OWN:
-            faults.add(Fault(path, FaultKind.OTHER_RECORD, f"not {WHAT}; the line is left out", line), sequences=1)
-            continue
-        plain = {name: _unwrapped(name, value) for name, value in record.items()}
-        read_step = partial(_of_record, step=int(step[1]) if step else None)
-        yield from usable(partial(grouped, read_step, plain, path, line, faults, groups), WHAT, path, line, faults)
-
-
-def _of_record(
-    plain: dict[str, Any], path: Path, line: int, faults: Faults, step: int | None
-) -> Iterator[LoggedSequence | None]:
-    if not isinstance(plain.get("token_loss_mask"), list) or not isinstance(plain.get("token_ids"), list):
+def _sequences(record: dict[str, Any], path: Path, line: int, faults: Faults) -> Iterator[LoggedSequence | None]:
+    if not isinstance(record.get("token_loss_mask"), list) or not isinstance(record.get("token_ids"), list):
         said = "no token_ids and token_loss_mask (an older NeMo-RL): prompt and completion cannot be told apart"
         faults.add(Fault(path, FaultKind.OTHER_RECORD, f"{said}; the line is left out", line), sequences=1)
         return
-    yield _sequence(plain, path, line, step, faults)
+    step = re.search(r"step(\d+)", path.name)
+    yield _sequence(record, path, line, int(step[1]) if step else None, faults)
 
 
 def _sequence(record: dict[str, Any], path: Path, line: int, step: int | None, faults: Faults) -> LoggedSequence | None:
@@ -87,11 +58,14 @@ def _sequence(record: dict[str, Any], path: Path, line: int, step: int | None, f
     )
 
 
-def _unwrapped(name: str, value: Any) -> Any:
-    """Return what stands in a list of one sample. Lists of tokens are nested twice, everything else once."""
-    if isinstance(value, list) and len(value) == 1 and (name not in LISTS or isinstance(value[0], list)):
-        return value[0]
-    return value
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    """Return what stands in lists of one sample. Lists of tokens are nested twice, everything else once."""
+    return {
+        name: value[0]
+        if isinstance(value, list) and len(value) == 1 and (name not in LISTS or isinstance(value[0], list))
+        else value
+        for name, value in record.items()
+    }
 
 
 EXPORT = Export(
@@ -99,7 +73,7 @@ EXPORT = Export(
     title="NeMo-RL training data",
     files="train_data_stepN.jsonl",
     groups="the prompt's tokens and the step",
-    recognise=recognise,
-    read=read,
+    recognise=recogniser(OWN),
+    read=reader(OWN, "a NeMo-RL train_data record", _sequences, _plain),
     trainer="the policy that sampled, recomputed by the trainer (prev_logprobs)",
 )

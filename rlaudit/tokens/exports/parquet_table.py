@@ -8,28 +8,35 @@ and trainer_top_logprobs (lists, best first). Rows are sorted by sequence and po
 also has `block` and `arm`: one comparison per arm. A table that a trainer wrote alone need not have rollout_logprob.
 """
 
-from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from rlaudit.tokens.arrow_columns import is_list_type
 from rlaudit.tokens.export import WHOLE, Export, Part
-from rlaudit.tokens.fault import Faults
-from rlaudit.tokens.parquet import (
-    LOGPROBS,
-    columns_of,
-    is_grouped_table,
-    is_token_table,
-    is_trainer_table,
-    open_at_random,
-    parquet_batches,
-    parquet_sample,
-)
-from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.token_batch import TokenBatch
+from rlaudit.tokens.parquet import LOGPROBS, REQUIRED, columns_of, open_at_random, parquet_batches, parquet_sample
+from rlaudit.tokens.renamed_columns import IDENTITY, identity
 
 ARM = ("block", "arm")
+
+
+def recognise(path: Path) -> bool:
+    """Return whether a Parquet file has the columns of a token table."""
+    return _has(path, *REQUIRED)
+
+
+def grouped(path: Path, groups: str) -> bool:
+    """Return whether it would, if the prompt's id were called `groups`."""
+    return _has(path, *identity(groups), "rollout_logprob")
+
+
+def of_trainer(path: Path) -> bool:
+    """Return whether a Parquet file has what a trainer alone writes: its logprobs, and whose they are."""
+    return _has(path, *IDENTITY, "trainer_logprob")
+
+
+def _has(path: Path, *columns: str) -> bool:
+    return set(columns) <= set(columns_of(path) or ())
 
 
 def parts(path: Path) -> tuple[Part, ...]:
@@ -41,18 +48,6 @@ def parts(path: Path) -> tuple[Part, ...]:
     pairs = dict.fromkeys((str(row["block"]), str(row["arm"])) for row in rows.to_pylist())
     several = len({block for block, _ in pairs}) > 1
     return tuple(Part(f"{block}: {arm}" if several else arm, {"block": block, "arm": arm}) for block, arm in pairs)
-
-
-def read(
-    path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
-) -> Iterator[TokenBatch]:
-    """Decode `columns` only."""
-    return parquet_batches(path, faults, prompts, columns, part.where, part.groups, part.renamed)
-
-
-def sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Iterator[TokenBatch]:
-    """Read row groups spread over the file."""
-    return parquet_sample(path, tokens, prompts, part.where, part.groups, part.renamed)
 
 
 def tokens(path: Path) -> int | None:
@@ -67,11 +62,11 @@ EXPORT = Export(
     title="rlaudit token table (Parquet)",
     files="*.parquet; a run directory's tokens.parquet",
     groups="prompt_id, and step where there is one",
-    recognise=is_token_table,
-    read=read,
-    of_trainer=is_trainer_table,
-    grouped=is_grouped_table,
+    recognise=recognise,
+    read=parquet_batches,
+    of_trainer=of_trainer,
+    grouped=grouped,
     parts=parts,
-    sample=sample,
+    sample=parquet_sample,
     tokens=tokens,
 )

@@ -5,32 +5,19 @@
 Source: PipelineRL 58d3934, pipelinerl/finetune/types.py and data.py (collate_packed).
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rlaudit.tokens.export import Export, Part
+from rlaudit.tokens.export import Export
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.logged_sequence import LoggedSequence
 from rlaudit.tokens.marked_tokens import marked_sequence
-from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.record_reader import reader, recogniser
-from rlaudit.tokens.renamed_columns import no_column_tells
-from rlaudit.tokens.token_batch import TokenBatch
 
 MASKED = -100
 OWN = {"input_ids", "labels", "old_logprobs", "advantages"}
-WHAT = "a PipelineRL batch"
 GROUPS = "the prompt's tokens"
-
-
-def read(
-    path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
-) -> Iterator[TokenBatch]:
-    """Read every column. Raises UsageError if a column of groups is asked for."""
-    if part.groups:
-        raise no_column_tells(path, WHAT, GROUPS)
-    return reader(OWN, WHAT, _sequences)(path, faults, prompts, columns, part)
 
 
 def _sequences(record: dict[str, Any], path: Path, line: int, faults: Faults) -> Iterator[LoggedSequence | None]:
@@ -90,5 +77,5 @@ EXPORT = Export(
     files="streams/training_data/INSTANCE/PARTITION/SHARD.jsonl",
     groups=GROUPS,
     recognise=recogniser(OWN),
-    read=read,
+    read=reader(OWN, "a PipelineRL batch", _sequences, many=GROUPS),
 )

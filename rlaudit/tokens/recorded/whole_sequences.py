@@ -4,8 +4,9 @@ The others are counted by their reason: what was in flight, aborted or resumed h
 a prompt with images is not known by its ids.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -19,10 +20,11 @@ from rlaudit.recorder.arrays import NotNumbers, float32s, whole_numbers
 from rlaudit.recorder.recorded_lines import Damage
 from rlaudit.recorder.recording import token_records
 from rlaudit.recorder.weight_updates import ServedWeights
-from rlaudit.tokens.recorded.request_order import RequestOrder
 from rlaudit.tokens.recorded.sampling_groups import SamplingGroup, sampling_group
 
 TEXT = "text"
+# A number, and what releases put behind it: `3`, `3-8f0c2a11` (0.15 and later), `3_parallel_sample_1` (V0).
+NUMBERED = re.compile(r"(\d{1,12})(?:$|[-_])")
 
 
 class LeftOut(StrEnum):
@@ -63,6 +65,32 @@ class WholeSequence:
     step: int
     cached: int | None
     finished: float
+
+
+@dataclass
+class RequestOrder:
+    """The requests of one front end, as they are met; a trainer's rows mostly keep the order in which they were made.
+
+    vLLM's `LLM` numbers its requests, and the samples of one have indices. The order of the lines is another: V0 writes
+    a request down only when its first token comes. Callers that name requests themselves leave the order unknown.
+    """
+
+    numbers: list[tuple[int, int]] = field(default_factory=list)
+    is_numbered: bool = True
+
+    def add(self, request: Mapping[str, Any]) -> int:
+        """Note a request; its place among all lines."""
+        name = NUMBERED.match(request["parent"] or request["request"])
+        self.is_numbered = self.is_numbered and name is not None
+        self.numbers.append((int(name.group(1)) if name else 0, min(request["index"] or 0, 1 << 20)))
+        return len(self.numbers) - 1
+
+    def orders(self) -> Sequence[int] | None:
+        """Return the order of each line; None if it is unknown."""
+        if self.is_numbered and len(set(self.numbers)) == len(self.numbers):
+            samples = 1 + max((index for _, index in self.numbers), default=0)
+            return [number * samples + index for number, index in self.numbers]
+        return None
 
 
 @dataclass

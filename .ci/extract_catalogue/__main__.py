@@ -19,12 +19,13 @@ from packaging.version import Version
 from extract_catalogue.archive import download, open_tree, version_of
 from extract_catalogue.builds import record_builds
 from extract_catalogue.fingerprint import decision
+from extract_catalogue.hook_changes import changes
 from extract_catalogue.hooks import record_hooks, record_published_hooks
 from extract_catalogue.lifetimes import write_lifetimes
 from extract_catalogue.release import release, write
 from extract_catalogue.reviewed import record
 from rlaudit.errors import RlauditError, UsageError
-from rlaudit.recorder.hook_points import changes, read_hook_points
+from rlaudit.recorder.hook_points import read_hook_points
 from rlaudit.vllm.catalogue import DATA, known_versions
 from rlaudit.vllm.resolution_rule import ResolutionRule
 from rlaudit.vllm.resolve import resolution_rules

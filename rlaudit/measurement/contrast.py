@@ -55,7 +55,7 @@ def contrast(
 ) -> Contrast:
     """Paired difference of `metric` between two arms whose prompts are numbered alike.
 
-    Raises ValueError when one of the arms is not comparable (see `integrity_faults`).
+    Raises ValueError when one of the arms is not comparable (see `integrity_fault`).
     """
     both = side_by_side(tally(pairs_a, [metric], settings), tally(pairs_b, [metric], settings), metric)
 

@@ -19,7 +19,7 @@ from rlaudit.measurement.metric import Columns, Level, Metric, ObjectiveSettings
 from rlaudit.measurement.quantiles import Quantile, replicate_counts
 from rlaudit.statistics.interval import IntervalMethod, interval, studentising_products
 from rlaudit.statistics.resample import LEVEL, REPLICATES, Weights, cluster_weights, replicate_together
-from rlaudit.tokens.integrity import integrity_faults
+from rlaudit.tokens.integrity import integrity_fault
 from rlaudit.tokens.pairs import LOG_RATIO_CAP, LogprobPairs
 
 
@@ -71,12 +71,12 @@ def tally(
 ) -> Tally:
     """Reduce `pairs` to sums per prompt, for `metrics` (all of them by default).
 
-    Raises ValueError when `integrity_faults` finds a reason not to: show those to the user instead of
+    Raises ValueError when `integrity_fault` finds a reason not to: show those to the user instead of
     calling this.
     """
-    faults = integrity_faults(pairs)
-    if faults:
-        raise ValueError(f"not comparable: {faults[0].message}")
+    fault = integrity_fault(pairs)
+    if fault is not None:
+        raise ValueError(f"not comparable: {fault}")
     settings = settings or ObjectiveSettings()
     chosen = tuple(all_metrics().values() if metrics is None else metrics)
     reasons = {metric.name: metric.unavailable(pairs) for metric in chosen}

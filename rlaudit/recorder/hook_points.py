@@ -1,4 +1,4 @@
-"""Which parts of a training are recorded in which vLLM release, and what has moved of what the recorder hooks.
+"""Which parts of a training are recorded in which vLLM release.
 
 One file for all releases, data/hooks.json, made with the catalogue. It has the methods of PARTS with their parameters,
 and of the objects that they are given the attributes that the recorder reads. None of these names is public: any
@@ -6,7 +6,6 @@ release may move one.
 """
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -48,26 +47,6 @@ class HookPoints:
         return parameters(next(iter(names))) if names else None
 
 
-def changes(release: Version, points: HookPoints) -> Iterator[str]:
-    """Yield what is other in a release than in the one before: lost parts, moved methods, parameters, attributes."""
-    at = points.releases.index(release)
-    if at == 0:
-        return
-    before = points.releases[at - 1]
-    for part in PARTS:
-        if points.found(part, before) and not points.found(part, release):
-            yield f"not recorded any more: {part}"
-    for target in dict.fromkeys(target for targets in PARTS.values() for target in targets):
-        was, now = (points.hooks.names(target, one) for one in (before, release))
-        if was != now:
-            yield f"{target}: {_called(was)} in {before}, {_called(now)} in {release}"
-    for name in points.objects.spans:
-        was, now = (points.objects.names(name, one) for one in (before, release))
-        for verb, attributes in (("lost", was - now), ("has got", now - was)):
-            if attributes:
-                yield f"{name} {verb} {', '.join(sorted(attributes))}"
-
-
 def where_recorded(points: HookPoints | None = None) -> str:
     """Return a table of the parts, and of the calls inside a worker, with the releases that they are recorded in."""
     points = points or hook_points()
@@ -91,13 +70,6 @@ def read_hook_points(folder: Path) -> HookPoints:
     stored = json.loads((folder / FILE).read_text(encoding="utf-8"))
     releases = tuple(map(Version, stored["releases"]))
     return HookPoints(Index(releases, stored["hooks"]), Index(releases, stored["objects"]))
-
-
-def _called(names: frozenset[str]) -> str:
-    if not names:
-        return "missing"
-    text = ", ".join(next(iter(names - {ASYNC})).split(","))
-    return f"{'async ' if ASYNC in names else ''}({text})"
 
 
 def _in_words(flags: list[bool], releases: tuple[Version, ...]) -> str:

@@ -36,3 +36,12 @@ def open_files(pid: int) -> list[str]:
             with contextlib.suppress(OSError):  # it was closed meanwhile
                 found.append(str(link.readlink()))
     return found
+
+
+def parent_of(pid: int) -> int | None:
+    """Return the parent of a process; None for a process that has ended."""
+    try:
+        # The command's name may hold spaces and brackets: what follows its last bracket is safe to split.
+        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return None

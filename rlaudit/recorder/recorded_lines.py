@@ -1,8 +1,8 @@
 """The lines of one file of a recording, checked: a line that cannot be used is named, and nothing stops at it.
 
-What a line holds stands in `shipped/rlaudit_recorder.py`. A recording is read after a SIGKILL, from a disk that was
-full, or while it is still being written, so anything may be cut off; and it may come from elsewhere, so anything may be
-in it.
+What a line holds stands in `shipped/rlaudit_recorder.py`, what each field has to be in `recorded_lines.yaml`. A
+recording is read after a SIGKILL, from a disk that was full, or while it is still being written, so anything may be cut
+off; and it may come from elsewhere, so anything may be in it.
 """
 
 import os
@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import yaml
 
 from rlaudit.parse_json import parse_json
 
@@ -67,22 +69,6 @@ def _clock(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MOST
 
 
-def _flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _mapping(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
-def _by_text(of: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, dict) and all(of(one) for one in value.values())
-
-
 def _counts(value: Any) -> bool:
     return isinstance(value, list) and all(_count(one) for one in value)
 
@@ -109,223 +95,70 @@ def _array(size: int) -> Callable[[Any], bool]:
 IDS, LOGPROBS, STAMPS = _array(4), _array(4), _array(8)
 
 
-@dataclass(frozen=True)
-class Field:
-    """What a field has to be. needed: without it the line says nothing; else `otherwise` stands for it.
-
-    open: it may be null.
-    """
-
-    fits: Callable[[Any], bool]
-    needed: bool = False
-    open: bool = False
-    otherwise: Any = None
-
-
-def _must(fits: Callable[[Any], bool]) -> Field:
-    return Field(fits, needed=True)
-
-
-def _may(fits: Callable[[Any], bool], otherwise: Any = None) -> Field:
-    return Field(fits, open=otherwise is None, otherwise=otherwise)
-
-
-def _anything(value: Any) -> bool:
-    return True
-
-
-FIELDS: Mapping[str, Mapping[str, Field]] = {
-    "process": {
-        "at": _must(_clock),
-        "schema": _must(_text),
-        "host": _may(_text, ""),
-        "boot": _may(_text),
-        "pid": _must(_whole),
-        "parent": _may(_whole),
-        "name": _may(_text),
-        "wall": _may(_clock),
-        "argv": _may(_texts, []),
-        "executable": _may(_text),
-        "python": _may(_text),
-        "versions": _may(_by_text(_text), {}),
-        "environment": _may(_by_text(_text), {}),
-        "settings": _may(_mapping, {}),
-        "key": _may(_text),
-    },
-    "hooks": {"hooked": _may(_texts, [])},
-    "engine": {
-        "at": _must(_clock),
-        "number": _must(_whole),
-        "class": _may(_text),
-        "written": _may(_mapping, {}),
-        "effective": _may(_mapping),
-        "error": _may(_text),
-    },
-    "worker": {
-        "at": _must(_clock),
-        "class": _may(_text),
-        "rank": _may(_whole),
-        "device": _may(_text),
-        "capability": _may(_counts),
-        "instance": _may(_text),
-    },
-    "model": {
-        "at": _must(_clock),
-        "class": _may(_text),
-        "tensors": _may(_count),
-        "dtypes": _may(_by_text(_count), {}),
-        "parameters": _may(_count),
-    },
-    "sampling": {"sampling": _must(_count), "parameters": _must(_mapping)},
-    "prompt": {"prompt": _must(_text), "ids": _must(IDS)},
-    "request": {
-        "at": _must(_clock),
-        "request": _must(_text),
-        "prompt": _must(_text),
-        "sampling": _may(_count),
-        "parent": _may(_text),
-        "index": _may(_count),
-        "parts": _may(_text),
-        "salted": _may(_flag),
-        "lora": _may(_text),
-        "seed": _may(_whole),
-        "engine": _may(_count),
-    },
-    "sequence": {
-        "at": _must(_clock),
-        "request": _must(_text),
-        "prompt": _must(_text),
-        "index": _may(_count),
-        "ids": _must(IDS),
-        "logprobs": _may(LOGPROBS),
-        "steps": _must(_steps),
-        "cached": _may(_count),
-        "finish": _may(_text),
-        "stop": _may(_anything),
-        "visible": _may(_count),
-        "resumed": _may(_flag),
-        "engine": _may(_count),
-    },
-    "steps": {
-        "at": _may(_clock),
-        "first": _must(_count),
-        "stamps": _must(STAMPS),
-        "tokens": _must(IDS),
-        "cached": _must(IDS),
-        "engines": _may(IDS),
-    },
-    "event": {
-        "at": _must(_clock),
-        "call": _must(_whole),
-        "what": _must(_text),
-        "side": _must(_text),
-        "arguments": _may(_mapping, {}),
-        "in_flight": _may(_count),
-        "engine": _may(_count),
-        "result": _may(_anything),
-        "error": _may(_text),
-    },
-    "repeats": {"call": _must(_whole), "count": _must(_count), "end": _must(_clock), "errors": _may(_count, 0)},
-    "tensors": {
-        "tensors": _must(_whole),
-        "names": _must(_texts),
-        "dtypes": _may(_texts, []),
-        "shapes": _may(_shapes, []),
-    },
-    "load": {
-        "at": _must(_clock),
-        "load": _must(_whole),
-        "side": _must(_text),
-        "inside": _may(_whole),
-        "names": _may(_texts, []),
-        "in_flight": _may(_count),
-        "tensors": _may(_whole),
-        "calls": _may(_count),
-        "begin": _may(_clock),
-        "end": _may(_clock),
-        "error": _may(_text),
-    },
-    "weights": {
-        "at": _must(_clock),
-        "load": _may(_whole),
-        "tensors": _must(_whole),
-        "values": _must(LOGPROBS),
-        "sent": _may(_whole),
-        "values_sent": _may(LOGPROBS),
-        "values_rounded": _may(LOGPROBS),
-        "values_held": _may(LOGPROBS),
-    },
-    "trainer": {
-        "at": _must(_clock),
-        "call": _may(_whole),
-        "function": _may(_text),
-        "gradients": _must(_flag),
-        "backward": _must(_flag),
-        "asked_for": _may(_text),
-        "model": _may(_mapping),
-        "rows": _must(_counts),
-        "begins": _must(_counts),
-        "lengths": _must(_counts),
-        "ids": _must(IDS),
-        "logprobs": _must(LOGPROBS),
-    },
-    "totals": {
-        "at": _must(_clock),
-        "requests": _may(_count),
-        "sequences": _may(_count),
-        "tokens": _may(_count),
-        "cached": _may(_count),
-        "aborted": _may(_count),
-        "kept_sequences": _may(_count),
-        "kept_tokens": _may(_count),
-        "by_sampling": _may(_by_text(_count), {}),
-        "ended": _may(_flag, False),
-    },
-    "child": {"at": _must(_clock), "pid": _must(_whole), "name": _may(_text), "code": _must(_whole)},
-    "failed": {"hook": _may(_text, "?"), "error": _may(_text, "?")},
-    "dropped": {"what": _may(_text, "?"), "why": _may(_text, "?")},
-}
-
-
 def _ended(value: Any) -> bool:
     return isinstance(value, list) and all(
         isinstance(one, list) and len(one) == 2 and _count(one[0]) and _text(one[1]) for one in value
     )
 
 
-# The blocks of a ring (`shipped/rlaudit_ring.py`) are checked alike; so are the calls in it, which are lines as well.
-RING_FIELDS: Mapping[str, Mapping[str, Field]] = {
-    "ring": {"at": _must(_clock), "missed": _may(_count, 0), "left_out": _may(_count, 0)},
-    "prompt": {"prompt": _must(_count), "length": _must(_count)},
-    "request": {
-        "at": _must(_clock),
-        "number": _must(_count),
-        "engine": _may(_count),
-        "request": _must(_text),
-        "parent": _may(_text),
-        "lora": _may(_text),
-        "prompt": _may(_count),
-        "sampling": _may(_count),
-        "index": _may(_count),
-    },
-    "step": {
-        "at": _must(_clock),
-        "step": _must(_count),
-        "engine": _may(_count),
-        "cached": _may(_count),
-        "ended": _may(_ended, []),
-    },
-    "gone": {"at": _must(_clock), "numbers": _must(_counts), "finish": _may(_text)},
-    "batch": {"at": _must(_clock), "batch": _must(_count)},
-    "computed": {"at": _must(_clock), "batch": _must(_count), "error": _may(_text)},
-    "left": {"at": _must(_clock), "requests": _must(_count), "computing": _may(_flag, False)},
+# By their names in recorded_lines.yaml.
+_CHECKS: Mapping[str, Callable[[Any], bool]] = {
+    "text": _text,
+    "whole": _whole,
+    "count": _count,
+    "clock": _clock,
+    "flag": lambda value: isinstance(value, bool),
+    "side": lambda value: value in ("begin", "end"),
+    "mapping": lambda value: isinstance(value, dict),
+    "anything": lambda value: True,
+    "texts": lambda value: isinstance(value, list) and all(map(_text, value)),
+    "counts": _counts,
+    "shapes": _shapes,
+    "steps": _steps,
+    "texts_by_name": lambda value: isinstance(value, dict) and all(map(_text, value.values())),
+    "counts_by_name": lambda value: isinstance(value, dict) and all(map(_count, value.values())),
+    "ended": _ended,
+    "ids": _array(4),
+    "floats": _array(4),
+    "stamps": _array(8),
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a field has to be. needed: without it the line says nothing; else `otherwise` stands for it."""
+
+    fits: Callable[[Any], bool]
+    needed: bool = False
+    otherwise: Any = None
+
+
+Fields = Mapping[str, Mapping[str, Field]]
+
+
+def _fields(kinds: Mapping[str, Any]) -> Fields:
+    return {
+        kind: {
+            **{name: Field(_CHECKS[check], needed=True) for name, check in given.get("needed", {}).items()},
+            **{name: Field(_CHECKS[check]) for name, check in given.get("optional", {}).items()},
+            **{name: Field(_CHECKS[one[0]], otherwise=one[1]) for name, one in given.get("otherwise", {}).items()},
+        }
+        for kind, given in kinds.items()
+    }
+
+
+_FORMAT: Mapping[str, Any] = yaml.load(
+    Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+)
+FIELDS = _fields(_FORMAT["lines"])
+# The blocks of a ring are checked alike; so are the calls in it, which are lines as well.
+RING_FIELDS: Fields = {
+    **_fields(_FORMAT["ring"]),
     **{kind: FIELDS[kind] for kind in ("event", "repeats", "load", "failed", "dropped", "sampling")},
 }
 
 
-def checked(
-    record: dict[str, Any], line: int, damage: Damage, fields: Mapping[str, Mapping[str, Field]] = FIELDS
-) -> dict[str, Any] | None:
+def checked(record: dict[str, Any], line: int, damage: Damage, fields: Fields = FIELDS) -> dict[str, Any] | None:
     """Return the record with every field of its kind as it has to be; None if it cannot be used.
 
     A field that is not as it has to be is replaced and named. An unknown kind is named.
@@ -338,9 +171,8 @@ def checked(
     whole = dict(record)
     for name, one in shape.items():
         value = record.get(name)
-        if (value is None and (one.open or (name not in record and not one.needed))) or (
-            value is not None and one.fits(value)
-        ):
+        may_be_missing = not one.needed and (one.otherwise is None or name not in record)
+        if may_be_missing if value is None else one.fits(value):
             whole[name] = one.otherwise if value is None else value
             continue
         fault = f"no {name}" if name not in record else f"a {name} that is none"
@@ -349,9 +181,6 @@ def checked(
             return None
         damage.add(f"a {kind} record has {fault}, which counts as unknown", line)
         whole[name] = one.otherwise
-    if kind in ("event", "load") and whole["side"] not in ("begin", "end"):
-        damage.add(f"a {kind} record with a side that is neither begin nor end is left out", line)
-        return None
     return whole
 
 

@@ -290,15 +290,13 @@ def open_recording(path: Path) -> Recording:
     return Recording(path, tuple(processes), absent, tuple(missing), damaged)
 
 
-def token_records(
-    process: Process, kinds: tuple[str, ...], damage: Damage | None = None
-) -> Iterator[tuple[int, dict[str, Any]]]:
+def token_records(process: Process, kinds: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield line number and record of the kinds that are asked for, arrays undecoded (`arrays.py`).
 
-    Of a process that stands for one of its engines, without requests and sequences of the others.
-    damage: where lines are named that cannot be used; they stand in `process.missing` already.
+    Of a process that stands for one of its engines, without requests and sequences of the others. Lines that cannot be
+    used are named in `process.missing` already.
     """
-    for line, record in recorded_lines(process.file, damage or Damage(process.file.name)):
+    for line, record in recorded_lines(process.file, Damage(process.file.name)):
         if record["kind"] in kinds and (process.only is None or record.get("engine", process.only) == process.only):
             yield line, record
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rlaudit.errors import NotFinished, UsageError
+from rlaudit.recorder.proc import parent_of
 
 _PASSED_ON = frozenset(
     {
@@ -101,12 +102,3 @@ def _is_below(pid: int, ancestor: int) -> bool:
     while pid not in (0, 1, ancestor):
         pid = parent_of(pid) or 0
     return pid == ancestor
-
-
-def parent_of(pid: int) -> int | None:
-    """Return the parent of a process; None for a process that has ended."""
-    try:
-        # The command's name may hold spaces and brackets: what follows its last bracket is safe to split.
-        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return None

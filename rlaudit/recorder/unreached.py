@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rlaudit.recorder.earlier_ray import EarlierRay
-from rlaudit.recorder.proc import command_line, environment_of, words_of
-from rlaudit.recorder.run import parent_of
+from rlaudit.recorder.proc import command_line, environment_of, parent_of, words_of
 
 _PYTHON = re.compile(r"python[\d.]*|pypy[\d.]*")
 # Options of Python's that take a value, in the same word or in the next.

@@ -1,8 +1,8 @@
 """Do both sides speak of the same tokens, all the way to the end of every sequence?
 
 Covered, per sequence: an offset (labels sliced [1:] on one side and [:-1] on the other), a token lost on the way (from
-a resume on everything is one further: vLLM 42043), another tokenisation (differing ids, or agreement that is lost and
-no shift restores), a last token that one side scored and the other did not.
+a resume on everything is one further: vLLM 42043), another tokenisation (agreement that is lost and no shift restores),
+a last token that one side scored and the other did not. Tables that have the ids of both sides are joined by them.
 Not covered: prompts that differ while the completions agree; that fades with position and is a cause (`causes/bos.py`).
 
 Shifted data look like a huge mismatch of the engines and would explain everything else, so they are looked for before
@@ -16,19 +16,17 @@ from enum import StrEnum
 
 import numpy as np
 
-from rlaudit.arrays import Integers
 from rlaudit.tokens.lag_path import (
     BY_CHANCE,
     CAP_NATS,
     COST_LEFT,
     FEWEST_LOST,
-    LAGS,
     Stretch,
     lag_paths,
     lost_agreement,
     unrelated_cost,
 )
-from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
+from rlaudit.tokens.token_batch import TokenBatch
 
 # A difference below this is a mismatch of engines; sequences whose tokens exceed it by less than WORTH_A_LOOK nats in
 # all cannot pay for a change of lag.
@@ -125,21 +123,14 @@ class AlignmentReport:
         )
 
 
-def alignment_report(batch: TokenBatch, trainer_token_id_T: Integers | None = None) -> AlignmentReport:
-    """Search the sequences of a batch for shifts. Sequences keep the numbers they have in the batch.
-
-    trainer_token_id_T: the ids that the trainer scored, where an export has them beside the rollout's.
-    """
-    by_id = _differing_ids(batch, trainer_token_id_T)
+def alignment_report(batch: TokenBatch) -> AlignmentReport:
+    """Search the sequences of a batch for shifts. Sequences keep the numbers they have in the batch."""
     counted = _counted(batch)
-    suspects = [s for s in _suspects(counted) if s not in by_id]
-    found = {**by_id, **_shifted(counted, suspects)}
+    found = _shifted(counted, _suspects(counted))
     found |= _last_tokens(counted, found)
     not_tested = []
     if "rollout_version" not in batch.token_columns:
         not_tested.append("whether a shift begins at a resume: column rollout_version is missing")
-    if trainer_token_id_T is None:
-        not_tested.append("token ids of both sides: column trainer_token_id is missing")
     return AlignmentReport(
         sequences=batch.sequences,
         tokens=batch.tokens,
@@ -212,40 +203,6 @@ def _at_a_resume(batch: TokenBatch, sequence: int, first: int) -> bool | None:
     versions = np.asarray(version_T[batch.offsets[sequence] : batch.offsets[sequence + 1]])
     changes = np.flatnonzero(np.diff(versions) != 0) + 1
     return bool(np.any(np.abs(changes - first) <= NEAR_A_RESUME))
-
-
-def _differing_ids(batch: TokenBatch, trainer_token_id_T: Integers | None) -> dict[int, MisalignedSequence]:
-    if trainer_token_id_T is None:
-        return {}
-    known_T = (batch.token_id_T != NO_TOKEN) & (trainer_token_id_T != NO_TOKEN)
-    differ_T = known_T & (batch.token_id_T != trainer_token_id_T)
-    found = {}
-    for sequence in np.unique(batch.sequence_T[differ_T]).tolist():
-        rows = slice(batch.offsets[sequence], batch.offsets[sequence + 1])
-        first = int(np.argmax(differ_T[rows]))
-        lag = _lag_of_ids(batch.token_id_T[rows][first:], trainer_token_id_T[rows], first)
-        at_a_resume = _at_a_resume(batch, sequence, first)
-        kind = Misalignment.RETOKENISED
-        if lag is not None and first == 0:
-            kind = Misalignment.OFF_BY_ONE
-        elif lag is not None and at_a_resume is not False:
-            kind = Misalignment.TOKEN_DROPPED
-        tokens = int(differ_T[rows].sum())
-        name = batch.name_of(sequence)
-        found[sequence] = MisalignedSequence(sequence, name, kind, first, tokens, lag, at_a_resume)
-    return found
-
-
-def _lag_of_ids(rollout_ids: Integers, trainer_ids: Integers, first: int) -> int | None:
-    """Return the one shift after which all remaining ids agree."""
-    for lag in sorted(LAGS, key=abs):
-        begin = first + lag
-        if lag == 0 or begin < 0:
-            continue
-        both = min(len(rollout_ids), len(trainer_ids) - begin)
-        if both >= 2 and np.array_equal(rollout_ids[:both], trainer_ids[begin : begin + both]):
-            return lag
-    return None
 
 
 def _last_tokens(batch: TokenBatch, misaligned: Collection[int]) -> dict[int, MisalignedSequence]:

@@ -72,58 +72,37 @@ def raising(function: str, folder: Path, file: Path = RECORDER) -> Place:
     return here
 
 
-@pytest.mark.parametrize("function", [*HANDLERS, *CALLS])
+HOOKS = [
+    *(("V1", RECORDER, function) for function in (*HANDLERS, *CALLS)),
+    *(("V1", WEIGHTS, function) for function in OF_WEIGHTS),
+    *(("V0", V0, function) for function in ("_note_group", "_requested", "_aborts_end", "_step", "_take_tokens")),
+]
+
+
+@pytest.mark.parametrize(("engine", "file", "function"), HOOKS, ids=lambda one: getattr(one, "stem", one))
 def test_a_hook_that_raises_is_named_in_the_recording_and_nowhere_else(
-    function: str, without: Callable[[str], Ended], tmp_path: Path
+    engine: str, file: Path, function: str, without: Callable[[str], Ended], tmp_path: Path
 ) -> None:
-    here = raising(function, tmp_path)
-    assert run(*ARGUMENTS, recorded=here) == without("V1")
+    here = raising(function, tmp_path, file)
+    assert run(*ARGUMENTS, recorded=here, engine=engine) == without(engine)
     first = here.written().of_kind("failed")[0]
     assert f"RuntimeError: sabotage of {function}" in first["error"]
 
 
-@pytest.mark.parametrize("function", OF_WEIGHTS)
-def test_a_hook_of_weights_that_raises_is_named_in_the_recording_and_nowhere_else(
-    function: str, without: Callable[[str], Ended], tmp_path: Path
-) -> None:
-    here = raising(function, tmp_path, WEIGHTS)
-    assert run(*ARGUMENTS, recorded=here) == without("V1")
-    first = here.written().of_kind("failed")[0]
-    assert f"RuntimeError: sabotage of {function}" in first["error"]
-
-
-@pytest.mark.parametrize("function", OF_A_RING)
+@pytest.mark.parametrize(
+    ("engine", "function"),
+    [*(("V1", one) for one in OF_A_RING), *(("V0", one) for one in ("begin_part", "taken_part", "ends_in_part"))],
+)
 def test_a_ring_that_fails_is_given_up_and_nothing_else_is(
-    function: str, without: Callable[[str], Ended], tmp_path: Path
+    engine: str, function: str, without: Callable[[str], Ended], tmp_path: Path
 ) -> None:
     here = raising(function, tmp_path, RING)
-    assert run(*ARGUMENTS, recorded=here) == without("V1")
+    assert run(*ARGUMENTS, recorded=here, engine=engine) == without(engine)
     written = here.written()
     said = [record["error"] for record in written.of_kind("failed")]
     said += [record["why"] for record in written.of_kind("dropped")]
     assert any(f"sabotage of {function}" in one for one in said)
     assert len(written.of_kind("sequence")) == len(written.of_kind("request")) == 24
-
-
-@pytest.mark.parametrize("function", ["begin_part", "taken_part", "ends_in_part"])
-def test_a_ring_of_v0_that_fails_is_given_up_and_nothing_else_is(
-    function: str, without: Callable[[str], Ended], tmp_path: Path
-) -> None:
-    here = raising(function, tmp_path, RING)
-    assert run(*ARGUMENTS, recorded=here, engine="V0") == without("V0")
-    written = here.written()
-    assert f"sabotage of {function}" in written.of_kind("failed")[0]["error"]
-    assert len(written.of_kind("sequence")) == len(written.of_kind("request")) == 24
-
-
-@pytest.mark.parametrize("function", ["_note_group", "_requested", "_aborts_end", "_step", "_take_tokens"])
-def test_a_hook_of_v0_that_raises_is_named_in_the_recording_and_nowhere_else(
-    function: str, without: Callable[[str], Ended], tmp_path: Path
-) -> None:
-    here = raising(function, tmp_path, V0)
-    assert run(*ARGUMENTS, recorded=here, engine="V0") == without("V0")
-    first = here.written().of_kind("failed")[0]
-    assert f"RuntimeError: sabotage of {function}" in first["error"]
 
 
 @pytest.mark.parametrize("function", INNER)

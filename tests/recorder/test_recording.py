@@ -161,7 +161,7 @@ def test_what_the_recorder_says_itself_is_passed_on(tmp_path):
         ("sequence", {"ids": "AAA"}, "a sequence record with a ids that is none is left out"),
         ("sequence", {"at": float("nan")}, "a at that is none"),
         ("sequence", {"steps": [[0, 0, 1]]}, "a steps that is none"),
-        ("event", {"side": "middle"}, "neither begin nor end"),
+        ("event", {"side": "middle"}, "a side that is none"),
         ("event", {"call": 10**30}, "a call that is none"),
         ("engine", {"kind": "engines"}, "unknown kind 'engines'"),
         ("load", {"load": None}, "a load that is none"),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from extract_catalogue.hook_changes import changes
 from extract_catalogue.hooks import hooks, objects_read, record_hooks
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -15,7 +16,6 @@ from rlaudit.recorder.hook_points import (
     FILE,
     PARTS,
     RECORDER,
-    changes,
     hook_points,
     read_hook_points,
     where_recorded,

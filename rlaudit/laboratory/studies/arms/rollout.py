@@ -20,7 +20,7 @@ from rlaudit.laboratory.studies.arms.plan import Arm, Role, known_factors
 from rlaudit.laboratory.studies.arms.recipe import Block, Sampling
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.parse_json import parse_json
-from rlaudit.tokens.integrity import integrity_faults
+from rlaudit.tokens.integrity import integrity_fault
 from rlaudit.tokens.pairs import LogprobPairs
 from rlaudit.vllm.machine import Machine
 
@@ -227,5 +227,5 @@ def broken_logprobs(sequences: Sequence[SampledSequence]) -> Failure | None:
         sequence_T=np.repeat(np.arange(len(sequences)), lengths_S),
         prompt_S=np.array([sequence.prompt for sequence in sequences], dtype=np.int64),
     )
-    faults = integrity_faults(pairs)
-    return Failure("integrity", faults[0].message) if faults else None
+    fault = integrity_fault(pairs)
+    return None if fault is None else Failure("integrity", fault)

@@ -4,7 +4,9 @@ import ast
 from collections.abc import Iterator
 
 from extract_catalogue.modules import Module, Tree
-from rlaudit.vllm.name_spans import ANYTHING, SOMETIMES
+
+# Marks of a name that an object has under a condition only, and of an object that answers to any name.
+SOMETIMES, ANYTHING = "?", "*"
 
 
 def attributes(tree: Tree, module: Module, cls: ast.ClassDef) -> Iterator[str]:

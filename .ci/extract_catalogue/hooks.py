@@ -11,7 +11,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from extract_catalogue.archive import opened_tree
-from extract_catalogue.attributes import attributes
+from extract_catalogue.attributes import SOMETIMES, attributes
 from extract_catalogue.modules import Module, Tree
 from extract_catalogue.remote_wheel import open_wheel
 from rlaudit.engines.engine import Build
@@ -20,9 +20,7 @@ from rlaudit.engines.environments.package_index import releases
 from rlaudit.engines.environments.pip_configuration import read_package_sources
 from rlaudit.engines.environments.release import choose_release
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.recorder.hook_points import ASYNC, FILE, PARTS, RECORDER, WORKER, WORKER_METHODS
-from rlaudit.vllm.name_spans import SOMETIMES, Index, spans
-from rlaudit.vllm.parameters import ANY_NAME, BY_NAME, DEFAULT
+from rlaudit.recorder.hook_points import ASYNC, FILE, PARTS, RECORDER, WORKER, WORKER_METHODS, Index
 
 # Whose attributes the recorder reads. The worker is that of GPUs; the recorder takes any class for one.
 OBJECTS = (
@@ -50,6 +48,7 @@ OBJECTS = (
 )
 # Which of the recorder's files read them.
 READERS = (RECORDER, *(RECORDER.with_name(f"rlaudit_{name}.py") for name in ("v0", "ring", "weights")))
+ANY_NAME, BY_NAME, DEFAULT = "**", "*", "="
 _Releases = dict[Version, Mapping[str, Iterable[str]]]
 
 
@@ -142,7 +141,7 @@ def _published(version: str) -> Tree:
 
 
 def parameters_text(arguments: ast.arguments, skipped: int) -> str:
-    """Return parameters as rlaudit/vllm/parameters.py reads them. skipped: how many of the first are left out."""
+    """Return parameters as one word, `self,request,parent_req=,*,queue=`. skipped: how many are left out at first."""
     ordered = [*arguments.posonlyargs, *arguments.args]
     plain = len(ordered) - len(arguments.defaults)
     words = [one.arg + (DEFAULT if at >= plain else "") for at, one in enumerate(ordered)][skipped:]
@@ -155,3 +154,28 @@ def parameters_text(arguments: ast.arguments, skipped: int) -> str:
     if arguments.kwarg is not None:
         words.append(ANY_NAME)
     return ",".join(words) or ","
+
+
+def spans(by_release: Mapping[Version, Mapping[str, Iterable[str]]]) -> dict[str, dict[str, str]]:
+    """Return the lists to store: for each home, the names by the releases that have them."""
+    releases = sorted(by_release)
+    there: dict[str, dict[str, list[int]]] = {}
+    for number, version in enumerate(releases):
+        for home, names in by_release[version].items():
+            for name in names:
+                there.setdefault(home, {}).setdefault(name, []).append(number)
+    lists: dict[str, dict[str, str]] = {}
+    for home, names_there in sorted(there.items()):
+        grouped: dict[str, list[str]] = {}
+        for name, numbers in sorted(names_there.items()):
+            grouped.setdefault(_span(numbers, releases), []).append(name)
+        lists[home] = {span: " ".join(names) for span, names in sorted(grouped.items())}
+    return lists
+
+
+def _span(numbers: list[int], releases: list[Version]) -> str:
+    starts = [one for one in numbers if one - 1 not in numbers]
+    ends = [one for one in numbers if one + 1 not in numbers]
+    newest = len(releases) - 1
+    pairs = zip(starts, ends, strict=True)
+    return ",".join(f"{releases[first]}..{'' if last == newest else releases[last]}" for first, last in pairs)

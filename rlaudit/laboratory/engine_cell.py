@@ -16,7 +16,7 @@ from rlaudit.engines.models.model_identity import identities_in
 from rlaudit.engines.vllm.engine import ENGINE, gpus_of
 from rlaudit.engines.vllm.expected_engine import ExpectedEngine
 from rlaudit.laboratory.rollout_context import RolloutContext
-from rlaudit.vllm.cpu_block_size import smallest_cpu_block
+from rlaudit.vllm.resolution.block_size import smallest_cpu_block
 from rlaudit.vllm.resolution.engine import EngineKind, variables_for
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.vllm.cpu_block_size import smallest_cpu_block
 from rlaudit.vllm.milestones import V1_ON_CPU
+from rlaudit.vllm.resolution.block_size import smallest_cpu_block
 
 # What the small prompts and completions of an ablation need; a config's context of 32k would only fill the KV cache.
 CONTEXT_ON_CPU = 1024

@@ -6,6 +6,7 @@ release may move one.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,8 +15,6 @@ from packaging.version import Version
 
 from rlaudit.recorder.shipped import rlaudit_recorder
 from rlaudit.vllm.catalogue import DATA
-from rlaudit.vllm.name_spans import Index
-from rlaudit.vllm.parameters import Parameters, parameters
 
 FILE = "hooks.json"
 ASYNC = "async"  # beside a method's parameters: it is a coroutine
@@ -23,6 +22,24 @@ RECORDER = Path(rlaudit_recorder.__file__)
 PARTS: dict[str, tuple[str, ...]] = rlaudit_recorder.PARTS
 WORKER_METHODS: tuple[str, ...] = tuple(rlaudit_recorder.WORKER_METHODS)
 WORKER = "vllm.v1.worker.gpu_worker:Worker"
+
+
+@dataclass(frozen=True)
+class Index:
+    """The names of modules, objects or functions, by release."""
+
+    releases: tuple[Version, ...]
+    # For each home, lists of names by the releases that have them: most names stay for many releases, and are written
+    # once, `{"0.8.5..0.10.2,0.12.0..": "name name"}`.
+    spans: Mapping[str, Mapping[str, str]]
+
+    def names(self, home: str, version: Version) -> frozenset[str]:
+        """Return what a home has in a release; nothing if the release does not have it."""
+        lists = self.spans.get(home, {}).items()
+        return frozenset(name for span, names in lists if self._covers(span, version) for name in names.split())
+
+    def _covers(self, span: str, version: Version) -> bool:
+        return any(first <= version <= last for first, last in _runs(span, self.releases))
 
 
 @dataclass(frozen=True)
@@ -40,11 +57,6 @@ class HookPoints:
     def found(self, part: str, release: Version) -> tuple[str, ...]:
         """Return the methods that show a part in a release; none if it is not recorded there."""
         return tuple(target for target in PARTS[part] if self.hooks.names(target, release))
-
-    def parameters(self, target: str, release: Version) -> Parameters | None:
-        """Return how a method is called, `self` included; None if the release does not have it."""
-        names = self.hooks.names(target, release) - {ASYNC}
-        return parameters(next(iter(names))) if names else None
 
 
 def where_recorded(points: HookPoints | None = None) -> str:
@@ -84,3 +96,10 @@ def _in_words(flags: list[bool], releases: tuple[Version, ...]) -> str:
             runs[-1][1:] = [release]
     spans = (f"{run[0]} and later" if run[-1] == releases[-1] else f"{run[0]} to {run[-1]}" for run in runs)
     return ", ".join(spans) or "none"
+
+
+@lru_cache(maxsize=2048)
+def _runs(span: str, releases: tuple[Version, ...]) -> list[tuple[Version, Version]]:
+    """Return `0.8.5..0.10.2,0.12.0..` as pairs; one without an end goes on to the newest."""
+    ends = (run.split("..") for run in span.split(","))
+    return [(Version(first), Version(last) if last else releases[-1]) for first, last in ends]

@@ -33,6 +33,7 @@ How to confirm
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule, Side
@@ -40,12 +41,7 @@ from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.inspection.sampling import filters, is_greedy, listed
 from rlaudit.layers import Layer
-from rlaudit.vllm.milestones import (
-    FLASHINFER_ONLY_WHEN_ASKED,
-    FLASHINFER_SAMPLES,
-    FLASHINFER_SAMPLES_AGAIN,
-    PROCESSED_IS_FINAL,
-)
+from rlaudit.vllm.resolve import resolve
 
 VARIABLE = "VLLM_USE_FLASHINFER_SAMPLER"
 CONFIRM = (
@@ -68,17 +64,10 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _kernel(side: Side) -> str | None:
-    """Return FlashInfer or PyTorch; None if it is unknown."""
-    setting, mode = side.variable(VARIABLE), side.value("logprobs_mode")
-    variable = None if setting is None else setting.value
-    if side.is_v1 is None or isinstance(variable, Unknown) or isinstance(mode, Unknown):
-        return None
-    by_default = side.is_v1 and not FLASHINFER_ONLY_WHEN_ASKED <= side.version < FLASHINFER_SAMPLES_AGAIN
-    wanted = by_default if variable is None else str(variable) not in {"0", "False"}
-    impossible = side.is_v1 and (
-        side.version < FLASHINFER_SAMPLES or (side.version >= PROCESSED_IS_FINAL and str(mode).startswith("processed"))
-    )
-    return "FlashInfer" if wanted and not impossible and side.machine.flashinfer is not False else "PyTorch"
+    """Return FlashInfer or PyTorch; None if it is unknown. FlashInfer counts as installed if that is not known."""
+    machine = replace(side.machine, flashinfer=side.machine.flashinfer is not False)
+    runs = resolve(side.config, side.catalogue, machine).value("flashinfer_sampler")
+    return None if isinstance(runs, Unknown) else "FlashInfer" if runs else "PyTorch"
 
 
 RULE = Rule("flashinfer-sampler-default", Layer.INFERENCE_PATH, check)

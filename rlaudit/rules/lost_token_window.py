@@ -30,12 +30,12 @@ How to confirm
 
 from collections.abc import Iterator
 
+from rlaudit.advisories import known_advisories
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
 from rlaudit.layers import Layer
-from rlaudit.vllm.milestones import LOSES_A_TOKEN, LOSES_NO_TOKEN
 
 SETTING = "async_scheduling"
 CONFIRM = "rlaudit ablate weight-update, with async_scheduling: [on, off]"
@@ -45,8 +45,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     """Report keep with a cache cleared under running requests and async scheduling, in a release of the window."""
     says, scheduling, unsure = audit.config.says, audit.after.value(SETTING), ""
     clears = audit.config.trainer.get("pause_clears_cache")
-    in_window = LOSES_A_TOKEN <= audit.after.version < LOSES_NO_TOKEN
-    if not in_window or says("pause_mode") != "keep":
+    window = known_advisories()[RULE.name].window
+    if not window.holds(audit.after.version) or says("pause_mode") != "keep":
         return
     if scheduling is not True and not isinstance(scheduling, Unknown):
         return

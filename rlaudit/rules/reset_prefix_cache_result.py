@@ -29,16 +29,17 @@ How to confirm
 
 from collections.abc import Iterator
 
+from rlaudit.advisories import known_advisories
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
-from rlaudit.vllm.milestones import RESET_TELLS
 
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report a reset with requests in flight, before the route tells its result."""
     says = audit.config.says
-    if audit.after.value("enable_prefix_caching") is not True or audit.after.version >= RESET_TELLS:
+    window = known_advisories()[RULE.name].window
+    if audit.after.value("enable_prefix_caching") is not True or not window.holds(audit.after.version):
         return
     if says("weight_updates") != "in flight" or says("resets_prefix_cache") is not True:
         return

@@ -30,8 +30,6 @@ V1_ON_CPU = Version("0.9.2")
 VLLM_USE_V1_IS_NOT_READ = Version("0.11.1")
 HONOURS_NO_CHUNKED_PREFILL = Version("0.11.1")
 NO_CASCADE_ATTENTION = Version("0.32.0")
-# A token that asynchronous scheduling had in flight is lost where weights change and keys and values are kept.
-LOSES_A_TOKEN, LOSES_NO_TOKEN = Version("0.12.0"), Version("0.22.0")
 # The rank is mixed into a shared seed (vllm/utils/torch_utils.py:542); before, data-parallel ranks draw alike.
 SEED_OF_EVERY_RANK = Version("0.32.0")
 # VLLM_ATTENTION_BACKEND is no longer read: the argument decides.
@@ -58,8 +56,6 @@ PAUSE_GENERATION = Version("0.12.0")
 PAUSE_TAKES_A_MODE = Version("0.16.0")
 WEIGHT_TRANSFER_CONFIG = Version("0.16.0")
 INSECURE_SERIALIZATION = Version("0.9.0")  # VLLM_ALLOW_INSECURE_SERIALIZATION, which worker extensions need
-# POST /reset_prefix_cache tells whether it worked (pull request 46893).
-RESET_TELLS = Version("0.26.0")
 
 # Names that vLLM does not know. The log says "Unknown vLLM environment variable" (vllm/envs.py, not in 0.16.0; 0.18.1:
 # 1711); a config object rejects a key that it does not know (ConfigDict(extra="forbid") on CompilationConfig).

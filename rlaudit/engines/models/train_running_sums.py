@@ -21,7 +21,7 @@ from torch.nn import functional
 
 DIGITS, BEGIN, ANSWER, END, VOCABULARY = 6, 10, 11, 12, 128
 # Solved examples that stand before every prompt: 28 tokens that all prompts share, more than one block of a prefix
-# cache of 16 (vllm/cpu_block_size.py).
+# cache of 16 (vllm/resolution/block_size.py).
 SHOWN = ([3, 1, 4, 1, 5, 9], [2, 7, 1, 8, 2, 8])
 BATCH = 64
 LEARNING_RATE = 3e-3

@@ -23,8 +23,8 @@ from rlaudit.engines.environments.health import missing_for_triton
 from rlaudit.engines.hardware.accelerator import detect, machine_of
 from rlaudit.engines.hardware.visible_gpus import gpu_variables
 from rlaudit.engines.vllm.expected_engine import expected_engine
-from rlaudit.vllm.cpu_block_size import smallest_cpu_block
 from rlaudit.vllm.machine import Machine, machine_named
+from rlaudit.vllm.resolution.block_size import smallest_cpu_block
 from rlaudit.vllm.resolution.engine import EngineKind, has_v0, variables_for
 
 _SCRIPTS = Path(__file__).with_name("scripts")

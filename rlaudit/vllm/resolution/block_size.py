@@ -1,5 +1,7 @@
 """The block size of the key-value cache: what the prefix cache shares, and what an attention kernel reads at once."""
 
+from packaging.version import Version
+
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View
 
@@ -7,6 +9,14 @@ _CPU = "vllm/platforms/cpu.py"
 _CUDA = "vllm/platforms/cuda.py"
 _SIXTEEN = ("FLASH_ATTN", "FLASHINFER", "TRITON_ATTN", "FLEX_ATTENTION")
 _WORD = ("block_size", "user_specified_block_size")
+# Tried: V0 takes only 16 (0.8.5, without Intel's extension for PyTorch), the attention of later CPU builds only
+# multiples of 32 (0.32.0), and 0.18.1 takes both.
+_LAST_CPU_WITH_SMALL_BLOCKS = Version("0.18.1")
+
+
+def smallest_cpu_block(version: Version) -> int:
+    """Return the smallest block that a release's CPU build takes, in tokens: shorter prompts are never cached."""
+    return 16 if version <= _LAST_CPU_WITH_SMALL_BLOCKS else 32
 
 
 def apply(view: View) -> Resolved | None:

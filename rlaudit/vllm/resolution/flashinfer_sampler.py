@@ -26,7 +26,10 @@ def apply(view: View) -> Resolved:  # noqa: PLR0911 - one line per decision
         return Resolved(asked, "VLLM_USE_FLASHINFER_SAMPLER decides")
     if not view.is_v1:
         return Resolved(asked == "1", "V0 takes it only with VLLM_USE_FLASHINFER_SAMPLER=1")
-    if view.since(PROCESSED_IS_FINAL) and str(view.value("logprobs_mode")).startswith("processed"):
+    mode = view.value("logprobs_mode")
+    if isinstance(mode, Unknown):
+        return Resolved(mode, "processed logprobs exclude it")
+    if view.since(PROCESSED_IS_FINAL) and str(mode).startswith("processed"):
         return Resolved(False, "processed logprobs exclude it")
     if asked == "0":
         return Resolved(False, "VLLM_USE_FLASHINFER_SAMPLER=0")

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from extract_catalogue.modules import Module, Tree
-from rlaudit.vllm.resolution_rule import Function
+from rlaudit.vllm.resolve import Function
 
 _SPEECH = ("logger.", "warnings.", "print", "log_once")
 _NOT_MEANING = {"ctx", "kind", "type_comment", "type_params", "type_ignores"}

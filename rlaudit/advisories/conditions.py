@@ -19,7 +19,7 @@ from rlaudit.inspection.sampling import GREEDY_BELOW, filters, penalties, temper
 from rlaudit.inspection.update_path import UpdatePath, update_path
 from rlaudit.vllm.architecture import Architecture, architecture
 from rlaudit.vllm.machine import UnreadMachine
-from rlaudit.vllm.resolution_rule import number, object_of
+from rlaudit.vllm.resolve import number, object_of
 
 Asked = bool | Unknown
 Held = Callable[[Side], Asked]

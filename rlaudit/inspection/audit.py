@@ -19,8 +19,7 @@ from rlaudit.layers import Layer
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING, keeps_every_token
-from rlaudit.vllm.resolution_rule import task_of
-from rlaudit.vllm.resolve import Resolution, resolution_rules, resolve
+from rlaudit.vllm.resolve import Resolution, resolution_rules, resolve, task_of
 
 FILTERS = ("top_p", "top_k", "min_p")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from rlaudit.inspection.audit import Side
 from rlaudit.vllm.milestones import NO_BACKEND_VARIABLE
-from rlaudit.vllm.resolution_rule import part
+from rlaudit.vllm.resolve import part
 
 VARIABLE = "VLLM_BATCH_INVARIANT"
 BACKEND_VARIABLE = "VLLM_ATTENTION_BACKEND"

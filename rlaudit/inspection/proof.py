@@ -12,8 +12,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Side
 from rlaudit.inspection.inspect_file import InspectedFile
 from rlaudit.vllm.renamed import COMPILATION, predecessors, renamed_keys, renamed_value, translated
-from rlaudit.vllm.resolution_rule import object_of
-from rlaudit.vllm.resolve import resolution_rules
+from rlaudit.vllm.resolve import object_of, resolution_rules
 
 # Arguments that mean another thing in another release: what they lead to, which is resolved too, is compared instead.
 JUDGED_BY = {"logprobs_mode": "logprobs_semantics"}

@@ -36,7 +36,7 @@ from rlaudit.inspection.batch_invariance import VARIABLE, asks_for_batch_invaria
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import BATCH_INVARIANCE
-from rlaudit.vllm.resolution_rule import part
+from rlaudit.vllm.resolve import part
 
 # Frameworks whose update code removes the variables itself (PipelineRL pipelinerl/vllm1.py, launch.py:83-101).
 REMOVES_THEM = {"pipelinerl"}

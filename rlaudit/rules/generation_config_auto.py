@@ -38,7 +38,7 @@ from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import PENALTIES_FROM_THE_MODEL
-from rlaudit.vllm.resolution_rule import object_of
+from rlaudit.vllm.resolve import object_of
 
 COMMON = ("temperature", "top_p", "top_k", "repetition_penalty")
 RARE = ("min_p",)

@@ -34,7 +34,7 @@ from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import OPTIMIZATION_LEVEL
-from rlaudit.vllm.resolution_rule import number, part
+from rlaudit.vllm.resolve import number, part
 
 SETTING, FORMER = "optimization_level", "compilation_config"
 WAS = ("no compilation", "plain torch.compile", "torch.compile with one trace", "piecewise compilation, V1's default")

@@ -37,7 +37,7 @@ from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import UNKNOWN_KEY_IS_REFUSED
 from rlaudit.vllm.renamed import NESTED, renamed_keys
-from rlaudit.vllm.resolution_rule import part
+from rlaudit.vllm.resolve import part
 
 SETTING = "compilation_config"
 CONFIRM = "rlaudit ablate, factor enforce-eager"

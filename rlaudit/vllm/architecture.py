@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.vllm.resolution_rule import View
+from rlaudit.vllm.resolve import Resolution
 
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
 _MAMBA2 = {"bamba", "falcon_h1", "granitemoehybrid", "mamba2", "nemotron_h", "zamba2"}
@@ -110,7 +110,7 @@ class Architecture:
         return isinstance(quantization, Mapping) and bool(quantization.get("kv_cache_scheme"))
 
 
-def architecture(view: View) -> Architecture | Unknown:
+def architecture(view: Resolution) -> Architecture | Unknown:
     """Return the model's architecture, or why it is not known."""
     found = view.checkpoint
     if found is not None:

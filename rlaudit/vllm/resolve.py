@@ -4,7 +4,7 @@ Most migrations break on values that are not written: 0.8.5 declares `enable_pre
 the one means off, the other on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -14,16 +14,54 @@ from packaging.version import Version
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.discover import discover
+from rlaudit.parse_json import parse_json
 from rlaudit.vllm import resolution
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.checkpoint import checkpoint_file
 from rlaudit.vllm.lifetimes import lifetime
 from rlaudit.vllm.machine import DeviceDecides, Machine
-from rlaudit.vllm.resolution_rule import ResolutionRule, Resolved
 from rlaudit.vllm.review import unreviewed
 
 # Rules ask for a few releases thousands of times.
 _release = lru_cache(maxsize=512)(Version)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A decision of vLLM."""
+
+    # May be Unknown.
+    value: Any
+    # One clause for a reader.
+    because: str
+    # Whether vLLM takes this value even if the config has another.
+    overrules: bool = False
+    # The file that decides, if it is not the rule's first one.
+    at: str = ""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function, class or name of vLLM that decides, and the words by which its statements about the value are found.
+
+    Without words all of it counts. A release that has no such function is no error: functions move.
+    """
+
+    path: str
+    name: str
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ResolutionRule:
+    """How one value is decided."""
+
+    # The engine argument, or a name of its own for what no argument carries (`engine`, `model_runner`).
+    name: str
+    # Where vLLM decides it, over all releases; their fingerprints tell when a new release must be read again.
+    functions: tuple[Function, ...]
+    # Returns None if the value stays as written or declared.
+    apply: Callable[["Resolution"], Resolved | None]
 
 
 @lru_cache(maxsize=1)
@@ -159,3 +197,55 @@ def _absent(name: str, said: Setting | None, version: Version) -> Setting:
     if said is None:
         return Setting(name, None, None, Origin.ENGINE, None, note)
     return Setting(name, None, said.written, said.origin, said.place, note)
+
+
+def engine_unknown(view: Resolution, what: str) -> Resolved:
+    """Return the decision if V0 and V1 differ and it is not known which of them runs."""
+    engine = view.value("engine")
+    if not isinstance(engine, Unknown):
+        engine = Unknown("V0 or V1 cannot be told")
+    unknown = Unknown(f"{what} depends on the engine: {engine.reason}", hangs_on=engine.fact)
+    return Resolved(unknown, "V0 and V1 decide differently")
+
+
+def task_of(view: Resolution) -> Any:
+    """Return what the engine is for, if the config says so: `generate`, `pooling`, `embed`...; None otherwise."""
+    runner = view.given("runner")
+    return runner if runner is not None else view.given("task")
+
+
+def object_of(value: Any) -> dict[str, Any]:
+    """Return an argument that takes a mapping or its JSON text; empty if it is neither."""
+    if isinstance(value, str):
+        try:
+            value = parse_json(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def part(view: Resolution, name: str, *path: str) -> Any:
+    """Return a value inside a config object that is given as a mapping or as JSON text; None if it is not given."""
+    value = view.given(name)
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = parse_json(value)
+        except ValueError:
+            return Unknown(f"{name} is not JSON")
+    for key in path:
+        if isinstance(value, Unknown):
+            return value
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(key)
+    return value
+
+
+def number(value: Any) -> int | None:
+    """Return a value as a whole number; None if it is none, or unknown."""
+    if isinstance(value, bool | Unknown):
+        return None
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None

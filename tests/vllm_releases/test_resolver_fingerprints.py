@@ -1,7 +1,7 @@
 from extract_catalogue.fingerprint import decision, fingerprint
 from vllm_sources import tree_of
 
-from rlaudit.vllm.resolution_rule import Function
+from rlaudit.vllm.resolve import Function
 
 BODY = """
     class EngineArgs:

@@ -7,13 +7,13 @@ of a rollout finds tokens that are already on their way.
 from typing import Any
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, number, part, task_of
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, number, part, task_of
 
 _CPU = "vllm/platforms/cpu.py"
 _DRAFTERS = {"eagle", "eagle3", "mtp", "deepseek_mtp", "mimo_mtp", "qwen3_next_mtp", "ngram_gpu", "dspark", "dflash"}
 
 
-def apply(view: View) -> Resolved | None:
+def apply(view: Resolution) -> Resolved | None:
     """On where executor and speculation allow it."""
     if view.machine.platform == "cpu" and view.since("0.14.0"):
         return Resolved(False, "forced off on a CPU, even if the log says otherwise before", overrules=True, at=_CPU)
@@ -24,7 +24,7 @@ def apply(view: View) -> Resolved | None:
     return _stages(view) or _speculation(view) or _executor(view)
 
 
-def _stages(view: View) -> Resolved | None:
+def _stages(view: Resolution) -> Resolved | None:
     stages = view.given("pipeline_parallel_size")
     if isinstance(stages, Unknown) and not view.since("0.15.0"):
         return Resolved(stages, "off with pipeline parallelism in 0.14")
@@ -37,7 +37,7 @@ def _stages(view: View) -> Resolved | None:
     return None
 
 
-def _speculation(view: View) -> Resolved | None:
+def _speculation(view: Resolution) -> Resolved | None:
     speculative = view.given("speculative_config")
     if speculative is None:
         return None
@@ -53,7 +53,7 @@ def _speculation(view: View) -> Resolved | None:
     return Resolved(False, f"off with speculative decoding by {method}")
 
 
-def _executor(view: View) -> Resolved:
+def _executor(view: Resolution) -> Resolved:
     given = view.given("distributed_executor_backend")
     if isinstance(given, Unknown):
         possible = [_of(one, view) for one in given.among]
@@ -63,7 +63,7 @@ def _executor(view: View) -> Resolved:
     return _of(view.value("distributed_executor_backend"), view)
 
 
-def _of(executor: Any, view: View) -> Resolved:
+def _of(executor: Any, view: Resolution) -> Resolved:
     # vLLM itself chooses one process or several, and both support it.
     if isinstance(executor, Unknown) or executor in ("uni", "mp", "external_launcher"):
         return Resolved(True, "on by default from 0.14.0")
@@ -74,7 +74,7 @@ def _of(executor: Any, view: View) -> Resolved:
     return Resolved(Unknown(f"whether executor {executor} supports it"), "by executor")
 
 
-def _ray(view: View) -> Resolved:
+def _ray(view: Resolution) -> Resolved:
     asked = view.variable("VLLM_USE_RAY_V2_EXECUTOR_BACKEND")
     if isinstance(asked, Unknown):
         return Resolved(asked, "VLLM_USE_RAY_V2_EXECUTOR_BACKEND decides")

@@ -8,7 +8,7 @@ cases by name.
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.batch_invariant_backends import ASKS_BACKEND
 from rlaudit.vllm.milestones import NO_BACKEND_VARIABLE
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, engine_unknown, part
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, part
 
 _CUDA = "vllm/platforms/cuda.py"
 _AMPERE, _HOPPER, _BLACKWELL = 80, 90, 100
@@ -17,7 +17,7 @@ _UNQUANTIZED_CACHE = (None, "auto", "float16", "bfloat16")
 _DATACENTER_BLACKWELL = range(_BLACKWELL, _BLACKWELL + 10)
 
 
-def apply(view: View) -> Resolved | None:
+def apply(view: Resolution) -> Resolved | None:
     """Return the requested backend, else the first choice of the release for a model without latent attention (MLA)."""
     if view.given("attention_backend") is not None and view.since("0.13.0"):
         return None
@@ -34,7 +34,7 @@ def apply(view: View) -> Resolved | None:
     return _default(view) if view.is_v1 else _of_v0(view)
 
 
-def _of_v0(view: View) -> Resolved:
+def _of_v0(view: Resolution) -> Resolved:
     if view.machine.capability < _AMPERE:
         return Resolved("XFORMERS", f"V0's choice for {view.machine.name}")
     if view.given("dtype") in _FLOAT32:
@@ -42,7 +42,7 @@ def _of_v0(view: View) -> Resolved:
     return Resolved("FLASH_ATTN", f"V0's choice for {view.machine.name}")
 
 
-def _default(view: View) -> Resolved:  # noqa: PLR0911 - one line per decision
+def _default(view: Resolution) -> Resolved:  # noqa: PLR0911 - one line per decision
     dtype, cache, name = view.given("dtype"), view.given("kv_cache_dtype"), view.machine.name
     if view.machine.capability < _AMPERE:
         return Resolved(Unknown(f"the choice for {name} depends on model and release"), "older than Ampere")
@@ -60,7 +60,7 @@ def _default(view: View) -> Resolved:  # noqa: PLR0911 - one line per decision
     return Resolved("FLASH_ATTN", f"first choice for {name}; models with latent attention take others")
 
 
-def _prefers_flashinfer(view: View) -> bool | Unknown:
+def _prefers_flashinfer(view: Resolution) -> bool | Unknown:
     """Data centre Blackwell (10.0, from 0.11.1 on all of 10.x), with the package, which is optional until 0.11.0.
 
     FlashInfer is not batch invariant, and releases check that only from 0.20.0 on.
@@ -76,7 +76,7 @@ def _prefers_flashinfer(view: View) -> bool | Unknown:
     return True
 
 
-def _for_quantized_cache(view: View, cache: object) -> Resolved:
+def _for_quantized_cache(view: Resolution, cache: object) -> Resolved:
     """FlashAttention reads an fp8 cache in its third version only, which is Hopper's."""
     machine = view.machine
     if isinstance(cache, Unknown) or not str(cache).startswith("fp8") or not view.since("0.11.1"):

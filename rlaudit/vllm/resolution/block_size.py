@@ -3,7 +3,7 @@
 from packaging.version import Version
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved
 
 _CPU = "vllm/platforms/cpu.py"
 _CUDA = "vllm/platforms/cuda.py"
@@ -19,7 +19,7 @@ def smallest_cpu_block(version: Version) -> int:
     return 16 if version <= _LAST_CPU_WITH_SMALL_BLOCKS else 32
 
 
-def apply(view: View) -> Resolved | None:
+def apply(view: Resolution) -> Resolved | None:
     """16 on a GPU; 128 on a CPU from 0.11.1."""
     if view.given("block_size") is not None:
         return None

@@ -7,7 +7,7 @@ change none. Eager mode turns both off.
 from typing import Any
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, engine_unknown, number, part
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, number, part
 
 NONE, COMPILED = "NONE", "VLLM_COMPILE"
 _MODES = (NONE, "STOCK_TORCH_COMPILE", "DYNAMO_TRACE_ONCE", COMPILED)
@@ -21,7 +21,7 @@ _BREAKABLE = {
 }  # fmt: skip
 
 
-def apply(view: View) -> Resolved:
+def apply(view: Resolution) -> Resolved:
     """NONE, STOCK_TORCH_COMPILE, DYNAMO_TRACE_ONCE or VLLM_COMPILE: the names of 0.11.1 and later."""
     if view.is_v1 is None:
         return engine_unknown(view, "compilation")
@@ -37,7 +37,7 @@ def apply(view: View) -> Resolved:
     return _on_cpu(view, asked) if view.machine.platform == "cpu" else asked
 
 
-def written_mode(view: View) -> Any:
+def written_mode(view: Resolution) -> Any:
     """Return the mode that compilation_config requests, as a name; None if it requests none."""
     given = view.given(_CONFIG)
     level = given if number(given) is not None else part(view, _CONFIG, "mode")
@@ -51,13 +51,13 @@ def written_mode(view: View) -> Any:
     return _MODES[place] if place < len(_MODES) else Unknown(f"compilation level {level} is not known")
 
 
-def _of_eager(view: View, written: Any) -> Resolved:
+def _of_eager(view: Resolution, written: Any) -> Resolved:
     if view.since("0.17.0") or written is None:
         return Resolved(NONE, "enforce_eager")
     return Resolved(written, f"{_CONFIG}, also with enforce_eager until 0.16")
 
 
-def _taken_away(view: View) -> Resolved | None:
+def _taken_away(view: Resolution) -> Resolved | None:
     """Return what turns compilation off even if the config requests it."""
     if view.since("0.20.0") and view.variable("TORCH_COMPILE_DISABLE") == "1":
         return Resolved(NONE, "TORCH_COMPILE_DISABLE=1 is set")
@@ -67,7 +67,7 @@ def _taken_away(view: View) -> Resolved | None:
     return Resolved(NONE, "VLLM_USE_BREAKABLE_CUDAGRAPH=1 is set") if broken else None
 
 
-def breaks_graphs(view: View) -> bool | Unknown:
+def breaks_graphs(view: Resolution) -> bool | Unknown:
     """Whether CUDA graphs break at attention by themselves, without compilation having cut the model into pieces.
 
     From 0.22.0 on; VllmConfig._maybe_enable_breakable_cudagraph.
@@ -84,12 +84,12 @@ def breaks_graphs(view: View) -> bool | Unknown:
     return False
 
 
-def _has_tuned_products(view: View) -> bool:
+def _has_tuned_products(view: Resolution) -> bool:
     """Return whether shapes are looked up at all: tuned batch-invariant products are bfloat16's."""
     return view.machine.platform == "cuda" and view.value("dtype") not in ("float16", "half", "float32", "float")
 
 
-def _on_cpu(view: View, asked: Resolved) -> Resolved:
+def _on_cpu(view: Resolution, asked: Resolved) -> Resolved:
     """The CPU platform compiles the model whole, and nothing with LoRA: CpuPlatform.check_and_update_config."""
     if view.given("enable_lora") is True:
         return Resolved(NONE, "not compiled with LoRA on a CPU", at=_CPU)
@@ -98,7 +98,7 @@ def _on_cpu(view: View, asked: Resolved) -> Resolved:
     return asked
 
 
-def _in_force(view: View, written: Any) -> Resolved:
+def _in_force(view: Resolution, written: Any) -> Resolved:
     if not view.since("0.10.1"):
         return Resolved(COMPILED, "V1 compiles under any config until 0.10.0")
     if written is not None:

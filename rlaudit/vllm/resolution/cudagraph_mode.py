@@ -9,7 +9,7 @@ CompilationConfig.resolve_cudagraph_mode_and_sizes).
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.resolution.compilation_mode import COMPILED, breaks_graphs
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, engine_unknown, number, part
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, number, part
 
 _CONFIG = "compilation_config"
 _BY_LEVEL = {0: "NONE", 1: "PIECEWISE", 2: "FULL_AND_PIECEWISE", 3: "FULL_AND_PIECEWISE"}
@@ -18,7 +18,7 @@ _DECODE_IS_FULL = ("FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE")
 _HOPPER = 90
 
 
-def apply(view: View) -> Resolved:  # noqa: PLR0911 - one line per decision
+def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one line per decision
     """NONE, PIECEWISE, FULL, FULL_DECODE_ONLY, FULL_AND_PIECEWISE, or `V0 decode`."""
     if view.machine.platform == "cpu":
         return Resolved("NONE", "there are no CUDA graphs on a CPU", overrules=True)
@@ -39,7 +39,7 @@ def apply(view: View) -> Resolved:  # noqa: PLR0911 - one line per decision
     return asked
 
 
-def _written(view: View) -> Resolved | None:
+def _written(view: Resolution) -> Resolved | None:
     mode = part(view, _CONFIG, "cudagraph_mode")
     if isinstance(mode, Unknown):
         return Resolved(mode, f"{_CONFIG} decides")
@@ -53,7 +53,7 @@ def _written(view: View) -> Resolved | None:
     return None
 
 
-def _default(view: View) -> Resolved:
+def _default(view: Resolution) -> Resolved:
     if not view.since("0.11.0"):
         return Resolved("PIECEWISE", "V1's default until 0.10")
     if not view.since("0.12.0"):
@@ -67,7 +67,7 @@ def _default(view: View) -> Resolved:
     return Resolved(mode, f"optimization level {level}")
 
 
-def _without_pieces(view: View, mode: str) -> Resolved | None:
+def _without_pieces(view: Resolution, mode: str) -> Resolved | None:
     """Return what is left of a mode if the model is not compiled, and so not cut into pieces."""
     if mode not in _IN_PIECES and not (mode in _DECODE_IS_FULL and view.since("0.12.0") and not view.since("0.13.0")):
         return None
@@ -82,7 +82,7 @@ def _without_pieces(view: View, mode: str) -> Resolved | None:
     return Resolved(kept, f"compilation mode {compiled} captures no pieces")
 
 
-def _by_backend(view: View, mode: str) -> Resolved | None:
+def _by_backend(view: Resolution, mode: str) -> Resolved | None:
     """Return what a worker makes of a mode, once it knows which steps its attention backend can be captured in."""
     if mode not in _DECODE_IS_FULL or not view.since("0.11.0"):
         return None

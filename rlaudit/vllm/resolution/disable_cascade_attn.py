@@ -5,12 +5,12 @@ worthwhile: the same request then gets other logprobs in another batch.
 """
 
 from rlaudit.vllm.milestones import BATCH_INVARIANCE, NO_CASCADE_ATTENTION
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved
 
 _WORD = ("disable_cascade_attn",)
 
 
-def apply(view: View) -> Resolved | None:  # noqa: PLR0911 - one line per decision
+def apply(view: Resolution) -> Resolved | None:  # noqa: PLR0911 - one line per decision
     """Disabled for certain where the release cannot do it."""
     if view.since(NO_CASCADE_ATTENTION):
         return Resolved(True, "cascade attention was removed in 0.32.0", overrules=True)

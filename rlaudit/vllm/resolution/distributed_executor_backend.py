@@ -2,10 +2,10 @@
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.resolution.max_num_seqs import world_size
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, number
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, number
 
 
-def apply(view: View) -> Resolved | None:
+def apply(view: Resolution) -> Resolved | None:
     """uni, mp or ray where nothing is written."""
     if view.given("distributed_executor_backend") is not None:
         return None

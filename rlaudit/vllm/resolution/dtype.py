@@ -4,12 +4,12 @@ from typing import Any
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.milestones import FLOAT32_RUNS_AS_BFLOAT16
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved
 
 _FILES = ("vllm/config.py", "vllm/config/__init__.py", "vllm/config/model.py")
 
 
-def apply(view: View) -> Resolved | None:
+def apply(view: Resolution) -> Resolved | None:
     """Return the checkpoint's dtype, where it is here to be read."""
     if view.given("dtype") not in (None, "auto"):
         return None
@@ -21,7 +21,7 @@ def apply(view: View) -> Resolved | None:
     return Resolved(dtype, why, overrules=True)
 
 
-def _of_checkpoint(view: View, found: Any) -> tuple[Any, str]:
+def _of_checkpoint(view: Resolution, found: Any) -> tuple[Any, str]:
     inner = found.get("text_config") if isinstance(found.get("text_config"), dict) else {}
     written = found.get("torch_dtype") or inner.get("torch_dtype")
     newer = found.get("dtype") or inner.get("dtype")
@@ -37,7 +37,7 @@ def _of_checkpoint(view: View, found: Any) -> tuple[Any, str]:
     return str(dtype).removeprefix("torch."), "the checkpoint's own dtype"
 
 
-def _preferred(view: View) -> str:
+def _preferred(view: Resolution) -> str:
     if not view.since(FLOAT32_RUNS_AS_BFLOAT16):
         return "float16"
     return "float16" if view.machine.platform == "cuda" and view.machine.capability < 80 else "bfloat16"

@@ -5,14 +5,14 @@ It changes the shape of the prefill batches and with it the last bits of the pro
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.milestones import HONOURS_NO_CHUNKED_PREFILL
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, engine_unknown, number, task_of
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, number, task_of
 
 _ARGUMENTS = "vllm/engine/arg_utils.py"
 _WORD = ("enable_chunked_prefill",)
 _LONG = 32_768
 
 
-def apply(view: View) -> Resolved | None:
+def apply(view: Resolution) -> Resolved | None:
     """On in V1; in V0 only for long contexts."""
     if view.is_v1 is None:
         return engine_unknown(view, "chunked prefill")
@@ -28,7 +28,7 @@ def apply(view: View) -> Resolved | None:
     return Resolved(True, "V1 chunks prefills by default for models that generate")
 
 
-def _v0(view: View) -> Resolved:
+def _v0(view: Resolution) -> Resolved:
     if view.machine.platform == "cpu":
         return Resolved(False, "V0 never chunks by default on a CPU")
     length = view.value("max_model_len")

@@ -5,13 +5,13 @@ has the last word: Attention.__init__ in vllm/model_executor/layers/attention (v
 """
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, engine_unknown, part, task_of
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, part, task_of
 
 _ARGUMENTS = "vllm/engine/arg_utils.py"
 _WORD = ("enable_prefix_caching",)
 
 
-def apply(view: View) -> Resolved | None:  # noqa: PLR0911 - one line per decision
+def apply(view: Resolution) -> Resolved | None:  # noqa: PLR0911 - one line per decision
     """On for a decoder-only text model on V1."""
     if view.is_v1 is None:
         return engine_unknown(view, "prefix caching")

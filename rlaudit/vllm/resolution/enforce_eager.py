@@ -1,11 +1,11 @@
 """Eager mode: off, except on a CPU until 0.9.1, where nothing else ran."""
 
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved
 
 _WORD = ("enforce_eager",)
 
 
-def apply(view: View) -> Resolved | None:
+def apply(view: Resolution) -> Resolved | None:
     """Forced on an old CPU release, else off where it is declared as None."""
     if view.machine.platform == "cpu" and not view.since("0.9.2"):
         return Resolved(True, "forced on a CPU until 0.9.1", overrules=True)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from packaging.version import Version
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, number, part
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, number, part
 
 EngineKind = Literal["V0", "V1"]
 VARIABLE = "VLLM_USE_V1"
@@ -53,14 +53,14 @@ def variables_for(kind: EngineKind | None, version: Version) -> dict[str, str]:
     return {VARIABLE: kind.removeprefix("V")} if kind is not None and has_v0(version) else {}
 
 
-def why_v1_refuses(view: View) -> str | None:
+def why_v1_refuses(view: Resolution) -> str | None:
     """Return why a release refuses to start with VLLM_USE_V1=1, in one clause; None if no reason is known."""
     if not has_v0(view.version):
         return None
     return next((why for why in _fallbacks(view, told=True) if isinstance(why, str)), None)
 
 
-def apply(view: View) -> Resolved:
+def apply(view: Resolution) -> Resolved:
     """V0 or V1, and the first reason for V0."""
     if not has_v0(view.version):
         return Resolved("V1", f"V0 was removed in {FIRST_WITHOUT_V0}")
@@ -82,7 +82,7 @@ def apply(view: View) -> Resolved:
     return Resolved("V1", f"default of {view.version} and nothing in the config makes it fall back")
 
 
-def _fallbacks(view: View, *, told: bool = False) -> Iterator[str | Unknown]:
+def _fallbacks(view: Resolution, *, told: bool = False) -> Iterator[str | Unknown]:
     """Yield why V0 runs, most certain first; Unknown for a condition that is not known from the config.
 
     told: VLLM_USE_V1=1 is set, which also takes what V1 calls experimental.
@@ -112,7 +112,7 @@ def _fallbacks(view: View, *, told: bool = False) -> Iterator[str | Unknown]:
         yield f"VLLM_ATTENTION_BACKEND={backend}"
 
 
-def _formats(view: View) -> Iterator[str | Unknown]:
+def _formats(view: Resolution) -> Iterator[str | Unknown]:
     load_format = view.given("load_format")
     if load_format == "sharded_state" or (load_format == "tensorizer" and not view.since("0.9.0")):
         yield f"load_format={load_format}"
@@ -129,7 +129,7 @@ def _formats(view: View) -> Iterator[str | Unknown]:
             yield Unknown(f"whether V1 takes kv_cache_dtype={kv_cache} depends on the attention backend")
 
 
-def _parallel_and_speculative(view: View, told: bool) -> Iterator[str | Unknown]:
+def _parallel_and_speculative(view: Resolution, told: bool) -> Iterator[str | Unknown]:
     stages = view.given("pipeline_parallel_size")
     executor = view.given("distributed_executor_backend")
     taken = {"ray"}

@@ -10,12 +10,12 @@ from rlaudit.vllm.milestones import (
     FLASHINFER_SAMPLES_AGAIN,
     PROCESSED_IS_FINAL,
 )
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, engine_unknown
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown
 
 _FILE = "vllm/v1/sample/ops/topk_topp_sampler.py"
 
 
-def apply(view: View) -> Resolved:  # noqa: PLR0911 - one line per decision
+def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one line per decision
     """On, off, or unknown where it depends on what is installed."""
     if view.machine.platform == "cpu":
         return Resolved(False, "FlashInfer runs on GPUs only")
@@ -46,7 +46,7 @@ def apply(view: View) -> Resolved:  # noqa: PLR0911 - one line per decision
     return Resolved(True, "default from 0.21.0 on")
 
 
-def _if_installed(view: View, why: str, opposite: bool = False) -> Resolved:
+def _if_installed(view: Resolution, why: str, opposite: bool = False) -> Resolved:
     installed = view.machine.flashinfer
     if installed is None:
         return Resolved(Unknown("FlashInfer is an optional package of this release"), why)

@@ -4,14 +4,14 @@ On by default from 0.17.0 on Hopper and Blackwell.
 """
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, number, part
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, number, part
 
 _HOPPER, _BLACKWELL = 90, 100
 # FlashInfer has a fused kernel for these and no others: with 16 ranks the pass does nothing.
 _RANKS = (2, 4, 8)
 
 
-def apply(view: View) -> Resolved:  # noqa: PLR0911 - one for each reason
+def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one for each reason
     """On with tensor parallelism where FlashInfer has the kernel."""
     written = part(view, "compilation_config", "pass_config", "fuse_allreduce_rms")
     if written is not None:
@@ -36,7 +36,7 @@ def apply(view: View) -> Resolved:  # noqa: PLR0911 - one for each reason
     return _settings(view) or Resolved(True, f"on by default from 0.17.0 for {ranks} ranks on {view.machine.name}")
 
 
-def _settings(view: View) -> Resolved | None:
+def _settings(view: Resolution) -> Resolved | None:
     if view.value("enforce_eager") is True or number(view.value("optimization_level")) in (0, 1):
         return Resolved(False, "not compiled at this optimization level")
     if view.machine.flashinfer is False:

@@ -2,12 +2,12 @@
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.milestones import CACHE_DTYPE_FROM_CHECKPOINT
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved
 
 _KEYS = ("kv_cache_scheme", "kv_cache_quant_algo")
 
 
-def apply(view: View) -> Resolved | None:
+def apply(view: Resolution) -> Resolved | None:
     """auto, unless the checkpoint is quantized together with its cache."""
     if view.given("kv_cache_dtype") not in (None, "auto") or not view.since(CACHE_DTYPE_FROM_CHECKPOINT):
         return None

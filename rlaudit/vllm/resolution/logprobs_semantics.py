@@ -8,12 +8,12 @@ requests 21398 and 22387.
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.milestones import LOGPROBS_MODE, PROCESSED_IS_FINAL
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, engine_unknown
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown
 
 _SAMPLER = "vllm/v1/sample/sampler.py"
 
 
-def apply(view: View) -> Resolved:  # noqa: PLR0911 - one line per decision
+def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one line per decision
     """`processed`, `raw`, `before temperature`, or `raw logits` and `processed logits`, which are no logprobs."""
     if view.is_v1 is False:  # V0 does not read logprobs_mode, not even in 0.10, which has the argument
         return Resolved("processed", "V0 returns logprobs of the distribution that was sampled from")

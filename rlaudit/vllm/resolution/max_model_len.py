@@ -5,7 +5,7 @@ from typing import Any
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.checkpoint import checkpoint_file
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, number
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, number
 
 _KEYS = (
     "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length", "max_target_positions",
@@ -13,7 +13,7 @@ _KEYS = (
 )  # fmt: skip
 
 
-def apply(view: View) -> Resolved | None:
+def apply(view: Resolution) -> Resolved | None:
     """Return the checkpoint's length if the config gives none, or has vLLM choose one that fits the memory."""
     given = view.given("max_model_len")
     if isinstance(given, Unknown) or (number(given) or 0) > 0:

@@ -2,7 +2,7 @@
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.resolution.max_num_seqs import LARGE_GIB, large, world_size
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, engine_unknown, number
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, number
 
 _ARGUMENTS = "vllm/engine/arg_utils.py"
 _WORDS = ("max_num_batched_tokens", "default_max_num_batched_tokens")
@@ -10,7 +10,7 @@ _SMALLEST = 2048
 _HUGE_GIB = 160
 
 
-def apply(view: View) -> Resolved | None:
+def apply(view: Resolution) -> Resolved | None:
     """By engine, platform, memory and whether a server runs."""
     if view.given("max_num_batched_tokens") is not None:
         return None
@@ -19,7 +19,7 @@ def apply(view: View) -> Resolved | None:
     return _of_v1(view) if view.is_v1 else _of_v0(view)
 
 
-def _of_v0(view: View) -> Resolved:
+def _of_v0(view: Resolution) -> Resolved:
     chunked = view.value("enable_chunked_prefill")
     if chunked is True:
         return Resolved(_SMALLEST, "V0's default with chunked prefill", at="vllm/config")
@@ -33,7 +33,7 @@ def _of_v0(view: View) -> Resolved:
     )
 
 
-def _of_v1(view: View) -> Resolved:
+def _of_v1(view: Resolution) -> Resolved:
     default, why = _default(view)
     if isinstance(default, Unknown):
         return Resolved(default, why)
@@ -53,7 +53,7 @@ def _of_v1(view: View) -> Resolved:
     return Resolved(default, why)
 
 
-def _default(view: View) -> tuple[int | Unknown, str]:
+def _default(view: Resolution) -> tuple[int | Unknown, str]:
     if view.bare:
         return _SMALLEST, "V1's default for an engine that a program makes itself"
     where = "in-process" if view.offline else "a server"

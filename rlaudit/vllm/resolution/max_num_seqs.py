@@ -4,7 +4,7 @@ The batch that a token is computed in decides which kernels run and in which ord
 """
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, engine_unknown, number
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, number
 
 _ARGUMENTS = "vllm/engine/arg_utils.py"
 _WORDS = ("max_num_seqs", "default_max_num_seqs")
@@ -12,13 +12,13 @@ LARGE_GIB = 70
 _OF_BARE = (128, "V1's default for an engine that a program makes itself")
 
 
-def large(view: View) -> bool:
+def large(view: Resolution) -> bool:
     """Return whether vLLM counts the GPU as large: 70 GiB or more; A100 does not count since 0.9.0."""
     machine = view.machine
     return machine.memory_gib >= LARGE_GIB and not ("a100" in machine.name.lower() and view.since("0.9.0"))
 
 
-def apply(view: View) -> Resolved | None:
+def apply(view: Resolution) -> Resolved | None:
     """By engine, platform and memory."""
     if view.given("max_num_seqs") is not None:
         return None
@@ -37,7 +37,7 @@ def apply(view: View) -> Resolved | None:
     return Resolved(default, why)
 
 
-def _of_v1(view: View) -> tuple[int | Unknown, str]:
+def _of_v1(view: Resolution) -> tuple[int | Unknown, str]:
     if view.machine.platform == "cpu":
         if not view.since("0.9.2"):
             return Unknown("the default depends on the machine's memory"), "V1 on a CPU"
@@ -52,7 +52,7 @@ def _of_v1(view: View) -> tuple[int | Unknown, str]:
     return 256, f"V1's default for {view.machine.name}"
 
 
-def world_size(view: View) -> int | Unknown:
+def world_size(view: Resolution) -> int | Unknown:
     """Tensor parallel times pipeline parallel ranks."""
     ranks = 1
     for name in ("tensor_parallel_size", "pipeline_parallel_size"):

@@ -4,7 +4,7 @@ It samples with other kernels (Gumbel-max instead of an exponential race) in ano
 """
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, engine_unknown, part, task_of
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, part, task_of
 
 _CONFIG = "vllm/config/vllm.py"
 _FIRST = {"Qwen3ForCausalLM"}
@@ -16,7 +16,7 @@ _MIXTURES = {
 }  # fmt: skip
 
 
-def apply(view: View) -> Resolved:  # noqa: PLR0911 - one line per decision
+def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one line per decision
     """`V1`, `V2`, or `V0` for the old engine's own."""
     if view.is_v1 is None:
         return engine_unknown(view, "the model runner")
@@ -36,7 +36,7 @@ def apply(view: View) -> Resolved:  # noqa: PLR0911 - one line per decision
     return _unsupported(view) or _by_model(view)
 
 
-def _unsupported(view: View) -> Resolved | None:
+def _unsupported(view: Resolution) -> Resolved | None:
     """Features that keep the first runner; the list shrinks with every release."""
     for name, until in (("logits_processors", "0.31.0"), ("enable_prompt_embeds", "0.29.0"),
                         ("enable_return_routed_experts", "0.28.0"), ("enable_elastic_ep", "0.32.0"),
@@ -56,7 +56,7 @@ def _unsupported(view: View) -> Resolved | None:
     return None
 
 
-def _by_model(view: View) -> Resolved:
+def _by_model(view: Resolution) -> Resolved:
     if view.since("0.29.0"):
         return Resolved("V2", "every model takes the second model runner from 0.29.0 on")
     found = view.checkpoint

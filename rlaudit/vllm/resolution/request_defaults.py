@@ -9,13 +9,13 @@ from typing import Any
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.checkpoint import is_folder, read_json_object
 from rlaudit.vllm.milestones import PENALTIES_FROM_THE_MODEL
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, part
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, part
 
 _HONOURED = ("repetition_penalty", "temperature", "top_k", "top_p", "min_p", "max_new_tokens")
 _LATER = ("presence_penalty", "frequency_penalty")
 
 
-def apply(view: View) -> Resolved:
+def apply(view: Resolution) -> Resolved:
     """Return the parameters as a mapping, empty if vLLM's own neutral values hold."""
     source = view.value("generation_config")
     overridden = part(view, "override_generation_config")

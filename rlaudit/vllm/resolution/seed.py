@@ -3,12 +3,12 @@
 With one seed for every replica, replicas that get the same prompts sample the same tokens.
 """
 
-from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, engine_unknown
+from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown
 
 _WORD = ("seed",)
 
 
-def apply(view: View) -> Resolved | None:
+def apply(view: Resolution) -> Resolved | None:
     """0 on V1 from 0.9.0, where it is still declared as None."""
     if view.since("0.12.0"):
         return None

@@ -197,7 +197,7 @@ def _runtime_env(folder: Path, into: Path | None) -> str:
 
 def _merge(words: list[str], into: Path | None) -> int:
     from rlaudit.recorder.closing import closing
-    from rlaudit.recorder.merge import merge, sentences
+    from rlaudit.recorder.merge import merge
     from rlaudit.recorder.recording import open_recording
 
     # What stands behind the first recording is not parsed, as it could be a command's.
@@ -208,7 +208,7 @@ def _merge(words: list[str], into: Path | None) -> int:
         raise UsageError("--merge takes recordings and a folder", "rlaudit record --merge A B --into C")
     out = _absolute(into)
     merged = merge([Path(word) for word in words], out)
-    for sentence in (*sentences(merged), *closing(out, open_recording(out), (), ())):
+    for sentence in (*merged, *closing(out, open_recording(out), (), ())):
         say(sentence)
     return 0
 

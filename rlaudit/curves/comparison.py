@@ -7,12 +7,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from rlaudit.arrays import Floats
 from rlaudit.curves.curve import Curve, Run
 from rlaudit.curves.logged_metric import LoggedMetric
 from rlaudit.curves.pairing import Pair, Pairing, pair_up
 from rlaudit.curves.separation import LONGEST, SHORTEST, Separation, separate, separates_from_constant
 
-Floats = NDArray[np.float64]
 # A run whose first step is beyond this share of its last did not begin where its seeds were still alike.
 BEGINNING = 0.1
 

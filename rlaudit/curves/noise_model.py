@@ -15,9 +15,8 @@ models keep their posterior weight: a short reference rules out little, and the 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from rlaudit.arrays import Floats
 
 STEP_MEMORIES = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
 # Memory of the wander as a share of the run's length.

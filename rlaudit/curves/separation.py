@@ -19,12 +19,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from rlaudit.arrays import Floats
 from rlaudit.curves.noise_model import covariance, fit_noise, noise_grid, simulate
-
-Floats = NDArray[np.float64]
 
 CLIP = 4.0
 # Robust standard deviations beyond which a value of the reference is broken rather than noisy.

@@ -13,23 +13,17 @@ class NotNumbers(ValueError):
 
 def whole_numbers(text: str) -> "array[int]":
     """Return token ids or counts, of 32 bits. Raises NotNumbers."""
-    numbers = array("i")
-    _decode(text, numbers)
-    return numbers
+    return _decoded(text, "i")
 
 
 def float32s(text: str) -> "array[float]":
     """Return logprobs in nats, or elements of weights, of 32 bits; NaN for none. Raises NotNumbers."""
-    numbers = array("f")
-    _decode(text, numbers)
-    return numbers
+    return _decoded(text, "f")
 
 
 def stamps(text: str) -> "array[float]":
     """Return clocks in seconds, of 64 bits. Raises NotNumbers."""
-    numbers = array("d")
-    _decode(text, numbers)
-    return numbers
+    return _decoded(text, "d")
 
 
 def numbers_of(data: bytes, code: str) -> "array[Any]":
@@ -41,10 +35,8 @@ def numbers_of(data: bytes, code: str) -> "array[Any]":
     return numbers
 
 
-def _decode(text: str, numbers: "array[Any]") -> None:
+def _decoded(text: str, code: str) -> "array[Any]":
     try:
-        numbers.frombytes(base64.b64decode(text, validate=True))
+        return numbers_of(base64.b64decode(text, validate=True), code)
     except (binascii.Error, ValueError) as error:
-        raise NotNumbers(f"no base64 of numbers of {numbers.itemsize} bytes ({error})") from error
-    if sys.byteorder == "big":
-        numbers.byteswap()
+        raise NotNumbers(f"no base64 of numbers of {array(code).itemsize} bytes ({error})") from error

@@ -9,7 +9,7 @@ import struct
 import zlib
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +37,8 @@ class RingRequest:
     length: of the prompt; None if unknown. ids: of the prompt; None if the ring had no room for them.
     """
 
-    number: int
-    at: float
     engine: int | None
     name: str
-    sampling: int | None
-    index: int | None
     length: int | None
     ids: "array[int] | None"
 
@@ -59,7 +55,6 @@ class LastStep:
 
     step: int
     at: float
-    engine: int | None
     requests: "array[int]"
     counts: "array[int]"
     ids: "array[int]"
@@ -192,8 +187,7 @@ class _Reader:
         elif kind == "computed":
             begun = self.batches.get(record["batch"])
             if begun is not None:
-                done = (begun.requests, begun.tokens, record["at"], record["error"])
-                self.batches[begun.batch] = Batch(begun.batch, begun.at, *done)
+                self.batches[begun.batch] = replace(begun, returned=record["at"], error=record["error"])
         elif kind == "left":
             self.left = True
         else:
@@ -209,12 +203,11 @@ class _Reader:
         ended = dict(record["ended"])
         self.over.update(ended)
         held = (requests, counts, ids, logprobs, record["cached"], ended)
-        self.steps.append(LastStep(record["step"], record["at"], record["engine"], *held))
+        self.steps.append(LastStep(record["step"], record["at"], *held))
 
     def _request(self, record: dict[str, Any]) -> RingRequest:
         length, ids = self.prompts.get(record["prompt"], (None, None))
-        of = (record["engine"], record["request"], record["sampling"], record["index"])
-        return RingRequest(record["number"], record["at"], *of, length, ids)
+        return RingRequest(record["engine"], record["request"], length, ids)
 
 
 def _blocks(data: bytes, damage: Damage) -> Iterator[tuple[int, dict[str, Any], dict[str, "array[Any]"]]]:

@@ -8,7 +8,6 @@ import filecmp
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rlaudit.errors import NotFinished, UsageError
@@ -17,21 +16,8 @@ from rlaudit.recorder.recorded_lines import SCHEMA_NAME, SCHEMA_VERSION, first_l
 from rlaudit.recorder.recording import ENDING, is_recording
 
 
-@dataclass(frozen=True)
-class Merged:
-    """files: that were copied. twice: how many more were in several recordings. left_out: what is no recording's file.
-
-    other_schema: copied files that this release does not read, with their schema.
-    """
-
-    files: int
-    twice: int
-    left_out: tuple[Path, ...]
-    other_schema: tuple[tuple[Path, str], ...]
-
-
-def merge(recordings: Sequence[Path], into: Path) -> Merged:
-    """Copy the files of recordings into a new folder, readable by its owner alone.
+def merge(recordings: Sequence[Path], into: Path) -> list[str]:
+    """Copy the files of recordings into a new folder, readable by its owner alone; return what to say beside that.
 
     Raises UsageError for what is no recording, for a folder that holds one, and for two files of one name that differ;
     NotFinished, and leaves nothing behind, if a file cannot be read or written.
@@ -42,14 +28,15 @@ def merge(recordings: Sequence[Path], into: Path) -> Merged:
     if is_recording(into):
         raise UsageError(f"{into} holds a recording", "name another folder, or move it away")
     chosen: dict[str, Path] = {}
-    schemas: dict[Path, str] = {}
-    twice, left_out = 0, []
+    twice, said, read_here = 0, [], f"{SCHEMA_NAME}/{SCHEMA_VERSION}"
     for file in _files(recordings):
         schema = _schema(file)
         if schema is None:
-            left_out.append(file)
+            said.append(f"left out: {file} is no file of a recording")
         elif file.name not in chosen:
-            chosen[file.name], schemas[file] = file, schema
+            chosen[file.name] = file
+            if schema != read_here:
+                said.append(f"{file} is of {schema}, and {read_here} is read here")
         elif _same(chosen[file.name], file):
             twice += 1
         else:
@@ -58,19 +45,7 @@ def merge(recordings: Sequence[Path], into: Path) -> Merged:
                 "keep the longer one, if one is an older copy of the other",
             )
     _copy(chosen, into)
-    read_here = f"{SCHEMA_NAME}/{SCHEMA_VERSION}"
-    others = tuple((file, schema) for file, schema in schemas.items() if schema != read_here)
-    return Merged(len(chosen), twice, tuple(left_out), others)
-
-
-def sentences(merged: Merged) -> Iterator[str]:
-    """Yield what a reader has to know of a merge beside what was copied."""
-    if merged.twice:
-        yield f"files that were in several recordings and are here once: {merged.twice}"
-    for file in merged.left_out:
-        yield f"left out: {file} is no file of a recording"
-    for file, schema in merged.other_schema:
-        yield f"{file} is of {schema}, and {SCHEMA_NAME}/{SCHEMA_VERSION} is read here"
+    return [*([f"files that were in several recordings and are here once: {twice}"] if twice else []), *said]
 
 
 def _files(recordings: Sequence[Path]) -> Iterator[Path]:

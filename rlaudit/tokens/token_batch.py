@@ -5,7 +5,7 @@ file, so that sums of batches add up by prompt.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -46,8 +46,10 @@ MOST_LISTED = 64
 # What stands where a list has no entry.
 MISSING_TOP: Mapping[str, float] = {name: NO_TOKEN if name.endswith("ids") else -np.inf for name in TOPS}
 _TOPS = tuple(TOPS.values())
-_BY_TOKEN = ("rollout_logprobs_T", "trainer_logprobs_T", "token_id_T", "position_T", "sequence_T")
+# Fields with an entry for each token, besides sequence_T, and for each sequence. Some may be None.
+_BY_TOKEN = ("rollout_logprobs_T", "trainer_logprobs_T", "token_id_T", "position_T", *_TOPS)
 _PROMPTS = ("prompt_token_ids_S", "prompt_texts_S", "group_names_S")
+_BY_SEQUENCE = ("prompt_S", "prompt_names_S", "sample_names_S", *_PROMPTS)
 _PADDING: Mapping[str, float] = {TOPS[name]: missing for name, missing in MISSING_TOP.items()}
 
 
@@ -88,16 +90,13 @@ class TokenBatch:
     group_names_S: Column | None = None
 
     def __post_init__(self) -> None:
-        by_token = {
-            name: getattr(self, name) for name in ("trainer_logprobs_T", "token_id_T", "position_T", "sequence_T")
-        }
-        by_token |= {name: getattr(self, name) for name in _TOPS if getattr(self, name) is not None}
+        by_token = {name: getattr(self, name) for name in (*_BY_TOKEN, "sequence_T")}
         for name, values in {**by_token, **self.token_columns}.items():
-            if len(values) != self.tokens:
+            if values is not None and len(values) != self.tokens:
                 raise ValueError(f"{name} has {len(values)} entries, rollout_logprobs_T has {self.tokens}")
-        by_sequence = {"prompt_names_S": self.prompt_names_S, "sample_names_S": self.sample_names_S}
+        by_sequence = {name: getattr(self, name) for name in _BY_SEQUENCE}
         for name, values in {**by_sequence, **self.sequence_columns}.items():
-            if len(values) != self.sequences:
+            if values is not None and len(values) != self.sequences:
                 raise ValueError(f"{name} has {len(values)} entries, prompt_S has {self.sequences}")
 
     @property
@@ -169,33 +168,26 @@ class TokenBatch:
         lengths = self.lengths_S[chosen]
         ends = np.cumsum(lengths)
         rows_T = np.arange(ends[-1] if ends.size else 0) + np.repeat(self.offsets[chosen] - (ends - lengths), lengths)
-        by_token = {name: getattr(self, name) for name in _TOPS}
-        by_prompt = {name: getattr(self, name) for name in _PROMPTS}
-        return TokenBatch(
-            rollout_logprobs_T=self.rollout_logprobs_T[rows_T],
-            trainer_logprobs_T=self.trainer_logprobs_T[rows_T],
-            token_id_T=self.token_id_T[rows_T],
-            position_T=self.position_T[rows_T],
-            sequence_T=np.repeat(np.arange(len(chosen)), lengths),
-            prompt_S=self.prompt_S[chosen],
-            prompt_names_S=self.prompt_names_S[chosen],
-            sample_names_S=self.sample_names_S[chosen],
-            **{name: None if values is None else values[chosen] for name, values in by_prompt.items()},
-            token_columns={name: values[rows_T] for name, values in self.token_columns.items()},
-            sequence_columns={name: values[chosen] for name, values in self.sequence_columns.items()},
-            **{name: None if values is None else values[rows_T] for name, values in by_token.items()},
-        )
+        sequence_T = np.repeat(np.arange(len(chosen)), lengths)
+        return self._of(rows_T, chosen, sequence_T)
 
     def beginning(self, tokens: int) -> "TokenBatch":
         """Return at most the first `tokens` tokens of every sequence."""
         kept_T = np.arange(self.tokens) - self.offsets[self.sequence_T] < tokens
-        if kept_T.all():
-            return self
-        by_token: dict[str, Any] = {name: getattr(self, name)[kept_T] for name in _BY_TOKEN}
-        tops = {name: getattr(self, name) for name in _TOPS}
-        by_token |= {name: None if values is None else values[kept_T] for name, values in tops.items()}
-        columns = {name: values[kept_T] for name, values in self.token_columns.items()}
-        return replace(self, **by_token, token_columns=columns)
+        return self if kept_T.all() else self._of(kept_T, slice(None), self.sequence_T[kept_T])
+
+    def _of(self, rows_T: NDArray[Any], chosen: Integers | slice, sequence_T: Integers) -> "TokenBatch":
+        """Return these tokens of these sequences. sequence_T: of the tokens, as they are numbered then."""
+        held: dict[str, Any] = {}
+        for names, places in ((_BY_TOKEN, rows_T), (_BY_SEQUENCE, chosen)):
+            given = {name: getattr(self, name) for name in names}
+            held |= {name: None if values is None else values[places] for name, values in given.items()}
+        return TokenBatch(
+            **held,
+            sequence_T=sequence_T,
+            token_columns={name: values[rows_T] for name, values in self.token_columns.items()},
+            sequence_columns={name: values[chosen] for name, values in self.sequence_columns.items()},
+        )
 
 
 def concatenate(batches: Iterable[TokenBatch]) -> TokenBatch:

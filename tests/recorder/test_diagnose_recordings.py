@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded_trainings import V0, counted, effective, engine, process_of, training
+from recorded_worlds import V0, counted, effective, engine, process_of, training
 
 from rlaudit.cli.app import run
 

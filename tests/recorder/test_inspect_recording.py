@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded_trainings import PAUSE, RESET, V0, V1, counted, effective, engine, process_of, training
+from recorded_worlds import PAUSE, RESET, V0, V1, counted, effective, engine, process_of, training
 
 
 @pytest.fixture

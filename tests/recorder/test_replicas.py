@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recorded_trainings import RESET, effective, engine, process_of
+from recorded_worlds import RESET, effective, engine, process_of
 from written_recording import WrittenProcess, coded
 
 from rlaudit.configs.dialects.vllm.recorded_facts import recorded_facts, recorded_sentences

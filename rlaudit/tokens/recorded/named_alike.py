@@ -120,7 +120,7 @@ class NamedAlike:
 def _prompts_by_completion(log: RecordedLog) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for (number, _), sequences in log.rows.beginnings.by_hash.items():
-        own = {log.rows.prompts[one] for one in sequences if one in log.numbers}
+        own = {log.rows.known[one].prompt for one in sequences if one in log.numbers}
         found.setdefault(f"{number:016x}", set()).update(own)
     return {sample: frozenset(prompts) for sample, prompts in found.items()}
 

@@ -7,7 +7,7 @@ its processes and weights were, for the hashes of its sequences with the trainer
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from rlaudit.recorder.weight_updates import ServedWeights, served_weights
 from rlaudit.tokens.logged_sequence import LoggedSequence
 from rlaudit.tokens.recorded.beginnings import Beginnings
 from rlaudit.tokens.recorded.sampling_groups import SamplingGroup
-from rlaudit.tokens.recorded.trainer_rows import Caller, Role, Scored, TrainerRows, Unused
+from rlaudit.tokens.recorded.trainer_rows import Caller, Known, Role, Scored, TrainerRows, Unused
 from rlaudit.tokens.recorded.whole_sequences import LeftOut, WholeSequence, WholeSequences
 
 # Of one front end: what parts the requests of one from those of the next.
@@ -123,15 +123,9 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     recording = open_recording(path)
     fronts: list[RecordedFront] = []
     beginnings = Beginnings()
-    prompts: list[str] = []
-    finished: list[float] = []
-    clocks: list[str] = []
-    front_S: list[int] = []
-    versions_S: list[int] = []
+    known: list[Known] = []
     group_S: list[SamplingGroup] = []
-    orders: list[int | None] = []
     tokens: Counter[SamplingGroup] = Counter()
-    sequences: Counter[SamplingGroup] = Counter()
     inside = unknown = adapters = 0
     several = served_weights(recording)
     reused = {number: reused_blocks([one for one in several if one.number == number]) for number in _numbers(several)}
@@ -139,38 +133,39 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     apart = len(set(models)) > 1
     for served, model in zip(several, models, strict=True):
         whole = WholeSequences(served, model if apart else "")
-        front = RecordedFront(served, whole, len(prompts), reused[served.number])
+        front = RecordedFront(served, whole, len(known), reused[served.number])
         fronts.append(front)
         asked: list[int] = []
-        for sequence in front.whole:
-            beginnings.add(len(prompts), sequence.ids_T, sequence.prompt_ids)
-            prompts.append(sequence.prompt)
-            finished.append(sequence.finished)
-            clocks.append(served.front.clock)
-            front_S.append(len(fronts))
+        for sequence in whole:
+            beginnings.add(len(known), sequence.ids_T, sequence.prompt_ids)
             version_T, inside_T = front.versions_at(sequence.stamps_T)
-            versions_S.append(-1 if math.isnan(version_T[-1]) else int(version_T[-1]))
+            version = -1 if math.isnan(version_T[-1]) else int(version_T[-1])
+            clock = served.front.clock
+            known.append(Known(sequence.prompt, sequence.finished, clock, len(fronts), version, None))
             inside += int(inside_T.sum())
             unknown += int(np.isnan(version_T).sum())
             adapters += sequence.lora is not None
             group_S.append(sequence.sampling)
             asked.append(sequence.asked)
             tokens[sequence.sampling] += len(sequence.ids_T)
-            sequences[sequence.sampling] += 1
-        known = front.whole.order.orders()
-        orders += [None if known is None else len(fronts) * MOST_REQUESTS + known[place] for place in asked]
-    rows = TrainerRows(beginnings, prompts, finished, clocks, versions_S, orders)
+        # The order of its requests is known once all of them are.
+        order = whole.order.orders()
+        if order is not None:
+            for number, place in enumerate(asked, front.first):
+                known[number] = replace(known[number], order=len(fronts) * MOST_REQUESTS + order[place])
+    rows = TrainerRows(beginnings, known)
     damage = [Damage(process.file.name) for process in recording.processes]
     for number, (process, own) in enumerate(zip(recording.processes, damage, strict=True)):
-        if process.records.get("trainer") and prompts:
+        if process.records.get("trainer") and known:
             rows.read(number, token_records(process, ("trainer",)), process.clock, own)
     # Of engines with several models, the one in training: a judge may have had more tokens.
     scored = {group_S[one] for one in rows.scored}
+    sequences = Counter(group_S)
     groups = sorted(tokens, key=lambda one: (one.is_greedy, apart and one not in scored, -tokens[one], str(one)))
     judged = frozenset(number for number, group in enumerate(group_S) if group == groups[0])
     # That the trainer had no time to score a sequence is no fault of the recording.
     alike = frozenset(rows.ambiguous - rows.scored.keys())
-    late = rows.late(front_S)
+    late = rows.late()
     damage += [front.whole.damage for front in fronts]
     return RecordedLog(
         recording=recording,
@@ -183,7 +178,7 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
         numbers=judged - late - alike,
         late=len(judged & late),
         elsewhere=sum(
-            any(one.clock != clocks[number] for one in held.values()) for number, held in rows.scored.items()
+            any(one.clock != known[number].clock for one in held.values()) for number, held in rows.scored.items()
         ),
         alike=len(judged & (alike - late)),
         adapters=adapters,

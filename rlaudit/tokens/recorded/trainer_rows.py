@@ -74,24 +74,33 @@ class Scored:
     logprobs_T: Row
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A sequence as its front end knows it. finished: on the clock of that name. version: of the weights that sampled
+    its last token, -1 if unknown. order: of its request among all; None if unknown.
+    """
+
+    prompt: str
+    finished: float
+    clock: str
+    front: int
+    version: int
+    order: int | None
+
+
 @dataclass
 class TrainerRows:
     """The first row of each sequence for each caller after it had finished.
 
-    prompts, finished, clocks, versions (of the weights), orders (of the requests): of each sequence, by its number.
-    ambiguous: sequences that a row was of, or another of the same tokens. once, again: how many sequences a caller has
-    scored, and how often it scored one again with another result.
+    known: the sequences, by their numbers. ambiguous: sequences that a row was of, or another of the same tokens.
+    once, again: how many sequences a caller has scored, and how often it scored one again with another result.
     scored: sequence -> caller -> row. last: when the last call was, by clock.
     computed: in which dtypes the model of each caller computed, None for a call of which that is not known.
     Moments of two clocks are in no order; that a completion is scored proves that it had been sampled.
     """
 
     beginnings: Beginnings
-    prompts: Sequence[str]
-    finished: Sequence[float]
-    clocks: Sequence[str]
-    versions: Sequence[int]
-    orders: Sequence[int | None]
+    known: Sequence[Known]
     ambiguous: set[int] = field(default_factory=set)
     once: Counter[Caller] = field(default_factory=Counter)
     again: Counter[Caller] = field(default_factory=Counter)
@@ -136,10 +145,7 @@ class TrainerRows:
         at, clock = when
         self.callers[caller] += 1
         found = list(self.beginnings.found(ids_N, stretches.begins, stretches.lengths))
-        met = [
-            (one, [number for number in one.numbers if self.clocks[number] != clock or self.finished[number] <= at])
-            for one in found
-        ]
+        met = [(one, [number for number in one.numbers if self._may_be_scored(number, at, clock)]) for one in found]
         # A row of all sequences has them in its own order, a row each has them in that of the rows.
         rows = [stretches.rows[one.stretch] for one in found]
         places = rows if len(set(rows)) == len(rows) else list(range(len(rows)))
@@ -152,7 +158,7 @@ class TrainerRows:
                 continue
             joined.add(one.stretch)
             self.rows += 1
-            if place not in own and len({self.prompts[number] for number in numbers}) > 1:
+            if place not in own and len({self.known[number].prompt for number in numbers}) > 1:
                 self.unused[Unused.AMBIGUOUS] += 1
                 self.ambiguous.update(numbers)
             else:
@@ -161,23 +167,28 @@ class TrainerRows:
         self.rows += len(stretches.rows) - len(joined)
         self.unused[Unused.NO_SEQUENCE] += len(stretches.rows) - len(joined)
 
+    def _may_be_scored(self, number: int, at: float, clock: str) -> bool:
+        """Return whether a sequence had finished by then, as far as its clock is that of the call."""
+        known = self.known[number]
+        return known.clock != clock or known.finished <= at
+
     def _in_order(self, met: Sequence[tuple[int, Sequence[int]]]) -> Mapping[int, Sequence[int]]:
         """Return the sequence of each row, if all rows can be those of successive requests; {} if not.
 
         Two rows that can be of one sequence only have to agree: one would agree with itself in any order.
         """
-        known = [(place, self.orders[numbers[0]]) for place, numbers in met if len(numbers) == 1]
+        known = [(place, self.known[numbers[0]].order) for place, numbers in met if len(numbers) == 1]
         firsts = {order - place for place, order in known if order is not None}
         if len(known) < 2 or len(firsts) != 1:
             return {}
         first = firsts.pop()
-        own = {place: [one for one in numbers if self.orders[one] == first + place] for place, numbers in met}
+        own = {place: [one for one in numbers if self.known[one].order == first + place] for place, numbers in met}
         return own if all(own[place] for place, numbers in met if numbers) else {}
 
     def _keep(self, numbers: Sequence[int], caller: Caller, scored: Scored) -> None:
         """Keep a row for one of the latest sequences with the same tokens that has none of this caller."""
-        latest = self.versions[numbers[-1]]
-        for number in (one for one in numbers if self.versions[one] == latest):
+        latest = self.known[numbers[-1]].version
+        for number in (one for one in numbers if self.known[one].version == latest):
             held = self.scored.setdefault(number, {})
             if caller not in held:
                 held[caller] = scored
@@ -186,24 +197,23 @@ class TrainerRows:
         first = self.scored[numbers[-1]][caller].logprobs_T
         self.again[caller] += not np.array_equal(first, scored.logprobs_T)
 
-    def late(self, fronts: Sequence[int]) -> frozenset[int]:
+    def late(self) -> frozenset[int]:
         """Return the sequences that came too late for every call of a trainer, none of which scored them.
 
-        fronts: the number of each sequence's front end. A trainer with another clock had ended, as far as is proven,
-        when the last sequence finished that it scored.
+        A trainer with another clock had ended, as far as is proven, when the last sequence finished that it scored.
         """
         ended: dict[tuple[int, str], float] = {}
         for number, held in self.scored.items():
             for one in held.values():
-                key = fronts[number], one.clock
-                ended[key] = max(ended.get(key, -np.inf), self.finished[number])
+                key = self.known[number].front, one.clock
+                ended[key] = max(ended.get(key, -np.inf), self.known[number].finished)
         return frozenset(
             number
-            for number, at in enumerate(self.finished)
+            for number, own in enumerate(self.known)
             if number not in self.scored
             and self.scored
             and all(
-                at > (last if clock == self.clocks[number] else ended.get((fronts[number], clock), np.inf))
+                own.finished > (last if clock == own.clock else ended.get((own.front, clock), np.inf))
                 for clock, last in self.last.items()
             )
         )

@@ -1,6 +1,6 @@
 """`rlaudit ablate`: run a recipe's arms, diagnose, report."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from rlaudit.laboratory.recipe import AnyRecipe
     from rlaudit.laboratory.study import Study
     from rlaudit.report.report import Report
-
-    Judged = tuple[Report, Callable[[Path], None] | None]
 
 
 class Until(StrEnum):
@@ -97,11 +95,13 @@ def ablate(
 ) -> int:
     """Run controlled arms, on this machine or a cluster, and say which layer is to blame."""
     # Statistics and tables take a second to import, which no other command should wait for.
+    from rlaudit.diagnosis.of_study import judged
     from rlaudit.engines.hardware.accelerator import detect
     from rlaudit.engines.hardware.shares import split
     from rlaudit.laboratory.estimate import estimate
     from rlaudit.laboratory.place import cells_at_once, local
     from rlaudit.laboratory.prompts import load_prompts
+    from rlaudit.laboratory.shard_run import ShardRun, cells_of_shards
     from rlaudit.laboratory.study_run import carried_out
 
     outputs = parse_outputs(output)
@@ -126,7 +126,7 @@ def ablate(
     versions = getattr(chosen, "versions", ())
     plan = study.plan(chosen, accelerator, prompt_set)
     folder = run_dir or Path("runs") / path.stem
-    own = None if shard is None else where.RunOfAShard(Shard.parse(shard), folder)
+    own = None if shard is None else ShardRun(Shard.parse(shard), folder)
     _refuse_together(study, path, versions, shares_out=own is not None, bisects=bisect is not None)
     most = cells_at_once(plan, accelerator, shares, at_once) if cluster is None else cluster.at_once
     if dry_run:
@@ -145,7 +145,7 @@ def ablate(
             pass
         progress.note(own.said())
         return own.exit_code
-    of_shards = where.cells_of_shards(folder)
+    of_shards = cells_of_shards(folder)
 
     def carried(asked: Any, interpreters: Any, folder: Path = folder, **more: Any) -> "Report":
         plan = study.plan(asked, accelerator, prompt_set)
@@ -154,7 +154,7 @@ def ablate(
         with carried_out(
             study, plan, folder, accelerator, prompt_set, progress, interpreters, place, of_shards, look
         ) as (finished, kept):
-            document, write_tokens = JUDGES[study.name](finished, path, fail_on is FailOn.ERROR)
+            document, write_tokens = judged(study.name, finished, path, fail_on is FailOn.ERROR)
             document.update(more)  # type: ignore[typeddict-item]
             kept.finish(document, write_tokens)
         return document
@@ -224,7 +224,7 @@ def _experiment(
     updates: bool,
 ) -> "tuple[Study[Any, Any, Any], AnyRecipe, Path] | None":
     """The study, its recipe and where that is from; None where the recipe was to be written down, and is."""
-    from rlaudit.cli.ablate_config import as_yaml, experiment_of, is_recipe
+    from rlaudit.laboratory.from_file import as_yaml, experiment_of, is_recipe
     from rlaudit.laboratory.study import known_studies, load_study
     from rlaudit.recorder.recording import is_recording
 
@@ -249,6 +249,7 @@ def _merge(
     runs: Sequence[Path], run_dir: Path | None, outputs: Sequence[Output], fail_on: FailOn, progress: Progress
 ) -> int:
     """Report on the cells of several runs together."""
+    from rlaudit.diagnosis.of_study import judged
     from rlaudit.laboratory.merge import planned
     from rlaudit.laboratory.study_run import gathered
 
@@ -256,7 +257,7 @@ def _merge(
     folder = run_dir or Path("runs") / "merged"
     progress.note(f"{len(runs)} runs: {common.plan.title}; merged in {folder}")
     with gathered(common, folder, progress) as (finished, kept):
-        document, write_tokens = JUDGES[common.study.name](finished, runs[0], fail_on is FailOn.ERROR)
+        document, write_tokens = judged(common.study.name, finished, runs[0], fail_on is FailOn.ERROR)
         kept.finish(document, write_tokens)
     return write_outputs(outputs, document)
 
@@ -275,37 +276,3 @@ def _look(plan: Any, progress: Progress, *, stops: bool) -> "Callable[[Any], boo
         return stops and known.is_settled
 
     return look
-
-
-def _judged_arms(finished: Any, path: Path, fail_on_mismatch: bool) -> "Judged":
-    """The report of finished arms, and what writes their tokens."""
-    from rlaudit.diagnosis.diagnose import diagnose
-    from rlaudit.diagnosis.document import document_of
-    from rlaudit.diagnosis.tokens import tokens_of, write_tokens
-
-    diagnosis = diagnose(finished)
-    document = document_of(diagnosis, fail_on_mismatch)
-    tokens = tokens_of(diagnosis)
-    return document, None if tokens is None else partial(write_tokens, tokens)
-
-
-def _judged_updates(finished: Any, path: Path, fail_on_mismatch: bool) -> "Judged":
-    """The report of finished weight updates."""
-    from rlaudit.laboratory.studies.updates.document import document_of
-
-    return document_of(finished, path, fail_on_mismatch=fail_on_mismatch), None
-
-
-def _judged_canary(finished: Any, path: Path, fail_on_mismatch: bool) -> "Judged":
-    """The report of finished trainings."""
-    from rlaudit.laboratory.studies.canary.document import document_of
-
-    return document_of(finished, fail_on_mismatch=fail_on_mismatch), None
-
-
-# What the figures of each study mean is said above the laboratory.
-JUDGES: Mapping[str, Callable[[Any, Path, bool], "Judged"]] = {
-    "arms": _judged_arms,
-    "updates": _judged_updates,
-    "canary": _judged_canary,
-}

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rlaudit.cli.ablate_config import as_yaml, experiment_of, is_recipe
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.nvidia_driver import Device
 from rlaudit.errors import UsageError
+from rlaudit.laboratory.from_file import as_yaml, experiment_of, is_recipe
 from rlaudit.laboratory.studies.arms.plan import make_plan
 from rlaudit.laboratory.studies.arms.recipe import recipe_of
 

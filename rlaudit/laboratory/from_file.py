@@ -1,4 +1,4 @@
-"""`rlaudit ablate CONFIG --from X --to Y`: what the audit of a rollout config suspects, tried out."""
+"""What a file asks an ablation for: a recipe, or the experiment on what an audit of a config or recording suspects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

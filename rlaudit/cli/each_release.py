@@ -4,7 +4,6 @@ Each release has a run directory of its own below the run's: what is finished th
 that was built for it is removed when its run is over.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +20,7 @@ from rlaudit.laboratory.run_folder import PLAN, REPORT, has_report
 from rlaudit.laboratory.studies.arms.each_release import of_release
 from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.layers import Layer
+from rlaudit.parse_json import parse_json
 from rlaudit.progress import Progress
 from rlaudit.report.formats.json import render
 from rlaudit.report.new_report import new_report, untested
@@ -89,7 +89,7 @@ def _finished(recipe: Recipe, folder: Path) -> "Report | None":
     """Return the report that lies in the folder if it is one of this recipe."""
     with suppress(OSError, ValueError, KeyError, NotFinished):
         asked = recipe.model_dump(mode="json", by_alias=True)
-        if has_report(folder) and json.loads((folder / PLAN).read_text(encoding="utf-8"))["recipe"] == asked:
+        if has_report(folder) and parse_json((folder / PLAN).read_bytes())["recipe"] == asked:
             return read_report(folder / REPORT)
     return None
 

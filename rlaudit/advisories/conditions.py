@@ -76,7 +76,7 @@ def _one_or_more(wanted: Any) -> list[Any]:
 
 
 def _setting_is(name: str, wanted: Any) -> Held:
-    """An engine argument or a derived value of vLLM, as it runs, is the wanted one or one of several."""
+    """Ask whether an engine argument or a derived value of vLLM, as it runs, is the wanted one or one of several."""
     return lambda side: _for(side.value(name), lambda value: value in _one_or_more(wanted))
 
 
@@ -93,7 +93,7 @@ def _sampling_above(name: str, least: int) -> Held:
 
 
 def _trainer_is(name: str, wanted: Any) -> Held:
-    """A fact about the trainer is known, and the wanted one."""
+    """Ask whether a fact about the trainer is known, and the wanted one."""
     return lambda side: side.config.says(name) == wanted
 
 
@@ -110,7 +110,7 @@ def _model(holds: Callable[[Architecture], bool]) -> Held:
 
 
 def _gpu(families: list[int]) -> Held:
-    """The compute capability is of one of some families: 9 for Hopper, 10 for a Blackwell of a data center."""
+    """Ask whether the GPU is of one of some families: 9 for Hopper, 10 for a Blackwell of a data center."""
 
     def holds(side: Side) -> Asked:
         machine = side.machine
@@ -125,7 +125,7 @@ def _since(release: str) -> Held:
 
 
 def _framework(name: str, since: str) -> Held:
-    """A framework, in its releases for this vLLM and later ones."""
+    """Ask whether a framework runs, in its releases for this vLLM and later ones."""
     first = Version(since)
     return lambda side: side.config.framework == name and side.version >= first
 
@@ -171,7 +171,7 @@ FORMS: Mapping[tuple[str, ...], Callable[..., Held]] = {
 
 
 def _written_by(*paths: UpdatePath) -> Held:
-    """New weights come in one of these ways."""
+    """Ask whether new weights come in one of these ways."""
 
     def holds(side: Side) -> Asked:
         path = update_path(side)
@@ -190,7 +190,7 @@ def _unquantized(side: Side) -> Asked:
 
 
 def _images_in_prompts(side: Side) -> Asked:
-    """A model that reads images is as often trained on text alone."""
+    """Return whether a limit allows images; open without one: such a model is as often trained on text alone."""
     limits = object_of(side.value("limit_mm_per_prompt"))
     if side.value("language_model_only") is True or (limits and not any(limits.values())):
         return False
@@ -198,7 +198,7 @@ def _images_in_prompts(side: Side) -> Asked:
 
 
 def _flashinfer_experts(side: Side) -> Asked:
-    """Of 0.20.0 and later, where FlashInfer comes first and nothing takes it away (oracle/unquantized.py of vLLM)."""
+    """Return whether nothing takes FlashInfer away, first from 0.20.0 on (oracle/unquantized.py of vLLM)."""
     variable, backend = side.variable("VLLM_USE_FLASHINFER_MOE_FP16"), side.value("moe_backend")
     if side.machine.flashinfer is False or side.value("enable_lora") is True:
         return False
@@ -238,7 +238,7 @@ def _padded_vocabulary(side: Side) -> Asked:
 
 
 def _deep_sleep(side: Side) -> Asked:
-    """TRL sleeps at level 2 (trl/generation/vllm_generation.py:702 of f2cd577)."""
+    """Return True for TRL, which sleeps at level 2 (trl/generation/vllm_generation.py:702 of f2cd577)."""
     return side.config.framework == "trl" or Unknown("at which level the engine sleeps is not told by this file")
 
 

@@ -223,7 +223,7 @@ def _experiment(
     repeated: Sequence[str],
     updates: bool,
 ) -> "tuple[Study[Any, Any, Any], AnyRecipe, Path] | None":
-    """The study, its recipe and where that is from; None where the recipe was to be written down, and is."""
+    """Return the study, its recipe and the recipe's path; None if the recipe was to be written down, and is."""
     from rlaudit.laboratory.from_file import as_yaml, experiment_of, is_recipe
     from rlaudit.laboratory.study import known_studies, load_study
     from rlaudit.recorder.recording import is_recording

@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each code of the contract
-    """The exit code of one command line."""
+    """Run one command line and return its exit code."""
     learn(dict(os.environ))
     learn_text(" ".join(arguments))
     try:

@@ -48,7 +48,7 @@ def run(
 
 
 def _named(run_dir: Path, cell: str) -> Path:
-    """The folder of the cell. Raises UsageError where there is none of that name, or several."""
+    """Return the folder of the cell. Raises UsageError if none has that name, or several have."""
     cells = sorted(path for path in (run_dir / "cells").glob("*") if path.is_dir() and path.name.startswith(cell))
     if len(cells) == 1:
         return cells[0]

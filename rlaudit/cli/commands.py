@@ -34,11 +34,11 @@ HIDDEN = frozenset({"cell"})
 
 class _Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        """In the order of a migration, without what only schedulers call."""
+        """Return the commands in the order of a migration, without what only schedulers call."""
         return [name for name in COMMANDS if name not in HIDDEN]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command, imported now; None where there is none of that name."""
+        """Return the command, imported now; None if no command has that name."""
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name].partition(":")
@@ -77,7 +77,7 @@ def _options(
 
 
 def run_command(arguments: list[str]) -> object:
-    """What the command returns. Typer's Abort is raised as what it was: a file that ended too early is no Ctrl-C."""
+    """Return what the command returns. Typer's Abort is raised as what it was: a file that ends early is no Ctrl-C."""
     try:
         with standard_input_as_file(arguments) as words:
             return app(words, standalone_mode=False, prog_name="rlaudit")

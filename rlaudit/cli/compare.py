@@ -172,7 +172,7 @@ def compare(
 
 
 def _document(comparer: "Comparer", fails: bool, allow_partial: bool) -> "Report":
-    """The report of all that was compared; lines that could not be used are said beside it."""
+    """Return the report of all that was compared; say which lines could not be used."""
     for one in comparer.compared:
         for line in one.faults.lines():
             say(line)
@@ -182,7 +182,7 @@ def _document(comparer: "Comparer", fails: bool, allow_partial: bool) -> "Report
 def _opened(
     path: Path, of_trainer: bool = False, groups: str = "", renamed: "RenamedColumns | None" = None
 ) -> "tuple[TokenTable, ...]":
-    """The tables of a path. groups: the column that says which samples share a prompt.
+    """Open the tables of a path. groups: the column that says which samples share a prompt.
 
     Raises NotFinished for a run that has not ended or whose files are not as it left them.
     """
@@ -241,7 +241,7 @@ def _scorer(model: str, dtype: str, trainer_python: str | None, cpu: bool) -> "S
 
 
 def _objective(ppo: tuple[float, float] | None, gspo: tuple[float, float] | None) -> "ObjectiveSettings":
-    """The ranges given, of which each alone is the objective's; both at their defaults where none was given."""
+    """Return the clip ranges of the objective: those that are given, or both at their defaults."""
     from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
     default = ObjectiveSettings()

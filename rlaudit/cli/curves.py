@@ -105,7 +105,7 @@ def curves(
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:
-    """Raises UsageError for the first of the options that has a value."""
+    """Raise UsageError for the first of the options that has a value."""
     for name, value in options.items():
         if value is not None:
             raise UsageError(f"{name} {why}")
@@ -175,7 +175,7 @@ def _held_against_gates(
 
 
 def _refuse_dumps(log: "FollowedLog") -> None:
-    """Raises UsageError for a folder that holds rollout dumps and no log: it would be waited for without end."""
+    """Raise UsageError for a folder that holds rollout dumps and no log: it would be waited for without end."""
     from rlaudit.curves.open_run import open_run
     from rlaudit.tokens.open_table import open_tables
 

@@ -93,7 +93,7 @@ def _layers(words: tuple[str, ...]) -> Iterator[str]:
 
 
 def _report(words: tuple[str, ...]) -> dict[str, Any]:
-    """The report of a command line, run here and now."""
+    """Run a command line and return its report."""
     from rlaudit.cli.app import run
 
     with tempfile.TemporaryDirectory() as scratch:

@@ -166,7 +166,7 @@ def _build(cpu: bool | None) -> Build:
 
 
 def _machine_to_build_for() -> "Accelerator":
-    """This machine; one whose GPUs cannot be used here and now counts as one without a driver: others may run it."""
+    """Return this machine. If its GPUs cannot be used now, it counts as one without a driver: others may run it."""
     from rlaudit.engines.hardware.accelerator import detect
 
     try:

@@ -42,10 +42,10 @@ FIRST_STEPS = """First steps:
 
 
 def unwrapped(text: str) -> str:
-    """The text for typer, which joins lines that are not marked so: a command line in two pieces cannot be pasted."""
+    """Mark a text for typer, which joins other lines: a command line in two pieces cannot be pasted."""
     return f"\b\n{text}"
 
 
 def epilog(command: str) -> str:
-    """The end of a command's help."""
+    """Return the end of a command's help."""
     return "\n".join(("For example:", *(f"  {line}" for line in EXAMPLES[command])))

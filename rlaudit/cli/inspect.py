@@ -42,7 +42,7 @@ class _Wishes:
 
 
 def inspect(arguments: list[str]) -> int:
-    """The exit code of `rlaudit inspect` with these arguments."""
+    """Run `rlaudit inspect` with these arguments and return its exit code."""
     asked = parse(arguments)
     outputs = parse_outputs(asked.output, asked.verbose) if asked.output or not asked.diff else []
     return _inspected(asked, outputs) if asked.bump is None else _bumped(asked, outputs)
@@ -224,12 +224,12 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
 
 
 def _at_old_release(request: "Request") -> "Request":
-    """The same files where nothing migrates."""
+    """Return the same request without a migration: the old release on both sides."""
     return replace(request, context=replace(request.context, after=request.context.before))
 
 
 def _say_versions(inspection: "Inspection") -> None:
-    """What the versions were taken from, once for all files that share it, and which release is not catalogued."""
+    """Say where the versions come from, once for all files that share it, and which release is not catalogued."""
     shared: dict[tuple[str, ...], list[str]] = {}
     for file in inspection.files:
         if file.versions is not None and file.versions.said:

@@ -44,18 +44,18 @@ class Asked:
 
 class _Help(argparse.HelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Lines as they are: a command line that is broken in two cannot be pasted."""
+        """Keep lines as they are: a command line that is broken in two cannot be pasted."""
         return "\n".join(f"{indent}{line}" for line in text.splitlines())
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> None:  # type: ignore[override]
-        """One sentence instead of the whole usage."""
+        """Raise one sentence instead of printing the whole usage."""
         raise UsageError(message, "see: rlaudit inspect --help")
 
 
 def parse(arguments: list[str]) -> Asked:
-    """Raises UsageError for what cannot be meant, SystemExit after --help."""
+    """Parse the command line. Raises UsageError for what cannot be meant, SystemExit after --help."""
     # argparse would take the word behind a bare --fix, often a path, for its value.
     end = arguments.index("--") if "--" in arguments else len(arguments)
     for word, following in pairwise(arguments[:end]):
@@ -69,7 +69,7 @@ def parse(arguments: list[str]) -> Asked:
 
 
 def arguments_parser() -> argparse.ArgumentParser:
-    """What `parse` parses with."""
+    """Return what `parse` parses with."""
     parser = _Parser(
         prog="rlaudit inspect",
         description="Read rollout configs and report what moves the logprobs when vLLM changes.\nNothing is started.",

@@ -49,7 +49,7 @@ def list_(
 
 
 def _summary(documentation: str) -> str:
-    """The first paragraph, in one line however many it takes in the source."""
+    """Return the first paragraph as one line."""
     return " ".join(documentation.partition("\n\n")[0].split())
 
 

@@ -32,7 +32,7 @@ class Output:
 
 
 def parse_outputs(wanted: Sequence[str] | None, verbose: bool = False) -> list[Output]:
-    """Raises UsageError for a format there is no file for, two reports on one stdout, or one on a closed stdout."""
+    """Read --output. Raises UsageError for an unknown format, two reports on one stdout, or one on a closed stdout."""
     # Only the formats that are asked for are imported: a file is named after its format (a test says so).
     known = sorted(module.name for module in pkgutil.iter_modules(formats.__path__))
     outputs = []
@@ -85,7 +85,7 @@ def write_file(path: Path, text: str) -> None:
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal on stdout; None when piped, and where colours would be shown as signs.
+    """Return the columns of the terminal on stdout; None if it is piped, or would show colours as signs.
 
     NO_COLOR and FORCE_COLOR as everywhere. A dumb terminal knows no colours.
     """

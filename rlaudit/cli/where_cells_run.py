@@ -16,7 +16,7 @@ EXECUTOR_HELP = "Where cells run: local, or ray[:ADDRESS], a Ray cluster whose n
 
 
 def jobs_of(option: str) -> int | None:
-    """How many at once; None for `auto`. Raises UsageError for anything else."""
+    """Return how many cells run at once, None for `auto`. Raises UsageError for anything else."""
     if option == AUTO:
         return None
     if not option.isdigit() or int(option) < 1:
@@ -27,7 +27,7 @@ def jobs_of(option: str) -> int | None:
 def on_cluster(
     executor: str, at_once: int | None, progress: Progress, *, cpu: bool, shared_out: bool
 ) -> "Cluster | None":
-    """The Ray cluster that `executor` names; None for this machine.
+    """Connect to the Ray cluster that `executor` names; return None for this machine.
 
     Raises UsageError for options that exclude each other, and what Cluster.connect raises.
     """
@@ -47,7 +47,7 @@ def on_cluster(
 
 
 def at_cluster(cluster: "Cluster") -> Place:
-    """The cluster as a place for cells."""
+    """Return the cluster as a place for cells."""
     return lambda folder, accelerator, note: cluster.executor(folder, note)
 
 

@@ -42,7 +42,7 @@ def published_build(version: str, build: Literal["cuda", "cpu"]) -> PublishedBui
 
 
 def cuda_of_torch(version: str) -> str | None:
-    """The CUDA that a torch release on PyPI was built for, as `12.8`; None for a release that is not recorded."""
+    """Return the CUDA that a torch release on PyPI was built for, as `12.8`; None if the release is not recorded."""
     cuda: str | None = _data()["torch"].get(str(Version(Version(version).public)))
     return cuda
 

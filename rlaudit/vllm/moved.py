@@ -97,7 +97,7 @@ class Moved:
 
 
 def moved(before: Version, after: Version, machine: Machine) -> tuple[Moved, ...]:
-    """Everything that moves, what an engine really runs with first.
+    """Return everything that moves, what an engine really runs with first.
 
     Raises UsageError for a version older than the catalogue.
     """

@@ -14,7 +14,7 @@ _DRAFTERS = {"eagle", "eagle3", "mtp", "deepseek_mtp", "mimo_mtp", "qwen3_next_m
 
 
 def apply(view: Resolution) -> Resolved | None:
-    """On where executor and speculation allow it."""
+    """Return whether it is on: executor and speculation have to allow it."""
     if view.machine.platform == "cpu" and view.since("0.14.0"):
         return Resolved(False, "forced off on a CPU, even if the log says otherwise before", overrules=True, at=_CPU)
     if view.given("async_scheduling") is not None or not view.since("0.14.0"):

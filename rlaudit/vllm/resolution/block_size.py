@@ -20,7 +20,7 @@ def smallest_cpu_block(version: Version) -> int:
 
 
 def apply(view: Resolution) -> Resolved | None:
-    """16 on a GPU; 128 on a CPU from 0.11.1."""
+    """Return 16 on a GPU, 128 on a CPU from 0.11.1."""
     if view.given("block_size") is not None:
         return None
     if view.machine.platform == "cpu":

@@ -22,7 +22,7 @@ _BREAKABLE = {
 
 
 def apply(view: Resolution) -> Resolved:
-    """NONE, STOCK_TORCH_COMPILE, DYNAMO_TRACE_ONCE or VLLM_COMPILE: the names of 0.11.1 and later."""
+    """Return NONE, STOCK_TORCH_COMPILE, DYNAMO_TRACE_ONCE or VLLM_COMPILE: the names of 0.11.1 and later."""
     if view.is_v1 is None:
         return engine_unknown(view, "compilation")
     written = written_mode(view)
@@ -68,7 +68,7 @@ def _taken_away(view: Resolution) -> Resolved | None:
 
 
 def breaks_graphs(view: Resolution) -> bool | Unknown:
-    """Whether CUDA graphs break at attention by themselves, without compilation having cut the model into pieces.
+    """Return whether CUDA graphs break at attention by themselves: compilation has not cut the model into pieces.
 
     From 0.22.0 on; VllmConfig._maybe_enable_breakable_cudagraph.
     """

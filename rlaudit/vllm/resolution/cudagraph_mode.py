@@ -19,7 +19,7 @@ _HOPPER = 90
 
 
 def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one line per decision
-    """NONE, PIECEWISE, FULL, FULL_DECODE_ONLY, FULL_AND_PIECEWISE, or `V0 decode`."""
+    """Return NONE, PIECEWISE, FULL, FULL_DECODE_ONLY, FULL_AND_PIECEWISE, or `V0 decode`."""
     if view.machine.platform == "cpu":
         return Resolved("NONE", "there are no CUDA graphs on a CPU", overrules=True)
     eager = view.value("enforce_eager")

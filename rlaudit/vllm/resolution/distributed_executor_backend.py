@@ -6,7 +6,7 @@ from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved,
 
 
 def apply(view: Resolution) -> Resolved | None:
-    """uni, mp or ray where nothing is written."""
+    """Return uni, mp or ray if nothing is written."""
     if view.given("distributed_executor_backend") is not None:
         return None
     ranks = world_size(view)

@@ -13,7 +13,7 @@ _LONG = 32_768
 
 
 def apply(view: Resolution) -> Resolved | None:
-    """On in V1; in V0 only for long contexts."""
+    """Return whether prompts are chunked: always in V1, in V0 only for long contexts."""
     if view.is_v1 is None:
         return engine_unknown(view, "chunked prefill")
     if not view.is_v1:

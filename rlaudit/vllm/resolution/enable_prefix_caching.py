@@ -12,7 +12,7 @@ _WORD = ("enable_prefix_caching",)
 
 
 def apply(view: Resolution) -> Resolved | None:  # noqa: PLR0911 - one line per decision
-    """On for a decoder-only text model on V1."""
+    """Return whether prefixes are cached: by default for models that generate, on V1."""
     if view.is_v1 is None:
         return engine_unknown(view, "prefix caching")
     if not view.is_v1:

@@ -6,7 +6,7 @@ _WORD = ("enforce_eager",)
 
 
 def apply(view: Resolution) -> Resolved | None:
-    """Forced on an old CPU release, else off where it is declared as None."""
+    """Return True on an old CPU release, which forces it, else False if it is declared as None."""
     if view.machine.platform == "cpu" and not view.since("0.9.2"):
         return Resolved(True, "forced on a CPU until 0.9.1", overrules=True)
     return Resolved(False, "off where nothing is written") if not view.since("0.9.0") else None

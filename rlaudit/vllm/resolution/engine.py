@@ -61,7 +61,7 @@ def why_v1_refuses(view: Resolution) -> str | None:
 
 
 def apply(view: Resolution) -> Resolved:
-    """V0 or V1, and the first reason for V0."""
+    """Return V0 or V1, with the first reason for V0."""
     if not has_v0(view.version):
         return Resolved("V1", f"V0 was removed in {FIRST_WITHOUT_V0}")
     asked = view.variable(VARIABLE)

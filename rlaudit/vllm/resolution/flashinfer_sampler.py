@@ -16,7 +16,7 @@ _FILE = "vllm/v1/sample/ops/topk_topp_sampler.py"
 
 
 def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one line per decision
-    """On, off, or unknown where it depends on what is installed."""
+    """Return whether it samples; Unknown if that depends on what is installed."""
     if view.machine.platform == "cpu":
         return Resolved(False, "FlashInfer runs on GPUs only")
     if view.is_v1 is None:

@@ -12,7 +12,7 @@ _RANKS = (2, 4, 8)
 
 
 def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one for each reason
-    """On with tensor parallelism where FlashInfer has the kernel."""
+    """Return whether it is fused: with tensor parallelism, if FlashInfer has the kernel."""
     written = part(view, "compilation_config", "pass_config", "fuse_allreduce_rms")
     if written is not None:
         return Resolved(written, "compilation_config.pass_config.fuse_allreduce_rms")

@@ -8,7 +8,7 @@ _KEYS = ("kv_cache_scheme", "kv_cache_quant_algo")
 
 
 def apply(view: Resolution) -> Resolved | None:
-    """auto, unless the checkpoint is quantized together with its cache."""
+    """Return auto, unless the checkpoint is quantized together with its cache."""
     if view.given("kv_cache_dtype") not in (None, "auto") or not view.since(CACHE_DTYPE_FROM_CHECKPOINT):
         return None
     if view.checkpoint is None:

@@ -14,7 +14,7 @@ _SAMPLER = "vllm/v1/sample/sampler.py"
 
 
 def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one line per decision
-    """`processed`, `raw`, `before temperature`, or `raw logits` and `processed logits`, which are no logprobs."""
+    """Return `processed`, `raw`, `before temperature`, or `raw logits` and `processed logits`, which are none."""
     if view.is_v1 is False:  # V0 does not read logprobs_mode, not even in 0.10, which has the argument
         return Resolved("processed", "V0 returns logprobs of the distribution that was sampled from")
     unknown = engine_unknown(view, "the meaning of logprobs") if view.is_v1 is None else None

@@ -11,7 +11,7 @@ _HUGE_GIB = 160
 
 
 def apply(view: Resolution) -> Resolved | None:
-    """By engine, platform, memory and whether a server runs."""
+    """Return the default of the engine, platform and memory, and of a server or an in-process engine."""
     if view.given("max_num_batched_tokens") is not None:
         return None
     if view.is_v1 is None:

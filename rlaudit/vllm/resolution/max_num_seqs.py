@@ -19,7 +19,7 @@ def large(view: Resolution) -> bool:
 
 
 def apply(view: Resolution) -> Resolved | None:
-    """By engine, platform and memory."""
+    """Return the default of the engine, platform and memory."""
     if view.given("max_num_seqs") is not None:
         return None
     if view.is_v1 is None:
@@ -53,7 +53,7 @@ def _of_v1(view: Resolution) -> tuple[int | Unknown, str]:
 
 
 def world_size(view: Resolution) -> int | Unknown:
-    """Tensor parallel times pipeline parallel ranks."""
+    """Return tensor parallel times pipeline parallel ranks."""
     ranks = 1
     for name in ("tensor_parallel_size", "pipeline_parallel_size"):
         value = view.given(name)

@@ -17,7 +17,7 @@ _MIXTURES = {
 
 
 def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one line per decision
-    """`V1`, `V2`, or `V0` for the old engine's own."""
+    """Return `V1`, `V2`, or `V0` for the old engine's own."""
     if view.is_v1 is None:
         return engine_unknown(view, "the model runner")
     if not view.is_v1:
@@ -37,7 +37,7 @@ def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one line per decisio
 
 
 def _unsupported(view: Resolution) -> Resolved | None:
-    """Features that keep the first runner; the list shrinks with every release."""
+    """Return V1 if a feature keeps the first runner; the list shrinks with every release."""
     for name, until in (("logits_processors", "0.31.0"), ("enable_prompt_embeds", "0.29.0"),
                         ("enable_return_routed_experts", "0.28.0"), ("enable_elastic_ep", "0.32.0"),
                         ("enable_dbo", "0.30.0"), ("kv_sharing_fast_prefill", "0.30.0")):  # fmt: skip

@@ -5,7 +5,7 @@ from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved
 
 
 def apply(view: Resolution) -> Resolved | None:
-    """0 if eager mode lowers it."""
+    """Return 0 if eager mode lowers it."""
     if view.since(OPTIMIZATION_LEVEL) and not view.since("0.17.0") and view.value("enforce_eager") is True:
         return Resolved(0, "lowered by enforce_eager", overrules=True)
     return None

@@ -41,7 +41,7 @@ def apply(view: Resolution) -> Resolved:
 
 
 def _named(values: dict[str, Any]) -> dict[str, Any]:
-    """With vLLM's name for the length."""
+    """Return the values with vLLM's name for the length."""
     return {"max_tokens" if key == "max_new_tokens" else key: value for key, value in values.items()}
 
 

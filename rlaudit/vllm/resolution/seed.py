@@ -9,7 +9,7 @@ _WORD = ("seed",)
 
 
 def apply(view: Resolution) -> Resolved | None:
-    """0 on V1 from 0.9.0, where it is still declared as None."""
+    """Return 0 on V1 from 0.9.0, which still declares None."""
     if view.since("0.12.0"):
         return None
     if view.is_v1 is None:

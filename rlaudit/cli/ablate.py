@@ -102,7 +102,7 @@ def ablate(
     from rlaudit.laboratory.place import cells_at_once, local
     from rlaudit.laboratory.prompts import load_prompts
     from rlaudit.laboratory.shard_run import ShardRun, cells_of_shards
-    from rlaudit.laboratory.study_run import carried_out
+    from rlaudit.laboratory.carry_out import carried_out
 
     outputs = parse_outputs(output)
     if merge:
@@ -251,7 +251,7 @@ def _merge(
     """Report on the cells of several runs together."""
     from rlaudit.diagnosis.of_study import judged
     from rlaudit.laboratory.merge import planned
-    from rlaudit.laboratory.study_run import gathered
+    from rlaudit.laboratory.carry_out import gathered
 
     common = planned(runs)
     folder = run_dir or Path("runs") / "merged"

@@ -13,7 +13,7 @@ import numpy as np
 from filelock import FileLock
 
 from rlaudit.engines.cells.cell import Cell, finished
-from rlaudit.engines.cells.executor import OneAtATime
+from rlaudit.engines.cells.executor import Asked, OneAtATime
 from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.cells.seal import Damage
 from rlaudit.engines.environments.environment_spec import Command, Environment
@@ -174,7 +174,7 @@ def _outcome(cell: Cell, scorer: Scorer, progress: Progress) -> Outcome:
             progress.note(f"  damaged     {kept}; it is made again")
         if isinstance(kept, Outcome):
             return kept
-        return OneAtATime(scorer.folder, GpuMemory(scorer.accelerator.devices)).submit(cell).result()
+        return next(OneAtATime(scorer.folder, GpuMemory(scorer.accelerator.devices)).run([Asked(cell)]))
 
 
 def _scores(work: ScoringBatch, scorer: Scorer, at: _Setup, progress: Progress) -> Scores:

@@ -7,12 +7,12 @@ other prompts or weights, other packages, another kind of GPU or driver.
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from rlaudit.engines.cells.cell import Cell, adopt
-from rlaudit.engines.cells.executor import OnEvent, Submitted
+from rlaudit.engines.cells.cell import adopt
+from rlaudit.engines.cells.executor import Asked, OnEvent, unheard
 from rlaudit.engines.cells.launch import Failure, Outcome
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import Accelerator
@@ -43,7 +43,7 @@ class Planned:
         """Where their cells lie."""
         return tuple(run / CELL_FOLDERS for run in self.runs)
 
-    def setup(self, folder: Path) -> RunSetup:
+    def setup(self) -> RunSetup:
         """Return what was around the cells when they ran; a cell that none of the runs has is not run."""
         provenance, made_with = self.document["provenance"], self.document["made_with"]
         environments = {
@@ -63,7 +63,6 @@ class Planned:
                 model["path"], model["revision"], model["weights"], model["source"], files_hash=model["files"]
             ),
             prompts=self.prompts,
-            executor=FromRuns(folder, self.cells),
             set_up_seconds=0.0,
             other_models=made_with["other_models"],
             written=self.document,
@@ -147,34 +146,26 @@ def _environment(spec: Mapping[str, Any], told: Mapping[str, Any]) -> Environmen
     )
 
 
-@dataclass
+@dataclass(frozen=True)
 class FromRuns:
     """Runs nothing: a cell that failed in one of the runs is the failure it was, one that is in none is missing."""
 
     folder: Path
     runs: Sequence[Path]
-    missing: list[str] = field(default_factory=list)
 
-    def submit(
-        self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
-    ) -> Submitted:
-        """Look for what is left of a cell that is not finished."""
-        outcome = adopt(self.folder, cell, self.runs, failed=True)
-        if outcome is None:
-            self.missing.append(title)
-
-        def result() -> Outcome:
-            if outcome is not None:
-                return outcome
-            count = len(self.missing)
-            raise NotFinished(
-                f"{count} cell{'s' * (count > 1)} of the plan {'are' if count > 1 else 'is'} in none of the runs: "
-                + "; ".join(self.missing),
-                f"What is there lies in {self.folder.parent} now: the ablate command of the runs with "
-                f"--run-dir {self.folder.parent} goes on from it.",
-            )
-
-        return Submitted(result)
+    def run(self, asked: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
+        """Look for what is left of cells that are not finished. Raises NotFinished naming those that are in no run."""
+        outcomes = [adopt(self.folder, one.cell, self.runs, failed=True) for one in asked]
+        missing = [one.title for one, outcome in zip(asked, outcomes, strict=True) if outcome is None]
+        for outcome in outcomes:
+            if outcome is None:
+                raise NotFinished(
+                    f"{len(missing)} cell{'s' * (len(missing) > 1)} of the plan "
+                    f"{'are' if len(missing) > 1 else 'is'} in none of the runs: {'; '.join(missing)}",
+                    f"What is there lies in {self.folder.parent} now: the ablate command of the runs with "
+                    f"--run-dir {self.folder.parent} goes on from it.",
+                )
+            yield outcome
 
     def __enter__(self) -> Self:
         return self

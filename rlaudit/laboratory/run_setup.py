@@ -4,16 +4,15 @@ import platform
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import rlaudit
 from rlaudit.engines.cells.cell import Cell
-from rlaudit.engines.cells.executor import Executor
 from rlaudit.engines.cells.inherited_variables import recorded, secrets_passed, withheld
-from rlaudit.engines.cells.launch import Failure, Outcome, shipped
+from rlaudit.engines.cells.launch import Failure, shipped
 from rlaudit.engines.engine import Build
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, engine_spec
@@ -54,7 +53,6 @@ class RunSetup:
     trainer: Environment
     model: ModelOnDisk
     prompts: PromptSet
-    executor: Executor
     set_up_seconds: float
     other_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     gpus_to_score: Mapping[str, int] = field(default_factory=dict)
@@ -78,13 +76,8 @@ class RunSetup:
             "other_models": self.other_models,
         }
 
-    def rollout_context(self, recipe: AnyRecipe, needed: Callable[[Cell, str, str], Outcome]) -> RolloutContext:
-        """Token ids of the prompts, which every engine is given alike. Raises NotFinished when they cannot be had."""
-        told = needed(
-            tokenize_cell(self.model, self.trainer, self.prompts, trust_remote_code=recipe.trust_remote_code),
-            f"tokens of the {len(self.prompts.prompts)} prompts",
-            f"the tokenizer of {self.model.path} cannot be used",
-        )
+    def rollout_context(self, recipe: AnyRecipe, prompt_token_ids: Sequence[Sequence[int]]) -> RolloutContext:
+        """Return what all cells share, with the token ids of the prompts, which every engine is given alike."""
         return RolloutContext(
             model=str(self.model.path),
             revision=self.model.revision,
@@ -92,7 +85,7 @@ class RunSetup:
             accelerator_identity=self.accelerator_identity,
             device=self.accelerator.kind,
             machine=machine_of(self.accelerator),
-            prompt_token_ids=told.result["prompt_token_ids"],
+            prompt_token_ids=prompt_token_ids,
             trust_remote_code=recipe.trust_remote_code,
             timeout_minutes=recipe.timeout_minutes,
             seed=recipe.seed,
@@ -145,10 +138,9 @@ def prepare(
     accelerator: Accelerator,
     prompts: PromptSet,
     progress: Progress,
-    executor: Executor,
     given: GivenInterpreters = NONE_GIVEN,
 ) -> RunSetup:
-    """Build or find every environment the plan needs, and the model; cells are for `executor` to run.
+    """Build or find every environment the plan needs, and the model.
 
     `given` are interpreters that already hold what a built environment would; they must see the run's `folder`.
     Raises UsageError when one holds something else, NotFinished when no engine at all, the trainer, or the model could
@@ -195,7 +187,7 @@ def prepare(
         raise problem
     seconds = time.monotonic() - started
     scored_on = gpus_to_score(accelerator, files)
-    return RunSetup(accelerator, engines, trainer, model, prompts, executor, seconds, others, scored_on)
+    return RunSetup(accelerator, engines, trainer, model, prompts, seconds, others, scored_on)
 
 
 def environments_wanted(

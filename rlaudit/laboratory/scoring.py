@@ -28,6 +28,7 @@ SEMANTIC_PARAMETERS = frozenset(parameter.name for parameter in fields(Semantics
 FLOOR_SEQUENCES = 8
 CHUNK_POSITIONS = 256
 GIB = 1 << 30
+TRIAL_PROMPTS, TRIAL_TOKENS = 2, 16
 # What scoring takes on each GPU beside the weights: CUDA itself 0.5 GiB; a float32 copy of the head up to 1 GiB
 # (KEPT_HEAD_BYTES); 256 rows of 152,000 float32 logits six times over 0.9 GiB (figures of score.py's buffers); a batch
 # of 4096 tokens in the widest layer of a 70 B model, 2 x 28,672 wide in bfloat16, 0.5 GiB.
@@ -218,3 +219,13 @@ def read_scores(directory: Path, batch: ScoringBatch, result: Mapping[str, Any])
     """Return the scores of a finished scoring cell."""
     with np.load(directory / "scores.npz", allow_pickle=False) as stored:
         return Scores(batch, {name: stored[name] for name in stored.files}, result)
+
+
+def trial_batch(request: ScoringRequest, prompts: Sequence[Sequence[int]]) -> ScoringBatch:
+    """Return the first prompts, each with its beginning as the prompt and what follows as if it were sampled."""
+    batch = ScoringBatch(request)
+    for prompt in prompts[:TRIAL_PROMPTS]:
+        ids = tuple(prompt[:TRIAL_TOKENS])
+        begin = max(1, len(ids) // 2)
+        batch.add(ids[:begin], ids[begin:] or ids)
+    return batch

@@ -7,7 +7,7 @@ from filelock import FileLock, Timeout
 
 from rlaudit.engines.cells.cell import Cell, finished
 from rlaudit.engines.cells.described import check_machine, on_gpus_of, read_described
-from rlaudit.engines.cells.executor import OneAtATime
+from rlaudit.engines.cells.executor import Asked, OneAtATime
 from rlaudit.engines.cells.launch import Event, Outcome
 from rlaudit.engines.hardware.accelerator import Accelerator, detect
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
@@ -38,12 +38,12 @@ def run_single(run: Path, directory: Path, progress: Progress) -> tuple[str, Out
         accelerator = accelerator_for(cell)
         check_machine(cell, accelerator)
 
-        def on_event(event: Event) -> None:
+        def on_event(asked: Asked, event: Event) -> None:
             progress.update(f"{cell.key}: {event.get('name', event['event'])}")
 
         with progress.step(cell.key, log=directory / "log.txt"):
             here = OneAtATime(directory.parent, GpuMemory(accelerator.devices))
-            return cell.key, here.submit(on_gpus_of(cell, accelerator), on_event=on_event).result()
+            return cell.key, next(here.run([Asked(on_gpus_of(cell, accelerator))], on_event))
     finally:
         lock.release()
 

@@ -83,7 +83,7 @@ class Study(Generic[SomeRecipe, SomePlan, Finished]):
 
     key: what only its recipes have. recipe_of: plain data, its file and cpu or cuda to a recipe. plan: the recipe on
     this machine with these prompts. cost: what a plan starts and how long that takes. execute: the plan
-    carried out in a run directory (run_folder.py) with these surroundings, as a diagnosis needs it. in_one_folder: its
+    carried out by a run (study_run.py), as a diagnosis needs it. in_one_folder: its
     cells read files of the run directory, and are those of no other. looks: whether `execute` takes a function that is
     shown the run as far as it is.
     """

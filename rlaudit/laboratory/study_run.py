@@ -1,32 +1,37 @@
-"""How every study is run: write the plan, turn prompts into token ids, try the trainer, run the cells.
+"""A run of a study under way: what its cells share, and the cells themselves, run by an executor or kept from before.
 
 The run directory (run_folder.py) is the only state and readable by hand. A cell's folder has job.json, identity.json,
 events.jsonl, log.txt, samples.jsonl or scores.npz, result.json, usage.json, and seal.json.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlaudit.engines.cells.cell import Cell
-from rlaudit.engines.cells.launch import Failure, Outcome
+from rlaudit.engines.cells.executor import Executor
+from rlaudit.engines.cells.launch import Failure
 from rlaudit.engines.environments.environment_spec import Environment
-from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, GivenInterpreters
-from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.laboratory.merge import Planned
-from rlaudit.laboratory.place import Place, one_at_a_time
-from rlaudit.laboratory.prompts import PromptSet
+from rlaudit.errors import NotFinished
 from rlaudit.laboratory.rollout_context import RolloutContext
-from rlaudit.laboratory.run_folder import RunFolder, opened
-from rlaudit.laboratory.run_setup import RunSetup, prepare
+from rlaudit.laboratory.run_folder import RunFolder
+from rlaudit.laboratory.run_setup import RunSetup, tokenize_cell
 from rlaudit.laboratory.runner import Runner
-from rlaudit.laboratory.scoring import Checkpoint, Scores, ScoringBatch, read_scores, scoring_cell
-from rlaudit.laboratory.study import Finished, Plan, SomePlan, Study
-from rlaudit.laboratory.trial import try_trainer
+from rlaudit.laboratory.scoring import (
+    Checkpoint,
+    Scores,
+    ScoringBatch,
+    ScoringRequest,
+    read_scores,
+    scoring_cell,
+    trial_batch,
+)
+from rlaudit.laboratory.study import Plan
 from rlaudit.progress import Progress
+
+WAYS_OUT = {"out-of-memory": "Take a smaller model (--model), more or larger GPUs, or bfloat16 (trainer.dtype)"}
+OTHER_WAY_OUT = "Another interpreter can be given: --trainer-python COMMAND"
 
 
 @dataclass(frozen=True)
@@ -49,120 +54,80 @@ class Bookkeeping:
 
 
 class StudyRun:
-    """A run under way. `context` is what its cells share, `runner` runs them or keeps what is there."""
+    """A run under way. `context` is what its cells share, `cells` runs them or keeps what is there."""
 
-    def __init__(self, plan: Plan, folder: RunFolder, setup: RunSetup, progress: Progress) -> None:
-        """Begin. Raises NotFinished when the model's tokenizer cannot be read, or when the trainer cannot score, which
-        is tried before the first engine starts; OSError if the run directory cannot be written."""
+    def __init__(self, plan: Plan, folder: RunFolder, setup: RunSetup, executor: Executor, progress: Progress) -> None:
+        """Begin: write the plan down, turn the prompts into token ids, try the trainer.
+
+        Raises NotFinished when the model's tokenizer cannot be read, or when the trainer cannot score; OSError if the
+        run directory cannot be written.
+        """
         self._started = time.monotonic()
         self._folder = folder
-        self._asked = self._scored = 0
+        self._scored = 0
         self.setup, self.progress = setup, progress
         folder.begin(_as_document(plan, setup))
         for said in folder.damaged:
             progress.note(f"  {'damaged':<11} {said}; it is made again")
-        self.runner = Runner(folder, setup.executor, progress)
-        self.context: RolloutContext = setup.rollout_context(plan.recipe, self.runner.needed)
-        try_trainer(self.runner, self.context, plan.scoring, setup.trainer)
+        self.cells = Runner(folder, executor, progress)
+        tokens = self.cells.needed(
+            tokenize_cell(setup.model, setup.trainer, setup.prompts, trust_remote_code=plan.recipe.trust_remote_code),
+            f"tokens of the {len(setup.prompts.prompts)} prompts",
+            f"the tokenizer of {setup.model.path} cannot be used",
+        )
+        self.context: RolloutContext = setup.rollout_context(plan.recipe, tokens.result["prompt_token_ids"])
+        for request in {request.loads: request for request in plan.scoring}.values():
+            self._try_trainer(request)
 
     @property
     def folder(self) -> Path:
         """The run directory."""
         return self._folder.folder
 
-    def scores(self, batch: ScoringBatch, title: str, checkpoint: Checkpoint | None = None) -> Callable[[], Scores]:
-        """Ask the trainer to score a batch. The function that is returned waits for the answer, and raises NotFinished
-        if the trainer cannot score."""
-        self._asked += batch.asked
-        self._scored += len(batch.sequences)
-        cell = scoring_cell(self.context, batch, self.setup.trainer, checkpoint)
-        complaint = "the trainer could not score " + (
-            "the sequences" if checkpoint is None else f"with {checkpoint.path}"
-        )
-        outcomes = self.runner.outcomes([(cell, title)])
-
-        def answer() -> Scores:
-            outcome = self.runner.settled(next(outcomes), cell, complaint)
-            return read_scores(self.runner.directory(cell), batch, outcome.result)
-
-        return answer
-
-    def asked_again(self, sequences: int) -> None:
-        """Count requested sequences that equal others which the trainer was asked to score already."""
-        self._asked += sequences
-
     def engine(self, version: str) -> Environment | Failure:
         """Return the environment of an engine, or why there is none for it."""
         return self.setup.engines[version]
 
-    def outcomes(self, asked: Sequence[tuple[Cell | Failure, str]]) -> Iterator[Outcome]:
-        """Yield the outcome of each cell, which comes with its title; a Failure in a cell's place is its own outcome.
+    def scores(self, asked: Sequence[tuple[ScoringBatch, str, Checkpoint | None]]) -> list[Scores]:
+        """Return what the trainer says of these batches, each with its title, at these weights or at the model's own.
 
-        All cells that have to run are submitted now, before the first is waited for.
+        Raises NotFinished if the trainer cannot score one.
         """
-        outcomes = self.runner.outcomes([(cell, title) for cell, title in asked if isinstance(cell, Cell)])
+        self._scored += sum(len(batch.sequences) for batch, _, _ in asked)
+        cells = [scoring_cell(self.context, batch, self.setup.trainer, weights) for batch, _, weights in asked]
+        outcomes = self.cells.outcomes([(cell, title) for cell, (_, title, _) in zip(cells, asked, strict=True)])
+        found = []
+        for cell, (batch, _, weights), outcome in zip(cells, asked, outcomes, strict=True):
+            what = "the sequences" if weights is None else f"with {weights.path}"
+            ended = self.cells.settled(outcome, cell, f"the trainer could not score {what}")
+            found.append(read_scores(self.cells.directory(cell), batch, ended.result))
+        return found
 
-        def answers() -> Iterator[Outcome]:
-            for cell, _ in asked:
-                if isinstance(cell, Cell):
-                    yield next(outcomes)
-                else:
-                    self.progress.done()
-                    status = "unsupported" if cell.boundary == "unsupported" else "failed"
-                    yield Outcome(status, {}, cell, {})
-
-        return answers()
-
-    def books(self) -> Bookkeeping:
-        """Return what the run has cost so far."""
+    def books(self, sequences_asked: int = 0) -> Bookkeeping:
+        """Return what the run has cost so far, in which so many sequences were to be scored, equal ones included."""
         return Bookkeeping(
             seconds=time.monotonic() - self._started,
-            cell_seconds=self.runner.cell_seconds,
-            cells_run=self.runner.cells_run,
-            cells_kept=self.runner.cells_kept,
-            sequences_asked=self._asked,
+            cell_seconds=self.cells.cell_seconds,
+            cells_run=self.cells.cells_run,
+            cells_kept=self.cells.cells_kept,
+            sequences_asked=sequences_asked,
             sequences_scored=self._scored,
-            peak_memory_mib=self.runner.peak_memory_mib,
+            peak_memory_mib=self.cells.peak_memory_mib,
             set_up_seconds=self.setup.set_up_seconds,
             damaged=tuple(self._folder.damaged),
         )
 
-
-@contextmanager
-def carried_out(
-    study: Study[Any, SomePlan, Finished],
-    plan: SomePlan,
-    folder: Path,
-    accelerator: Accelerator,
-    prompts: PromptSet,
-    progress: Progress,
-    given: GivenInterpreters = NONE_GIVEN,
-    place: Place = one_at_a_time,
-    elsewhere: Sequence[Path] = (),
-    look: Callable[[Finished], bool] | None = None,
-) -> Iterator[tuple[Finished, RunFolder]]:
-    """Carry the plan out in `folder`, which this process has to itself until the report lies there. Cells run at
-    `place`, except those that are finished in folders of cells `elsewhere`. look: is shown the run as far as it is, if
-    the study does that, and returns whether that is enough.
-
-    Raises what `prepare` raises (run_setup.py), and what the study does.
-    """
-    with opened(folder, elsewhere) as kept:
-        with place(kept.cells, accelerator, lambda sentence: progress.note(f"  {sentence}")) as executor:
-            setup = prepare(plan, folder, accelerator, prompts, progress, executor, given)
-            shown = (look,) if look is not None and study.looks else ()
-            finished = study.execute(plan, kept, setup, progress, *shown)
-        yield finished, kept
-
-
-@contextmanager
-def gathered(planned: Planned, folder: Path, progress: Progress) -> Iterator[tuple[Any, RunFolder]]:
-    """Carry the plan of several runs out in `folder` from the cells that they left, without running any.
-
-    Raises NotFinished naming the cells that none of them has.
-    """
-    with opened(folder, planned.cells) as kept:
-        yield planned.study.execute(planned.plan, kept, planned.setup(kept.cells), progress), kept
+    def _try_trainer(self, request: ScoringRequest) -> None:
+        """Score the beginnings of the first prompts: can the trainer load and score the model in this way here?"""
+        settings, trainer = request.trainer, self.setup.trainer
+        way = f"{settings.dtype} body, {settings.resolved_head_dtype} head, {settings.attention} attention"
+        cell = scoring_cell(self.context, trial_batch(request, self.context.prompt_token_ids), trainer)
+        failure = self.cells.outcome(cell, f"trainer tried: {way}").failure
+        if failure is not None:
+            raise NotFinished(
+                f"the trainer ({trainer.spec.name}) cannot score {self.context.model} ({way}): {failure.message}",
+                f"{WAYS_OUT.get(failure.boundary, OTHER_WAY_OUT)}. Its log: {self.cells.directory(cell)}/log.txt",
+            )
 
 
 def _as_document(plan: Plan, setup: RunSetup) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from killable import alive, assert_gone
 from laboratories import ONE_FACTOR, V1, Laboratory, Signpost, laboratory_in
 
 from rlaudit.engines.cells.cell import Cell, finished
+from rlaudit.engines.cells.executor import Asked
 from rlaudit.engines.cells.guardian import descendants
 from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.cells.on_ray import Cluster
@@ -156,7 +157,7 @@ def test_what_a_cell_fills_elsewhere_is_sealed_where_it_lies_in_the_end(
     script.write_text(f"def run(job, channel):\n    open({str(weights / 'w')!r}, 'w').write('1')\n    return {{}}\n")
     cell = Cell({"script": str(script)}, (sys.executable,), {}, 600.0, {}, writes=(weights,))
     with Cluster.connect(cluster.address, cpu=True).executor(run_dir / "cells", print) as executor:
-        assert executor.submit(cell, "fills").result().status == "ok"
+        assert next(executor.run([Asked(cell, "fills")])).status == "ok"
     assert isinstance(finished(run_dir / "cells", cell), Outcome)
     (weights / "w").write_text("2")
     assert isinstance(finished(run_dir / "cells", cell), Damage)

@@ -8,13 +8,13 @@ alone: on a processor, where all shares are one device, it runs beside no other 
 import os
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
 from rlaudit.engines.cells.cell import Cell
-from rlaudit.engines.cells.executor import Note, OnEvent, Submitted, run_here
+from rlaudit.engines.cells.executor import Asked, Note, OnEvent, run_here, unheard
 from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.cells.own_cache import with_own_cache
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
@@ -37,15 +37,23 @@ class AtOnce:
         self._running: list[_Job] = []
         self._lock = threading.Lock()
 
-    def submit(
-        self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
-    ) -> Submitted:
-        """Take a cell, which begins as soon as its share of the machine is free."""
-        job = _Job(cell, on_event)
+    def run(self, asked: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
+        """Take cells, each of which begins as soon as its share of the machine is free."""
+        jobs = [_Job(one, on_event) for one in asked]
         with self._lock:
-            self._waiting.append(job)
+            self._waiting.extend(jobs)
             self._start_what_fits()
-        return Submitted(job.result, lambda: self._drop(job))
+        return self._outcomes(jobs)
+
+    def _outcomes(self, jobs: Sequence["_Job"]) -> Iterator[Outcome]:
+        left = deque(jobs)
+        try:
+            while left:
+                outcome = left[0].result()
+                left.popleft()
+                yield outcome
+        finally:
+            self._drop(left)
 
     def __enter__(self) -> Self:
         return self
@@ -54,31 +62,32 @@ class AtOnce:
         with self._lock:
             left = [*self._waiting, *self._running]
             self._waiting.clear()
-            for job in left:
-                job.cancelled.set()
+        self._drop(left)
         for job in left:
             _joined(job)
 
-    def _drop(self, job: "_Job") -> None:
-        """Do not begin a cell any more, or end it."""
+    def _drop(self, jobs: Iterable["_Job"]) -> None:
+        """Do not begin cells any more, and end those that run."""
         with self._lock:
-            job.cancelled.set()
-            if job in self._waiting:
-                self._waiting.remove(job)
-                self._start_what_fits()
+            for job in jobs:
+                job.cancelled.set()
+                if job in self._waiting:
+                    self._waiting.remove(job)
+            self._start_what_fits()
 
     def _start_what_fits(self) -> None:
         """Begin the cells that are next for as long as their shares are free."""
         while self._waiting and len(self._running) < self.most:
             job = self._waiting[0]
-            given = share_of(self._shares, self._free, job.cell.gpus, timed=_alone(job.cell))
+            given = share_of(self._shares, self._free, job.asked.cell.gpus, timed=_alone(job.asked.cell))
             if given is None:
                 return
             self._waiting.popleft()
             self._free = [place for place in self._free if place not in given.taken]
             self._running.append(job)
+            name = f"rlaudit-{job.asked.cell.key}"
             job.thread = threading.Thread(
-                target=self._run, args=(job, given.taken, given.shown), name=f"rlaudit-{job.cell.key}", daemon=True
+                target=self._run, args=(job, given.taken, given.shown), name=name, daemon=True
             )
             job.thread.start()
 
@@ -100,12 +109,12 @@ class AtOnce:
         if cores:
             # Of this thread alone, and inherited by what it starts.
             os.sched_setaffinity(0, cores)
-        cell = with_own_cache(job.cell, f"share-{shown[0]}")
+        cell = with_own_cache(job.asked.cell, f"share-{shown[0]}")
         if shares[0].gpu is not None:
             cell = replace(cell, variables={**cell.variables, **only_these(cell.variables, shown)})
         return run_here(
             self._folder,
-            cell,
+            replace(job.asked, cell=cell),
             job.on_event,
             [self._memory[place] for place in shown],
             self._note,
@@ -117,7 +126,7 @@ class AtOnce:
 class _Job:
     """A cell on its way."""
 
-    cell: Cell
+    asked: Asked
     on_event: OnEvent
     cancelled: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)

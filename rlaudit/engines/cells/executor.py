@@ -1,11 +1,11 @@
-"""Where cells run: a run submits its cells and asks for the answers later.
+"""Where cells run: a run asks for cells, and their outcomes come in the order in which it asked.
 
 This machine is one place, one cell after the other (here) or several at once (at_once.py); others (a share of a
-cluster's jobs, Ray) answer to the same calls. A job names rlaudit's scripts by their place in the package, so that it
+cluster's jobs, Ray) answer to the same call. A job names rlaudit's scripts by their place in the package, so that it
 can be run where the package lies elsewhere.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, Self
@@ -17,20 +17,27 @@ from rlaudit.engines.hardware.gpu_memory import GpuMemory
 MEMORY_TIMEOUT_SECONDS = 120.0
 
 Note = Callable[[str], None]
-OnEvent = Callable[[Event], None]
 
 
 @dataclass(frozen=True)
-class Submitted:
-    """A cell that an executor has taken.
+class Asked:
+    """A cell that a run asks for; `title` names it in sentences.
 
-    result: waits until the cell has ended, and returns how. It raises OSError if the cell's files cannot be written or
-    read, and NotFinished if the executor cannot run it any more. cancel: called when the result is not wanted any more:
-    what has not begun does not begin, and what runs is ended.
+    number: its place among the run's own cells, those that are done already included; None for one that has to be done
+    before a run can go on (its prompts as token ids, the trainer tried).
     """
 
-    result: Callable[[], Outcome]
-    cancel: Callable[[], None] = lambda: None
+    cell: Cell
+    title: str = ""
+    number: int | None = None
+
+
+# Gets what a cell's process reports while it runs.
+OnEvent = Callable[[Asked, Event], None]
+
+
+def unheard(asked: Asked, event: Event) -> None:
+    """Pass on nothing of what a cell reports."""
 
 
 class Executor(Protocol):
@@ -39,13 +46,12 @@ class Executor(Protocol):
     Left as a context manager, it has ended everything that it had been given.
     """
 
-    def submit(
-        self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
-    ) -> Submitted:
-        """Take a cell; `title` names it in sentences, `on_event` gets what its process reports while it runs.
+    def run(self, asked: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
+        """Take these cells now, and yield their outcomes in this order.
 
-        number: its place among the run's own cells, those that are done already included; None for one that has to be
-        done before a run can go on (its prompts as token ids, the trainer tried).
+        Raises OSError if the files of a cell cannot be written or read, and NotFinished if one cannot be run any more.
+        Where no more outcomes are wanted (`close`), cells that have not begun do not begin, and those that run are
+        ended.
         """
 
     def __enter__(self) -> Self: ...
@@ -54,7 +60,7 @@ class Executor(Protocol):
 
 
 class OneAtATime:
-    """This machine, all of it for one cell: a cell runs when its result is asked for, in the thread that asks.
+    """This machine, all of it for one cell: a cell runs when its outcome is asked for, in the thread that asks.
 
     `folder` is where cells lie. `note` gets a sentence when the GPUs' memory does not get free before a start.
     """
@@ -62,29 +68,21 @@ class OneAtATime:
     def __init__(self, folder: Path, memory: GpuMemory, note: Note = lambda sentence: None) -> None:
         self._folder, self._memory, self._note = folder, memory, note
 
-    def submit(
-        self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
-    ) -> Submitted:
-        """Take a cell."""
-        ended: list[Outcome] = []
-
-        def result() -> Outcome:
-            if not ended:
-                ended.append(run_here(self._folder, cell, on_event, [self._memory], self._note))
-            return ended[0]
-
-        return Submitted(result)
+    def run(self, asked: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
+        """Yield the outcomes, one cell after the other."""
+        for one in asked:
+            yield run_here(self._folder, one, on_event, [self._memory], self._note)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing runs unless its result is asked for."""
+        """Nothing runs unless its outcome is asked for."""
 
 
 def run_here(
     folder: Path,
-    cell: Cell,
+    asked: Asked,
     on_event: OnEvent,
     memory: Sequence[GpuMemory],
     note: Note,
@@ -94,12 +92,12 @@ def run_here(
 
     Raises OSError if its files cannot be written or read, Cancelled once `cancelled` says so.
     """
-    if cell.uses_accelerator:
+    if asked.cell.uses_accelerator:
         # Let the last engine's memory go first.
         more_mib = max((one.wait_until_free(MEMORY_TIMEOUT_SECONDS) for one in memory), default=0)
         if more_mib:
             note(f"{more_mib} MiB more of the GPU are in use than before; starting anyway")
-    return _explained(run_cell(folder, cell, on_event, cancelled), memory)
+    return _explained(run_cell(folder, asked.cell, lambda event: on_event(asked, event), cancelled), memory)
 
 
 def _explained(outcome: Outcome, memory: Sequence[GpuMemory]) -> Outcome:

@@ -16,7 +16,7 @@ import shutil
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any, Self
 
 import rlaudit
 from rlaudit.engines.cells.cell import Cell, describe, ended
-from rlaudit.engines.cells.executor import Note, OnEvent, Submitted
+from rlaudit.engines.cells.executor import Asked, Note, OnEvent, unheard
 from rlaudit.engines.cells.inherited_variables import deciding
 from rlaudit.engines.cells.launch import EventTail, Failure, Outcome
 from rlaudit.engines.cells.ray_node import look, run
@@ -199,13 +199,11 @@ class OnRay:
     _tasks: list["_Task"] = field(default_factory=list)
     _unheard: ExitStack = field(default_factory=ExitStack)
 
-    def submit(
-        self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
-    ) -> Submitted:
-        """Take a cell: Ray begins it when a node has room."""
-        task = _Task(self, cell, title, on_event)
-        self._tasks.append(task)
-        return Submitted(task.result, task.cancel)
+    def run(self, asked: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
+        """Take cells, each of which Ray begins when a node has room."""
+        tasks = [_Task(self, one, on_event) for one in asked]
+        self._tasks += tasks
+        return _outcomes(tasks)
 
     def remove_drafts(self) -> None:
         """Remove what this process, or a run that was killed, left of cells that did not end."""
@@ -234,8 +232,8 @@ class OnRay:
 class _Task:
     """A cell on its way."""
 
-    def __init__(self, at: OnRay, cell: Cell, title: str, on_event: OnEvent) -> None:
-        self._at, self._cell, self._title, self._on_event = at, cell, title, on_event
+    def __init__(self, at: OnRay, asked: Asked, on_event: OnEvent) -> None:
+        self._at, self._asked, self._on_event = at, asked, on_event
         self._starts = 0
         self.outcome: Outcome | None = None
         self._start()
@@ -243,13 +241,13 @@ class _Task:
     def _start(self) -> None:
         """Hand the cell to Ray, in a folder of its own for this start."""
         self._starts += 1
-        at, cell = self._at, self._cell
+        at, cell = self._at, self._asked.cell
         # As deep as where cells lie: what a cell has filled elsewhere is sealed by its way from there.
         self._draft = at.folder.absolute().with_name(f"{DRAFTS}{cell.key}-{self._starts}") / cell.key
         secrets = describe(self._draft, cell)
-        self._events = EventTail(self._draft / "events.jsonl", self._on_event)
+        self._events = EventTail(self._draft / "events.jsonl", lambda event: self._on_event(self._asked, event))
         variables = deciding(at.cluster.accelerator.kind)
-        remote = at.cluster.ray.remote(run).options(name=f"rlaudit: {self._title}", **at.cluster.resources(cell))
+        remote = at.cluster.ray.remote(run).options(name=f"rlaudit: {self._asked.title}", **at.cluster.resources(cell))
         self.answer = remote.remote(self._draft, secrets, variables)
 
     def result(self) -> Outcome:
@@ -279,7 +277,7 @@ class _Task:
         except ray.exceptions.RayError as error:
             why = first_line(error)
             if self._starts < STARTS:
-                self._at.note(f"{self._title}: its node or worker was lost ({why}); it is started again")
+                self._at.note(f"{self._asked.title}: its node or worker was lost ({why}); it is started again")
                 self._start()
                 return
             why = f"lost {STARTS} times with its node or worker: {why}"
@@ -288,18 +286,27 @@ class _Task:
     def _brought_home(self, outcome: Outcome) -> Outcome:
         """Put what the cell left where cells lie, once all of it is seen here. Raises NotFinished if it is not."""
         deadline = time.monotonic() + SEEN_WITHIN_SECONDS
-        while not isinstance(ended(self._draft.parent, self._cell), Outcome):
+        while not isinstance(ended(self._draft.parent, self._asked.cell), Outcome):
             if time.monotonic() > deadline:
                 raise NotFinished(
-                    f"what {self._title} left on a node is not seen here: {self._draft}",
+                    f"what {self._asked.title} left on a node is not seen here: {self._draft}",
                     "Is the run directory on a file system that all nodes share?",
                 )
             time.sleep(0.5)
-        home = self._at.folder / self._cell.key
+        home = self._at.folder / self._asked.cell.key
         shutil.rmtree(home, ignore_errors=True)
         home.parent.mkdir(parents=True, exist_ok=True)
         self._draft.rename(home)
         return outcome
+
+
+def _outcomes(tasks: Sequence[_Task]) -> Iterator[Outcome]:
+    try:
+        for task in tasks:
+            yield task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 def _until_ended(ray: Any, left: list[Any]) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import rlaudit
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.described import check_machine, on_gpus_of, read_described
-from rlaudit.engines.cells.executor import run_here
+from rlaudit.engines.cells.executor import Asked, run_here, unheard
 from rlaudit.engines.cells.inherited_variables import Fate, fate_of
 from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.cells.own_cache import with_own_cache
@@ -53,7 +53,7 @@ def run(directory: Path, secrets: Sequence[Any], variables: Mapping[str, str]) -
         ready = with_own_cache(
             on_gpus_of(cell, accelerator), "-".join(["node", *(device.uuid for device in accelerator.devices[:1])])
         )
-        return run_here(directory.parent, ready, lambda event: None, [GpuMemory(accelerator.devices)], print)
+        return run_here(directory.parent, Asked(ready), unheard, [GpuMemory(accelerator.devices)], print)
 
 
 def _used_by(cell: Cell) -> Iterator[Path]:

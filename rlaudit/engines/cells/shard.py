@@ -5,13 +5,13 @@ alike. What a run needs before it can go on (token ids, the trainer tried) takes
 No job waits for the others.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from rlaudit.engines.cells.cell import Cell, adopt, describe
-from rlaudit.engines.cells.executor import Executor, OnEvent, Submitted
+from rlaudit.engines.cells.cell import adopt, describe
+from rlaudit.engines.cells.executor import Asked, Executor, OnEvent, unheard
 from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.cells.own_cache import with_own_cache
 from rlaudit.errors import UsageError
@@ -45,6 +45,10 @@ class Shard:
         return number % self.of == self.number - 1
 
 
+# In the place of the outcome of a cell that another shard has to run first.
+LEFT = Outcome("left to others", {}, None, {})
+
+
 class LeftToOthers(Exception):
     """The run cannot go on before another shard has run what it waits for."""
 
@@ -64,36 +68,33 @@ class OfAShard:
     left: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
-    def submit(
-        self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
-    ) -> Submitted:
-        """Take a cell; one of the others' answers with LeftToOthers."""
-        if number is not None and not self.shard.has(number):
-            return Submitted(self._of_another(cell, title))
+    def run(self, asked: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
+        """Take cells; the outcome of one that is another shard's to run is LEFT."""
+        of_others = {place: self._of_another(one) for place, one in enumerate(asked) if not self._is_own(one)}
         # Several shards may run on one machine, or share a home directory.
-        submitted = self.inner.submit(with_own_cache(cell, self.shard.folder), title, on_event, number)
+        own = [replace(one, cell=with_own_cache(one.cell, self.shard.folder)) for one in asked if self._is_own(one)]
+        return self._outcomes(asked, of_others, self.inner.run(own, on_event))
 
-        def result() -> Outcome:
-            outcome = submitted.result()
-            if outcome.status == "failed":
-                self.failed.append(title)
-            return outcome
+    def _outcomes(
+        self, asked: Sequence[Asked], of_others: Mapping[int, Outcome], own: Iterator[Outcome]
+    ) -> Iterator[Outcome]:
+        for place, one in enumerate(asked):
+            outcome = of_others[place] if place in of_others else next(own)
+            if place not in of_others and outcome.status == "failed":
+                self.failed.append(one.title)
+            yield outcome
 
-        return Submitted(result, submitted.cancel)
+    def _is_own(self, asked: Asked) -> bool:
+        return asked.number is None or self.shard.has(asked.number)
 
-    def _of_another(self, cell: Cell, title: str) -> Callable[[], Outcome]:
-        failed = adopt(self.folder, cell, self.others, failed=True)
-        if failed is None:
-            self.left.append(title)
-            if not (self.folder / cell.key).exists():
-                describe(self.folder / cell.key, cell)  # so that `rlaudit cell run` can run it
-
-        def result() -> Outcome:
-            if failed is None:
-                raise LeftToOthers
+    def _of_another(self, asked: Asked) -> Outcome:
+        failed = adopt(self.folder, asked.cell, self.others, failed=True)
+        if failed is not None:
             return failed
-
-        return result
+        self.left.append(asked.title)
+        if not (self.folder / asked.cell.key).exists():
+            describe(self.folder / asked.cell.key, asked.cell)  # so that `rlaudit cell run` can run it
+        return LEFT
 
     def __enter__(self) -> Self:
         self.inner.__enter__()

@@ -14,7 +14,9 @@ from killable import alive, name
 
 from rlaudit.engines.cells.at_once import AtOnce
 from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.executor import Asked
 from rlaudit.engines.cells.guardian import Process, descendants, processes
+from rlaudit.engines.cells.launch import Cancelled
 from rlaudit.engines.cells.own_cache import with_own_cache
 from rlaudit.engines.cells.shard import OfAShard, Shard
 from rlaudit.engines.hardware.accelerator import detect
@@ -71,8 +73,7 @@ def cores() -> Iterator[tuple[Share, ...]]:
 
 def test_cells_run_beside_each_other_and_each_on_its_own_cores(cores: tuple[Share, ...], tmp_path: Path) -> None:
     with AtOnce(tmp_path / "cells", cores, 2) as here:
-        jobs = [here.submit(cell(tmp_path, number, meets=2)) for number in (1, 2)]
-        told = [job.result().result for job in jobs]
+        told = [one.result for one in here.run([Asked(cell(tmp_path, number, meets=2)) for number in (1, 2)])]
     assert [one["number"] for one in told] == [1, 2]
     assert [one["cores"] for one in told] == [list(share.cores) for share in cores]
 
@@ -82,23 +83,22 @@ def test_answers_come_in_the_order_of_the_questions_whoever_ends_first(
 ) -> None:
     # The first ends only when the third has begun, on the share that the second has left.
     with AtOnce(tmp_path / "cells", cores, 2) as here:
-        jobs = [here.submit(cell(tmp_path, number, meets=3 if number == 1 else 1)) for number in (1, 2, 3)]
-        assert [job.result().result["number"] for job in jobs] == [1, 2, 3]
+        asked = [Asked(cell(tmp_path, number, meets=3 if number == 1 else 1)) for number in (1, 2, 3)]
+        assert [one.result["number"] for one in here.run(asked)] == [1, 2, 3]
 
 
 def test_each_cell_is_shown_gpus_of_its_own_in_the_words_of_the_run(gpus: tuple[Share, ...], tmp_path: Path) -> None:
     with AtOnce(tmp_path / "cells", gpus, 4) as here:
-        jobs = [here.submit(cell(tmp_path, number, meets=3, gpus=number)) for number in (1, 2)]
-        jobs.append(here.submit(cell(tmp_path, 3, meets=3, gpus=1)))
-        assert [job.result().result["gpus"] for job in jobs] == ["4", "5,6", "7"]
-        assert here.submit(cell(tmp_path, 9, gpus=None)).result().result["gpus"] == "4,5,6,7"
+        asked = [Asked(cell(tmp_path, number, meets=3, gpus=gpus)) for number, gpus in ((1, 1), (2, 2), (3, 1))]
+        assert [one.result["gpus"] for one in here.run(asked)] == ["4", "5,6", "7"]
+        assert next(here.run([Asked(cell(tmp_path, 9, gpus=None))])).result["gpus"] == "4,5,6,7"
 
 
 def test_engines_at_once_compile_into_folders_of_their_own(cores: tuple[Share, ...], tmp_path: Path) -> None:
     shard = Shard(1, 2)
     with OfAShard(shard, AtOnce(tmp_path / "cells", cores, 2), tmp_path / "cells") as here:
-        jobs = [here.submit(cell(tmp_path, number, meets=2), number=2 * number) for number in (1, 2)]
-        places = [job.result().result["compiled"] for job in jobs]
+        asked = [Asked(cell(tmp_path, number, meets=2), number=2 * number) for number in (1, 2)]
+        places = [one.result["compiled"] for one in here.run(asked)]
     assert [Path(place).name.rpartition(shard.folder)[2] for place in places] == ["-share-0", "-share-1"]
     named = cell(tmp_path, 3)
     named = replace(named, variables={**named.variables, ENGINE.compiled_in: "/recipes/own"})
@@ -119,8 +119,7 @@ def test_a_cell_whose_recipe_names_cores_runs_beside_nobody(cores: tuple[Share, 
     cells = [cell(tmp_path, number) for number in (1, 2)]
     cells = [replace(one, variables={**one.variables, ENGINE.bound_by: "0-1"}) for one in cells]
     with AtOnce(tmp_path / "cells", cores, 2) as here:
-        for job in [here.submit(one) for one in cells]:
-            assert job.result().status == "ok"
+        assert [one.status for one in here.run([Asked(one) for one in cells])] == ["ok", "ok"]
     (first_begins, first_ends), (second_begins, second_ends) = (_times(tmp_path / "cells" / one.key) for one in cells)
     assert first_ends <= second_begins or second_ends <= first_begins
 
@@ -128,29 +127,29 @@ def test_a_cell_whose_recipe_names_cores_runs_beside_nobody(cores: tuple[Share, 
 def test_leaving_ends_what_runs_and_begins_nothing_more(cores: tuple[Share, ...], tmp_path: Path) -> None:
     of_other_tests = {one.identity for one in descendants(os.getpid())}
     with AtOnce(tmp_path / "cells", cores, 2) as here:
-        jobs = [here.submit(cell(tmp_path, number, meets=2, holds=True)) for number in (1, 2, 3)]
+        outcomes = here.run([Asked(cell(tmp_path, number, meets=2, holds=True)) for number in (1, 2, 3)])
         while len(list(tmp_path.glob("came-*"))) < 2:
             os.sched_yield()
         seen = [one for one in descendants(os.getpid()) if one.identity not in of_other_tests]
     assert len(seen) >= 6 and alive(seen) == []
     assert not (tmp_path / "came-3").exists()
     assert not list(tmp_path.glob("cells/*/seal.json"))
-    with pytest.raises(RuntimeError, match="cancelled"):
-        jobs[2].result()
+    with pytest.raises(Cancelled):
+        next(outcomes)
 
 
 def test_a_cell_whose_guardians_are_killed_takes_no_other_with_it(cores: tuple[Share, ...], tmp_path: Path) -> None:
     first, second = cell(tmp_path, 1, meets=2, holds=True), cell(tmp_path, 2, meets=3)
     with AtOnce(tmp_path / "cells", cores, 2) as here:
-        jobs = [here.submit(first), here.submit(second)]
+        outcomes = here.run([Asked(first), Asked(second)])
         while len(list(tmp_path.glob("came-*"))) < 2:
             os.sched_yield()
         for guardian in _guardians_of(first.key):
             os.kill(guardian.pid, signal.SIGKILL)
-        assert jobs[0].result().status == "failed"
+        assert next(outcomes).status == "failed"
         # The second waits for one more, which needs the share that the first has left.
-        third = here.submit(cell(tmp_path, 3))
-        assert third.result().status == jobs[1].result().status == "ok"
+        third = here.run([Asked(cell(tmp_path, 3))])
+        assert next(third).status == next(outcomes).status == "ok"
 
 
 def _guardians_of(key: str) -> list[Process]:

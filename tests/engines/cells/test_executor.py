@@ -1,11 +1,11 @@
-"""A cell is submitted, and answers later."""
+"""A cell is asked for, and answers later."""
 
 import sys
 from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.cells.cell import Cell
-from rlaudit.engines.cells.executor import OneAtATime
+from rlaudit.engines.cells.executor import Asked, OneAtATime
 from rlaudit.engines.cells.launch import PACKAGE, WORKER, shipped
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.vllm.engine import ENGINE
@@ -23,16 +23,16 @@ def cell_in(folder: Path, question: int) -> Cell:
     return Cell({"script": str(script), "question": question}, (sys.executable,), {}, 600.0, {})
 
 
-def test_a_cell_runs_when_its_result_is_asked_for_and_once(tmp_path: Path) -> None:
+def test_a_cell_runs_when_its_outcome_is_asked_for(tmp_path: Path) -> None:
     events: list[dict[str, Any]] = []
     cells = tmp_path / "cells"
     cell = cell_in(tmp_path, 42)
-    submitted = OneAtATime(cells, GpuMemory(())).submit(cell, "a question", events.append)
+    asked = Asked(cell, "a question")
+    outcomes = OneAtATime(cells, GpuMemory(())).run([asked], lambda which, event: events.append({**event, "of": which}))
     assert not cells.exists()
-    assert submitted.result().result["answer"] == 42
-    said = len(events)
-    assert {"done": 1, "total": 1}.items() <= next(one for one in events if one["event"] == "progress").items()
-    assert submitted.result().status == "ok" and len(events) == said
+    assert next(outcomes).result["answer"] == 42
+    heard = next(one for one in events if one["event"] == "progress")
+    assert {"done": 1, "total": 1, "of": asked}.items() <= heard.items()
 
 
 def test_a_job_names_a_shipped_script_by_its_place_in_the_package() -> None:

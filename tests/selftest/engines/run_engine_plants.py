@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rlaudit.laboratory.carry_out import carried_out
 from rlaudit.laboratory.prompts import load_prompts
 from rlaudit.laboratory.studies.arms.plan import make_plan
 from rlaudit.laboratory.studies.arms.recipe import recipe_of
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.laboratory.studies.arms.study import STUDY
 from rlaudit.laboratory.study import releases
-from rlaudit.laboratory.study_run import carried_out
 from rlaudit.progress import Progress
 from selftest.blind import CLEAN
 from selftest.engines.engine_observation import judge_engine, observe_engine

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from rlaudit.attribution.attribute import Attribution, attribute
+from rlaudit.laboratory.carry_out import carried_out
 from rlaudit.laboratory.prompts import load_prompts
 from rlaudit.laboratory.studies.updates.cases import AFTER, FLIGHT, UNSHARED
 from rlaudit.laboratory.studies.updates.plan import plan_updates
@@ -15,7 +16,6 @@ from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.studies.updates.scoring import Scorebook
 from rlaudit.laboratory.studies.updates.study import STUDY
 from rlaudit.laboratory.study import releases
-from rlaudit.laboratory.study_run import carried_out
 from rlaudit.meaning.token_evidence import token_evidence
 from rlaudit.progress import Progress
 from rlaudit.tokens.alignment import alignment_report

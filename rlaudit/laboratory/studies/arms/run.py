@@ -1,20 +1,18 @@
 """Carries a plan of arms out: rollout cells, scoring cells, and what they left."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure, Outcome
 from rlaudit.laboratory.rollout_context import RolloutContext
-from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.scoring import Scores, ScoringBatch
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Plan, Role, scoring_request
 from rlaudit.laboratory.studies.arms.rollout import SampledSequence, broken_logprobs, read_sequences, rollout_cell
 from rlaudit.laboratory.study_run import Bookkeeping, StudyRun
 from rlaudit.laboratory.treatment import Treatment
-from rlaudit.progress import Progress
 
 ArmId = tuple[str, str]
 
@@ -59,80 +57,68 @@ class FinishedRun:
 Look = Callable[[FinishedRun], bool]
 
 
-def execute(
-    plan: Plan, folder: RunFolder, setup: RunSetup, progress: Progress, look: Look = lambda _run: False
-) -> FinishedRun:
+def execute(plan: Plan, run: StudyRun, look: Look = lambda _run: False) -> FinishedRun:
     """Run every arm of the plan and score what they sampled. Failed arms do not stop the others.
 
     look: is shown the run when the arms that decide have ended, and after each block but the last, and returns whether
     that is enough: no further arm is run then.
 
-    Raises NotFinished when the model's tokenizer cannot be read, or when the trainer cannot score, which is tried
-    before the first arm; OSError if the run directory cannot be written.
+    Raises NotFinished when the trainer cannot score, OSError if the run directory cannot be written.
     """
-    study_run = StudyRun(plan, folder, setup, progress)
     arms: dict[ArmId, FinishedArm] = {}
     not_run: dict[ArmId, str] = {}
+    scores: dict[str, Scores] = {}
+
+    def so_far() -> FinishedRun:
+        sampled = _batches(arms.values(), run.context)
+        scores.update(_scored(plan, run, sampled, scores))
+        planned = sum(len(block.arms) for block in plan.blocks)
+        left = planned - len(arms) - len(not_run)
+        asked = sum(batch.asked for batch in sampled.values())
+        return FinishedRun(
+            _without_unended(plan, arms) if left else plan,
+            dict(arms),
+            {key: scores[key] for key in sampled},
+            run.context.prompt_token_ids,
+            run.setup,
+            run.books(asked),
+            dict(not_run),
+            f"{left} of {planned} arms were not run, as the verdict was reached before them" if left else "",
+        )
+
+    for _ in _rollouts(plan, run, arms, not_run):
+        if look(so_far()):
+            break
+    return so_far()
+
+
+def _rollouts(plan: Plan, run: StudyRun, arms: dict[ArmId, FinishedArm], not_run: dict[ArmId, str]) -> Iterator[None]:
+    """Run the arms in their order, and stop wherever the run is worth a look."""
     titles = _titles(plan)
-    progress.expect(len(titles))
+    run.progress.expect(len(titles))
     # Arms that wait for nothing are asked for at once: an executor may run them meanwhile.
-    first = {
-        block.name: _rolled(study_run, block, [arm for arm in block.arms if arm.role is not Role.LAST], titles)
-        for block in plan.blocks
-    }
-    scoring = _Scoring(plan, study_run)
-
-    def is_enough() -> bool:
-        """Show the run as far as it is."""
-        known = dict(arms)
-        scoring.ask_early(known)
-        seen = _so_far(plan, known)
-        return look(FinishedRun(seen, known, scoring.answers(known), study_run.context.prompt_token_ids, setup,
-                                study_run.books(), dict(not_run)))  # fmt: skip
-
-    for number, block in enumerate(plan.blocks, start=1):
-        for finished_arm in first[block.name]:
-            arms[block.name, finished_arm.arm.name] = finished_arm
-            if number == 1 and finished_arm.arm == block.deciding[-1] and is_enough():
-                return _ended(plan, arms, scoring, study_run, not_run)
-        last = block.with_role(Role.LAST)
-        reasons = {arm.name: reason for arm in last if (reason := _needless(block, arm, arms)) is not None}
-        for name, reason in reasons.items():
-            not_run[block.name, name] = reason
-            progress.note(f"  not run     {block.name}: {name} ({reason})")
-            progress.done()
-        needed = [arm for arm in last if arm.name not in reasons]
-        arms |= {(block.name, one.arm.name): one for one in _rolled(study_run, block, needed, titles)}
-        scoring.ask(arms, not_run)
-        if number < len(plan.blocks) and is_enough():
-            return _ended(plan, arms, scoring, study_run, not_run)
-    return _ended(plan, arms, scoring, study_run, not_run)
-
-
-def _ended(
-    plan: Plan,
-    arms: Mapping[ArmId, FinishedArm],
-    scoring: "_Scoring",
-    study_run: StudyRun,
-    not_run: Mapping[ArmId, str],
-) -> FinishedRun:
-    """Return the run with the arms that there are."""
-    planned = sum(len(block.arms) for block in plan.blocks)
-    left = planned - len(arms) - len(not_run)
-    early = f"{left} of {planned} arms were not run, as the verdict was reached before them" if left else ""
-    return FinishedRun(
-        _so_far(plan, arms) if left else plan,
-        arms,
-        scoring.answers(arms),
-        study_run.context.prompt_token_ids,
-        study_run.setup,
-        study_run.books(),
-        not_run,
-        early,
+    first = _rolled(
+        run, [(block, arm) for block in plan.blocks for arm in block.arms if arm.role is not Role.LAST], titles
     )
+    for block in plan.blocks:
+        for _ in range(len(block.arms) - len(block.with_role(Role.LAST))):
+            ended = next(first)
+            arms[block.name, ended.arm.name] = ended
+            if block is plan.blocks[0] and ended.arm == block.deciding[-1]:
+                yield
+        last = block.with_role(Role.LAST)
+        needless = {arm.name: reason for arm in last if (reason := _needless(block, arm, arms)) is not None}
+        for name, reason in needless.items():
+            not_run[block.name, name] = reason
+            run.progress.note(f"  not run     {block.name}: {name} ({reason})")
+            run.progress.done()
+        needed = [(block, arm) for arm in last if arm.name not in needless]
+        arms |= {(block.name, ended.arm.name): ended for ended in _rolled(run, needed, titles)}
+        if block is not plan.blocks[-1]:
+            yield
 
 
-def _so_far(plan: Plan, arms: Mapping[ArmId, FinishedArm]) -> Plan:
+def _without_unended(plan: Plan, arms: Mapping[ArmId, FinishedArm]) -> Plan:
     """Return the plan without the arms that have not ended, and without blocks in which no arm has."""
     blocks = []
     for block in plan.blocks:
@@ -153,80 +139,39 @@ def _titles(plan: Plan) -> dict[ArmId, str]:
     }
 
 
-def _rolled(
-    study_run: StudyRun, block: BlockPlan, arms: Sequence[Arm], titles: Mapping[ArmId, str]
-) -> Iterator[FinishedArm]:
+def _rolled(run: StudyRun, arms: Sequence[tuple[BlockPlan, Arm]], titles: Mapping[ArmId, str]) -> Iterator[FinishedArm]:
     """Ask for arms that do not wait for each other now, and yield them when they have ended."""
     cells = [
         engine
-        if isinstance(engine := study_run.engine(arm.treatment.version), Failure)
-        else rollout_cell(study_run.context, block.settings, arm, engine)
-        for arm in arms
+        if isinstance(engine := run.engine(arm.treatment.version), Failure)
+        else rollout_cell(run.context, block.settings, arm, engine)
+        for block, arm in arms
     ]
-    outcomes = study_run.outcomes([(cell, titles[block.name, arm.name]) for arm, cell in zip(arms, cells, strict=True)])
-    return (_sampled(study_run, arm, cell, outcome) for arm, cell, outcome in zip(arms, cells, outcomes, strict=True))
+    titled = [titles[block.name, arm.name] for block, arm in arms]
+    outcomes = run.cells.outcomes(list(zip(cells, titled, strict=True)))
+    return (_sampled(run, arm, cell, outcome) for (_, arm), cell, outcome in zip(arms, cells, outcomes, strict=True))
 
 
-class _Scoring:
-    """Asks the trainer for scores: a batch for each way of scoring, as soon as all its arms have ended. For a look at
-    the run before that, it asks for what has been sampled so far.
-    """
-
-    def __init__(self, plan: Plan, study_run: StudyRun) -> None:
-        self._study_run = study_run
-        self._arms: dict[str, set[ArmId]] = {}
-        for block in plan.blocks:
-            for arm in block.arms:
-                if arm.model is None:
-                    self._arms.setdefault(scoring_request(arm).key, set()).add((block.name, arm.name))
-        # By the key of the request: all that was requested, what is not answered yet, and the answers.
-        self._covered: dict[str, ScoringBatch] = {}
-        self._asked: dict[str, list[Callable[[], Scores]]] = {}
-        self._answers: dict[str, Scores] = {}
-
-    def ask(self, arms: Mapping[ArmId, FinishedArm], not_run: Mapping[ArmId, str]) -> None:
-        """Ask for the batches that have become whole."""
-        known = arms.keys() | not_run.keys()
-        self._ask(arms, {key for key, needed in self._arms.items() if needed <= known})
-
-    def ask_early(self, arms: Mapping[ArmId, FinishedArm]) -> None:
-        """Ask for everything that was sampled so far."""
-        self._ask(arms, set(self._arms))
-
-    def _ask(self, arms: Mapping[ArmId, FinishedArm], wanted: set[str]) -> None:
-        for key, batch in _batches(arms, self._study_run.context).items():
-            if key not in wanted:
-                continue
-            rest = self._besides_earlier(key, batch)
-            if not rest.sequences:
-                self._study_run.asked_again(rest.asked)
-                continue
-            self._study_run.progress.expect_more(1)
-            title = f"trainer {list(self._arms).index(key) + 1}/{len(self._arms)}: {_described(rest)}"
-            self._asked.setdefault(key, []).append(self._study_run.scores(rest, title))
-
-    def _besides_earlier(self, key: str, batch: ScoringBatch) -> ScoringBatch:
-        """Return the sequences of a batch that were not requested before it."""
-        earlier = self._covered.get(key)
-        self._covered[key] = batch
-        return batch if earlier is None else batch.besides(earlier)
-
-    def answers(self, arms: Mapping[ArmId, FinishedArm]) -> dict[str, Scores]:
-        """Return the scores of all batches, in the order of the arms."""
-        keys = [scoring_request(one.arm).key for one in arms.values() if one.ok and one.arm.model is None]
-        for key in dict.fromkeys(keys):
-            for answer in self._asked.pop(key, ()):
-                found = answer()
-                self._answers[key] = self._answers[key].joined(found) if key in self._answers else found
-        return {key: self._answers[key] for key in dict.fromkeys(keys) if key in self._answers}
+def _scored(
+    plan: Plan, run: StudyRun, sampled: Mapping[str, ScoringBatch], before: Mapping[str, Scores]
+) -> dict[str, Scores]:
+    """Return the scores of each batch of which more was sampled than the trainer has scored before."""
+    ways = list(dict.fromkeys(request.key for request in plan.scoring))
+    new = {key: batch.besides(before[key].batch) if key in before else batch for key, batch in sampled.items()}
+    new = {key: batch for key, batch in new.items() if batch.sequences}
+    run.progress.expect_more(len(new))
+    found = run.scores(
+        [(batch, f"trainer {ways.index(key) + 1}/{len(ways)}: {_described(batch)}", None) for key, batch in new.items()]
+    )
+    return {key: before[key].joined(one) if key in before else one for key, one in zip(new, found, strict=True)}
 
 
-def _sampled(study_run: StudyRun, arm: Arm, cell: Cell | Failure, outcome: Outcome) -> FinishedArm:
+def _sampled(run: StudyRun, arm: Arm, cell: Cell | Failure, outcome: Outcome) -> FinishedArm:
     key = cell.key if isinstance(cell, Cell) else ""
     finished_arm = FinishedArm(arm, outcome.status, outcome.failure, outcome.result, outcome.usage, key)
     if not isinstance(cell, Cell) or outcome.status != "ok":
         return finished_arm
-    sequences = read_sequences(study_run.runner.directory(cell))
+    sequences = read_sequences(run.cells.directory(cell))
     fault = broken_logprobs(sequences)
     if fault is not None:
         return replace(finished_arm, status="failed", failure=fault)
@@ -252,9 +197,9 @@ def _in_force(finished_arm: FinishedArm) -> tuple[Any, Treatment]:
     return finished_arm.result["resolved"], besides
 
 
-def _batches(arms: Mapping[ArmId, FinishedArm], context: RolloutContext) -> dict[str, ScoringBatch]:
+def _batches(arms: Iterable[FinishedArm], context: RolloutContext) -> dict[str, ScoringBatch]:
     batches: dict[str, ScoringBatch] = {}
-    for finished_arm in arms.values():
+    for finished_arm in arms:
         if not finished_arm.ok or finished_arm.arm.model is not None:
             continue
         request = scoring_request(finished_arm.arm)

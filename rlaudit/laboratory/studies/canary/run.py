@@ -14,13 +14,11 @@ from rlaudit.engines.hardware.visible_gpus import ORDER, VISIBLE
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
 from rlaudit.laboratory.moving_weights import float32_bytes, require_room, seconds_to_move
-from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan, TrainingRun
 from rlaudit.laboratory.studies.canary.recipe import TRAINER, reward_file
 from rlaudit.laboratory.study_run import Bookkeeping, StudyRun
 from rlaudit.laboratory.weight_path import loading_path
-from rlaudit.progress import Progress
 
 TRAIN = TRAINER / "train.py"
 SHOWN_BY = (VISIBLE, ORDER)
@@ -55,13 +53,12 @@ class FinishedCanary:
         return tuple(training for training in self.trainings if training.run.arm.name == name)
 
 
-def execute(plan: CanaryPlan, folder: RunFolder, setup: RunSetup, progress: Progress) -> FinishedCanary:
+def execute(plan: CanaryPlan, study_run: StudyRun) -> FinishedCanary:
     """Train every arm with every seed. One that fails does not stop the others.
 
     Raises OSError if the run directory cannot be written.
     """
-    study_run = StudyRun(plan, folder, setup, progress)
-    progress.expect(len(plan.runs))
+    study_run.progress.expect(len(plan.runs))
     cells = [
         engine
         if isinstance(engine := study_run.engine(run.arm.version), Failure)
@@ -73,15 +70,15 @@ def execute(plan: CanaryPlan, folder: RunFolder, setup: RunSetup, progress: Prog
         size = float32_bytes(study_run.context.model, study_run.context.revision)
         require_room(size, [study_run.folder / "weights handed over"])
     titles = [f"{number}/{len(plan.runs)} {run.name}" for number, run in enumerate(plan.runs, 1)]
-    outcomes = study_run.outcomes(list(zip(cells, titles, strict=True)))
+    outcomes = study_run.cells.outcomes(list(zip(cells, titles, strict=True)))
     trainings = tuple(
         _trained(study_run, run, cell, outcome) for run, cell, outcome in zip(plan.runs, cells, outcomes, strict=True)
     )
-    return FinishedCanary(plan, trainings, setup, study_run.books())
+    return FinishedCanary(plan, trainings, study_run.setup, study_run.books())
 
 
 def _trained(study_run: StudyRun, run: TrainingRun, cell: Cell | Failure, outcome: Outcome) -> FinishedTraining:
-    metrics = study_run.runner.directory(cell) / METRICS if isinstance(cell, Cell) else None
+    metrics = study_run.cells.directory(cell) / METRICS if isinstance(cell, Cell) else None
     curves = replace(read_curves(metrics), name=run.name) if metrics is not None and outcome.status == "ok" else None
     return FinishedTraining(run, outcome.status, outcome.failure, outcome.result, curves, metrics)
 

@@ -29,10 +29,10 @@ TIMEOUT_SECONDS = 900.0
 class CheckpointStore:
     """Folders by version ("0", "1") or mixture."""
 
-    def __init__(self, recipe: UpdateRecipe, study_run: StudyRun) -> None:
-        self._recipe, self._study_run = recipe, study_run
-        self._folder = (study_run.folder / "checkpoints").resolve()
-        self._paths: dict[str, str] = {"0": study_run.context.model}
+    def __init__(self, recipe: UpdateRecipe, run: StudyRun) -> None:
+        self._recipe, self._run = recipe, run
+        self._folder = (run.folder / "checkpoints").resolve()
+        self._paths: dict[str, str] = {"0": run.context.model}
         self._made: dict[str, object] = {"0": "the model"}
 
     def checkpoint(self, name: str) -> Checkpoint:
@@ -69,13 +69,13 @@ class CheckpointStore:
     def _derive(self, orders: Sequence[Order], title: str) -> None:
         if not orders:
             return
-        model = self._study_run.setup.model
+        model = self._run.setup.model
         size = stored_bytes(str(model.path), model.revision)
         require_room(size, [self._folder / order["name"] for order in orders])
         # Each is read and written.
         timeout = max(TIMEOUT_SECONDS, 60.0 * self._recipe.timeout_minutes) + seconds_to_move(size, 2 * len(orders))
-        cell = derive_cell(self._study_run.context, self._folder, orders, self._study_run.setup.trainer, timeout)
-        outcome = self._study_run.runner.needed(cell, title, "the checkpoints could not be written")
+        cell = derive_cell(self._run.context, self._folder, orders, self._run.setup.trainer, timeout)
+        outcome = self._run.cells.needed(cell, title, "the checkpoints could not be written")
         # A hub id is a folder from here on: engines load the old weights by path too.
         self._paths["0"] = str(outcome.result["model"])
 

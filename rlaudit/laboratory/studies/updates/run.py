@@ -14,7 +14,6 @@ from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
 from rlaudit.laboratory.moving_weights import seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext
-from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.scoring import Checkpoint, ScoringBatch
 from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, HONEST, unshared
@@ -25,7 +24,6 @@ from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight, failed_record, read_record
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, wanted_scores
 from rlaudit.laboratory.study_run import Bookkeeping, StudyRun
-from rlaudit.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -52,28 +50,25 @@ class FinishedUpdates:
         return self.book.of_engine(self.effective[record.start.name])
 
 
-def execute(plan: UpdatePlan, folder: RunFolder, setup: RunSetup, progress: Progress) -> FinishedUpdates:
+def execute(plan: UpdatePlan, run: StudyRun) -> FinishedUpdates:
     """Run every engine start and score what it sampled. An engine start that fails does not stop the others.
 
     Raises NotFinished when checkpoints or scores could not be made, OSError if the run directory cannot be written.
     """
-    starts = plan.starts
-    study_run = StudyRun(plan, folder, setup, progress)
-    prompts = [list(prompt) for prompt in study_run.context.prompt_token_ids]
-    everyone = [*prompts, *unshared(prompts)]
-    store = CheckpointStore(plan.recipe, study_run)
-    store.write_versions(versions_needed(starts))
-    records = tuple(_records(plan, study_run, everyone, store))
+    prompts = [list(prompt) for prompt in run.context.prompt_token_ids]
+    store = CheckpointStore(plan.recipe, run)
+    store.write_versions(versions_needed(plan.starts))
+    records = tuple(_records(plan, run, [*prompts, *unshared(prompts)], store))
     effective = {record.start.name: _effective(record, store) for record in records}
-    book = _scored(records, effective, plan, study_run, store)
-    return FinishedUpdates(plan, setup, records, effective, book, study_run.books())
+    book = _scored(records, effective, plan, run, store)
+    return FinishedUpdates(plan, run.setup, records, effective, book, run.books())
 
 
 def _scored(
     records: Sequence[EngineRecord],
     effective: Mapping[str, Mapping[int, str]],
     plan: UpdatePlan,
-    study_run: StudyRun,
+    run: StudyRun,
     store: CheckpointStore,
 ) -> Scorebook:
     """Return every score that the analysis needs, from a job per checkpoint over all engines and cases: equal engines
@@ -85,13 +80,13 @@ def _scored(
             if flight.token_ids:
                 batch = batches.setdefault(name, ScoringBatch(request))
                 batch.add(flight.prompt_token_ids, flight.token_ids)
-    answers = {
-        name: study_run.scores(
-            batch, f"trainer: {len(batch.sequences)} sequences with the weights {name}", store.checkpoint(name)
-        )
-        for name, batch in sorted(batches.items())
-    }
-    return Scorebook({name: answer().by_sequence() for name, answer in answers.items()})
+    found = run.scores(
+        [
+            (batch, f"trainer: {len(batch.sequences)} sequences with the weights {name}", store.checkpoint(name))
+            for name, batch in sorted(batches.items())
+        ]
+    )
+    return Scorebook({name: scores.by_sequence() for name, scores in zip(sorted(batches), found, strict=True)})
 
 
 def _of_read_backs(record: EngineRecord, store: CheckpointStore) -> Iterator[tuple[str, Flight]]:
@@ -128,22 +123,22 @@ def checkpoints_of(start: EngineStart) -> list[str]:
 
 
 def _records(
-    plan: UpdatePlan, study_run: StudyRun, prompts: Sequence[Sequence[int]], store: CheckpointStore
+    plan: UpdatePlan, run: StudyRun, prompts: Sequence[Sequence[int]], store: CheckpointStore
 ) -> Iterator[EngineRecord]:
     """Yield what every engine start left."""
     cells: list[Cell | Failure] = []
     for start in plan.starts:
-        engine = study_run.engine(start.version)
+        engine = run.engine(start.version)
         if isinstance(engine, Failure):
             cells.append(engine)
             continue
         checkpoints = {name: store.checkpoint(name) for name in checkpoints_of(start)}
-        cells.append(cell_of_start(plan.recipe, start, study_run.context, prompts, checkpoints, engine))
+        cells.append(cell_of_start(plan.recipe, start, run.context, prompts, checkpoints, engine))
     titles = [f"{number}/{len(plan.starts)} {start.name}" for number, start in enumerate(plan.starts, 1)]
-    outcomes = study_run.outcomes(list(zip(cells, titles, strict=True)))
+    outcomes = run.cells.outcomes(list(zip(cells, titles, strict=True)))
     for start, cell, outcome in zip(plan.starts, cells, outcomes, strict=True):
         if isinstance(cell, Cell) and outcome.status == "ok":
-            yield read_record(start, study_run.runner.directory(cell), outcome.result, prompts, cell.key)
+            yield read_record(start, run.cells.directory(cell), outcome.result, prompts, cell.key)
         else:
             yield failed_record(start, outcome.status, outcome.why, cell.key if isinstance(cell, Cell) else "")
 

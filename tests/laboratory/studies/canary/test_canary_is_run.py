@@ -19,6 +19,7 @@ from rlaudit.laboratory.studies.canary import run as canary_run
 from rlaudit.laboratory.studies.canary.document import document_of
 from rlaudit.laboratory.studies.canary.recipe import training_recipe_of
 from rlaudit.laboratory.studies.canary.run import FinishedCanary, execute
+from rlaudit.laboratory.study_run import StudyRun
 from rlaudit.progress import Progress
 
 HERE = Path(__file__).parent
@@ -43,10 +44,10 @@ def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedCanary:
     model_on_disk = ModelOnDisk(str(model), None, "sha256:0", "a stand-in")
     accelerator = detect(cpu=True)
     here = OneAtATime(folder / "run" / "cells", GpuMemory(()))
-    around = RunSetup(accelerator, {"0.18.1": engine}, trainer, model_on_disk, prompts, here, 0.0)
+    around = RunSetup(accelerator, {"0.18.1": engine}, trainer, model_on_disk, prompts, 0.0)
     plan = canary_plan.plan_trainings(training_recipe_of(DOCUMENT, Path("x.yaml")), accelerator, prompts)
     with opened(folder / "run") as kept:
-        return execute(plan, kept, around, Progress(quiet=True))
+        return execute(plan, StudyRun(plan, kept, around, here, Progress(quiet=True)))
 
 
 def test_every_arm_is_trained_with_every_seed_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

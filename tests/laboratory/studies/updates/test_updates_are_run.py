@@ -26,6 +26,7 @@ from rlaudit.laboratory.studies.updates.document import document_of
 from rlaudit.laboratory.studies.updates.plan import plan_updates
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe, update_recipe_of
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates, execute
+from rlaudit.laboratory.study_run import StudyRun
 from rlaudit.progress import Progress
 from rlaudit.report.formats.markdown import FORMAT as MARKDOWN
 from rlaudit.report.formats.text import FORMAT as TEXT
@@ -69,12 +70,12 @@ def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch, recipe: UpdateRecipe) 
         trainer=trainer,
         model=ModelOnDisk(str(model), None, "sha256:0", "a stand-in"),
         prompts=PromptSet("numbers", tuple(str(number) for number in range(16))),
-        executor=OneAtATime(folder / "run" / "cells", GpuMemory(())),
         set_up_seconds=0.0,
     )
     plan = plan_updates(recipe, around.accelerator, around.prompts)
+    here = OneAtATime(folder / "run" / "cells", GpuMemory(()))
     with opened(folder / "run") as kept:
-        return execute(plan, kept, around, Progress(quiet=True))
+        return execute(plan, StudyRun(plan, kept, around, here, Progress(quiet=True)))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,55 @@
+"""A plan carried out in its run directory, or put together from the cells that several runs have left."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, GivenInterpreters
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.laboratory.merge import FromRuns, Planned
+from rlaudit.laboratory.place import Place, one_at_a_time
+from rlaudit.laboratory.prompts import PromptSet
+from rlaudit.laboratory.run_folder import RunFolder, opened
+from rlaudit.laboratory.run_setup import prepare
+from rlaudit.laboratory.study import Finished, SomePlan, Study
+from rlaudit.laboratory.study_run import StudyRun
+from rlaudit.progress import Progress
+
+
+@contextmanager
+def carried_out(
+    study: Study[Any, SomePlan, Finished],
+    plan: SomePlan,
+    folder: Path,
+    accelerator: Accelerator,
+    prompts: PromptSet,
+    progress: Progress,
+    given: GivenInterpreters = NONE_GIVEN,
+    place: Place = one_at_a_time,
+    elsewhere: Sequence[Path] = (),
+    look: Callable[[Finished], bool] | None = None,
+) -> Iterator[tuple[Finished, RunFolder]]:
+    """Carry the plan out in `folder`, which this process has to itself until the report lies there. Cells run at
+    `place`, except those that are finished in folders of cells `elsewhere`. look: is shown the run as far as it is, if
+    the study does that, and returns whether that is enough.
+
+    Raises what `prepare` raises (run_setup.py), and what the study does.
+    """
+    with opened(folder, elsewhere) as kept:
+        with place(kept.cells, accelerator, lambda sentence: progress.note(f"  {sentence}")) as executor:
+            setup = prepare(plan, folder, accelerator, prompts, progress, given)
+            shown = (look,) if look is not None and study.looks else ()
+            finished = study.execute(plan, StudyRun(plan, kept, setup, executor, progress), *shown)
+        yield finished, kept
+
+
+@contextmanager
+def gathered(planned: Planned, folder: Path, progress: Progress) -> Iterator[tuple[Any, RunFolder]]:
+    """Carry the plan of several runs out in `folder` from the cells that they left, without running any.
+
+    Raises NotFinished naming the cells that none of them has.
+    """
+    with opened(folder, planned.cells) as kept:
+        run = StudyRun(planned.plan, kept, planned.setup(), FromRuns(kept.cells, planned.cells), progress)
+        yield planned.study.execute(planned.plan, run), kept

@@ -23,7 +23,7 @@ def through_a_file(job, pipe):
 
     def give(weights, version):
         write_weights(weights, job["model"], job["weights"])
-        source = {"from": "disk", "path": job["weights"], "skip": job["skip"], "late": None}
+        source = {"from": "disk", "path": job["weights"], "skip": job["skip"]}
         return pipe.ask({"do": "update", "source": source, "version": version})
 
     return give

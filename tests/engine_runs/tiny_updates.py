@@ -87,8 +87,8 @@ def _submit(name: str, length: int, until: int | None = None) -> Step:
     return {"do": "submit", "run": name, "requests": REQUESTS, "max_tokens": length, "until": until}
 
 
-def _update(mode: str, clear: bool, skip: Sequence[str] = (), late: Sequence[str] = ()) -> Step:
-    planted = {"skip": list(skip), "late": list(late)}
+def _update(mode: str, clear: bool, skip: Sequence[str] = ()) -> Step:
+    planted = {"skip": list(skip)}
     return {"do": "update", "version": "1", "mode": mode, "clear_cache": clear, "while_paused": [], **planted}
 
 

@@ -42,8 +42,9 @@ class Channel:
 
     Unsupported = Unsupported
 
-    def __init__(self, cell_dir, mask=lambda record: record):
+    def __init__(self, cell_dir, script, mask=lambda record: record):
         self._dir = cell_dir
+        self._script = script
         self._mask = mask
         self._events = open(self.path("events.jsonl"), "a", encoding="utf-8")
 
@@ -63,6 +64,10 @@ class Channel:
         self.emit("phase", name=name)
 
     current_phase = "launch"
+
+    def neighbour(self, name):
+        """Return the module of a file that is shipped beside the job's script."""
+        return load_script(os.path.join(os.path.dirname(self._script), name + ".py"))
 
     def write_lines(self, name, rows):
         """Write JSON lines atomically: a file that is there is whole."""
@@ -194,7 +199,8 @@ def load_script(name):
     """Return the module of a shipped script by its place in rlaudit's package, which is not installed here."""
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     path = os.path.join(package, name)
-    spec = importlib.util.spec_from_file_location("rlaudit_cell_script", path)
+    own_name = "rlaudit_" + os.path.basename(name)[: -len(".py")]
+    spec = importlib.util.spec_from_file_location(own_name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -212,7 +218,7 @@ def main(cell_dir):
     known = secrets()
     known.learn(dict(os.environ))
     known.learn(job)
-    channel = Channel(cell_dir, known.mask)
+    channel = Channel(cell_dir, job["script"], known.mask)
     started = time.time()
     channel.emit("started", protocol=PROTOCOL, pid=os.getpid(), versions=installed_versions())
     try:

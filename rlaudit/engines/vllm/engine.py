@@ -47,7 +47,7 @@ ENGINE = Engine(
     ),
     train=_SCRIPTS / "rollouts_for_training.py",
     train_with=(
-        *_scripts("loaded_engine", "steerable_engine", "weight_transports", "update_weights", "generate"),
+        *_scripts("loaded_engine", "steerable_engine", "weight_transports", "generate"),
         *sorted(EXTENSION.glob("*.py")),
     ),
 )

@@ -129,11 +129,10 @@ def _parts(cases: Sequence[UpdateCase]) -> list[str]:
     lines = []
     for case in cases:
         where = f"{case['start']}, loading by {case['path']}"
-        planted = f" ({case['name']})" if case["kind"] == "planted" else ""
-        if case["kind"] in ("path", "planted") and case["problem"]:
-            lines.append(f"{where}{planted}: refused. {case['problem']}")
+        if case["kind"] == "path" and case["problem"]:
+            lines.append(f"{where}: refused. {case['problem']}")
         elif case["parts"]:
-            lines.append(f"{where}{planted}: {case['parts']['because']}. {case['parts']['sure']}")
+            lines.append(f"{where}: {case['parts']['because']}. {case['parts']['sure']}")
     return lines
 
 

@@ -106,7 +106,7 @@ class UpdateCase(TypedDict):
     transport: str | None
     levels: Mapping[str, str]
     name: str
-    kind: Literal["matrix", "in a row", "path", "planted"]
+    kind: Literal["matrix", "in a row", "path"]
     mode: str
     clear_cache: bool
     problem: str | None

@@ -1,11 +1,9 @@
 """Where a worker's new weights come from: a folder, or a broadcast of another process.
 
 A source is what the process that steers the engine hands to each worker:
-    {"from": "disk", "path", "skip", "late"}        a checkpoint's folder
+    {"from": "disk", "path", "skip"}                a checkpoint's folder
     {"from": "broadcast", "parameters"}             [[name, dtype, shape], ...] in the order in which they are sent
-skip: parts of tensor names that are left out; late: {"path", "parts"}, tensors that come twice more as they are in
-another checkpoint, before all others and after them. Both are planted faults. Where a name comes more than once the
-last copy counts for model.load_weights, and the first for a reload, which is done with a layer as soon as it is full.
+skip: parts of tensor names that are left out, a planted fault.
 
 Python 3.9 syntax; torch and safetensors only.
 """
@@ -25,30 +23,17 @@ def join(group):
 def tensors_of(source, device):
     """Yield (name, tensor) as they come from the source. Loaders keep some for a while, so no buffer is used twice."""
     if source["from"] == "disk":
-        yield from planned(source["path"], source["skip"], source["late"])
+        yield from checkpoint_tensors(source["path"], source["skip"])
     else:
         group = _joined["group"]
         for name, dtype, shape in source["parameters"]:
             yield name, group.receive(shape, dtype).to(device)
 
 
-def planned(path, skip=(), late=None):
-    """Yield (name, tensor) of an update: a checkpoint with what is planted in it."""
-    again = [pair for pair in checkpoint_tensors(late["path"]) if matches(pair[0], late["parts"])] if late else []
-    yield from again
-    yield from checkpoint_tensors(path, skip)
-    yield from again
-
-
-def matches(name, parts):
-    """Return whether a tensor's name contains one of the parts."""
-    return any(part in name for part in parts)
-
-
 def checkpoint_tensors(path, skip=()):
     """Yield (name, tensor) of every safetensors file of a folder, without the names that contain a part of `skip`."""
     tensors = Checkpoint(path)
-    yield from ((name, tensors[name]) for name in tensors if not matches(name, skip))
+    yield from ((name, tensors[name]) for name in tensors if not any(part in name for part in skip))
 
 
 class Checkpoint(Mapping[str, object]):

@@ -27,9 +27,7 @@ Every vLLM from 0.8.5 on, V0 and V1: differences are found by feature, never by 
 
 import contextlib
 import dataclasses
-import importlib.util
 import operator
-import os
 import time
 import traceback
 
@@ -64,15 +62,6 @@ RESOLVED = {
 }
 
 
-def neighbour(name):
-    """Load a file shipped beside this one as a module, by its path: rlaudit is not installed here."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
-    spec = importlib.util.spec_from_file_location("rlaudit_engine_" + name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def run(job, channel):
     """Load the engine, generate every round, and describe both."""
     channel.phase("launch")
@@ -84,7 +73,7 @@ def run(job, channel):
         name: value for name, value in job["optional_engine_args"].items() if name in known_arguments(EngineArgs)
     }
     engine_args.update(job["engine_args"])
-    loaded_engine = neighbour("loaded_engine")
+    loaded_engine = channel.neighbour("loaded_engine")
     loaded_engine.offer_extensions()
     head = plan_fp32_head(job, engine_args)
     unseen = None if head == "extension" else loaded_engine.attach(engine_args, known_arguments(EngineArgs))
@@ -113,10 +102,10 @@ def run(job, channel):
     channel.write_lines("samples.jsonl", rows)
     loaded = loaded_engine.loaded(llm.collective_rpc, unseen)
     recorded = job.get("recorded_tokens")
-    again = neighbour("recorded_tokens")
+    again = channel.neighbour("recorded_tokens")
     scored = recorded and again.logprobs_of(recorded, job, llm, SamplingParams)
     own = recorded and again.of_own(rows, len(recorded), job, llm, SamplingParams)
-    batch_probe = neighbour("batch_probe").probe(resolved["device"], job, llm, SamplingParams, row)
+    batch_probe = channel.neighbour("batch_probe").probe(resolved["device"], job, llm, SamplingParams, row)
     probed = time.time()
     calls = llm.collective_rpc("rlaudit_fp32_head_calls")[0] if head == "extension" else None
     return {

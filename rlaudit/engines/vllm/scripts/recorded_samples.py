@@ -10,27 +10,15 @@ samples.jsonl   the rows
 result          resolved, as of an engine; generated_tokens
 """
 
-import importlib.util
-import os
-
 
 def run(job, channel):
     """Write the rows, and tell of the configuration what generate.py would."""
-    paths = {**resolved_paths(), **job["reads"]}
+    paths = {**channel.neighbour("generate").RESOLVED, **job["reads"]}
     channel.write_lines("samples.jsonl", job["rows"])
     return {
         "resolved": {"engine": job["engine"], **{name: read(job["effective"], ways) for name, ways in paths.items()}},
         "generated_tokens": sum(len(row["token_ids"]) for row in job["rows"]),
     }
-
-
-def resolved_paths():
-    """Return what is reported of every engine, and where releases keep it."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "generate.py")
-    spec = importlib.util.spec_from_file_location("rlaudit_generate", path)
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
-    return generate.RESOLVED
 
 
 def read(effective, paths):

@@ -23,7 +23,6 @@ result            resolved, kind, transport (what it really was), fp32_head, gen
 """
 
 import asyncio
-import importlib.util
 import json
 import os
 import subprocess
@@ -33,15 +32,6 @@ EXTENSION = "rlaudit_training.TrainedEngine"
 EXTENSION_FOLDER = os.path.join("engines", "vllm", "extension")
 # rlaudit's own folder, wherever it lies on this machine.
 PACKAGE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
-
-
-def neighbour(name):
-    """Load a file shipped beside this one as a module, by its path: rlaudit is not installed here."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
-    spec = importlib.util.spec_from_file_location("rlaudit_engine_" + name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def run(job, channel):
@@ -54,37 +44,29 @@ def run(job, channel):
 async def play(job, channel):
     """Run the whole training."""
     channel.phase("load")
-    generate = neighbour("generate")
-    neighbour("loaded_engine").offer_extensions()
-    steerable, transports = neighbour("steerable_engine"), neighbour("weight_transports")
-    head = generate.plan_fp32_head(job, job["engine_args"])
+    transports = channel.neighbour("weight_transports")
+    head = channel.neighbour("generate").plan_fp32_head(job, job["engine_args"])
     job["extension"] = EXTENSION
-    with generate.refusal_of_engine(job, channel):
-        engine = steerable.start(job, channel)
     trainer = None
     try:
-        await engine.prepare()
-        resolved = generate.resolve(neighbour("update_weights").Described(engine.config, engine.kind), {})
-        channel.emit("loaded", resolved=resolved)
-        generate.check_engine(job, resolved["engine"], channel)
-        if not engine.can_pause(job["mode"], job["clear_cache"]):
-            raise channel.Unsupported(
-                "this vLLM cannot pause with mode=%s, clear_cache=%s" % (job["mode"], job["clear_cache"])
-            )
-        if head == "extension":
-            refusals = [reason for reason in await engine.call("rlaudit_install_fp32_head") if reason]
-            if refusals:
-                raise channel.Unsupported("fp32 head: " + refusals[0])
-        if not job["trainer"]["job"]["lag"]:
-            # No output is looked at before its request has ended: no update comes in between.
-            engine.output_kind = type(engine.output_kind).FINAL_ONLY
-        places = [] if job["transport"] == "disk" else await transports.worker_places(engine)
-        channel.phase("train")
-        trainer = Trainer(job["trainer"], channel.path("weights"), job["transport"], job["seconds"], len(places))
-        session = Session(job, engine, trainer, channel, transports, places)
-        told = await session.serve()
+        async with channel.neighbour("steerable_engine").running(job, channel) as (engine, resolved):
+            if not engine.can_pause(job["mode"], job["clear_cache"]):
+                raise channel.Unsupported(
+                    "this vLLM cannot pause with mode=%s, clear_cache=%s" % (job["mode"], job["clear_cache"])
+                )
+            if head == "extension":
+                refusals = [reason for reason in await engine.call("rlaudit_install_fp32_head") if reason]
+                if refusals:
+                    raise channel.Unsupported("fp32 head: " + refusals[0])
+            if not job["trainer"]["job"]["lag"]:
+                # No output is looked at before its request has ended: no update comes in between.
+                engine.output_kind = type(engine.output_kind).FINAL_ONLY
+            places = [] if job["transport"] == "disk" else await transports.worker_places(engine)
+            channel.phase("train")
+            trainer = Trainer(job["trainer"], channel.path("weights"), job["transport"], job["seconds"], len(places))
+            session = Session(job, engine, trainer, channel, transports, places)
+            told = await session.serve()
     finally:
-        engine.shutdown()
         if trainer is not None:
             trainer.end()
     return {

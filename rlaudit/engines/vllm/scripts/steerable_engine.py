@@ -1,4 +1,5 @@
-"""One way to steer every vLLM through a weight update: submit, pause, load, resume. Loaded by update_weights.py.
+"""One way to steer every vLLM through a weight update: submit, pause, load, resume. Loaded by update_weights.py and
+rollouts_for_training.py.
 
 `AsyncEngine` is the V1 AsyncLLM, with the pause and update calls that the release has, found by their signatures.
 `SteppedEngine` is for releases without them (0.8.5, engine V0): requests advance when the loop steps the engine, and an
@@ -8,11 +9,37 @@ Python 3.9 syntax, standard library and engine only.
 """
 
 import asyncio
+import contextlib
 import inspect
 import os
 
 EXTENSION = "rlaudit_weight_update.WeightUpdate"
 BACKEND = "rlaudit"
+
+
+@contextlib.asynccontextmanager
+async def running(job, channel):
+    """Start the engine that the job is about, give it with what it resolved, and shut it down afterwards."""
+    generate = channel.neighbour("generate")
+    channel.neighbour("loaded_engine").offer_extensions()
+    with generate.refusal_of_engine(job, channel):
+        engine = start(job, channel)
+    try:
+        await engine.prepare()
+        resolved = generate.resolve(Described(engine.config, engine.kind), {})
+        channel.emit("loaded", resolved=resolved)
+        generate.check_engine(job, resolved["engine"], channel)
+        yield engine, resolved
+    finally:
+        engine.shutdown()
+
+
+class Described:
+    """Looks to generate.resolve like an LLM with this configuration."""
+
+    def __init__(self, config, kind):
+        module = "vllm.v1.engine" if kind == "V1" else "vllm.engine"
+        self.llm_engine = type("Engine", (), {"vllm_config": config, "__module__": module})()
 
 
 def start(job, channel):

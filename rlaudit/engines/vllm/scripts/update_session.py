@@ -56,11 +56,11 @@ class Session:
             await self.resume()
         await self.do_reset_prefix_cache(step)
 
-    async def load(self, version, skip=(), late=()):
+    async def load(self, version, skip=()):
         """Load a checkpoint within the time that anything may take."""
         seconds = self.job["drain_seconds"]
         try:
-            source = await asyncio.wait_for(self.transport.offer(version, skip, late, self.version), seconds)
+            source = await asyncio.wait_for(self.transport.offer(version, skip), seconds)
             await asyncio.wait_for(self.engine.load(source, version), seconds)
             await asyncio.wait_for(self.transport.settle(), seconds)
         except BaseException:
@@ -128,7 +128,7 @@ class Session:
         update = {"case": self.case, "to": step["version"], "in_flight": in_flight, "error": None}
         self.updates.append(update)
         try:
-            await self.load(step["version"], step.get("skip", ()), step.get("late", ()))
+            await self.load(step["version"], step.get("skip", ()))
         except Exception as error:
             update["error"] = describe_error(error)
             raise

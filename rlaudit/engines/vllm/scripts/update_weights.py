@@ -19,8 +19,8 @@ job
                         returns when each request has `until` tokens (default: all of them)
                    {"do": "advance", "run", "until"}   wait for more tokens of a run
                    {"do": "settle"}              wait for every request
-                   {"do": "update", "version", "mode", "clear_cache", "skip", "late", "while_paused": [submits]}
-                        skip, late: parts of tensor names that are left out, and that come again as they were before
+                   {"do": "update", "version", "mode", "clear_cache", "skip", "while_paused": [submits]}
+                        skip: parts of tensor names that are left out; absent: none
                         an update that fails is not resumed from, and what was in flight is given up
                    {"do": "read_back"}           compare what the worker holds with this version and those before it
 
@@ -30,18 +30,7 @@ result           resolved, kind, transport (what it really was), updates, read_b
 """
 
 import asyncio
-import importlib.util
-import os
 import time
-
-
-def neighbour(name):
-    """Load a file shipped beside this one as a module, by its path: rlaudit is not installed here."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
-    spec = importlib.util.spec_from_file_location("rlaudit_engine_" + name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def run(job, channel):
@@ -55,25 +44,17 @@ async def play(job, channel):
     """Play every case of the job on one engine."""
     channel.phase("load")
     started = time.monotonic()
-    generate = neighbour("generate")
-    neighbour("loaded_engine").offer_extensions()
-    transport = neighbour("weight_transports").transport_of(job)
-    with generate.refusal_of_engine(job, channel):
-        engine = neighbour("steerable_engine").start(job, channel)
-    try:
-        await engine.prepare()
-        resolved = generate.resolve(Described(engine.config, engine.kind), {})
-        channel.emit("loaded", resolved=resolved)
-        generate.check_engine(job, resolved["engine"], channel)
-        ran = await transport.open(engine)
-        channel.phase("update")
-        session = neighbour("update_session").Session(job, engine, transport, channel)
-        loaded_after = time.monotonic() - started
-        for case in job["cases"]:
-            await session.play(case)
-    finally:
-        transport.close()
-        engine.shutdown()
+    transport = channel.neighbour("weight_transports").transport_of(job)
+    async with channel.neighbour("steerable_engine").running(job, channel) as (engine, resolved):
+        try:
+            ran = await transport.open(engine)
+            channel.phase("update")
+            session = channel.neighbour("update_session").Session(job, engine, transport, channel)
+            loaded_after = time.monotonic() - started
+            for case in job["cases"]:
+                await session.play(case)
+        finally:
+            transport.close()
     channel.write_lines("samples.jsonl", session.rows)
     return {
         "resolved": resolved,
@@ -85,11 +66,3 @@ async def play(job, channel):
         "load_seconds": loaded_after,
         "case_seconds": session.seconds,
     }
-
-
-class Described:
-    """Looks to generate.resolve like an LLM with this configuration."""
-
-    def __init__(self, config, kind):
-        module = "vllm.v1.engine" if kind == "V1" else "vllm.engine"
-        self.llm_engine = type("Engine", (), {"vllm_config": config, "__module__": module})()

@@ -7,7 +7,7 @@ goes to stderr.
     > {"place", "port"}                                        where this end is; the port at which it is found
     < {"backend", "size"}                                      the group to join
     > {"ready": true}
-    < {"send": version, "skip", "late", "before": version}     see extension/rlaudit_weight_sources.py
+    < {"send": version, "skip"}                                see extension/rlaudit_weight_sources.py
     > {"source"}                                               what the workers are told; then the tensors are sent
     > {"sent": number of tensors}                              or {"error"} in place of either
 
@@ -20,7 +20,7 @@ import sys
 
 from rlaudit_broadcast import place
 from rlaudit_weight_senders import Broadcasts, own_device
-from rlaudit_weight_sources import planned
+from rlaudit_weight_sources import checkpoint_tensors
 
 
 def serve(hear, tell):
@@ -33,10 +33,9 @@ def serve(hear, tell):
     while True:
         asked = hear()
         try:
-            late = {"path": job["checkpoints"][asked["before"]], "parts": asked["late"]} if asked["late"] else None
 
-            def pairs(folder=job["checkpoints"][asked["send"]], skip=asked["skip"], late=late):
-                return planned(folder, skip, late)
+            def pairs(folder=job["checkpoints"][asked["send"]], skip=asked["skip"]):
+                return checkpoint_tensors(folder, skip)
 
             tell({"source": sender.source(pairs())})
             tell({"sent": sender.send(pairs())})

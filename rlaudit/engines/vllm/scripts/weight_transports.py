@@ -32,10 +32,9 @@ class Disk:
         """Nothing to open."""
         return {"name": "disk", "backend": None, "because": None}
 
-    async def offer(self, version, skip, late, before):
-        """Return the folder of a version; late: parts of names that come again as they are in `before`."""
-        again = {"path": self.checkpoints[before], "parts": list(late)} if late else None
-        return {"from": "disk", "path": self.checkpoints[version], "skip": list(skip), "late": again}
+    async def offer(self, version, skip):
+        """Return the folder of a version, of which names with a part of `skip` are left out."""
+        return {"from": "disk", "path": self.checkpoints[version], "skip": list(skip)}
 
     async def settle(self):
         """The workers have read all of it."""
@@ -72,11 +71,11 @@ class FromProcess:
         await self.hear()
         return ran
 
-    async def offer(self, version, skip, late, before):
+    async def offer(self, version, skip):
         """Tell the sender to send, and return what it says it will."""
         if self.process is None:
             await self.open(self.engine)
-        self.say({"send": version, "skip": list(skip), "late": list(late), "before": before})
+        self.say({"send": version, "skip": list(skip)})
         return (await self.hear())["source"]
 
     async def settle(self):

@@ -29,30 +29,21 @@ class CaseKind(StrEnum):
     MATRIX = "matrix"
     ROW = "in a row"
     PATH = "path"
-    PLANTED = "planted"
 
 
 # Cases that are judged as a trainer's update would be: whole, and with requests in flight.
 OF_MATRIX = (CaseKind.MATRIX, CaseKind.ROW)
-# Cases that leave nothing out.
-HONEST = (*OF_MATRIX, CaseKind.PATH)
 
 
 @dataclass(frozen=True)
 class UpdateCase:
-    """One course of requests and updates.
-
-    `mode` is none if the engine is not paused. planted, late: parts of tensor names that its update leaves out, and
-    that it sends again as they were.
-    """
+    """One course of requests and updates. `mode` is none if the engine is not paused."""
 
     name: str
     kind: CaseKind
     steps: tuple[Step, ...]
     mode: str = "keep"
     clear_cache: bool = True
-    planted: tuple[str, ...] = ()
-    late: tuple[str, ...] = ()
 
     def as_job(self) -> dict[str, Any]:
         """Return the case as the worker script reads it."""
@@ -95,22 +86,13 @@ def _submit(run: str, requests: list[dict[str, int]], max_tokens: int, until: in
     return {"do": "submit", "run": run, "requests": requests, "max_tokens": max_tokens, "until": until}
 
 
-def _update(
-    version: int,
-    mode: str,
-    clear_cache: bool,
-    while_paused: list[Step],
-    skip: Sequence[str] = (),
-    late: Sequence[str] = (),
-) -> Step:
+def _update(version: int, mode: str, clear_cache: bool, while_paused: list[Step]) -> Step:
     return {
         "do": "update",
         "version": str(version),
         "mode": mode,
         "clear_cache": clear_cache,
         "while_paused": while_paused,
-        "skip": list(skip),
-        "late": list(late),
     }
 
 
@@ -160,21 +142,14 @@ def row_case(settings: WeightUpdates, requests: Requests, updates: int) -> Updat
     )
 
 
-def path_case(
-    settings: WeightUpdates, requests: Requests, planted: Sequence[str] = (), late: Sequence[str] = ()
-) -> UpdateCase:
+def path_case(settings: WeightUpdates, requests: Requests) -> UpdateCase:
     """One update of an idle engine, what it holds afterwards, and what it samples before and after."""
-    name, kind = "what the path updates", CaseKind.PATH
-    if planted:
-        name, kind = f"planted: {', '.join(planted)} left out", CaseKind.PLANTED
-    elif late:
-        name, kind = f"planted: {', '.join(late)} sent again, as before", CaseKind.PLANTED
     steps = (
         {"do": "restore"},
         _submit(BEFORE, requests.of(stream=1), settings.after_tokens),
-        _update(1, "wait", True, [], planted, late),
+        _update(1, "wait", True, []),
         {"do": "read_back"},
         {"do": "reset_prefix_cache"},
         _submit(COLD_AFTER, requests.of(stream=2), settings.after_tokens),
     )
-    return UpdateCase(name, kind, steps, "wait", True, tuple(planted), tuple(late))
+    return UpdateCase("what the path updates", CaseKind.PATH, steps, "wait", True)

@@ -99,11 +99,7 @@ def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list
     errors = [finding for finding in found if finding.severity is Severity.ERROR]
     matrix = [judged for judged in cases if judged.case.kind is CaseKind.MATRIX and judged.ran]
     clean = [judged for judged in matrix if judged.clean]
-    paths = [
-        judged.parts
-        for judged in cases
-        if judged.case.kind in (CaseKind.MATRIX, CaseKind.PATH) and judged.ran and judged.parts
-    ]
+    paths = [judged.parts for judged in cases if judged.ran and judged.parts]
     whole = [parts for parts in paths if parts.verdict is Verdict.MATCH]
     sentences = [
         f"{len(good)} of {len(tried)} {what}"

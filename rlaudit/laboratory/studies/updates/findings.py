@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from rlaudit.inspection.finding import Severity
-from rlaudit.laboratory.studies.updates.cases import FLIGHT, HONEST, CaseKind
+from rlaudit.laboratory.studies.updates.cases import FLIGHT, CaseKind
 from rlaudit.laboratory.studies.updates.judge import JudgedCase
-from rlaudit.laboratory.studies.updates.parts import HEAD, Parts, summary
+from rlaudit.laboratory.studies.updates.parts import HEAD, Parts
 from rlaudit.laboratory.studies.updates.requests import RequestCount
 from rlaudit.laboratory.studies.updates.staleness import Staleness
 from rlaudit.layers import Verdict
@@ -72,7 +72,6 @@ def _choice(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCase]) -> s
             judged.parts.because
             for judged in everything
             if (judged.record.start.version, judged.record.start.path) == (start.version, start.path)
-            and judged.case.kind in (CaseKind.MATRIX, CaseKind.PATH)
             and judged.parts is not None
             and judged.parts.verdict is Verdict.MISMATCH
         ),
@@ -86,13 +85,11 @@ def _of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
     start, case, where = judged.record.start, judged.case, judged.where
     at = f"{start.name}, {case.name}"
     if judged.problem is not None:
-        if judged.unsupported or case.kind in (CaseKind.PATH, CaseKind.PLANTED):
+        if judged.unsupported or case.kind is CaseKind.PATH:
             yield UpdateFinding("refused", NOTE, where, f"vLLM {start.version}, {start.path}: {judged.problem}")
         else:
             yield UpdateFinding("case-not-run", WARNING, where, f"{at}: {judged.problem}")
         return
-    if judged.parts is not None and case.kind is CaseKind.PLANTED:
-        yield _of_planted(judged.parts, judged)
     if judged.continuity is not None and judged.continuity.verdict is Verdict.MISMATCH:
         yield UpdateFinding("flight-broken", ERROR, where, f"{at}: {judged.continuity.because}")
     for who, count in (("in flight", judged.in_flight), ("submitted around the update", judged.others)):
@@ -199,7 +196,7 @@ def _of_parts(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
     grouped: dict[tuple[str, str, str], list[tuple[JudgedCase, Parts]]] = {}
     for judged in cases:
         parts, start = judged.parts, judged.record.start
-        if parts is None or judged.problem is not None or judged.case.kind not in HONEST:
+        if parts is None or judged.problem is not None:
             continue
         if parts.verdict in (Verdict.MISMATCH, Verdict.INCONCLUSIVE):
             # The matrix of a release is one engine with each of its levels: what is old there is old with all of them.
@@ -218,29 +215,6 @@ def _of_parts(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
             parts.sure,
             _mend_parts(parts),
         )
-
-
-def _of_planted(parts: Parts, judged: JudgedCase) -> UpdateFinding:
-    """Return whether the part left out, or sent again as it was before, was named: if not, this audit is blind."""
-    case, read = judged.case, parts.read_back
-    wanted = case.planted or case.late
-    how = "left out" if case.planted else "sent again as it was before"
-    old = () if read is None else (*read.old, *read.of_no_version)
-    named = [part for part in wanted if any(part in name for name in old)]
-    others = [name for name in old if not _any_of(wanted, [name]) and name != HEAD]
-    if len(named) == len(wanted) and not others:
-        text = f"the part {how} on purpose was named: {summary(wanted)}"
-        return UpdateFinding("planted-found", NOTE, judged.where, text)
-    if read is not None and case.late and not named and not others and not _any_of(wanted, read.unread):
-        text = f"vLLM {judged.record.start.version}, {judged.record.start.path}: what is sent again as it was before"
-        text += f" changes nothing ({summary(wanted)})"
-        return UpdateFinding("late-copy-ignored", NOTE, judged.where, text, parts.sure)
-    text = f"a part {how} on purpose was not named ({', '.join(wanted)}): do not trust this audit of parts here"
-    return UpdateFinding("planted-missed", ERROR, judged.where, text)
-
-
-def _any_of(parts: Sequence[str], names: Sequence[str]) -> bool:
-    return any(part in name for part in parts for name in names)
 
 
 def _mend_parts(parts: Parts) -> str:

@@ -88,7 +88,7 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
     )
     if record.status != "ok":
         return judged
-    if case.kind in (CaseKind.PATH, CaseKind.PLANTED):
+    if case.kind is CaseKind.PATH:
         return replace(judged, parts=_parts(record, case, flights, book, margin))
     return replace(
         judged,

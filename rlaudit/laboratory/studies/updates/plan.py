@@ -141,9 +141,6 @@ def _starts_of(engine: EngineToUpdate, recipe: UpdateRecipe, requests: Requests,
     caching_on = "on" in engine.prefix_caching
     for path in _paths_alone(engine, usual):
         cases = [path_case(settings, requests)]
-        if path == ("reload_from_iterator" if engine.transport == "disk" else usual):
-            plants: list[dict[str, list[str]]] = [{"planted": engine.planted}, {"late": engine.planted_late}]
-            cases += [path_case(settings, requests, **plant) for plant in plants if any(plant.values())]
         yield start(f"path {path}", path, cases, {"path": path}, enable_prefix_caching=caching_on)
 
 

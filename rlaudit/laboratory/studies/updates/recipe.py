@@ -53,22 +53,7 @@ class EngineToUpdate(Keys):
     other_paths: list[WeightPath] = Field(
         default_factory=list, description="Further ways to load weights, each checked once in an engine of its own."
     )
-    planted: list[str] = Field(
-        default_factory=list,
-        description="Parts of tensor names that one update leaves out on purpose: the audit has to name them.",
-    )
-    planted_late: list[str] = Field(
-        default_factory=list,
-        description="Parts of tensor names that one update sends twice more, first and last, as they were before.",
-    )
     engine_args: dict[str, Any] = Field(default_factory=dict, description="Engine arguments on top of the recipe's.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_faults(cls, keys: Any) -> Any:
-        if isinstance(keys, dict) and "faults" in keys:
-            raise ValueError("faults was removed: updates that must fail are not tried any more; leave the key out")
-        return keys
 
     @model_validator(mode="after")
     def _loadable(self) -> Self:

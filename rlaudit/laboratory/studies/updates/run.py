@@ -16,7 +16,7 @@ from rlaudit.laboratory.moving_weights import seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.scoring import Checkpoint, ScoringBatch
-from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, HONEST, unshared
+from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, unshared
 from rlaudit.laboratory.studies.updates.checkpoints import CheckpointStore
 from rlaudit.laboratory.studies.updates.parts import read_parts
 from rlaudit.laboratory.studies.updates.plan import EngineStart, UpdatePlan
@@ -30,7 +30,7 @@ from rlaudit.laboratory.study_run import Bookkeeping, StudyRun
 class FinishedUpdates:
     """Everything the findings need.
 
-    effective: per engine start, version to the mixture that stands for it because an honest update left something old.
+    effective: per engine start, version to the mixture that stands for it because an update left something old.
     """
 
     plan: UpdatePlan
@@ -101,10 +101,8 @@ def _of_read_backs(record: EngineRecord, store: CheckpointStore) -> Iterator[tup
 
 
 def _effective(record: EngineRecord, store: CheckpointStore) -> dict[int, str]:
-    """Return version to mixture if an honest update of this engine left something old, as its first read back says."""
-    honest = {case.name for case in record.start.cases if case.kind in HONEST}
-    read_back = next((read for read in record.read_backs if read.case in honest), None)
-    held = None if read_back is None else read_parts(read_back)
+    """Return version to mixture if an update of this engine left something old, as its first read back says."""
+    held = read_parts(record.read_backs[0]) if record.read_backs else None
     if held is None or not held.old or held.believed == "0":
         return {}
     used = {version for flight in record.flights for version in flight.versions if version}

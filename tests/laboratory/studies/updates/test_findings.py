@@ -59,24 +59,6 @@ def test_a_path_that_the_release_refuses_is_a_note_and_not_a_failure() -> None:
     assert (finding.name, finding.severity) == ("refused", "note")
 
 
-LEFT_OUT, LATE = {"planted": ("layers.12.",)}, {"late": ("layers.7.norm",)}
-
-
-@pytest.mark.parametrize(
-    ("case", "held", "named"),
-    [
-        (LEFT_OUT, read("model.layers.12.mlp.w", HEAD), "planted-found"),
-        (LEFT_OUT, read(), "planted-missed"),
-        (LEFT_OUT, read("model.layers.12.w", "model.layers.13.w"), "planted-missed"),
-        (LATE, read("model.layers.7.norm.weight", HEAD), "planted-found"),
-        (LATE, read(HEAD), "late-copy-ignored"),
-        (LATE, replace(read(), unread=("model.layers.7.norm.weight",)), "planted-missed"),
-    ],
-)
-def test_a_part_that_is_planted_must_be_named_and_no_other(case: dict[str, Any], held: PartsRead, named: str) -> None:
-    assert names(judged("planted", case, parts=Parts(Verdict.MISMATCH, "", "", held))) == [named]
-
-
 @pytest.mark.parametrize(
     ("count", "named"),
     [

@@ -25,7 +25,7 @@ def test_the_recipe_that_travels_with_rlaudit_is_one_of_these() -> None:
     [
         ({"transport": "broadcast", "path": "reload_weights"}, "reload_weights reads a folder"),
         ({"transport": "ipc"}, "Input should be 'disk' or 'broadcast'"),
-        ({"faults": ["truncated"]}, "faults was removed"),
+        ({"planted": ["layers.12."]}, "planted"),
         ({"modes": ["freeze"]}, r"mine.yaml: weight_updates.engines.0.modes.0"),
         ({"mode": ["keep"]}, "did you mean modes"),
     ],

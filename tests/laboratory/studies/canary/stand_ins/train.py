@@ -53,7 +53,7 @@ for step in range(1, job["steps"] + 1):
         weights = Path(job["weights"])
         weights.mkdir(exist_ok=True)
         (weights / "weights.json").write_text(json.dumps({"version": step}))
-        source = {"from": "disk", "path": job["weights"], "skip": job["skip"], "late": None}
+        source = {"from": "disk", "path": job["weights"], "skip": job["skip"]}
         met = ask({"do": "update", "source": source, "version": step})["in_flight"]
 tell(
     {

@@ -15,19 +15,25 @@ from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, GivenInterpreters
 from rlaudit.engines.environments.refusals import needs, refusals
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
-from rlaudit.engines.models.model_files import read_model_files
+from rlaudit.engines.models.model_files import ModelFiles, read_model_files
 from rlaudit.laboratory.fit import misfit, plan_needs
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.run_setup import environments_wanted
-from rlaudit.laboratory.study import Plan, Study, releases
+from rlaudit.laboratory.study import Cost, Plan, Study, releases
 from rlaudit.vllm.catalogue import known_versions
 
 # Of vLLM 0.18.1 where PyTorch's CPU index was not reachable and a torch with CUDA came instead; 3.5 where it is.
 GIGABYTES_FOR_CPU = 8.4
 BUILD_MINUTES = 1.5
+# Measured with 135 M weights on 2 cores; that of a GPU is a guess.
+START_SECONDS = {"cpu": 30.0, "cuda": 60.0}
 # Of a token and a billion weights, some 32 sequences at once. cpu: measured with 135 M weights in float32 on 2 cores of
 # an AMD EPYC, 120 tokens/s; cuda: 2 bytes a weight, read at a third of an H100's bandwidth once for all sequences.
 PASS_SECONDS = {"cpu": 0.06, "cuda": 6e-5}
+# Of a sampled token in a model of next to no weights: 256 sequences of 6 tokens in 0.8 s, most of it the engine.
+TOKEN_SECONDS = {"cpu": 4e-4, "cuda": 3e-4}
+# Of a billion weights in float32: 1.5 s for 135 M, from a disk that has them in memory.
+MOVE_SECONDS = 11.0
 
 
 def estimate(
@@ -45,9 +51,7 @@ def estimate(
     missing = [spec for spec in specs if not spec.command and locate(spec) is None]
     cost = study.cost(plan, accelerator, prompts)
     done = len(list((folder / "cells").glob("*/result.json")))
-    larger = max(0.0, (files.weight_bytes("float32") or 0) / 4e9 - cost.billions)
-    seconds = cost.seconds + cost.passes * larger * PASS_SECONDS[machine_of(accelerator).platform]
-    minutes = seconds / 60 / at_once + BUILD_MINUTES * len(missing)
+    minutes = _seconds(cost, files, machine_of(accelerator).platform) / 60 / at_once + BUILD_MINUTES * len(missing)
     disk = f" (up to {sum(map(_gigabytes, missing)):.0f} GB)" if missing else ""
     known = known_versions()
     refused = [*refusals(specs, accelerator), misfit(files, plan_needs(plan, accelerator, files))]
@@ -68,6 +72,14 @@ def estimate(
             *(f"refused: {one.message}\n  {one.hint}" for one in refused if one is not None),
         ]
     )
+
+
+def _seconds(cost: Cost, files: ModelFiles, platform: str) -> float:
+    """Return the seconds of all cells, one after the other."""
+    weight_bytes = files.weight_bytes("float32")
+    billions = cost.billions if weight_bytes is None else weight_bytes / 4e9
+    own = cost.engine_starts * START_SECONDS[platform] + cost.sampled * TOKEN_SECONDS[platform]
+    return own + billions * (cost.passes * PASS_SECONDS[platform] + cost.moves * MOVE_SECONDS)
 
 
 def _gigabytes(spec: EnvironmentSpec) -> float:

@@ -59,17 +59,23 @@ class Plan(Protocol):
 
 @dataclass(frozen=True)
 class Cost:
-    """What a plan starts, as lines, how many engines that is, and the seconds of all its cells.
+    """What a plan starts, as lines, how many engines that is, and what they and the trainer do.
 
-    billions: weights of the model that seconds are those of. passes: tokens that go through a model, forward or
-    backward, and take longer in a larger one.
+    sampled: tokens. passes: tokens that go through the model, forward or backward, those in a dtype that the processor
+    emulates as often as they take longer. moves: how often all weights are loaded, sent, written or read back.
+    billions: weights of the model if its files do not say.
     """
 
     lines: list[str]
     engine_starts: int
-    seconds: float
-    passes: int
+    sampled: int
+    passes: float
+    moves: int = 0
     billions: float = 0.135
+
+
+# How much longer a pass takes in a dtype that the processor emulates: bfloat16 against float32 with AVX2 only.
+EMULATED_TIMES = 20.0
 
 
 SomeRecipe = TypeVar("SomeRecipe", bound=AnyRecipe)

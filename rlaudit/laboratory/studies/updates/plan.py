@@ -56,6 +56,25 @@ class EngineStart:
         variables = self.variables(machine.platform)
         return expected_engine(self.version, self.engine, self.engine_args, variables, machine, model)
 
+    @property
+    def checkpoints(self) -> list[str]:
+        """The versions that are loaded, all below them included: a read back compares with those."""
+        return [str(version) for version in range(versions_needed([self]) + 1)]
+
+    @property
+    def moves(self) -> int:
+        """How often all weights are read or sent: when it starts, with every update, and per version that is read
+        back against."""
+        steps = [step["do"] for case in self.cases for step in case.steps]
+        loads = 1 + steps.count("update") + steps.count("restore")
+        return loads + steps.count("read_back") * len(self.checkpoints)
+
+
+def versions_needed(starts: Sequence[EngineStart]) -> int:
+    """Return the highest version that any step loads."""
+    steps = [step for start in starts for case in start.cases for step in case.steps if step["do"] == "update"]
+    return max((int(step["version"]) for step in steps), default=1)
+
 
 @dataclass(frozen=True)
 class UpdatePlan:

@@ -19,7 +19,7 @@ from rlaudit.laboratory.scoring import Checkpoint, ScoringBatch
 from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, unshared
 from rlaudit.laboratory.studies.updates.checkpoints import CheckpointStore
 from rlaudit.laboratory.studies.updates.parts import read_parts
-from rlaudit.laboratory.studies.updates.plan import EngineStart, UpdatePlan
+from rlaudit.laboratory.studies.updates.plan import EngineStart, UpdatePlan, versions_needed
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight, failed_record, read_record
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, wanted_scores
@@ -109,17 +109,6 @@ def _effective(record: EngineRecord, store: CheckpointStore) -> dict[int, str]:
     return {version: store.write_mixture(version, held.old) for version in sorted(used)}
 
 
-def versions_needed(starts: Sequence[EngineStart]) -> int:
-    """Return the highest version that any step loads."""
-    steps = [step for start in starts for case in start.cases for step in case.steps if step["do"] == "update"]
-    return max((int(step["version"]) for step in steps), default=1)
-
-
-def checkpoints_of(start: EngineStart) -> list[str]:
-    """Return the versions that a start loads, all below them included: a read back compares with those."""
-    return [str(version) for version in range(versions_needed([start]) + 1)]
-
-
 def _records(
     plan: UpdatePlan, run: StudyRun, prompts: Sequence[Sequence[int]], store: CheckpointStore
 ) -> Iterator[EngineRecord]:
@@ -130,7 +119,7 @@ def _records(
         if isinstance(engine, Failure):
             cells.append(engine)
             continue
-        checkpoints = {name: store.checkpoint(name) for name in checkpoints_of(start)}
+        checkpoints = {name: store.checkpoint(name) for name in start.checkpoints}
         cells.append(cell_of_start(plan.recipe, start, run.context, prompts, checkpoints, engine))
     titles = [f"{number}/{len(plan.starts)} {start.name}" for number, start in enumerate(plan.starts, 1)]
     outcomes = run.cells.outcomes(list(zip(cells, titles, strict=True)))
@@ -166,17 +155,9 @@ def cell_of_start(
             "drain_seconds": recipe.weight_updates.drain_seconds + seconds_to_move(size),
             "cases": [case.as_job() for case in start.cases],
         },
-        timeout_minutes=recipe.timeout_minutes + seconds_to_move(size, moves_of(start)) / 60.0,
+        timeout_minutes=recipe.timeout_minutes + seconds_to_move(size, start.moves) / 60.0,
         identity={"checkpoints": [checkpoint.identity for checkpoint in checkpoints.values()]},
         # Which token meets an update depends on the clock.
         timed=True,
     )
     return engine_cell(context, environment, process)
-
-
-def moves_of(start: EngineStart) -> int:
-    """Return how often a start reads or sends all weights: when it starts, with every update, and per version it is
-    read back against."""
-    steps = [step["do"] for case in start.cases for step in case.steps]
-    loads = 1 + steps.count("update") + steps.count("restore")
-    return loads + steps.count("read_back") * len(checkpoints_of(start))

@@ -1,9 +1,33 @@
 """Weight updates: does an engine serve the weights that the trainer thinks it serves?"""
 
-from rlaudit.laboratory.studies.updates.estimate import cost_of_updates
-from rlaudit.laboratory.studies.updates.plan import plan_updates
+from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
+from rlaudit.laboratory.prompts import PromptSet
+from rlaudit.laboratory.studies.updates.cases import FLIGHT, Step
+from rlaudit.laboratory.studies.updates.plan import UpdatePlan, plan_updates, versions_needed
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.studies.updates.run import execute
-from rlaudit.laboratory.study import Study
+from rlaudit.laboratory.study import Cost, Study
+
+
+def cost_of_updates(plan: UpdatePlan, accelerator: Accelerator, prompts: PromptSet) -> Cost:
+    """Return what the plan starts: every engine start with its engine and its cases."""
+    machine, lines = machine_of(accelerator), []
+    for start in plan.starts:
+        engine = start.expected(machine, plan.recipe.model)
+        brought = "" if start.transport == "disk" else f", brought by {start.transport}"
+        lines.append(f"{start.name}: {engine}, {len(start.cases)} cases, loading by {start.path}{brought}")
+        lines += [f"  {case.name}" for case in start.cases]
+    steps = [step for start in plan.starts for case in start.cases for step in case.steps]
+    sampled = sum(map(_tokens, steps))
+    # Cases mostly differ in their flights alone, each of which is scored with the weights before and after it.
+    scored = 2 * sum(_tokens(step) for step in steps if step.get("run") == FLIGHT)
+    moves = sum(start.moves for start in plan.starts) + 2 * versions_needed(plan.starts)
+    return Cost(lines, len(plan.starts), sampled, sampled + scored, moves)
+
+
+def _tokens(step: Step) -> int:
+    own = len(step.get("requests", ())) * step.get("max_tokens", 0)
+    return int(own + sum(map(_tokens, step.get("while_paused", ()))))
+
 
 STUDY = Study("updates", "weight_updates", update_recipe_of, plan_updates, cost_of_updates, execute, in_one_folder=True)

@@ -9,9 +9,8 @@ from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.prompts import load_prompts
 from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, UNSHARED, WARM_AFTER, Requests, unshared
-from rlaudit.laboratory.studies.updates.plan import EngineStart, plan_starts
+from rlaudit.laboratory.studies.updates.plan import EngineStart, plan_starts, versions_needed
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
-from rlaudit.laboratory.studies.updates.run import versions_needed
 from rlaudit.laboratory.study import load_study
 
 

@@ -98,11 +98,11 @@ def ablate(
     from rlaudit.diagnosis.of_study import judged
     from rlaudit.engines.hardware.accelerator import detect
     from rlaudit.engines.hardware.shares import split
+    from rlaudit.laboratory.carry_out import carried_out
     from rlaudit.laboratory.estimate import estimate
     from rlaudit.laboratory.place import cells_at_once, local
     from rlaudit.laboratory.prompts import load_prompts
     from rlaudit.laboratory.shard_run import ShardRun, cells_of_shards
-    from rlaudit.laboratory.carry_out import carried_out
 
     outputs = parse_outputs(output)
     if merge:
@@ -250,8 +250,8 @@ def _merge(
 ) -> int:
     """Report on the cells of several runs together."""
     from rlaudit.diagnosis.of_study import judged
-    from rlaudit.laboratory.merge import planned
     from rlaudit.laboratory.carry_out import gathered
+    from rlaudit.laboratory.merge import planned
 
     common = planned(runs)
     folder = run_dir or Path("runs") / "merged"

@@ -11,7 +11,7 @@ from packaging.version import Version
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import shipped
 from rlaudit.engines.environments.environment_spec import Environment
-from rlaudit.engines.hardware.ieee_float32 import ieee_float32, kernel_cache
+from rlaudit.engines.hardware.dtypes import ieee_float32, kernel_cache
 from rlaudit.engines.models.model_identity import identities_in
 from rlaudit.engines.vllm.engine import ENGINE, gpus_of
 from rlaudit.engines.vllm.expected_engine import ExpectedEngine

@@ -3,6 +3,9 @@
 A requested level is not yet in force: platforms turn settings off, releases ignore them, caches are never hit. So every
 factor also *observes* its level on what the engine did, and a contrast between two arms counts only when the observed
 levels differ. To add a factor, add a file to `factors/` that binds FACTOR; its module docstring is its documentation.
+
+On a config that moves from one release to another, the level that is tried of a factor is the one before the move,
+which is then a step of the way back; if the migration does not move it, another one than the new release would run.
 """
 
 import re
@@ -12,10 +15,33 @@ from typing import Any
 
 from rlaudit.errors import UsageError
 from rlaudit.inspection.audit import Audit
-from rlaudit.laboratory.move import Move
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import RAW, Semantics
+
+
+@dataclass(frozen=True)
+class Move:
+    """A level to try. to_reference: whether it is what ran before the migration."""
+
+    level: str
+    to_reference: bool = False
+
+
+def switched(audit: Audit, setting: str) -> Move:
+    """Return the level to try of a factor that turns one engine argument on and off."""
+    before, after = audit.before.value(setting), audit.after.value(setting)
+    level = "off" if after is True else "on"
+    return Move(level, isinstance(before, bool | None) and bool(before) == (level == "on") and before != after)
+
+
+def always(level: str) -> Callable[[Audit, str], Move]:
+    """Try this level with any config: for a factor of which one level tells most."""
+    return lambda audit, setting: Move(level)
+
+
+def never(audit: Audit, setting: str) -> None:
+    """Try no level: for a factor that does not belong into the experiment of a config."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from rlaudit.errors import UsageError
 from rlaudit.home import expanded
 from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.inspect import one_config
-from rlaudit.laboratory.experiment import Experiment
-from rlaudit.laboratory.recipe import RECIPE_SCHEMA
+from rlaudit.laboratory.recipe import RECIPE_SCHEMA, Experiment
 from rlaudit.laboratory.recorded_requests import RecordedRequests, recorded_requests
 from rlaudit.laboratory.studies.arms.from_config import experiment_from
 from rlaudit.laboratory.studies.updates.from_recording import updates_from

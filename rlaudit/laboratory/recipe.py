@@ -5,7 +5,8 @@ by a key that only recipes of that study have (study.py).
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
@@ -212,3 +213,12 @@ def _first_complaint(error: ValidationError, models: Sequence[type[Keys]]) -> st
         meant = did_you_mean(str(problem["loc"][-1]), known)
         return f"unknown key {where}{f'; {meant}' if meant else ''}{more}"
     return f"{where or 'recipe'}: {problem['msg']}{more}"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A recipe that is generated from a rollout config or a recording, as plain data (`rlaudit-recipe/1`), and
+    sentences about what in it does not come from there."""
+
+    document: Mapping[str, Any]
+    changed: tuple[str, ...]

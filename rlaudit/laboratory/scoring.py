@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import shipped
 from rlaudit.engines.environments.environment_spec import Environment
-from rlaudit.engines.hardware.ieee_float32 import FLOAT32, ieee_float32
+from rlaudit.engines.hardware.dtypes import FLOAT32, ieee_float32
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.treatment import TrainerSettings
 from rlaudit.meaning.candidates import Semantics, SupportGrids, candidate_semantics

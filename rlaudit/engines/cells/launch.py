@@ -1,24 +1,33 @@
-"""Starts one cell in its own interpreter and waits for it, however it ends.
+"""Starts one cell in its own interpreter, waits for it, and says how it ended.
 
-The cell runs under a guardian (guarded.py). What it prints goes to its log, what it has to say to its events file.
+The cell runs under a guardian (guarded.py). What it has to say goes to its events file, what it prints to its log,
+without the secrets that its lines would hold: an engine logs the arguments it was given. The lines go through this
+process, so that a log never holds what has to be taken out of it afterwards; when this process is killed the engine
+ends, too (guardian.py).
+
+vLLM V1 runs its engine in a process of its own, whose parent only repeats that it failed ("Engine core initialization
+failed. See root cause above"). The cause is the first exception an engine process logged, or, without one, the last
+exception that does not point elsewhere.
 """
 
+import os
 import re
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, BinaryIO
 
 from rlaudit.engines.cells.guarded import run_guarded
 from rlaudit.engines.cells.handed_over import forget, hand_over
 from rlaudit.engines.cells.inherited_variables import STRIPPED, handed_on, inherited, withheld
-from rlaudit.engines.cells.log import read_log, root_cause, says_out_of_memory
-from rlaudit.engines.cells.masked_log import masked_log
 from rlaudit.engines.cells.own_cache import cache_of_torch
 from rlaudit.engines.environments.environment_spec import Command
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.parse_json import parse_json
+from rlaudit.secrets import mask
 
 WORKER = Path(__file__).with_name("worker.py")
 # rlaudit itself, wherever it lies on the machine that runs a cell.
@@ -27,6 +36,25 @@ STARTING = ("launch", "load")
 NO_MEMORY = "out-of-memory"
 # Set in every cell.
 QUIET = {**ENGINE.quiet, "PYTHONUNBUFFERED": "1"}
+
+# A line that does not end, as a progress bar's, is passed on in pieces of this size.
+_LONGEST_LINE = 65536
+# What still holds the log after everything below the guardian has ended is a daemon of a container.
+_SECONDS_TO_FINISH = 5.0
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+ENGINE_ERROR = re.compile(r"^(?:\([A-Za-z]\w*(?: pid=\d+)?\)\s+)?ERROR \S+ \S+ \[[^\]]+\]\s?(?P<text>.*)$")
+PROCESS_PREFIX = re.compile(r"^\([A-Za-z]\w*(?: pid=\d+)?\)\s?")
+EXCEPTION = re.compile(r"^(?:[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt))(?:: .+)?$")
+POINTS_ELSEWHERE = re.compile(
+    r"Engine core initialization failed|See root cause above|EngineDeadError|EngineCore encountered an issue|"
+    r"Engine process failed to start|WorkerProc initialization failed"
+)
+OUT_OF_MEMORY = re.compile(
+    r"OutOfMemoryError|out of memory|MemoryError|Cannot allocate memory|No available memory for the cache blocks|"
+    r"less than desired GPU memory utilization|can't allocate memory",
+    re.IGNORECASE,
+)
+LONGEST_CAUSE = 400
 
 Event = dict[str, Any]
 
@@ -209,3 +237,52 @@ class EventTail:
                 if event["event"] == "phase":
                     self.phase = event["name"]
                 self._on_event(event)
+
+
+@contextmanager
+def masked_log(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to start a process with, whose lines are added to `path`."""
+    reading, writing = os.pipe()
+    copying = Thread(target=_copy, args=(reading, path), daemon=True, name="rlaudit-log")
+    copying.start()
+    try:
+        with os.fdopen(writing, "wb") as log:
+            yield log
+    finally:
+        copying.join(_SECONDS_TO_FINISH)
+
+
+def _copy(reading: int, path: Path) -> None:
+    """Pass on line by line. What cannot be written is still read: a full disk must not stop the engine half way."""
+    with os.fdopen(reading, "rb") as lines:
+        try:
+            with path.open("ab") as log:
+                while line := lines.readline(_LONGEST_LINE):
+                    log.write(mask(line.decode("utf-8", errors="surrogateescape")).encode("utf-8", "surrogateescape"))
+                    log.flush()
+        except OSError:
+            while lines.read(_LONGEST_LINE):
+                pass
+
+
+def read_log(path: Path) -> list[str]:
+    """Return the lines of a log without their colours; empty when the cell never got to write one."""
+    if not path.exists():
+        return []
+    return [COLOUR.sub("", line) for line in path.read_text(errors="replace").splitlines()]
+
+
+def root_cause(lines: list[str]) -> str | None:
+    """Return the exception to blame, as the engine worded it, or None when the log holds none."""
+    from_engine = [match["text"].strip() for line in lines if (match := ENGINE_ERROR.match(line))]
+    everything = [PROCESS_PREFIX.sub("", line).strip() for line in lines]
+    for text in from_engine:
+        if EXCEPTION.match(text) and not POINTS_ELSEWHERE.search(text):
+            return text[:LONGEST_CAUSE]
+    blamed = [text for text in everything if EXCEPTION.match(text) and not POINTS_ELSEWHERE.search(text)]
+    return blamed[-1][:LONGEST_CAUSE] if blamed else None
+
+
+def says_out_of_memory(text: str) -> bool:
+    """Return whether the words are those of an exhausted GPU or host."""
+    return OUT_OF_MEMORY.search(text) is not None

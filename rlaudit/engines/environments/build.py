@@ -12,8 +12,8 @@ from rlaudit.engines.environments import trainer_packages
 from rlaudit.engines.environments.describe import Interpreter, describe
 from rlaudit.engines.environments.environment_spec import TRAINER, Command, Environment, EnvironmentSpec
 from rlaudit.engines.environments.health import check
+from rlaudit.engines.environments.package_index import choose_release
 from rlaudit.engines.environments.refusals import needs_of_lock, refusal
-from rlaudit.engines.environments.release import choose_release
 from rlaudit.engines.environments.resolve import (
     ALSO_NEEDED,
     Plan,

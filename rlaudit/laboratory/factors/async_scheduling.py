@@ -3,8 +3,7 @@
 Source: vllm/config/vllm.py (0.18.1:713-773), vllm/platforms/cpu.py (0.18.1:176).
 """
 
-from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, resolved_switch
-from rlaudit.laboratory.move import switched
+from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, resolved_switch, switched
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 

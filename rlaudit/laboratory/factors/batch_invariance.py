@@ -21,8 +21,7 @@ from dataclasses import replace
 from packaging.version import Version
 
 from rlaudit.inspection.audit import Audit
-from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
-from rlaudit.laboratory.move import Move
+from rlaudit.laboratory.factor import ArmTrace, Factor, Move, Observation
 from rlaudit.laboratory.treatment import Requirement, Treatment
 from rlaudit.layers import Layer
 from rlaudit.vllm.batch_invariant_backends import accepted_backends

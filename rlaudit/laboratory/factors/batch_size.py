@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
-from rlaudit.laboratory.move import never
+from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, never
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 

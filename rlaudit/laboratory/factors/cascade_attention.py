@@ -10,8 +10,7 @@ second difference. CPUs, the V0 engine and model runner V2 do not have it. Sourc
 vllm/v1/worker/gpu_model_runner.py (0.18.1:2136, 3367), vllm/platforms/cpu.py.
 """
 
-from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
-from rlaudit.laboratory.move import always
+from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, always
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 

@@ -5,8 +5,7 @@ V1 up to 0.10.2 forces it on, even where `off` is requested.
 Source: vllm/engine/arg_utils.py (0.8.5:1501-1530, 0.10.2:1623, 0.18.1:2062-2090).
 """
 
-from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
-from rlaudit.laboratory.move import switched
+from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, switched
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 

@@ -10,8 +10,7 @@ ended with use_inductor=False), vLLM issue 55944.
 
 from dataclasses import replace
 
-from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
-from rlaudit.laboratory.move import always
+from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, always
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 

@@ -1,7 +1,6 @@
 """The dtype of weights and activations in the rollout engine."""
 
-from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
-from rlaudit.laboratory.move import always
+from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, always
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 

@@ -1,8 +1,7 @@
 """Nothing: an environment variable that no engine reads. What this factor seems to do is the error bar of all
 others."""
 
-from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
-from rlaudit.laboratory.move import always
+from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, always
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 

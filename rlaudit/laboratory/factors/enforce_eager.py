@@ -6,8 +6,7 @@ compiling alone.
 Source: vllm/config (ModelConfig.enforce_eager); NeMo-RL's diagnostics found compiled and eager decode to differ.
 """
 
-from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, resolved_switch
-from rlaudit.laboratory.move import switched
+from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, resolved_switch, switched
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.errors import UsageError
-from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
-from rlaudit.laboratory.move import never
+from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, never
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 from rlaudit.vllm.resolution.engine import EngineKind

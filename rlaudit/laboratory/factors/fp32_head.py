@@ -8,8 +8,7 @@ research on PipelineRL's fp32 head, vLLM pull request 48390, NeMo-RL pull reques
 
 from dataclasses import replace
 
-from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
-from rlaudit.laboratory.move import always
+from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, always
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlaudit.inspection.audit import Audit
-from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
-from rlaudit.laboratory.move import Move
+from rlaudit.laboratory.factor import ArmTrace, Factor, Move, Observation
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import RAW

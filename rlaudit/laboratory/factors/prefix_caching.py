@@ -5,8 +5,7 @@ CPU's default block of 128 tokens is longer than most test prompts. Source: vllm
 0.18.1:2062).
 """
 
-from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
-from rlaudit.laboratory.move import switched
+from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, switched
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 

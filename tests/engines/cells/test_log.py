@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from rlaudit.engines.cells.log import read_log, root_cause, says_out_of_memory
+from rlaudit.engines.cells.launch import read_log, root_cause, says_out_of_memory
 
 ENGINE_CORE = """\
 INFO 11-21 03:38:09 [core.py:58] Initializing a V1 LLM engine

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
-from rlaudit.engines.environments.package_index import releases
+from rlaudit.engines.environments.package_index import choose_release, releases
 from rlaudit.engines.environments.pip_configuration import PackageSources
-from rlaudit.engines.environments.release import choose_release
 from rlaudit.errors import NotFinished, UsageError
 
 RUNNING = f"cp{sys.version_info.major}{sys.version_info.minor}"

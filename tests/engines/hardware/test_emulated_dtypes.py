@@ -3,7 +3,7 @@
 import pytest
 
 from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.engines.hardware.emulated_dtypes import emulated
+from rlaudit.engines.hardware.dtypes import emulated
 
 AVX2 = ("avx", "avx2", "f16c", "fma")
 SKYLAKE = (*AVX2, "avx512bw", "avx512dq", "avx512f", "avx512vl")

@@ -19,10 +19,9 @@ from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.finding import Finding
-from rlaudit.laboratory.experiment import Experiment
-from rlaudit.laboratory.factor import Factor
+from rlaudit.laboratory.factor import Factor, Move
 from rlaudit.laboratory.machine_limits import STEP_ON_CPU, Limits, fit_engine_args
-from rlaudit.laboratory.move import Move
+from rlaudit.laboratory.recipe import Experiment
 from rlaudit.laboratory.recorded_requests import RecordedRequests, described
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.laboratory.studies.arms.recipe import Sampling

@@ -15,7 +15,7 @@ from rlaudit.did_you_mean import did_you_mean
 from rlaudit.discover import Offers, discover
 from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.engines.hardware.emulated_dtypes import emulated
+from rlaudit.engines.hardware.dtypes import emulated
 from rlaudit.engines.vllm.expected_engine import check_engine
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory import factors as factor_files

@@ -1,7 +1,7 @@
 """Arms: engines that differ in a factor at a time, each with one set of weights."""
 
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
-from rlaudit.engines.hardware.emulated_dtypes import emulated
+from rlaudit.engines.hardware.dtypes import emulated
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Plan, plan_arms
 from rlaudit.laboratory.studies.arms.recipe import recipe_of

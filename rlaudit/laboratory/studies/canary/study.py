@@ -1,7 +1,7 @@
 """Canary: a short training per arm, on real engines, that ends in the curves people judge a migration by."""
 
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
-from rlaudit.engines.hardware.emulated_dtypes import emulated
+from rlaudit.engines.hardware.dtypes import emulated
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan, plan_trainings
 from rlaudit.laboratory.studies.canary.recipe import WeightHandover, training_recipe_of

@@ -12,7 +12,7 @@ from typing import get_args
 
 from rlaudit.errors import UsageError
 from rlaudit.inspection.audit import Audit, Side
-from rlaudit.laboratory.experiment import Experiment
+from rlaudit.laboratory.recipe import Experiment
 from rlaudit.laboratory.weight_path import PauseMode, WeightPath
 from rlaudit.recorder.recording import Recording
 from rlaudit.recorder.weight_updates import Update, served_weights

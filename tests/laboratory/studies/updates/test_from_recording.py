@@ -8,8 +8,8 @@ from written_recording import WrittenProcess
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.nvidia_driver import Device
 from rlaudit.errors import UsageError
-from rlaudit.laboratory.experiment import Experiment
 from rlaudit.laboratory.from_file import experiment_of
+from rlaudit.laboratory.recipe import Experiment
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.vllm.catalogue import known_versions
 

@@ -1,9 +1,8 @@
 """`rlaudit ablate`: run a recipe's arms, diagnose, report."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +23,7 @@ from rlaudit.progress import Progress
 from rlaudit.say import answer
 
 if TYPE_CHECKING:
+    from rlaudit.cli.ablation import Ablation
     from rlaudit.engines.hardware.accelerator import Accelerator
     from rlaudit.laboratory.recipe import AnyRecipe
     from rlaudit.laboratory.study import Study
@@ -95,14 +95,14 @@ def ablate(
 ) -> int:
     """Run controlled arms, on this machine or a cluster, and say which layer is to blame."""
     # Statistics and tables take a second to import, which no other command should wait for.
-    from rlaudit.diagnosis.of_study import judged
+    from rlaudit.cli.ablation import Ablation
     from rlaudit.engines.hardware.accelerator import detect
     from rlaudit.engines.hardware.shares import split
     from rlaudit.laboratory.carry_out import carried_out
     from rlaudit.laboratory.estimate import estimate
     from rlaudit.laboratory.place import cells_at_once, local
     from rlaudit.laboratory.prompts import load_prompts
-    from rlaudit.laboratory.shard_run import ShardRun, cells_of_shards
+    from rlaudit.laboratory.shard_run import ShardRun
 
     outputs = parse_outputs(output)
     if merge:
@@ -145,22 +145,18 @@ def ablate(
             pass
         progress.note(own.said())
         return own.exit_code
-    of_shards = cells_of_shards(folder)
-
-    def carried(asked: Any, interpreters: Any, folder: Path = folder, **more: Any) -> "Report":
-        plan = study.plan(asked, accelerator, prompt_set)
-        shown = study.looks and not versions and (more or bisect is None)
-        look = _look(plan, progress, stops=until is Until.VERDICT) if shown else None
-        with carried_out(
-            study, plan, folder, accelerator, prompt_set, progress, interpreters, place, of_shards, look
-        ) as (finished, kept):
-            document, write_tokens = judged(study.name, finished, path, fail_on is FailOn.ERROR)
-            document.update(more)  # type: ignore[typeddict-item]
-            kept.finish(document, write_tokens)
-        return document
-
-    document = _report_of(chosen, bisect, folder, accelerator, given, carried, progress, keep=keep)
-    return write_outputs(outputs, document)
+    ablation = Ablation(
+        study,
+        path,
+        accelerator,
+        prompt_set,
+        folder,
+        place,
+        progress,
+        fails=fail_on is FailOn.ERROR,
+        until_verdict=until is Until.VERDICT,
+    )
+    return write_outputs(outputs, _report_of(ablation, chosen, given, bisect, keep=keep))
 
 
 def _of_each(versions: Sequence[str]) -> str:
@@ -185,15 +181,7 @@ def _refuse_together(
 
 
 def _report_of(
-    recipe: "AnyRecipe",
-    metric: str | None,
-    folder: Path,
-    accelerator: "Accelerator",
-    given: "GivenInterpreters",
-    carried: "Callable[..., Report]",
-    progress: Progress,
-    *,
-    keep: bool,
+    ablation: "Ablation", recipe: "AnyRecipe", given: GivenInterpreters, metric: str | None, *, keep: bool
 ) -> "Report":
     """Carry the recipe out: once, of each of its releases, or of those between which a metric moves."""
     from rlaudit.laboratory.studies.arms.recipe import Recipe
@@ -201,15 +189,17 @@ def _report_of(
     if isinstance(recipe, Recipe) and recipe.versions:
         from rlaudit.cli.each_release import each_release
 
-        return each_release(recipe, folder, accelerator, given, carried, progress, keep=keep)
+        return each_release(ablation, recipe, given, keep=keep)
     if metric is None:
-        return carried(recipe, given)
+        return ablation.report(recipe, given, looked_at=True)
     from rlaudit.cli.bisect import bisected
 
     if not isinstance(recipe, Recipe):
         raise UsageError("--bisect is for recipes of arms, configs and recordings")
-    found = bisected(recipe, metric, accelerator, given, carried, progress)
-    return found.report() if found.pair is None else carried(found.pair, found.given, bisection=found.reported)
+    found = bisected(ablation, recipe, metric, given)
+    if found.pair is None:
+        return found.report()
+    return ablation.report(found.pair, found.given, looked_at=True, bisection=found.reported)
 
 
 def _experiment(
@@ -249,7 +239,7 @@ def _merge(
     runs: Sequence[Path], run_dir: Path | None, outputs: Sequence[Output], fail_on: FailOn, progress: Progress
 ) -> int:
     """Report on the cells of several runs together."""
-    from rlaudit.diagnosis.of_study import judged
+    from rlaudit.cli.ablation import reported
     from rlaudit.laboratory.carry_out import gathered
     from rlaudit.laboratory.merge import planned
 
@@ -257,22 +247,4 @@ def _merge(
     folder = run_dir or Path("runs") / "merged"
     progress.note(f"{len(runs)} runs: {common.plan.title}; merged in {folder}")
     with gathered(common, folder, progress) as (finished, kept):
-        document, write_tokens = judged(common.study.name, finished, runs[0], fail_on is FailOn.ERROR)
-        kept.finish(document, write_tokens)
-    return write_outputs(outputs, document)
-
-
-def _look(plan: Any, progress: Progress, *, stops: bool) -> "Callable[[Any], bool]":
-    """Return what says how the layers stand while arms are still to come. stops: whether a settled verdict ends it."""
-
-    def look(run: Any) -> bool:
-        from rlaudit.cli.standing_table import standing_table
-        from rlaudit.diagnosis.as_it_forms import so_far
-
-        known = so_far(run, plan)
-        if not progress.stand(partial(standing_table, known, plan)):
-            for line in (*known.arm_lines, *(f"  {line}" for line in known.layer_lines)):
-                progress.note(f"  {line}")
-        return stops and known.is_settled
-
-    return look
+        return write_outputs(outputs, reported(common.study, finished, kept, runs[0], fail_on is FailOn.ERROR))

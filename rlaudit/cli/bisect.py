@@ -3,13 +3,14 @@
 Each release is an arm of its own, as it comes; the two neighbours that are found are ablated with the recipe's factors.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
 from rlaudit.advisories import crossed
+from rlaudit.cli.ablation import Ablation
 from rlaudit.did_you_mean import did_you_mean
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
@@ -19,7 +20,6 @@ from rlaudit.laboratory.bisect import Bisection, Figure, bisect
 from rlaudit.laboratory.studies.arms.recipe import Point, Recipe
 from rlaudit.layers import Layer
 from rlaudit.measurement.measure import all_metrics
-from rlaudit.progress import Progress
 from rlaudit.report.figures import number
 from rlaudit.report.new_report import new_report, untested
 from rlaudit.vllm.builds import released_for
@@ -28,9 +28,6 @@ from rlaudit.vllm.moved import Change, Part, moved, moved_values
 if TYPE_CHECKING:
     from rlaudit.report.parts.bisection import Bisection as Reported
     from rlaudit.report.report import Report
-
-# Carries a recipe out with these interpreters, and returns the report.
-Run = Callable[[Recipe, GivenInterpreters], "Report"]
 
 
 @dataclass(frozen=True)
@@ -56,9 +53,7 @@ class Bisected:
         return report
 
 
-def bisected(
-    recipe: Recipe, metric: str, accelerator: Accelerator, given: GivenInterpreters, run: Run, progress: Progress
-) -> Bisected:
+def bisected(ablation: Ablation, recipe: Recipe, metric: str, given: GivenInterpreters) -> Bisected:
     """Measure releases until two neighbours are found.
 
     Raises UsageError for an unknown metric or a recipe without two releases, NotFinished for an end without a figure.
@@ -67,6 +62,7 @@ def bisected(
         raise UsageError(
             f"--bisect {metric}: there is no such metric", did_you_mean(metric, all_metrics(), "list metrics")
         )
+    accelerator, progress = ablation.accelerator, ablation.progress
     block = recipe.blocks[0]
     if block.reference is None or Version(block.reference.version) >= Version(block.candidate.version):
         raise UsageError(
@@ -93,7 +89,7 @@ def bisected(
             "arms": [],
         }
         try:
-            report = run(
+            report = ablation.report(
                 recipe.model_copy(update={"blocks": [block.model_copy(update=alone)]}), given.of((str(release),))
             )
         except NotFinished as error:  # no environment of this release can be had

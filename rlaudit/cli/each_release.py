@@ -5,11 +5,12 @@ that was built for it is removed when its run is over.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlaudit.cli.ablation import Ablation
 from rlaudit.diagnosis.each_release import cells_of, without_figures
 from rlaudit.engines.environments.environment import locate, remove
 from rlaudit.engines.environments.environment_spec import engine_spec
@@ -21,7 +22,6 @@ from rlaudit.laboratory.studies.arms.each_release import of_release
 from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.layers import Layer
 from rlaudit.parse_json import parse_json
-from rlaudit.progress import Progress
 from rlaudit.report.formats.json import render
 from rlaudit.report.new_report import new_report, untested
 from rlaudit.report.read_report import read_report
@@ -31,24 +31,13 @@ if TYPE_CHECKING:
     from rlaudit.report.parts.releases import Cell, MeasuredRelease, Releases
     from rlaudit.report.report import Report
 
-# Carries a recipe out with these interpreters in a folder, and returns the report.
-Run = Callable[[Recipe, GivenInterpreters, Path], "Report"]
 
-
-def each_release(
-    recipe: Recipe,
-    folder: Path,
-    accelerator: Accelerator,
-    given: GivenInterpreters,
-    run: Run,
-    progress: Progress,
-    *,
-    keep: bool,
-) -> "Report":
+def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *, keep: bool) -> "Report":
     """Measure the recipe's releases, oldest first, and return the report of all.
 
     keep: leave the environments that are built for it. A release that cannot be had does not stop the others.
     """
+    folder, accelerator, progress = ablation.folder, ablation.accelerator, ablation.progress
     properties: dict[str, str] = {}
     measured: list[MeasuredRelease] = []
     for release in recipe.versions:
@@ -58,7 +47,7 @@ def each_release(
             report = _finished(own, folder / release)
             if report is None:
                 with _removed_afterwards(release, accelerator, keep):
-                    report = run(own, given.of((release,)), folder / release)
+                    report = ablation.report(own, given.of((release,)), folder / release)
         except NotFinished as error:
             progress.note(f"  {release}: not measured: {error.message}")
             measured.append(_release(release, {}, [error.message], began))

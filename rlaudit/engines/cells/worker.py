@@ -218,7 +218,7 @@ def main(cell_dir):
     known = secrets()
     known.learn(dict(os.environ))
     known.learn(job)
-    channel = Channel(cell_dir, job["script"], known.mask)
+    channel = Channel(cell_dir, job.get("script", ""), known.mask)
     started = time.time()
     channel.emit("started", protocol=PROTOCOL, pid=os.getpid(), versions=installed_versions())
     try:

@@ -109,4 +109,4 @@ def test_the_estimate_names_every_start_and_the_minutes() -> None:
     cpu, prompts = detect(cpu=True), load_prompts(recipe.prompts)
     cost = study.cost(study.plan(recipe, cpu, prompts), cpu, prompts)
     assert cost.engine_starts == 10 == sum(" cases, loading by " in line for line in cost.lines)
-    assert cost.seconds > 60
+    assert cost.moves > cost.engine_starts and cost.passes > cost.sampled > 0

@@ -199,7 +199,7 @@ def load_script(name):
     """Return the module of a shipped script by its place in rlaudit's package, which is not installed here."""
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     path = os.path.join(package, name)
-    own_name = "rlaudit_" + os.path.basename(name)[: -len(".py")]
+    own_name = "rlaudit_cell_" + os.path.basename(name)[: -len(".py")]
     spec = importlib.util.spec_from_file_location(own_name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

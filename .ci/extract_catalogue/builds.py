@@ -18,9 +18,8 @@ from packaging.version import Version
 from extract_catalogue.remote_wheel import open_wheel
 from rlaudit.engines.engine import Build
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
-from rlaudit.engines.environments.package_index import releases
+from rlaudit.engines.environments.package_index import choose_release, releases
 from rlaudit.engines.environments.pip_configuration import PackageSources, read_package_sources
-from rlaudit.engines.environments.release import choose_release
 from rlaudit.engines.environments.resolve import own_pins
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.vllm.builds import FILE

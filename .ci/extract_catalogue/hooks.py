@@ -16,9 +16,8 @@ from extract_catalogue.modules import Module, Tree
 from extract_catalogue.remote_wheel import open_wheel
 from rlaudit.engines.engine import Build
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
-from rlaudit.engines.environments.package_index import releases
+from rlaudit.engines.environments.package_index import choose_release, releases
 from rlaudit.engines.environments.pip_configuration import read_package_sources
-from rlaudit.engines.environments.release import choose_release
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.recorder.hook_points import ASYNC, FILE, PARTS, RECORDER, WORKER, WORKER_METHODS, Index
 

@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 from rlaudit.did_you_mean import did_you_mean
 from rlaudit.discover import Offers, discover
@@ -210,75 +211,63 @@ def _plan_block(block: Block, factors: dict[str, Factor], shuffle: random.Random
             treatment = factors[name].apply(treatment, level)
         return treatment
 
+    def arm(name: str, role: Role, treatment: Treatment, against: str | None = "candidate", **more: Any) -> Arm:
+        return Arm(block.name, name, role, treatment, against, **more)
+
+    def again(name: str, role: Role, treatment: Treatment, against: str) -> list[Arm]:
+        names = {repeat: f" {repeat}" if block.repeats > 1 else "" for repeat in range(1, block.repeats + 1)}
+        return [
+            arm(f"{name} again{number}", role, treatment, against, replicate=repeat) for repeat, number in names.items()
+        ]
+
     candidate = levels_on(_at_point(block, block.candidate), block.candidate.levels)
-    ends = [Arm(block.name, "candidate", Role.CANDIDATE, candidate, against=_reference_name(block))]
+    first = [arm("candidate", Role.CANDIDATE, candidate, None if block.reference is None else "reference")]
     if block.reference is not None:
         reference = levels_on(_at_point(block, block.reference), block.reference.levels)
-        ends.insert(0, Arm(block.name, "reference", Role.REFERENCE, reference))
-    for repeat in range(1, block.repeats + 1):
-        name = f"candidate again {repeat}" if block.repeats > 1 else "candidate again"
-        ends.append(Arm(block.name, name, Role.CANDIDATE_AGAIN, candidate, against="candidate", replicate=repeat))
-
-    middle = [
-        Arm(
-            block.name,
-            f"candidate + {name}={level}",
-            Role.FIRST,
-            factors[name].apply(candidate, level),
-            against="candidate",
-            factor=name,
-            level=level,
-        )
+        first.insert(0, arm("reference", Role.REFERENCE, reference, None))
+    first += again("candidate", Role.CANDIDATE_AGAIN, candidate, "candidate")
+    fixes = {name: block.factors[name][0] for name in block.parity}
+    parity = levels_on(candidate, fixes)
+    if len(fixes) > 1:
+        first.append(arm("parity", Role.PARITY, parity))
+    if fixes:
+        alone = next(f"candidate + {name}={level}" for name, level in fixes.items())
+        first += again("parity", Role.PARITY_AGAIN, parity, "parity" if len(fixes) > 1 else alone)
+    first += [
+        arm(f"candidate + {name}={level}", Role.FIRST, factors[name].apply(candidate, level), factor=name, level=level)
         for name, levels in block.factors.items()
         for level in levels
     ]
-    middle += [
-        Arm(
-            block.name,
+    first += [
+        arm(
             extra.name,
             Role.EXTRA,
             levels_on(_with_own_settings(candidate, extra), extra.levels),
-            against="candidate",
             model=extra.model,
             timeout_minutes=extra.timeout_minutes,
         )
         for extra in block.arms
     ]
-
-    parity_levels = {name: block.factors[name][0] for name in block.parity}
-    parity = levels_on(candidate, parity_levels)
-    if len(parity_levels) > 1:
-        ends.append(Arm(block.name, "parity", Role.PARITY, parity, against="candidate"))
-    if parity_levels:
-        only = block.parity[0]
-        parity_name = "parity" if len(parity_levels) > 1 else f"candidate + {only}={parity_levels[only]}"
-        for repeat in range(1, block.repeats + 1):
-            name = f"parity again {repeat}" if block.repeats > 1 else "parity again"
-            ends.append(Arm(block.name, name, Role.PARITY_AGAIN, parity, against=parity_name, replicate=repeat))
-    last = []
-    if block.leave_one_out and len(parity_levels) > 1:
-        for left_out, its_level in parity_levels.items():
-            kept = {name: level for name, level in parity_levels.items() if name != left_out}
-            last.append(
-                Arm(
-                    block.name,
-                    f"parity - {left_out}",
-                    Role.LAST,
-                    levels_on(candidate, kept),
-                    against="parity",
-                    factor=left_out,
-                    level=its_level,
-                )
-            )
     # Leave-one-out arms come last: a factor that did not engage from the candidate need not be left out of parity.
-    first_part = ends + middle
-    for arm in first_part + last:
-        _check_engine(arm)
-    shuffle.shuffle(first_part)
+    last = [
+        arm(
+            f"parity - {left_out}",
+            Role.LAST,
+            levels_on(candidate, {name: level for name, level in fixes.items() if name != left_out}),
+            "parity",
+            factor=left_out,
+            level=its_level,
+        )
+        for left_out, its_level in fixes.items()
+        if block.leave_one_out and len(fixes) > 1
+    ]
+    for one in first + last:
+        _check_engine(one)
+    shuffle.shuffle(first)
     shuffle.shuffle(last)
     # Sorting keeps the order of equals.
-    first_part.sort(key=lambda arm: not _decides(arm, block))
-    return BlockPlan(block, tuple(first_part + last))
+    first.sort(key=lambda one: not _decides(one, block))
+    return BlockPlan(block, tuple(first + last))
 
 
 def _decides(arm: Arm, block: Block) -> bool:
@@ -300,10 +289,6 @@ def _with_own_settings(candidate: Treatment, extra: ExtraArm) -> Treatment:
         engine_args={**candidate.engine_args, **extra.engine_args},
         variables={**candidate.variables, **extra.environment_variables},
     )
-
-
-def _reference_name(block: Block) -> str | None:
-    return None if block.reference is None else "reference"
 
 
 def _at_point(block: Block, point: Point) -> Treatment:

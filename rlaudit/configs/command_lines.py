@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from rlaudit.configs.here_documents import HereDocument
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
 from rlaudit.configs.syntax.edit import Edit
@@ -96,21 +95,9 @@ def command_lines(source: Source, *marks: str) -> tuple[Command, ...]:
     try:
         if source.suffix in _YAML:
             return tuple(found for root in source.plain_yaml for found in _inside(source, root, marks))
-        if source.suffix == ".py":
-            return tuple(_python(source, marks))
         return source.commands
     except (ValueError, RecursionError):  # kept in source.refusals
         return ()
-
-
-def _python(source: Source, marks: tuple[str, ...]) -> Iterator[Command]:
-    # Reading Python costs start-up time that a script should not pay.
-    from rlaudit.configs.python_commands import python_commands
-    from rlaudit.configs.python_environment import python_environment
-
-    variables = python_environment(source, ("VLLM_", "NCCL_"), handed_on=True)
-    for words, display in python_commands(source, lambda text: any(mark in text for mark in marks)):
-        yield WordList(words, variables, display.place, text=source.text)
 
 
 def _inside(source: Source, node: Node, marks: tuple[str, ...]) -> Iterator[Command]:
@@ -138,8 +125,6 @@ def _is_word(text: str, marks: tuple[str, ...]) -> bool:
 
 def _of_text(source: Source, node: Node) -> tuple[Command, ...]:
     """Return the commands of one string; line breaks and everything before it are kept as blanks."""
-    if isinstance(source, HereDocument):
-        return source.commands_in(node)
     # Reading shell costs start-up time that other files should not pay.
     from rlaudit.configs.syntax.shell_text import commands
 

@@ -5,10 +5,9 @@ run is false of it.
 """
 
 import re
-from functools import lru_cache
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
-from rlaudit.configs.framework_source.checkout import checkout_of, is_there
+from rlaudit.configs.framework_source.checkout import checkout_of
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.shell_command import Command
 
@@ -17,8 +16,6 @@ _OTHER = {
     "eval", "evals", "evaluate", "evaluation", "evaluator", "generate", "generation", "predict", "prediction",
     "infer", "inference", "bench", "benchmark",
 }  # fmt: skip
-_DEEPEST = 3
-_MOST_FOLDERS = 5_000
 _LAUNCHERS = ("torch.", "accelerate.", "deepspeed.")
 
 
@@ -43,12 +40,12 @@ def trains(command: Command) -> bool:
 
 
 def program_source(source: Source, command: Command) -> Source | None:
-    """The file of the program that a command starts: in a package around the script, where the script names it, or
-    under a folder of the repository that the script went into first.
+    """Return the file of the program that a command starts: in a package around the script, or where the script names
+    it.
     """
     program = program_of(command)
     if program.endswith(".py"):
-        return source.neighbour(program) or from_above(source, program) or _below(source, program)
+        return source.neighbour(program) or from_above(source, program)
     path = f"{program.replace('.', '/')}.py"
     checkout = checkout_of(source, program.partition(".")[0], path) if program else None
     return checkout.file(path) if checkout is not None else None
@@ -58,25 +55,6 @@ def from_above(source: Source, path: str) -> Source | None:
     """Return a file that is named from the root of the repository by one that lies somewhere below it."""
     checkout = checkout_of(source, path.partition("/")[0], path)
     return checkout.file(path) if checkout is not None else None
-
-
-def _below(source: Source, path: str) -> Source | None:
-    """Return the one file of the repository, at most three folders down, whose path ends so; None if several do."""
-    root = next((one for one in Path(source.path).absolute().parents if (one / ".git").exists()), None)
-    if root is None or path.startswith(("/", "..")):
-        return None
-    found = [one for folder in _folders_below(root) if is_there(one := folder / path)]
-    return source.neighbour(str(found[0])) if len(found) == 1 else None
-
-
-@lru_cache(maxsize=16)
-def _folders_below(root: Path) -> tuple[Path, ...]:
-    """Return the folders that a script may have gone into; none if the repository has too many to look at."""
-    found, level = list[Path](), [root]
-    for _ in range(_DEEPEST):
-        level = [one for folder in level for one in sorted(folder.glob("[!.]*/"))]
-        found += level
-    return tuple(found) if len(found) <= _MOST_FOLDERS else ()
 
 
 def programs_beside(source: Source) -> tuple[Source, ...]:

@@ -3,7 +3,7 @@ vLLM's own `set_vllm_use_v1`.
 """
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rlaudit.configs.source import Source
@@ -17,16 +17,11 @@ _CHOICE, _CHOSEN = "set_vllm_use_v1", "VLLM_USE_V1"
 _ENVIRONMENTS = ("os.environ", "environ")
 _SETTERS = {*(f"{name}.setdefault" for name in _ENVIRONMENTS), "os.putenv"}
 _UPDATES = {f"{name}.update" for name in _ENVIRONMENTS}
-_GETTERS = {*(f"{name}.get" for name in _ENVIRONMENTS), "os.getenv"}
 
 
-def python_environment(
-    source: Source, prefixes: tuple[str, ...] = ("",), *, handed_on: bool = False
-) -> dict[str, Node]:
-    """Variables whose name begins with one of `prefixes`; one that gets different values, or is set in one branch of an
-    `if` only, is Unknown.
-
-    handed_on: also those of a copy of the environment, which only a process that is started with it sees.
+def python_environment(source: Source, prefixes: tuple[str, ...] = ("",)) -> dict[str, Node]:
+    """Return the variables whose name begins with one of `prefixes`; one that gets different values, or is set in one
+    branch of an `if` only, is Unknown.
     """
     if source.suffix != ".py" or not any(word in source.text for word in ("environ", _CHOICE)):
         return {}
@@ -36,17 +31,11 @@ def python_environment(
         source.refuse("os.environ", error)
         return {}
     nodes = nodes_of(values.tree)
-    copies = {name for at in nodes for name in _copied_to(at.node)} if handed_on else set[str]()
     found: dict[str, Node] = {}
     for at in nodes:
-        environments = {*_ENVIRONMENTS, *copies}
-        set_here = (
-            *_set(at.node, environments), *_set_in_a_loop(at.node, environments, nodes),
-            *(_added(at.node) if handed_on else ()),
-        )  # fmt: skip
-        for name, value in set_here:
+        for name, value in (*_set(at.node), *_set_in_a_loop(at.node, nodes)):
             if name.startswith(prefixes):
-                node = _told(values.node(_default_of(name, value) or value, at, name), name, at)
+                node = _told(values.node(value, at, name), name, at)
                 if name in found and found[name].value != node.value:
                     node = replace(node, value=Unknown(f"{name} is set more than once in this file"))
                 found[name] = node
@@ -73,13 +62,13 @@ def _is_for_a_default(test: ast.expr) -> bool:
     return missing and any(word in ast.unparse(test) for word in ("environ", "getenv"))
 
 
-def _set(node: ast.AST, environments: Collection[str]) -> Iterator[tuple[str, ast.expr]]:
+def _set(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
                 match target:
                     case ast.Subscript(value=owner, slice=ast.Constant(value=str(name))):
-                        if ast.unparse(owner) in environments:
+                        if ast.unparse(owner) in _ENVIRONMENTS:
                             yield name, value
         case ast.Call(func=function, args=[ast.Constant(value=str(name)), value]):
             if ast.unparse(function) in _SETTERS:
@@ -90,14 +79,14 @@ def _set(node: ast.AST, environments: Collection[str]) -> Iterator[tuple[str, as
             yield _CHOSEN, value
 
 
-def _set_in_a_loop(node: ast.AST, environments: Collection[str], nodes: Sequence[At]) -> Iterator[tuple[str, ast.expr]]:
+def _set_in_a_loop(node: ast.AST, nodes: Sequence[At]) -> Iterator[tuple[str, ast.expr]]:
     """Variables of `for name, value in VARIABLES.items(): os.environ[name] = value`, if the file has the dictionary."""
     match node:
         case ast.For(
             target=ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=value)]),
             iter=ast.Call(func=ast.Attribute(value=variables, attr="items"), args=[]),
         ):
-            ways = {f"{one}[{key}] = {given}" for one in environments for given in (value, f"str({value})")}
+            ways = {f"{one}[{key}] = {given}" for one in _ENVIRONMENTS for given in (value, f"str({value})")}
             if not any(isinstance(line, ast.Assign) and ast.unparse(line) in ways for line in ast.walk(node)):
                 return
             named = (
@@ -109,43 +98,7 @@ def _set_in_a_loop(node: ast.AST, environments: Collection[str], nodes: Sequence
                     yield from _pairs(given)
 
 
-def _added(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Variables that are put into a copy where it is made: `{**os.environ, "A": "1"}`, `dict(os.environ, A="1")`."""
-    if isinstance(node, ast.Dict) and _is_copy(node):
-        yield from _pairs(node)
-    elif isinstance(node, ast.Call) and _is_copy(node):
-        yield from ((keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg is not None)
-
-
-def _copied_to(node: ast.AST) -> Iterator[str]:
-    """Yield names that are assigned a copy of the environment."""
-    if isinstance(node, ast.Assign) and _is_copy(node.value):
-        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
-
-
-def _is_copy(value: ast.expr) -> bool:
-    """`os.environ.copy()`, `dict(os.environ, ...)`, `{**os.environ, ...}`."""
-    match value:
-        case ast.Dict(keys=keys, values=values):
-            copied = [inner for key, inner in zip(keys, values, strict=True) if key is None]
-        case ast.Call(func=ast.Attribute(value=owner, attr="copy")):
-            copied = [owner]
-        case ast.Call(args=args):
-            copied = args
-        case _:
-            return False
-    return any(isinstance(one, ast.Name | ast.Attribute) and ast.unparse(one) in _ENVIRONMENTS for one in copied)
-
-
 def _pairs(display: ast.Dict) -> Iterator[tuple[str, ast.expr]]:
     for key, value in zip(display.keys, display.values, strict=True):
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
             yield key.value, value
-
-
-def _default_of(name: str, value: ast.expr) -> ast.expr | None:
-    """Return the default in `os.environ["NAME"] = os.environ.get("NAME", "value")`, another form of `setdefault`."""
-    match value:
-        case ast.Call(func=function, args=[ast.Constant(value=asked), default]):
-            return default if asked == name and ast.unparse(function) in _GETTERS else None
-    return None

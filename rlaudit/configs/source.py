@@ -13,7 +13,6 @@ from rlaudit.secrets import learn_text
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.python_calls import Call
-    from rlaudit.configs.syntax.python_lists import GrownList
     from rlaudit.configs.syntax.shell_command import Command
 
 Parsed = TypeVar("Parsed")
@@ -104,19 +103,11 @@ class Source:
 
     def dictionaries(self, key: str) -> tuple[Node, ...]:
         """Return every dictionary of a Python file that has a key."""
-        from rlaudit.configs.syntax.python_lists import dictionaries
-
         if self.suffix != ".py" or not re.search(rf"[\"']{re.escape(key)}[\"']\s*:", self.text):
             return ()
+        from rlaudit.configs.syntax.python_calls import dictionaries
+
         return self._parsed(key, lambda: dictionaries(self.text, self.path, key))
-
-    def grown_lists(self, wanted: Callable[[str], bool]) -> "tuple[GrownList, ...]":
-        """Every list and tuple of a Python file that holds a text which is wanted, with what is added to it later."""
-        from rlaudit.configs.syntax.python_lists import grown_lists
-
-        if self.suffix != ".py":
-            return ()
-        return self._parsed("lists", lambda: grown_lists(self.text, self.path, wanted))
 
     def refuse(self, part: object, error: ValueError | RecursionError) -> None:
         """Keep why a part of the file could not be read."""

@@ -98,9 +98,8 @@ def _flags(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
     listed = said["programs"]
     programs: Mapping[str, str] = listed if isinstance(listed, dict) else dict.fromkeys(listed, "")
     switches, intervals = frozenset(said.get("switches", ())), frozenset(said.get("intervals", ()))
-    # With the blank in front of the second word, `${rollout.model}` in YAML is no script; words of a list have none.
-    blank = "" if source.suffix == ".py" else " "
-    marks = (f"{blank if ' ' in name else ''}{name.rpartition(' ')[2]}" for name in programs)
+    # With the blank in front of the second word, `${rollout.model}` in YAML is no script.
+    marks = (f"{' ' if ' ' in name else ''}{name.rpartition(' ')[2]}" for name in programs)
     for command in command_lines(source, *marks):
         for at in range(len(command.words)):
             name = next((one for one in programs if _starts(one, command.words[: at + 1])), None)

@@ -114,14 +114,14 @@ def recognise(source: Source, known: Mapping[str, Dialect]) -> tuple[tuple[Diale
 def documents_of(
     source: Source, known: Mapping[str, Dialect]
 ) -> tuple[Sequence[tuple[Source, tuple[Dialect, ...]]], tuple[Bug, ...]]:
-    """The configs of trainers that a script writes itself, with their dialects; plain vLLM's come with its command, or
-    in a manifest.
+    """Return the configs of trainers that a script writes itself, with their dialects; plain vLLM's come with its
+    command.
     """
     trainers = {name: dialect for name, dialect in known.items() if dialect.specific > 0}
     found: list[tuple[Source, tuple[Dialect, ...]]] = []
     bugs: list[Bug] = []
     for document in here_documents(source):
-        recognised, failed = recognise(document, known if document.applied else trainers)
+        recognised, failed = recognise(document, trainers)
         bugs += failed
         if recognised:
             found.append((document, recognised))

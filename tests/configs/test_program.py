@@ -51,12 +51,3 @@ def test_a_program_whose_name_no_file_can_have_is_not_there(tmp_path: Path) -> N
     for name in ("a" * 5000, "src/" + "b" * 300):
         source = Source(str(tmp_path / "run.sh"), f"python {name}.py --use_vllm true\n")
         assert [program_source(source, command) for command in source.commands] == [None] * len(source.commands)
-
-
-def test_a_program_is_found_below_the_folder_that_the_script_went_into_where_only_one_is_there(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "src" / "r1" / "own").mkdir(parents=True)
-    (tmp_path / "src" / "r1" / "own" / "train.py").write_text("")
-    source = Source(str(tmp_path / "run.sh"), "cd src/r1\npython own/train.py\n")
-    (found,) = (program_source(source, command) for command in source.commands if "train" in str(command.words))
-    assert found is not None and found.path.endswith("src/r1/own/train.py")

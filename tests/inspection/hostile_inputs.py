@@ -242,7 +242,6 @@ def _texts() -> dict[str, str | bytes]:
         "marks.yaml": "\ufeff" + PIPELINERL,
         "only-a-mark.yaml": b"\xef\xbb\xbf", "empty.yaml": "",
         "escapes.yaml": PIPELINERL + '    "\\e[2J\\a\\x00": "\\u2028\\x85"\n',
-        "Dockerfile": "FROM vllm/vllm-openai\n" + "CMD [" * 5000 + "\n" + "ENV A=$A$A\n" * 500 + f"CMD {SERVE}\n",
     }  # fmt: skip
 
 

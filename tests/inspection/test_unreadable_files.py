@@ -24,10 +24,8 @@ SHELL = {
 WRITTEN = {
     **{f"Python, {name}": ("train.py", text) for name, text in PYTHON.items()},
     **{f"shell, {name}": ("run.sh", text) for name, text in SHELL.items()},
-    "a list of words": ("start.py", 'import subprocess\nsubprocess.run(["vllm", "serve"])\nprint "started"\n'),
     "YAML": ("a.yaml", "vllm: {a: [1\n"),
     "TOML": ("a.toml", "[inference]\nmodel = \n"),
-    "a Dockerfile": ("Dockerfile", 'FROM vllm/vllm-openai\nCMD ["vllm", "serve", ' + '"a", ' * 2_500 + '"b"]\n'),
 }
 
 

@@ -1,6 +1,6 @@
 """Text inside text: a shell script in a YAML value, YAML in a here-document, each at its place in the whole file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rlaudit.configs.syntax.line_index import LineIndex
@@ -11,17 +11,14 @@ from rlaudit.configs.syntax.shell_command import Command
 _LONG_ESCAPES = {"x": 4, "u": 6, "U": 10}
 
 
-def scalar_commands(node: Node, index: LineIndex, outside: Mapping[str, str] | None = None) -> tuple[Command, ...]:
-    """Return the commands of a shell script that is a YAML scalar of any style. outside: see `commands`.
-
-    Raises UnreadableText.
-    """
+def scalar_commands(node: Node, index: LineIndex) -> tuple[Command, ...]:
+    """Return the commands of a shell script that is a YAML scalar of any style. Raises UnreadableText."""
     # Reading shell costs start-up time that other files should not pay.
     from rlaudit.configs.syntax.shell_text import commands
 
     if not isinstance(node.value, str):
         return ()
-    found = commands(node.value, index.path, index.part(scalar_origins(index.text, node)), outside)
+    found = commands(node.value, index.path, index.part(scalar_origins(index.text, node)))
     block = index.text[node.place.start : node.place.start + 1] == "|"
     return tuple(replace(command, nested=command.nested and not (block and _literal(command))) for command in found)
 

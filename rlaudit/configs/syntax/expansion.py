@@ -6,7 +6,7 @@ Source: the Compose specification, "Interpolation"; Kubernetes, "Define Dependen
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,6 @@ from rlaudit.configs.syntax.shell_command import said
 DEEPEST = 8
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _BRACED = re.compile(r"([A-Za-z_]\w*)(?:(:?[-?+])(.*))?", re.DOTALL)
-_GIVEN = re.compile(r"(?<!\$)\$(?:\{(?P<name>[A-Za-z_]\w*)(?::?[-?][^{}]*)?\})")
 _TEMPLATE = "a template fills it in"
 
 
@@ -36,30 +35,9 @@ def expanded(node: Node) -> Node:
         return node
     if "{{" in node.value:
         return replace(node, value=Unknown(_TEMPLATE))
-    assumed = dict.fromkeys(node.assumed) if isinstance(node, Expanded) else {}
+    assumed: dict[str, None] = {}
     value = _filled(node.value, assumed, 0)
     return Expanded(value, node.place, node.key, node.text, tuple(assumed))
-
-
-def filled(node: Node, given: Mapping[str, Node]) -> Node:
-    """Fill in the variables of a tree that a file beside it sets; places stay where the variables stand."""
-    if isinstance(node.value, dict):
-        return replace(node, value={key: filled(child, given) for key, child in node.value.items()})
-    if isinstance(node.value, tuple):
-        return replace(node, value=tuple(filled(child, given) for child in node.value))
-    if not isinstance(node.value, str) or "$" not in node.value or re.search(r"\s", node.value.strip()):
-        return node  # Of a command, only the shell knows which word a variable is.
-    taken: dict[str, None] = {}
-
-    def put(match: re.Match[str]) -> str:
-        one = given.get(match["name"])
-        if one is None:
-            return match[0]
-        taken[f"{match['name']} is {one.value} in {one.place.path}:{one.place.line}"] = None
-        return str(one.value)
-
-    value = _GIVEN.sub(put, node.value)
-    return Expanded(value, node.place, node.key, node.text, tuple(taken)) if taken else node
 
 
 def assumptions(nodes: Iterable[Node]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Calls in Python source, with what they are passed as far as the text tells."""
+"""Calls and dictionaries in Python source, with what they hold as far as the text tells."""
 
 import ast
 from collections.abc import Collection
@@ -48,6 +48,16 @@ def calls(text: str, path: str, names: Collection[str]) -> tuple[Call, ...]:
     """
     finder = _Finder(PythonValues(text, path), frozenset(names))
     return tuple(sorted(finder.calls(), key=lambda call: call.place.start))
+
+
+def dictionaries(text: str, path: str, key: str) -> tuple[Node, ...]:
+    """Return every dictionary display that has a key, the outermost first. Raises UnreadableText."""
+    values = PythonValues(text, path)
+    found = (
+        (at.node, at) for at in nodes_of(values.tree) if isinstance(at.node, ast.Dict)
+        and any(isinstance(one, ast.Constant) and one.value == key for one in at.node.keys)
+    )  # fmt: skip
+    return tuple(values.node(node, at) for node, at in found)
 
 
 class _Finder:

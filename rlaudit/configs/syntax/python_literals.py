@@ -65,12 +65,6 @@ def short(expression: ast.expr) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def literal_texts(display: ast.List | ast.Tuple) -> list[str]:
-    """Return the elements of a list that are plain texts, and the plain parts of formatted ones."""
-    parts = (part for one in display.elts for part in (one.values if isinstance(one, ast.JoinedStr) else (one,)))
-    return [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-
-
 def converted(kind: str, value: Any) -> Any:
     """Return the value of `int(x)`, `float(x)`, `str(x)` or `bool(x)`."""
     kinds: dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "str": str, "bool": bool}

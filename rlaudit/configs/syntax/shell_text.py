@@ -7,7 +7,7 @@ Source: POSIX.1-2017, Shell Command Language; the grammar is tree-sitter-bash.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import Command, acted_on, passed, said
 from rlaudit.configs.syntax.shell_expansion import Expander
-from rlaudit.configs.syntax.shell_parts import Field, Piece, Word, joined, left_out
+from rlaudit.configs.syntax.shell_parts import Field, Word, joined, left_out
 from rlaudit.configs.syntax.shell_tree import begun, damage, parsed
 from rlaudit.configs.syntax.shell_variables import Variables
 from rlaudit.configs.syntax.unreadable import UnreadableText
@@ -46,18 +46,15 @@ def commands(
     text: str,
     path: str,
     index: LineIndex | None = None,
-    outside: Mapping[str, str] | None = None,
     damaged: Callable[[UnreadableText], None] | None = None,
 ) -> tuple[Command, ...]:
     """Return every command of a script, those inside `bash -c '...'` and here-documents for a shell included.
 
-    index: where the characters of `text` stand, for a script inside another file. outside: variables that are set
-    elsewhere, each with the sentence that says so. damaged: is called with the reason for each part that is not read;
-    without it a broken script raises UnreadableText.
+    index: where the characters of `text` stand, for a script inside another file. damaged: is called with
+    the reason for each part that is not read; without it a broken script raises UnreadableText.
     """
     index = index or LineIndex(text, path)
-    variables = Variables({name: [Field((Piece(name, 0, why),), 0, 0, "")] for name, why in (outside or {}).items()})
-    walk = _Walk(text, index, variables, 0)
+    walk = _Walk(text, index, Variables(), 0)
     broken = walk.read()
     if broken is not None and damaged is None:
         raise broken

@@ -2,7 +2,6 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from packaging.version import Version
 from reading import lost_names, read_all, read_file, read_one, rewritten, source_of
 
 from rlaudit.configs.rollout_config import Loss, Origin, RolloutConfig
@@ -269,18 +268,6 @@ def test_what_decides_the_objective_is_the_release_s_default_where_nothing_is_wr
     assert (old.options["beta"].value, new.options["beta"].value) == (0.04, 0.0)
     assert new.options["loss_type"].value == "dapo"
     assert read_one(DIALECT, COLOCATED + "beta: 0.1\n", "0.18.1").options["beta"].value == 0.1
-
-
-def test_a_server_that_the_training_program_starts_is_its_server() -> None:
-    text = (
-        "import os, subprocess\nfrom trl import GRPOConfig\n"
-        "subprocess.Popen(['trl', 'vllm-serve', '--model', 'm', '--gpu-memory-utilization', '0.8'],\n"
-        "                 env={**os.environ, 'VLLM_USE_V1': '0'})\n"
-        "args = GRPOConfig(use_vllm=True, vllm_mode='server', temperature=0.7)\n"
-    )
-    server, trainer = DIALECT.read(source_of(text, "train.py"), Version("0.8.5"))
-    assert server.engine["gpu_memory_utilization"].value == 0.8 and server.environment["VLLM_USE_V1"].value == "0"
-    assert trainer.sampling["temperature"].value == 0.7
 
 
 @pytest.mark.parametrize(("started", "is_open"), [("accelerate launch src/grpo.py", True), ("trl grpo", False)])

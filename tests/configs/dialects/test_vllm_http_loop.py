@@ -5,7 +5,6 @@ from reading import read_one, source_of
 
 from rlaudit.configs.dialects.vllm.http_loop import DIALECT
 from rlaudit.configs.dialects.vllm.python import DIALECT as IN_PROCESS
-from rlaudit.configs.dialects.vllm.serve import DIALECT as SERVE
 from rlaudit.configs.syntax.node import Unknown
 
 LOOP = """\
@@ -50,11 +49,9 @@ def test_a_pause_whose_query_is_built_elsewhere_is_unknown() -> None:
     assert isinstance(read_one(DIALECT, text, "0.18.1", "loop.py").trainer["pause_mode"].value, Unknown)
 
 
-def test_a_file_that_starts_the_server_itself_has_both() -> None:
-    text = LOOP + '\nsubprocess.Popen(["vllm", "serve", "m", "--enable-prefix-caching"])\n'
-    assert not DIALECT.recognise(source_of(text, "loop.py"))
-    config = read_one(SERVE, text, "0.18.1", "loop.py")
-    assert config.engine["enable_prefix_caching"].value is True and config.says("pause_mode") == "keep"
+def test_what_a_program_starts_is_not_read_and_its_updates_are() -> None:
+    config = read_one(DIALECT, LOOP + '\nsubprocess.Popen(["vllm", "serve", "m"])\n', "0.18.1", "loop.py")
+    assert config.says("pause_mode") == "keep" and isinstance(config.engine["seed"].value, Unknown)
 
 
 def test_a_file_that_builds_the_engine_itself_has_both() -> None:

@@ -5,10 +5,8 @@ from dataclasses import replace
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.vllm.invocations import invocations
-from rlaudit.configs.dialects.vllm.posted import posted
 from rlaudit.configs.dialects.vllm.python import DIALECT as IN_PROCESS
-from rlaudit.configs.dialects.vllm.weight_updates import take_weight_updates
+from rlaudit.configs.dialects.vllm.weight_updates import posted, take_weight_updates
 from rlaudit.configs.draft import Draft
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import RolloutConfig
@@ -19,16 +17,13 @@ _UPDATES = {"update_weights", "update_named_param", "start_weight_update"}
 
 
 def recognise(source: Source) -> bool:
-    """Return whether a file posts an update of weights, and neither builds nor starts the engine itself.
+    """Return whether a file posts an update of weights, and does not build the engine itself.
 
     A pause alone tells nothing: players, queues and timers have one too.
     """
     if not any(call.name in _UPDATES for call in posted(source)):
         return False
-    try:
-        return not IN_PROCESS.recognise(source) and not invocations(source)
-    except (ValueError, RecursionError):
-        return False
+    return not IN_PROCESS.recognise(source)
 
 
 def read(source: Source, _vllm: Version) -> tuple[RolloutConfig, ...]:

@@ -39,8 +39,8 @@ class Invocation:
     documents: Mapping[str, Command] = field(default_factory=dict)
     # Of the container that runs it, None if none is named.
     image: Node | None = None
-    # Words that a program adds to the list under a condition.
-    maybe: tuple[tuple[Node, ...], ...] = ()
+    # The files of its variables, None if none is named.
+    env_file: Node | None = None
 
 
 def tail(words: Sequence[Node]) -> tuple[int, bool] | None:

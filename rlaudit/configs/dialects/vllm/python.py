@@ -116,8 +116,7 @@ def engine_config(
 ) -> RolloutConfig:
     """Return one engine. call: what builds it. calls, sampled: of the file, the second its sampling parameters."""
     # Reading Python costs start-up time that other files should not pay.
-    from rlaudit.configs.dialects.vllm.posted import posted
-    from rlaudit.configs.dialects.vllm.weight_updates import take_weight_updates
+    from rlaudit.configs.dialects.vllm.weight_updates import posted, take_weight_updates
     from rlaudit.configs.lost_updates import lost_updates
     from rlaudit.configs.python_environment import python_environment
 

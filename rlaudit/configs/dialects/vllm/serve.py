@@ -1,4 +1,4 @@
-"""`vllm serve` and the API server module: shell, slurm, Dockerfile, docker-compose and Kubernetes.
+"""`vllm serve` and the API server module: shell, slurm, docker-compose and Kubernetes.
 
 What stands on the command line is what arrives: vLLM's own parser is modelled release by release. Arguments of the
 HTTP front end (host, port, api key) are no engine settings. Sampling parameters come with every request, from a client

@@ -13,13 +13,13 @@ from rlaudit.configs.dialects.vllm.flags import FlagReader, take_variables
 from rlaudit.configs.dialects.vllm.invocation import Invocation
 from rlaudit.configs.draft import Draft, by_file, unwritten
 from rlaudit.configs.engine_names import dashed
-from rlaudit.configs.rollout_config import Loss, Origin, RolloutConfig, Setting
+from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
-from rlaudit.configs.syntax.embedded import moved, words_of
+from rlaudit.configs.syntax.embedded import moved
 from rlaudit.configs.syntax.expansion import assumptions
 from rlaudit.configs.syntax.flags import Flag, flags
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import Command, TakenDefault
 from rlaudit.configs.syntax.spelling import Spell, Write
 from rlaudit.configs.syntax.unreadable import UnreadableText
@@ -37,15 +37,9 @@ def server_config(framework: str, source: Source, started: Invocation, vllm: Ver
     if config is not None:
         take_config_file(reader, config)
     reader.read(started.words, started.start)
-    if started.maybe:
-        _take_maybe(draft, reader, started.maybe)
     take_variables(draft, started.variables)
-    if source.suffix == ".py":
-        # Reading Python costs start-up time that other files should not pay.
-        from rlaudit.configs.dialects.vllm.posted import posted
-        from rlaudit.configs.dialects.vllm.weight_updates import take_weight_updates
-
-        take_weight_updates(draft, source, posted(source), offline=False)
+    if started.env_file is not None:
+        draft.not_seen.append(f"{started.env_file.place}: env_file: the variables in it are not read")
     assumed = started.command.assumed if started.command is not None else ()
     effective = (node for name, node in started.variables.items() if name in draft.environment)
     assumed += assumptions((*started.words, *effective))
@@ -54,19 +48,6 @@ def server_config(framework: str, source: Source, started: Invocation, vllm: Ver
         one.further(unless) if isinstance(one, TakenDefault) else f"{one}{unless}" for one in dict.fromkeys(assumed)
     ]
     return draft.done(model=reader.model, place=started.place, write=writer(started, source, vllm))
-
-
-def _take_maybe(draft: Draft, reader: FlagReader, groups: tuple[tuple[Node, ...], ...]) -> None:
-    """Flags that a program adds under a condition: each is there or not."""
-    for group in groups:
-        inner = FlagReader(Draft(draft.framework, draft.path), reader.vllm, reader.serve)
-        inner.read(words_of(group))
-        for name, one in inner.draft.engine.items():
-            line = one.place.line if one.place is not None else 0
-            why = f"line {line} adds it under a condition"
-            draft.engine[name] = Setting(name, Unknown(why), one.written, Origin.FILE, one.place, why)
-        draft.lost += inner.draft.lost
-        draft.not_seen += inner.draft.not_seen
 
 
 def _config_file(draft: Draft, reader: FlagReader, source: Source, started: Invocation) -> Node | None:  # noqa: PLR0911 - one for each reason not to have it

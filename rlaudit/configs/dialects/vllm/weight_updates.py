@@ -1,18 +1,23 @@
 """How a hand-written loop updates the engine's weights: calls of pause, update, reset and resume, as trainer facts.
 
-Calls of the engine's own methods are read, also through `collective_rpc` and Ray's `.remote`, and so are requests to a
-server's routes (posted.py). A fact on which two calls of a file disagree is Unknown, and so is one that another file
-may well decide.
-Source: AsyncLLM.pause_generation of vllm/v1/engine/async_llm.py (0.12.0, 0.16.0). That sleeping resets the prefix
-cache, so that a wake_up() with the update counts as a reset, is taken from verl's and TRL's use of it.
+Calls of the engine's own methods are read, also through `collective_rpc` and Ray's `.remote`. A request that is posted
+to a route of a server is read as a call of the method that the route ends in. A fact on which two calls of a file
+disagree is Unknown, and so is one that another file may well decide.
+Source: AsyncLLM.pause_generation of vllm/v1/engine/async_llm.py (0.12.0, 0.16.0); the routes of
+vllm/entrypoints/serve/dev (0.12.0), and `/update_weights` and `/update_named_param` of frameworks' own servers. That
+sleeping resets the prefix cache, so that a wake_up() with the update counts as a reset, is taken from verl's and TRL's
+use of it.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.draft import Draft, arriving
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.flags import typed
+from rlaudit.configs.syntax.node import Node, Unknown, entries
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.python_calls import Call
@@ -21,6 +26,12 @@ PAUSE, RESET, AWAKE, BY_NAME = "pause_generation", "reset_prefix_cache", "wake_u
 UPDATES = ("update_weights", "reload_weights", "load_weights", "update_named_param", "start_weight_update")
 METHODS = (PAUSE, RESET, AWAKE, BY_NAME, *UPDATES)
 _WEIGHTS = ("weight", "param")
+ROUTES: Mapping[str, str] = {
+    "pause": PAUSE, "reset_prefix_cache": RESET, "wake_up": AWAKE, "collective_rpc": BY_NAME,
+    **{name: name for name in UPDATES},
+}  # fmt: skip
+_CLIENTS = ("post", "request")
+_ROUTE = re.compile(rf"/({'|'.join(ROUTES)})/?(?:\?([^\"'}}]*))?[\"']?\)?$")
 
 
 def take_weight_updates(draft: Draft, source: Source, calls: "Iterable[Call]", *, offline: bool) -> None:
@@ -114,3 +125,56 @@ def _reset(draft: Draft, source: Source, found: "list[tuple[str, Call]]", where:
         draft.trains("resets_prefix_cache", Unknown(why), why, Node(None, where[0].place))
     else:
         draft.trains("resets_prefix_cache", False, f"no {RESET}() in this file", Node(None, where[0].place))
+
+
+def posted(source: Source) -> "tuple[Call, ...]":
+    """Return the requests of a Python file to one of ROUTES, as calls; nothing if it cannot be parsed."""
+    if source.suffix != ".py" or not any(f"/{route}" in source.text for route in ROUTES):
+        return ()
+    try:
+        return tuple(
+            one
+            for call in source.calls(_CLIENTS)
+            if not _defines_a_route(source, call) and (one := _as_method(call)) is not None
+        )
+    except (ValueError, RecursionError):
+        return ()
+
+
+def _defines_a_route(source: Source, call: "Call") -> bool:
+    """Return whether the call defines a route, as `@app.post("/pause")` of a server does, and sends no request."""
+    return source.text[: call.place.start].rstrip().endswith("@")
+
+
+def _as_method(call: "Call") -> "Call | None":
+    for node in (*call.positional[:2], *(call.arguments[name] for name in ("url",) if name in call.arguments)):
+        found = _ROUTE.search(node.value if isinstance(node.value, str) else node.text)
+        if found is None:
+            continue
+        arguments = dict(_query(found[2] or "", node))
+        for table in ("params", "json", "data"):
+            arguments |= {name: _word(value) for name, value in entries(call.arguments.get(table))}
+        return replace(
+            call, name=ROUTES[found[1]], arguments=arguments, positional=(), open=_open(call), over_http=True
+        )
+    return None
+
+
+def _open(call: "Call") -> str:
+    """Return why the request may say more than is read."""
+    for table in ("params", "json", "data"):
+        node = call.arguments.get(table)
+        if node is not None and not isinstance(node.value, dict):
+            return f"{table}={node.text}"
+    return call.open
+
+
+def _query(text: str, node: Node) -> Iterator[tuple[str, Node]]:
+    for part in filter(None, text.split("&")):
+        name, _, value = part.partition("=")
+        yield name, replace(node, value=typed(value))
+
+
+def _word(node: Node) -> Node:
+    """`"false"` in a query is false."""
+    return replace(node, value=typed(node.value)) if isinstance(node.value, str) else node

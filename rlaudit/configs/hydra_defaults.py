@@ -55,15 +55,6 @@ class _Entry:
         return path if path.endswith((".yaml", ".yml")) else f"{path}.yaml"
 
 
-def with_defaults(source: Source) -> Node | None:
-    """Return the first document with what it inherits from files beside it; None if the file is no mapping."""
-    root = mapping_of(source)
-    if root is None or root.get("defaults") is None:
-        return root
-    config = composed(source)
-    return root if config is None else config.root
-
-
 @dataclass(eq=False)
 class _Family:
     """What one composition goes by, and what it has seen. search: folders that names are looked for in besides."""

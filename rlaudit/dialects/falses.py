@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rlaudit.configs.omitted_flag import false_is_default
 from rlaudit.configs.rollout_config import Loss, Lost
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.catalogue import Catalogue
 
 if TYPE_CHECKING:
     from rlaudit.dialects.reading import Reading
@@ -32,7 +32,8 @@ def drop_falses(reading: "Reading") -> None:
     for name, one in list(reading.draft.engine.items()):
         if one.value is not False or one.written is not False or one.place is None:
             continue
-        if not false_is_default(name, reading.vllm):
+        declared = Catalogue.at(reading.vllm).engine.get(name)
+        if declared is None or declared.default is not False:
             reading.draft.lost.append(Lost(name, False, one.place, Loss.FALSE_DROPPED, sentence, certain))
             reading.draft.engine[name] = replace(one, value=None if certain else Unknown(sentence), note=sentence)
 

@@ -8,6 +8,8 @@ value as Python spells it, `{call}` in the file the word for the program or the 
 of the framework lies around the config, each place is looked up in it: if file or words are gone, the copy may do
 anything else, and the fact is open. `copy has:` names places in the same way: its clause holds only in a copy that has
 one of them.
+
+What stands in a config file of the package is a default of the framework, and no choice of the user.
 """
 
 import json
@@ -16,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rlaudit.configs.draft import Draft, by_code
 from rlaudit.configs.framework_source.checkout import Checkout, shown
 
 # File -> words, or some of which one is enough.
@@ -84,3 +87,17 @@ def words_in(text: str, words: str) -> int | None:
     pattern = r"\s+".join(map(re.escape, words.split()))
     found = re.search(pattern, text)
     return None if found is None else found.start()
+
+
+def take_own_files(draft: Draft, checkout: Checkout) -> None:
+    """Take what stands in the package's own config files for a default, unless the config is one of them."""
+    if checkout.has(draft.path):
+        return
+    draft.lost = [lost for lost in draft.lost if not checkout.has(lost.place.path)]
+    for settings in (draft.engine, draft.sampling, draft.environment, draft.trainer, draft.options):
+        for name, setting in settings.items():
+            if setting.place is not None and checkout.has(setting.place.path):
+                where = f"{shown(setting.place.path)}:{setting.place.line}"
+                note = f"{setting.note}; {where}" if setting.note else where
+                settings[name] = by_code(name, setting.value, note)
+                draft.decided[name] = where

@@ -13,9 +13,11 @@
 What each may have besides stands with its function.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.framework_source.checkout import checkout_of
 from rlaudit.configs.hydra_defaults import Composed, composed
@@ -24,12 +26,19 @@ from rlaudit.configs.hydra_program import started_from
 from rlaudit.configs.inherited_paths import inherited, overriding
 from rlaudit.configs.merging import mapping_of, merged, reread
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.dialects.keys import sets_up_rollouts, with_kind
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
 
+if TYPE_CHECKING:
+    from rlaudit.configs.syntax.flags import Flag
+    from rlaudit.configs.syntax.shell_command import Command
+
 Said = Mapping[str, Any]
+# What a user adds to the command.
+_ADDED = re.compile(r"\$\{?[@*]")
+_FILES = (".yaml", ".yml", ".json")
 
 
 def trees_of(source: Source, spec: Spec) -> Iterator[Tree]:
@@ -93,7 +102,6 @@ def _flags(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
     from rlaudit.configs.arguments import by_name
     from rlaudit.configs.command_lines import command_lines
     from rlaudit.configs.syntax.flags import flags
-    from rlaudit.dialects.option_words import hold_options, launched, whole
 
     listed = said["programs"]
     programs: Mapping[str, str] = listed if isinstance(listed, dict) else dict.fromkeys(listed, "")
@@ -106,7 +114,7 @@ def _flags(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
             if name is None:
                 continue
             options = flags(command.words, at + 1, switches.__contains__)
-            arguments = by_name((whole(one, intervals) for one in options), said.get("negated", ()))
+            arguments = by_name((_whole(one, intervals) for one in options), said.get("negated", ()))
             named = arguments.pop(said["config"], None) if "config" in said else None
             beside = source.named_file(named)
             behind = mapping_of(beside) if beside is not None else None
@@ -114,9 +122,9 @@ def _flags(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
             root = own if behind is None else merged(behind, own)
             parts = (beside.path,) if beside is not None and behind is not None else ()
             missing = (str(named.text or named.value),) if named is not None and behind is None else ()
-            started = launched(command, at, said["variables"]) if "variables" in said else command
+            started = _launched(command, at, said["variables"]) if "variables" in said else command
             yield Tree(root, own, started, at + 1, programs[name], parts=parts, missing=missing,
-                       unread=hold_options(options))  # fmt: skip
+                       unread=_hold_options(options))  # fmt: skip
             break
 
 
@@ -127,6 +135,40 @@ def _starts(program: str, words: Sequence[Node]) -> bool:
     if not blank:
         return isinstance(word, str) and word.endswith(program)
     return word == last and isinstance(before, str) and PurePath(before).name == first
+
+
+def _whole(flag: "Flag", intervals: frozenset[str]) -> "Flag":
+    """Return an option with all of its words as one text if it is an interval: `--threshold 0.5 5.0`."""
+    if flag.value is None or not flag.more or flag.name not in intervals:
+        return flag
+    text = " ".join(word.text for word in (flag.value, *flag.more))
+    return replace(flag, value=replace(flag.value, value=text, text=text))
+
+
+def _hold_options(options: "Iterable[Flag]") -> bool:
+    """Return whether words in place of options hold some: a config file, or a variable. `"$@"` only adds to them."""
+    for flag in options:
+        if flag.name or flag.value is None:
+            continue
+        word = flag.value
+        if isinstance(word.value, Unknown) and not _ADDED.search(word.text):
+            return True
+        if isinstance(word.value, str) and word.value.endswith(_FILES):
+            return True
+    return False
+
+
+def _launched(command: "Command", at: int, option: str) -> "Command":
+    """Return a command with the variables that its launcher sets: `mason --env NAME=value ... -- program`."""
+    from rlaudit.configs.syntax.flags import flags
+
+    variables = dict(command.variables)
+    for flag in flags(command.words[:at]):
+        for word in (flag.value, *flag.more) if flag.name == option else ():
+            if word is not None and isinstance(word.value, str) and "=" in word.value:
+                name, _, value = word.value.partition("=")
+                variables[name] = Node(value, word.place, flag.place, word.text)
+    return replace(command, variables=variables)
 
 
 def _calls(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:

@@ -2,13 +2,13 @@
 
     own trainer: {modules: [trl]}         # a class from elsewhere that is based on none of theirs is the program's own
 
-It takes the framework's options, and does with them what its own code says: an option that its file does not name
-decides nothing. What the framework's trainer gives to vLLM, requests from it and computes is not known of this one.
+It takes the framework's options, and does with them what its own code says. What the framework's trainer gives to vLLM,
+requests from it and computes is not known of this one.
 """
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +23,6 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.python_text import parse
 from rlaudit.configs.syntax.unreadable import UnreadableText
-from rlaudit.dialects.engine_call import given_by
 
 if TYPE_CHECKING:
     from rlaudit.dialects.reading import Reading
@@ -61,21 +60,18 @@ def with_own_trainer(config: RolloutConfig, reading: "Reading") -> RolloutConfig
     reason = f"{' or '.join(one.name for one in own)}, no trainer of {reading.of}'s, decides it"
     sampling = Settings(_written(config.sampling))
     leave_open(sampling, reason)
-    given = {
-        key: one for each in own if each.source is not None for key, one in given_by(each.source, reading.vllm).items()
-    }
     written = {key: replace(one, value=Unknown(reason), note=reason) for key, one in _written(config.engine).items()}
     named = " or ".join(map(str, own))
     said = f"what {named}, no trainer of {reading.of}'s, hands to vLLM and computes; `rlaudit record` writes it down"
     return replace(
         config,
-        engine=Elsewhere(reason, {**written, **given}, said),
+        engine=Elsewhere(reason, written, said),
         sampling=sampling,
         trainer={key: _open(fact, reason) for key, fact in config.trainer.items()},
-        options={key: left for key, one in config.options.items() if (left := _option(one, own, reason)) is not None},
+        options={key: _open(one, reason) for key, one in config.options.items()},
         lost=tuple(one for one in config.lost if one.loss is Loss.REFUSED),
         not_seen=(*(one for one in config.not_seen if one != getattr(config.engine, "said", "")), said),
-        decided={key: where for key, where in config.decided.items() if key in given},
+        decided={},
         write=unwritten,
     )
 
@@ -86,16 +82,6 @@ def _written(settings: Mapping[str, Setting]) -> dict[str, Setting]:
 
 def _open(one: Setting, reason: str) -> Setting:
     return one if one.place is not None else by_code(one.name, Unknown(reason), reason)
-
-
-def _option(option: Setting, own: Sequence[OwnTrainer], reason: str) -> Setting | None:
-    """Return an option as the trainer has it: None for a framework's default that no file of the trainer names."""
-    if option.place is not None:
-        return option
-    if any(one.source is None for one in own):
-        return _open(option, reason)
-    word = re.compile(rf"\b{re.escape(option.name)}\b")
-    return option if any(one.source is not None and word.search(one.source.text) for one in own) else None
 
 
 @lru_cache(maxsize=64)

@@ -9,7 +9,6 @@ from rlaudit.dialects import (
     clause,
     condition,
     elsewhere,
-    engine_call,
     falses,
     framework_code,
     front_ends,
@@ -62,7 +61,6 @@ def grammar() -> str:
         falses,
         elsewhere,
         framework_code,
-        engine_call,
         own_trainer,
         writing,
     )

@@ -9,24 +9,22 @@ from packaging.version import Version
 
 from rlaudit.configs.draft import MANDATORY, Draft, by_file, known
 from rlaudit.configs.elsewhere import as_written, left_open
-from rlaudit.configs.framework_source.own_files import take_own_files
 from rlaudit.configs.own_backend import VLLM, runs_vllm, with_own_backend
-from rlaudit.configs.requests_made_in_code import neutral_sampling
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.dialects.clause import Said, node_of
 from rlaudit.dialects.elsewhere import lose_elsewhere, with_elsewhere
-from rlaudit.dialects.engine_call import take_engine_call
 from rlaudit.dialects.falses import drop_falses
+from rlaudit.dialects.framework_code import take_own_files
 from rlaudit.dialects.listing import list_rest
-from rlaudit.dialects.losing import lose, take_span
 from rlaudit.dialects.own_trainer import with_own_trainer
 from rlaudit.dialects.passing_on import command_variables, pass_on
 from rlaudit.dialects.reading import Reading
-from rlaudit.dialects.settling import clauses, put
+from rlaudit.dialects.settling import clauses, lose, put, take_span
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
 from rlaudit.dialects.writing import writer_of
+from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 _SECTIONS = ("engine", "sampling", "environment", "trainer")
 
@@ -97,8 +95,6 @@ def _filled(reading: Reading) -> Draft:
         lose_elsewhere(reading, kind, losses)
         if kind == "sampling":
             _neutral_sampling(reading)
-        elif kind == "engine":
-            take_engine_call(reading)
     if "environment" not in said:
         command_variables(reading, wins=True)
     drop_falses(reading)
@@ -115,10 +111,14 @@ def _filled(reading: Reading) -> Draft:
 
 
 def _neutral_sampling(reading: Reading) -> None:
-    """Take SamplingParams' own values for parameters that the framework's code never sets."""
+    """Take SamplingParams' own values for parameters that the framework's code never sets.
+
+    Right only for requests made in code: over HTTP, generation_config.json fills them in.
+    """
     said = reading.spec.said.get("neutral sampling")
     if said is not None and reading.holds(said.get("if")) is True:
-        neutral_sampling(reading.draft, said["because"])
+        for name, value in {**NEUTRAL_SAMPLING, "top_k": -1}.items():
+            reading.draft.sampling.unless_set(name, value, said["because"])
 
 
 def _replicas(reading: Reading, entry: Said | list[Said]) -> None:

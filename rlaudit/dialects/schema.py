@@ -369,7 +369,6 @@ _DIALECT = keys(
         "device": text,
         "offline": holds,
         "bare": holds,
-        "engine call": keys({"files": list_of(text), "if": holds}, "files"),
         "engine": _section(),
         "sampling": _section(),
         "neutral sampling": _DECIDED,

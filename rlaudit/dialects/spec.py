@@ -16,7 +16,6 @@
     release: {...}                                                          # what tells the release (`span.py`)
     shown at: inference | orchestrator     # where a config stands that is more than its layout's root
     backend: {key: "@backend", also: [vllm_*]}    # read if it is vLLM; `also`: patterns of further names of its own
-    engine call: {files: [...]}            # where the framework builds its engine (`engine_call.py`)
     engine: {ARGUMENT: CLAUSES, ...}       # what becomes each argument of vLLM, in vLLM's names (`clause.py`)
     sampling: {PARAMETER: CLAUSES, ...}
     environment: {VARIABLE: CLAUSES, ...}
@@ -130,8 +129,7 @@ class Spec:
     def markers(self) -> tuple[str, ...]:
         """Files by which a copy of the framework is known."""
         named = self.said.get("package", {}).get("files", ())
-        built = self.said.get("engine call", {}).get("files", ())
-        return tuple(dict.fromkeys((*named, *built, *(file for _, at in self.places for file in at))))
+        return tuple(dict.fromkeys((*named, *(file for _, at in self.places for file in at))))
 
     def may_change(self, condition: str) -> bool:
         """Return whether a condition is on settings that are found while a config is read."""

@@ -1,7 +1,7 @@
 """From paths to judged findings: all of `rlaudit inspect` except its arguments and its report."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +15,6 @@ from rlaudit.inspection.finding import Severity
 from rlaudit.inspection.inspect_file import Context, InspectedConfig, InspectedFile, inspect_file
 from rlaudit.inspection.read_configs import known_dialects, speaks_of_rollouts
 from rlaudit.inspection.selection import known_rules
-from rlaudit.inspection.split_runs import reported_once
 from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.inspection.suppression import Judged, Suppression, inline_suppressions, judge
 from rlaudit.inspection.versions import version_named
@@ -93,6 +92,30 @@ def inspect(request: Request, collected: Collected | None = None) -> Inspection:
     collected = collected or collected_for(request)
     inspected = reported_once([inspect_file(file, request.context) for file in collected.files])
     return judged(request, collected, inspected)
+
+
+def reported_once(files: Sequence[InspectedFile]) -> list[InspectedFile]:
+    """Leave out a config that stands in another file which is inspected too and has it itself.
+
+    A run with one file per section is read from each of them together with the others, and reported once.
+    """
+    own = {_home(one) for file in files for one in file.configs if _is_in(one, file)}
+    kept = []
+    for file in files:
+        configs = tuple(one for one in file.configs if _is_in(one, file) or _home(one) not in own)
+        kept.append(file if len(configs) == len(file.configs) else replace(file, configs=configs))
+    return kept
+
+
+def _home(one: InspectedConfig) -> tuple[str, Path, int]:
+    """Return the dialect of a config, and the file and the line in which it stands."""
+    config = one.audit.config
+    place = config.place
+    return one.framework.name, Path(place.path if place else config.path).absolute(), place.line if place else 0
+
+
+def _is_in(one: InspectedConfig, file: InspectedFile) -> bool:
+    return _home(one)[1] == Path(file.file.path).absolute()
 
 
 def judged(request: Request, collected: Collected, inspected: Sequence[InspectedFile]) -> Inspection:

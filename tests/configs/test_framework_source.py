@@ -144,12 +144,6 @@ def test_a_keyword_of_the_engine_is_what_its_line_says(tmp_path: Path) -> None:
     assert config.engine["enforce_eager"].value is True
 
 
-def test_what_no_line_passes_is_left_to_vllm_whatever_a_table_says_of_the_release(tmp_path: Path) -> None:
-    config = colocated(trl(tmp_path / "a", version="1.3.0"), tmp_path)
-    assert "logprobs_mode" not in config.engine and "max_num_batched_tokens" not in config.engine
-    assert config.decided["logprobs_mode"].endswith("grpo_trainer.py, which does not name it")
-
-
 def test_the_release_decides_only_where_no_source_is_there(tmp_path: Path) -> None:
     assert colocated(None, tmp_path).engine["logprobs_mode"].value == "processed_logprobs"
 
@@ -175,18 +169,6 @@ def test_what_the_config_writes_stays_as_it_is(tmp_path: Path) -> None:
     (config,) = TRL.read(Source(str(tmp_path / "b.yaml"), text, (str(home),)), NOW)
     assert config.engine["gpu_memory_utilization"].value == 0.6
     assert config.sampling["temperature"].value == 0.7
-
-
-@pytest.mark.parametrize(
-    ("seed", "known"), [("self.rank // 2", False), ("process_index // self.tensor_parallel_size", True)]
-)
-def test_an_expression_that_is_not_the_dialects_is_open_and_an_option_that_it_hands_on_is_not(
-    tmp_path: Path, seed: str, known: bool
-) -> None:
-    more = f"seed={seed}, model_impl=args.vllm_model_impl, kv_cache_dtype=chosen(args), max_model_len=longest(args),"
-    engine = colocated(trl(tmp_path, more), tmp_path).engine
-    assert engine["seed"].known is known and engine["model_impl"].known
-    assert not engine["kv_cache_dtype"].known and not engine["max_model_len"].known
 
 
 def test_a_config_inside_a_checkout_needs_no_option(tmp_path: Path) -> None:

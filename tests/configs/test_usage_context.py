@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.dialects.vllm.python import DIALECT
+from rlaudit.configs.dialects.vllm.python import DIALECT, makes_bare_engine
 from rlaudit.configs.source import Source
-from rlaudit.configs.usage_context import makes_bare_engine
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import machine_named
 from rlaudit.vllm.resolve import resolve

@@ -23,12 +23,6 @@ VERL_FP8 = """\
 python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.mode=async \\
   +actor_rollout_ref.rollout.quantization=fp8 actor_rollout_ref.rollout.calculate_log_probs=True
 """
-SUBPROCESS = """\
-import os, subprocess
-env = os.environ.copy()
-env["VLLM_SERVER_DEV_MODE"] = "1"
-subprocess.Popen(["vllm", "serve", "m", "--weight-transfer-config", '{"backend": "nccl"}'], env=env)
-"""
 # Why nothing was said: file, its text, and the rule that must speak.
 SAID = {
     "a trainer samples from a server that another command starts": (
@@ -112,11 +106,6 @@ def test_it_is_not_said_where(why: str, tmp_path: Path) -> None:
 )  # fmt: skip
 def test_vllm_that_is_switched_off_is_no_rollout_config(name: str, text: str, tmp_path: Path) -> None:
     assert not inspected(tmp_path / name, text).configs
-
-
-def test_a_variable_that_is_handed_to_a_subprocess_is_the_servers(tmp_path: Path) -> None:
-    (config,) = inspected(tmp_path / "run.py", SUBPROCESS, "0.18.1", "0.18.1").configs
-    assert config.audit.config.environment["VLLM_SERVER_DEV_MODE"].value == "1"
 
 
 @pytest.mark.parametrize(("path", "text", "rule"), SAID.values(), ids=SAID.keys())

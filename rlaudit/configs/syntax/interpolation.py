@@ -6,19 +6,31 @@ file of a Hydra `defaults:` list, the command line or a custom resolver decides 
 Source: OmegaConf 2.3, "Variable interpolation" and "Built-in resolvers" of its manual.
 """
 
+import math
+import operator
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.resolver_arithmetic import NAMES, worked_out
 
 MOST_NODES = 20_000
 LONGEST_CHAIN = 20
 _RESOLVER = re.compile(r"[A-Za-z_][\w.]*(?=:)")
 _TOO_MANY = f"the interpolations of this file make more than {MOST_NODES} values"
 _NUMBER = re.compile(r"[-+]?(\d+|\d*\.\d+|\d+\.\d*)([eE][-+]?\d+)?")
+
+# What projects register for sums in their configs, as OmegaConf has none: `${mul:2,3}`, by names that mean one thing.
+_OF_NUMBERS: Mapping[str, Callable[[Sequence[Any]], Any]] = {
+    **dict.fromkeys(("mul", "multiply"), math.prod),
+    **dict.fromkeys(("add", "sum"), sum),
+    **dict.fromkeys(("sub", "subtract"), lambda numbers: reduce(operator.sub, numbers)),
+    **dict.fromkeys(("int_div", "floordiv", "floor_div"), lambda numbers: reduce(operator.floordiv, numbers)),
+    "max": max,
+    "min": min,
+}
 
 
 def interpolate(root: Node) -> Node:
@@ -103,8 +115,8 @@ class _Resolver:
             return _literal(default.strip()) if comma else None
         if name == "oc.decode" and not comma:
             return _literal(arguments)
-        if name in NAMES:
-            return worked_out(name, [_literal(one.strip()) for one in arguments.split(",")])
+        if name in _OF_NUMBERS or name == "not":
+            return _worked_out(name, [_literal(one.strip()) for one in arguments.split(",")])
         return Unknown(f"the resolver {name} is not evaluated")
 
     def reference(self, key: str, path: tuple[str, ...], depth: int) -> Any:
@@ -189,3 +201,20 @@ def _literal(text: str) -> Any:
 
 def _as_text(value: Any) -> str:
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _worked_out(name: str, arguments: Sequence[Any]) -> Any:
+    """Return the value of one of a project's resolvers; Unknown if it does not take one of the arguments."""
+    unknown = next((one for one in arguments if isinstance(one, Unknown)), None)
+    if unknown is not None:
+        return unknown
+    if name == "not":
+        told = len(arguments) == 1 and (arguments[0] is None or isinstance(arguments[0], bool | int))
+        return not arguments[0] if told else Unknown("${not:...} of what is no switch")
+    numbers = [one for one in arguments if isinstance(one, int | float) and not isinstance(one, bool)]
+    if len(numbers) != len(arguments) or not numbers:
+        return Unknown(f"${{{name}:...}} of what is no number")
+    try:
+        return _OF_NUMBERS[name](numbers)
+    except (ZeroDivisionError, OverflowError):
+        return Unknown(f"${{{name}:...}} of these numbers is none")

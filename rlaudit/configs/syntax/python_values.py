@@ -5,18 +5,28 @@ returns, what an option or an attribute holds, what a loop or a condition decide
 """
 
 import ast
+import operator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from rlaudit.configs.syntax.node import REST, Node, Unknown
 from rlaudit.configs.syntax.place import Place
-from rlaudit.configs.syntax.python_literals import LONGEST_TEXT, computed, converted, negated, short, torch_dtype
 from rlaudit.configs.syntax.python_names import Bound, names_of
 from rlaudit.configs.syntax.python_text import PythonText, parse
 from rlaudit.configs.syntax.python_walk import DEEPEST, At, Function
 
 MOST_VALUES = 20_000
-_CONVERSIONS = {"int", "float", "str", "bool"}
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "str": str, "bool": bool}
+LONGEST_TEXT = 10_000
+LARGEST = 1e12
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+}
 
 
 class PythonValues:
@@ -59,10 +69,10 @@ class PythonValues:
             case ast.Name():
                 return self._name(expression, functions, setting, deeper)
             case ast.UnaryOp():
-                return negated(expression.op, self._value(expression.operand, functions, setting, deeper))
+                return _negated(expression.op, self._value(expression.operand, functions, setting, deeper))
             case ast.BinOp():
                 left = self._value(expression.left, functions, setting, deeper)
-                return computed(expression.op, left, self._value(expression.right, functions, setting, deeper))
+                return _computed(expression.op, left, self._value(expression.right, functions, setting, deeper))
             case ast.JoinedStr():
                 return self._joined(expression, functions, deeper)
             case ast.IfExp():
@@ -70,17 +80,17 @@ class PythonValues:
             case ast.Call(func=ast.Name(id="dict")):
                 return self._made(expression, functions, setting, deeper)
             case ast.Call(func=ast.Name(id=kind), args=[one], keywords=[]) if kind in _CONVERSIONS:
-                return converted(kind, self._value(one, functions, setting, deeper))
-            case ast.Attribute() if dtype := torch_dtype(expression):
+                return _converted(kind, self._value(one, functions, setting, deeper))
+            case ast.Attribute() if dtype := _torch_dtype(expression):
                 return dtype
-        return Unknown(f"{short(expression)} is known only when it runs")
+        return Unknown(f"{_short(expression)} is known only when it runs")
 
     def _either(self, expression: ast.IfExp, functions: tuple[Function, ...], setting: str, depth: int) -> Any:
         """Return what `a if c else b` can be."""
         ends = [self._value(one, functions, setting, depth) for one in (expression.body, expression.orelse)]
         among = [value for one in ends for value in (one.among if isinstance(one, Unknown) else (one,))]
         is_open = any(isinstance(one, dict | tuple) or (isinstance(one, Unknown) and not one.among) for one in ends)
-        return Unknown(f"{short(expression)} is known only when it runs", () if is_open else tuple(among))
+        return Unknown(f"{_short(expression)} is known only when it runs", () if is_open else tuple(among))
 
     def _mapping(self, expression: ast.Dict, functions: tuple[Function, ...], setting: str, depth: int) -> Any:
         """Return a dictionary display; unpacked dictionaries are merged in, unknown ones leave REST behind."""
@@ -156,3 +166,60 @@ class PythonValues:
 
 def _is_set_again(bound: Bound, key: str) -> bool:
     return sum(change.key == key for change in bound.changes) > 1
+
+
+def _negated(sign: ast.unaryop, value: Any) -> Any:
+    """Return the value of `-x`, `+x` or `not x`."""
+    if isinstance(value, Unknown):
+        return value
+    if isinstance(sign, ast.USub) and isinstance(value, int | float):
+        return -value
+    if isinstance(sign, ast.UAdd) and isinstance(value, int | float):
+        return value
+    if isinstance(sign, ast.Not) and isinstance(value, bool):
+        return not value
+    return Unknown("it is computed when it runs")
+
+
+def _computed(sign: ast.operator, left: Any, right: Any) -> Any:
+    """Sums and products of small numbers, and joined strings."""
+    for side in (left, right):
+        if isinstance(side, Unknown):
+            return side
+    numbers = isinstance(left, int | float) and isinstance(right, int | float)
+    if numbers and max(abs(left), abs(right)) < LARGEST and type(sign) in _ARITHMETIC:
+        try:
+            return _ARITHMETIC[type(sign)](left, right)
+        except (ArithmeticError, ValueError):
+            return Unknown("the computation fails")
+    joins = isinstance(left, str) and isinstance(right, str) and isinstance(sign, ast.Add)
+    if joins and len(left) + len(right) < LONGEST_TEXT:
+        return left + right
+    return Unknown("it is computed when it runs")
+
+
+def _torch_dtype(expression: ast.Attribute) -> str:
+    """`torch.bfloat16` as vLLM's own word for it."""
+    is_torch = isinstance(expression.value, ast.Name) and expression.value.id == "torch"
+    return (
+        expression.attr if is_torch and expression.attr in {"bfloat16", "float16", "half", "float32", "float"} else ""
+    )
+
+
+def _short(expression: ast.expr) -> str:
+    """Return an expression as text, for a reason."""
+    try:
+        text = " ".join(ast.unparse(expression).split())
+    except (RecursionError, ValueError, AttributeError):
+        return "an expression"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _converted(kind: str, value: Any) -> Any:
+    """Return the value of `int(x)`, `float(x)`, `str(x)` or `bool(x)`."""
+    if isinstance(value, bool | int | float | str) and len(str(value)) < 100:
+        try:
+            return _CONVERSIONS[kind](value)
+        except (ValueError, OverflowError):
+            return Unknown(f"{kind}({value!r}) fails")
+    return value if isinstance(value, Unknown) else Unknown(f"{kind}(...) of a collection")

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from reading import lost_names, read_file, read_one, rewritten, source_of
 
-from rlaudit.configs.hydra_defaults import with_defaults
+from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.rollout_config import Loss, Origin
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
@@ -215,6 +215,6 @@ def test_an_override_of_a_group_replaces_the_choice_of_the_config_that_is_inheri
     (tmp_path / "base.yaml").write_text("defaults:\n  - finetune: plain\n  - _self_\n" + engine)
     (tmp_path / "middle.yaml").write_text(listed("base", middle))
     (tmp_path / "run.yaml").write_text(listed("middle", outer))
-    root = with_defaults(Source(str(tmp_path / "run.yaml"), (tmp_path / "run.yaml").read_text()))
-    found = root.get("finetune", "rl", "temperature") if root is not None else None
+    config = composed(Source(str(tmp_path / "run.yaml"), (tmp_path / "run.yaml").read_text()))
+    found = config.root.get("finetune", "rl", "temperature") if config is not None else None
     assert found is not None and found.value == wanted

@@ -8,6 +8,7 @@ builds in the program (`run_server(args)`).
 """
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,6 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.spelling import Spell
-from rlaudit.configs.usage_context import makes_bare_engine
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.lifetimes import lifetime
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
@@ -46,6 +46,13 @@ _PLACED = "PlacementGroupSchedulingStrategy("
 _LOGPROBS = "logprobs"
 NO_SAMPLING = "sampling parameters: no SamplingParams(...) in this file"
 _LLM_ONLY = {"hf_token", "compilation_config", "use_tqdm_on_load", "chat_template"}
+
+
+# What makes the engine itself; vLLM calls it the usage context and chooses batch sizes by it (AsyncLLM.from_engine_args
+# of vllm/v1/engine/async_llm.py, and vllm/engine/arg_utils.py).
+_MADE = re.compile(r"\b(?:from_engine_args|from_vllm_config|AsyncLLM|AsyncLLMEngine|LLMEngine)\(")
+# What makes the engine in vLLM's own way, or says that it does.
+_OF_VLLM = re.compile(r"\bOPENAI_API_SERVER\b|\bLLM_CLASS\b|\bbuild_async_engine_client|\brun_server|(?<!\w)LLM\(")
 
 
 def recognise(source: Source) -> bool:
@@ -146,6 +153,11 @@ def engine_config(
     placed = call.is_actor and _PLACED in source.text
     config = replace(config, placed_by_ray=placed)
     return replace(config, engine=as_written(config.engine, call.name)) if call.open else config
+
+
+def makes_bare_engine(text: str) -> bool:
+    """Return whether a Python file makes the engine's class itself, and in no other way."""
+    return _MADE.search(text) is not None and _OF_VLLM.search(text) is None
 
 
 def _asks(source: Source, name: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.command_lines import proved
-from rlaudit.configs.dialects.vllm.config_loader import take_config_file
+from rlaudit.configs.dialects.vllm.config_file import take_config_file
 from rlaudit.configs.dialects.vllm.flags import FlagReader, take_variables
 from rlaudit.configs.dialects.vllm.invocation import Invocation
 from rlaudit.configs.draft import Draft, by_file, unwritten

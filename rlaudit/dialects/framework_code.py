@@ -51,9 +51,9 @@ class FrameworkCode:
         looked_up = "looked up are the lines that decide; `rlaudit record` writes down what it makes of this config"
         return f"the code in {where}, {which}: {looked_up}"
 
-    def has(self, at: At | None) -> bool:
-        """Return whether a copy is there and has one of some places; True if none are named."""
-        return at is None or (self.checkout is not None and self.line_of(at) is not None)
+    def has(self, at: At) -> bool:
+        """Return whether a copy is there and has one of some places."""
+        return self.checkout is not None and self.line_of(at) is not None
 
     def is_gone(self, at: At) -> str:
         """Return why a fact does not hold in this copy; empty if it does, or without a copy."""

@@ -45,7 +45,7 @@ def put(reading: Reading, kind: str, name: str, entry: Said | list[Said]) -> Non
 
 def _applies(reading: Reading, said: Said) -> Truth:
     """Return whether a clause is one of this copy, or release, and its condition holds."""
-    if not reading.code.has(said.get("copy has")):
+    if "copy has" in said and not reading.code.has(filled(said["copy has"], None, reading.tree.call)):
         return False
     truth = reading.holds(said.get("if"))
     if reading.code.checkout is not None and "at" in said and not {"since", "before"}.isdisjoint(said):

@@ -15,18 +15,6 @@ _CHANGES = {"update", "setdefault", "pop", "popitem", "clear"}
 
 
 @dataclass(frozen=True)
-class Change:
-    """A dictionary that is changed after it was made: `name["key"] = value`."""
-
-    line: int
-    # The key that it gets, None if any of its keys may change.
-    key: str | None = None
-    # What the key gets, and whether it does so for certain.
-    value: ast.expr | None = None
-    sure: bool = False
-
-
-@dataclass(frozen=True)
 class Bound:
     """What one name of a module or function is bound to."""
 
@@ -34,7 +22,8 @@ class Bound:
     value: ast.expr | None
     # Why there is no value.
     why: str = ""
-    changes: tuple[Change, ...] = ()
+    # The first line that changes a dictionary after it was made, 0 if none does.
+    changed_at: int = 0
 
 
 @dataclass
@@ -104,15 +93,12 @@ def _share(names: Names, at: At) -> None:
 
 
 def _change(names: Names, at: At) -> None:
-    """Note a change of a dictionary at its name; it is sure in the function that binds the name, in no branch."""
-    name, change = _changed(at.node)
-    found = names.find(name, at.functions) if change is not None else None
-    if found is None or change is None:
-        return
-    bound, around = found
-    sure = change.sure and around == at.functions and not at.branches
-    home = around[-1] if around else None
-    names.bound[home, name] = replace(bound, changes=(*bound.changes, replace(change, sure=sure)))
+    """Note a change of a dictionary at its name."""
+    found = names.find(_changed(at.node), at.functions)
+    if found is not None and not found[0].changed_at:
+        bound, around = found
+        home = around[-1] if around else None
+        names.bound[home, _changed(at.node)] = replace(bound, changed_at=getattr(at.node, "lineno", 0))
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr | None, str]]:
@@ -146,19 +132,17 @@ def _stored(target: ast.expr, why: str) -> Iterator[tuple[str, None, str]]:
             yield one.id, None, f"{one.id} {why}"
 
 
-def _changed(node: ast.AST) -> tuple[str, Change | None]:
-    """Return the name of the dictionary that a statement changes, and how; None for any other statement."""
+def _changed(node: ast.AST) -> str:
+    """Return the name of the dictionary that a statement changes; "" for any other statement."""
     match node:
-        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key)))]):
-            return name, Change(node.lineno, key, node.value, sure=True)
         case (
             ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))])
             | ast.Delete(targets=[ast.Subscript(value=ast.Name(id=name))])
         ):
-            return name, Change(node.lineno)
+            return name
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _CHANGES:
-            return name, Change(node.lineno)
-    return "", None
+            return name
+    return ""
 
 
 def _arguments(function: Function) -> Iterator[str]:

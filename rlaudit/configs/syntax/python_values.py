@@ -132,23 +132,13 @@ class PythonValues:
         if bound.value is None:
             return Unknown(bound.why)
         value = self._value(bound.value, around, setting, depth)
-        return self._changed(expression, bound, value, around, depth) if isinstance(value, dict) else value
+        return self._changed(expression, bound, value) if isinstance(value, dict) and bound.changed_at else value
 
-    def _changed(
-        self, name: ast.Name, bound: Bound, value: dict[str, Node], functions: tuple[Function, ...], depth: int
-    ) -> dict[str, Node]:
-        """Return a dictionary with the keys that it gets after it was made."""
-        value = dict(value)
-        for change in bound.changes:
-            why = Unknown(f"line {change.line} changes {name.id}, which is known only when it runs")
-            if change.key is None or change.value is None:
-                left = Node(why, self.text.place(name, ""))
-                value = {key: replace(node, value=why) for key, node in value.items()} | {REST: left}
-                continue
-            node = self._node(change.value, functions, change.key, None, depth)
-            known = change.sure and REST not in value and not _is_set_again(bound, change.key)
-            value[change.key] = node if known else replace(node, value=why)
-        return value
+    def _changed(self, name: ast.Name, bound: Bound, value: dict[str, Node]) -> dict[str, Node]:
+        """Return a dictionary that is changed after it was made: any of its values may be another one."""
+        why = Unknown(f"line {bound.changed_at} changes {name.id}, which is known only when it runs")
+        left = Node(why, self.text.place(name, ""))
+        return {key: replace(node, value=why) for key, node in value.items()} | {REST: left}
 
     def _joined(self, expression: ast.JoinedStr, functions: tuple[Function, ...], depth: int) -> Any:
         """Return an f-string of known parts."""
@@ -162,10 +152,6 @@ class PythonValues:
             elif isinstance(part, ast.Constant):
                 text += str(part.value)
         return text if len(text) <= LONGEST_TEXT else Unknown("it is a very long text")
-
-
-def _is_set_again(bound: Bound, key: str) -> bool:
-    return sum(change.key == key for change in bound.changes) > 1
 
 
 def _negated(sign: ast.unaryop, value: Any) -> Any:

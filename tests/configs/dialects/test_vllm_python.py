@@ -266,15 +266,15 @@ def test_one_of_two_literals_is_either_of_them() -> None:
     assert isinstance(engine["seed"].value, Unknown) and engine["seed"].value.among == ()
 
 
-def test_keys_that_a_dictionary_gets_before_an_open_update_are_listed_as_open() -> None:
+def test_a_dictionary_that_is_changed_after_it_was_made_is_open() -> None:
     text = (
         "from vllm import LLM\n\n\ndef build(more, eager):\n    given = {'model': 'm', 'seed': 1}\n"
         "    if eager:\n        given['enforce_eager'] = True\n    given.update(more)\n"
         "    return LLM(**given)\n"
     )
     engine = read_one(DIALECT, text, "0.18.1", "run.py").engine
-    assert set(engine) == {"seed", "enforce_eager"}
-    assert all("line 8 changes given" in one.value.reason for one in engine.values())
+    assert set(engine) == {"seed"} and "line 7 changes given" in engine["seed"].value.reason
+    assert isinstance(engine["enforce_eager"].value, Unknown)
 
 
 def test_an_argument_of_a_function_is_open_whatever_its_default_and_its_calls() -> None:
@@ -288,19 +288,3 @@ def test_a_variable_that_the_new_release_does_not_read_has_no_value_there() -> N
     (row,) = [one for one in setting_rows(audit, 0) if one["name"] == "VLLM_USE_V1"]
     assert row["effective_from"] == "0" and row["moves"]
     assert row["effective_to"] == {"absent": "vLLM 0.18.1 does not read VLLM_USE_V1"}
-
-
-ASKS = """
-import inspect
-from vllm import EngineArgs
-
-kinds = {}
-if 'device' in inspect.signature(EngineArgs).parameters:
-    kinds['device'] = more
-EngineArgs(model=path, seed=3, **kinds)
-"""
-
-
-def test_an_argument_that_the_file_asks_the_class_for_is_not_refused() -> None:
-    config = read_one(DIALECT, ASKS, "0.18.1", "engine.py")
-    assert "device" not in config.engine and "device" in " ".join(config.not_seen)

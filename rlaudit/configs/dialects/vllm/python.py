@@ -133,10 +133,7 @@ def engine_config(
     named = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
     model = named.pop("model", None)
     for name, node in named.items():
-        if name not in catalogue.engine and isinstance(node.value, Unknown) and _asks(source, name):
-            draft.not_seen.append(f"{name}: given to {call.name} only where the release takes it, as this file asks")
-        else:
-            _argument(draft, call, name, node, catalogue)
+        _argument(draft, call, name, node, catalogue)
     if len(call.positional) > 1:
         draft.not_seen.append(f"arguments of {call.name} in line {call.place.line} that are passed without a name")
     if call.open:
@@ -158,17 +155,6 @@ def engine_config(
 def makes_bare_engine(text: str) -> bool:
     """Return whether a Python file makes the engine's class itself, and in no other way."""
     return _MADE.search(text) is not None and _OF_VLLM.search(text) is None
-
-
-def _asks(source: Source, name: str) -> bool:
-    """Return whether a test of the file is for a keyword: `if "name" in inspect.signature(EngineArgs).parameters`."""
-    import ast
-
-    from rlaudit.configs.syntax.python_text import parse
-
-    tests = (node.test for node in ast.walk(parse(source.text)) if isinstance(node, ast.If))
-    compared = (one for test in tests for one in ast.walk(test) if isinstance(one, ast.Compare))
-    return any(isinstance(one.ops[0], ast.In) and getattr(one.left, "value", None) == name for one in compared)
 
 
 def _argument(draft: Draft, call: "Call", name: str, node: Node, catalogue: Catalogue) -> None:

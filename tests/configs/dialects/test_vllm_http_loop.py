@@ -54,6 +54,15 @@ def test_what_a_program_starts_is_not_read_and_its_updates_are() -> None:
     assert config.says("pause_mode") == "keep" and isinstance(config.engine["seed"].value, Unknown)
 
 
+@pytest.mark.parametrize(
+    "words", ['"vllm", "serve", "m"', "sys.executable, '-m', 'vllm.entrypoints.openai.api_server'"]
+)
+def test_a_server_that_a_program_starts_is_open_and_a_recording_says_it(words: str) -> None:
+    config = read_one(DIALECT, f"import subprocess\nsubprocess.Popen([{words}])\n", "0.18.1", "start.py")
+    assert config.place is not None and config.place.line == 2
+    assert "rlaudit record" in config.engine["seed"].value.reason
+
+
 def test_a_file_that_builds_the_engine_itself_has_both() -> None:
     text = LOOP + '\nfrom vllm import LLM\nllm = LLM(model="m")\n'
     assert read_one(IN_PROCESS, text, "0.18.1", "loop.py").says("pause_mode") == "keep"

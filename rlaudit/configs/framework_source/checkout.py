@@ -46,11 +46,6 @@ class Checkout:
         return _says(self.root, self.folder, pattern)
 
     @property
-    def text(self) -> str:
-        """All of the package's Python files."""
-        return _whole(self.root, self.folder)
-
-    @property
     def version(self) -> Version | None:
         """The release that the package says it is; None if it says none, as a copy under another name."""
         return None if self.called else _version(self.root, self.package)

@@ -24,7 +24,6 @@ PLAIN = re.compile(rf"\\\r?\n|\\(?P<quoted>.)|{_VARIABLE}|(?P<placeholder><[^<>]
 DOUBLE = re.compile(rf'\\\r?\n|\\(?P<quoted>["\\$`])|{_VARIABLE}|(?P<placeholder>(?!))')
 DOCUMENT = re.compile(rf"\\(?P<quoted>[\\$`])|{_VARIABLE}|(?P<placeholder>(?!))")
 _WORD = re.compile(r"(?:[^\s\\]|\\[^\r\n])+")
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "e": "\x1b", "\\": "\\", "'": "'", '"': '"'}
 
 

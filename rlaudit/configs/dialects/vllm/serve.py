@@ -5,15 +5,33 @@ HTTP front end (host, port, api key) are no engine settings. Sampling parameters
 that this file does not show.
 """
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from packaging.version import Version
 
+from rlaudit.configs.command_lines import proved
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.vllm.invocations import invocations
-from rlaudit.configs.dialects.vllm.server import server_config
-from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.dialects.vllm.config_file import take_config_file
+from rlaudit.configs.dialects.vllm.flags import FlagReader, take_variables
+from rlaudit.configs.dialects.vllm.invocations import Invocation, invocations
+from rlaudit.configs.draft import Draft, by_file, unwritten
+from rlaudit.configs.engine_names import dashed
+from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
+from rlaudit.configs.syntax.embedded import moved
+from rlaudit.configs.syntax.expansion import assumptions
+from rlaudit.configs.syntax.flags import Flag, flags
+from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.shell_command import Command, TakenDefault
+from rlaudit.configs.syntax.spelling import Spell, Write
+from rlaudit.configs.syntax.unreadable import UnreadableText
+from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
+from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.milestones import CONFIG_FILE_OF_THE_MODULE
 
 NAME = "vllm-serve"
 MOST_SERVERS = 200
@@ -33,11 +51,108 @@ def recognise(source: Source) -> bool:
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Return every server that the file starts."""
     started = invocations(source)
-    configs = [server_config(NAME, source, one, vllm) for one in started[:MOST_SERVERS]]
+    configs = [_server(source, one, vllm) for one in started[:MOST_SERVERS]]
     if len(started) > MOST_SERVERS:
         more = f"the other {len(started) - MOST_SERVERS} servers that this file starts"
         configs[-1] = replace(configs[-1], not_seen=(*configs[-1].not_seen, more))
     return tuple(configs)
+
+
+def _server(source: Source, started: Invocation, vllm: Version) -> RolloutConfig:
+    """Return the engine of one server."""
+    draft = Draft(NAME, source.path)
+    draft.device = by_file("image", started.image) if started.image is not None else None
+    reader = FlagReader(draft, vllm, started.serve)
+    config = _config_file(draft, reader, source, started)
+    if config is not None:
+        take_config_file(reader, config)
+    reader.read(started.words, started.start)
+    take_variables(draft, started.variables)
+    if started.env_file is not None:
+        draft.not_seen.append(f"{started.env_file.place}: env_file: the variables in it are not read")
+    assumed = started.command.assumed if started.command is not None else ()
+    effective = (node for name, node in started.variables.items() if name in draft.environment)
+    assumed += assumptions((*started.words, *effective))
+    unless = ", unless the environment sets it"
+    draft.not_seen += [
+        one.further(unless) if isinstance(one, TakenDefault) else f"{one}{unless}" for one in dict.fromkeys(assumed)
+    ]
+    return draft.done(model=reader.model, place=started.place, write=_writer(started, source, vllm))
+
+
+def _config_file(draft: Draft, reader: FlagReader, source: Source, started: Invocation) -> Node | None:  # noqa: PLR0911 - one for each reason not to have it
+    """Return the mapping of the file that `--config FILE` names, if it is there."""
+    named = [flag for flag in flags(started.words, started.start, reader.switch) if flag.name == "config"]
+    if not named:
+        return None
+    flag = named[-1]
+    if flag.joined:
+        _lose(draft, flag, "vLLM opens the file only for --config and its name as two words")
+        return None
+    name = flag.value.value if flag.value is not None else None
+    if not isinstance(name, str):
+        draft.not_seen.append("the file of --config: its name is known only when the command runs")
+        return None
+    if not started.serve and reader.vllm < CONFIG_FILE_OF_THE_MODULE:
+        _lose(draft, flag, "the API server module inserts the file's flags behind its first word before 0.14.0")
+        return None
+    document = started.documents.get(name)
+    try:
+        if document is not None and document.heredoc is not None and document.inside is not None:
+            roots = parse_plain_yaml(str(document.heredoc.value), source.path)
+            return moved(roots[0], document.inside) if roots else None
+        neighbour = source.neighbour(name)
+        if neighbour is None:
+            draft.not_seen.append(f"{name}, the file of --config: it is not beside this one")
+            return None
+        draft.parts = (*draft.parts, neighbour.path)
+        roots = parse_plain_yaml(neighbour.text, neighbour.path)
+    except UnreadableText as error:
+        draft.not_seen.append(f"{name}, the file of --config: {error}")
+        return None
+    return roots[0] if roots else None
+
+
+def _lose(draft: Draft, flag: Flag, reason: str) -> None:
+    node = flag.value if flag.value is not None else Node(None, flag.place)
+    draft.lose("config", node, Loss.NOT_PASSED, reason)
+
+
+def _writer(started: Invocation, source: Source, vllm: Version) -> Write:
+    """Writes flags where this server gets its own."""
+    spell = _flag_speller(Catalogue.at(vllm).cli)
+    takes = FlagReader(Draft("", ""), vllm, started.serve)
+
+    def switch(name: str) -> bool | None:
+        return takes.switch(name) if takes.known(name) is not None else None
+
+    if started.command is not None:
+        flagged = flags_writer(_from(started.command, started.start), spell, switch)
+        return proved(flagged, started.command, source) if source.is_shell else flagged
+    if started.lists:
+        return list_writer(started.lists, spell, source.text, switch)
+    return unwritten
+
+
+def _from(command: Command, start: int) -> Command:
+    """Return the command without the words before its flags, which belong to launchers."""
+    return replace(command, words=command.words[max(0, start - 1) :])
+
+
+def _flag_speller(cli: Mapping[str, str]) -> Spell:
+    """`--enable-x`, `--no-enable-x` and `--name value`, where the release has the flag."""
+
+    def spell(name: str, value: Any) -> tuple[str, str] | None:
+        flag = f"no-{dashed(name)}" if value is False else dashed(name)
+        if cli.get(flag) != name:
+            return None
+        if isinstance(value, bool):
+            return f"--{flag}", ""
+        if isinstance(value, dict | list):
+            return f"--{flag}", json.dumps(value)
+        return (f"--{flag}", str(value)) if isinstance(value, int | float | str) else None
+
+    return spell
 
 
 DIALECT = Dialect(NAME, "vLLM server command line", 0, recognise, read)

@@ -6,7 +6,7 @@
       flags: {programs: [openrlhf.cli.train_ppo_ray], switches: [...], config: config}       # `--option value`
       calls: {GRPOConfig: GRPO}                    # of a Python program; `call` in conditions is the word at the right;
                                                    # what may be among its `**more` is not known, and no default
-      dictionary: {key: actor_rollout_ref, on: verl/trainer/config/ppo_trainer.yaml}        # of a Python program
+      dictionary: {key: actor_rollout_ref, base: verl/trainer/config/ppo_trainer.yaml}        # of a Python program
       toml: {}
       trees: {hook: NAME}                          # a function (source, spec) -> trees
 
@@ -192,7 +192,7 @@ def _dictionary(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
         return
     folder = spec.said["package"]["folder"]
     checkout = checkout_of(source, folder, *spec.markers) if found else None
-    base = checkout.file(said["on"]) if checkout is not None else None
+    base = checkout.file(said["base"]) if checkout is not None else None
     config = composed(base) if base is not None else None
     for root in found:
         if base is None or config is None:

@@ -205,6 +205,13 @@ def test_a_command_is_read_on_top_of_the_config_that_its_program_starts_from(tmp
     assert not any("starts from" in one for one in config.not_seen)
 
 
+def test_a_dictionary_of_a_program_is_read_on_top_of_the_copys_own_config(tmp_path: Path) -> None:
+    verl(tmp_path)
+    text = "config = {'actor_rollout_ref': {'rollout': {'name': 'vllm', 'top_p': 0.9}}}\n"
+    (config,) = VERL.read(Source(str(tmp_path / "train.py"), text), NOW)
+    assert config.sampling["top_p"].value == 0.9 and config.sampling["temperature"].value == 0.9
+
+
 def test_a_choice_on_the_command_line_takes_another_file_of_the_group(tmp_path: Path) -> None:
     home = verl(tmp_path)
     assert commanded(home, "backend=megatron").says("dtype") == "float32"

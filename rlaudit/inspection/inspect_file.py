@@ -14,7 +14,7 @@ from rlaudit.configs.syntax.place import Place
 from rlaudit.inspection.audit import Audit, Rule, audit_of
 from rlaudit.inspection.files import TextFile
 from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.read_configs import Bug, Unreadable, documents_of, read_all, recognise
+from rlaudit.inspection.read_configs import Bug, Unreadable, parts_of, read_all
 from rlaudit.inspection.versions import Versions, choose
 from rlaudit.layers import Layer
 from rlaudit.vllm.machine import NPU, ROCM, Machine
@@ -90,14 +90,12 @@ def inspect_file(
     migration, engine by engine, if that is not this text: a fix does not change what runs today.
     """
     try:
-        recognised, bugs = recognise(file.source, context.dialects)
-        documents, others = documents_of(file.source, context.dialects)
-        bugs += others
-        if not recognised and not documents:
+        parts, bugs = parts_of(file.source, context.dialects)
+        if not parts:
             return InspectedFile(file, bugs=bugs)
         release, ran_on = _recorded(file.source)
         versions = versions or choose(context.before, context.after, file.path, file.source.text, release)
-        read = read_all([(file.source, recognised), *documents], (versions.before, versions.after))
+        read = read_all(parts, (versions.before, versions.after))
     except Unreadable as error:
         return InspectedFile(file, unreadable=str(error))
     configs = []

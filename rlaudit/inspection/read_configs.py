@@ -21,6 +21,8 @@ from rlaudit.discover import discover
 # What every file that sets up rollouts on vLLM says somewhere (tests/inspection/test_unreadable_files.py).
 _ROLLOUTS = re.compile("vllm|rollout|inference|update_(weights|named_param)|weight_update", re.IGNORECASE)
 _VARIABLE = re.compile(r"VLLM_[A-Z0-9_]+")
+# A file, or a document in it, and the dialects that it could be written in, the most specific first.
+Part = tuple[Source, tuple[Dialect, ...]]
 
 
 class Unreadable(ValueError):
@@ -111,29 +113,27 @@ def recognise(source: Source, known: Mapping[str, Dialect]) -> tuple[tuple[Diale
     return tuple(sorted(found, key=lambda dialect: -dialect.specific)), tuple(bugs)
 
 
-def documents_of(
-    source: Source, known: Mapping[str, Dialect]
-) -> tuple[Sequence[tuple[Source, tuple[Dialect, ...]]], tuple[Bug, ...]]:
-    """Return the configs of trainers that a script writes itself, with their dialects; plain vLLM's come with its
-    command.
+def parts_of(source: Source, known: Mapping[str, Dialect]) -> tuple[tuple[Part, ...], tuple[Bug, ...]]:
+    """Return the file, and the configs of trainers that a script writes itself, as far as a dialect recognises them;
+    plain vLLM's come with its command. Raises Unreadable.
     """
     trainers = {name: dialect for name, dialect in known.items() if dialect.specific > 0}
-    found: list[tuple[Source, tuple[Dialect, ...]]] = []
+    found: list[Part] = []
     bugs: list[Bug] = []
-    for document in here_documents(source):
-        recognised, failed = recognise(document, trainers)
+    for one, dialects in ((source, known), *((document, trainers) for document in here_documents(source))):
+        recognised, failed = recognise(one, dialects)
         bugs += failed
         if recognised:
-            found.append((document, recognised))
-    return found, tuple(bugs)
+            found.append((one, recognised))
+    return tuple(found), tuple(bugs)
 
 
-def read_all(sources: Sequence[tuple[Source, tuple[Dialect, ...]]], versions: tuple[Version, Version]) -> FileConfigs:
+def read_all(parts: Sequence[Part], versions: tuple[Version, Version]) -> FileConfigs:
     """Return what a file and the documents in it set up, together. Raises Unreadable."""
     pairs: list[ConfigPair] = []
     not_seen: list[str] = []
     bugs: list[Bug] = []
-    for source, recognised in sources:
+    for source, recognised in parts:
         read = read_configs(source, recognised, versions)
         if isinstance(source, HereDocument):
             pairs += [

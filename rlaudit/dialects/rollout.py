@@ -9,7 +9,6 @@ from packaging.version import Version
 
 from rlaudit.configs.draft import MANDATORY, Draft, by_file, known
 from rlaudit.configs.elsewhere import as_written, left_open
-from rlaudit.configs.own_backend import VLLM, runs_vllm, with_own_backend
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.dialects.clause import Said, node_of
@@ -17,6 +16,7 @@ from rlaudit.dialects.elsewhere import lose_elsewhere, with_elsewhere
 from rlaudit.dialects.falses import drop_falses
 from rlaudit.dialects.framework_code import take_own_files
 from rlaudit.dialects.listing import list_rest
+from rlaudit.dialects.own_backend import VLLM, runs_vllm, with_own_backend
 from rlaudit.dialects.own_trainer import with_own_trainer
 from rlaudit.dialects.passing_on import command_variables, pass_on
 from rlaudit.dialects.reading import Reading
@@ -70,7 +70,7 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     config = with_own_trainer(config, reading)
     if backend is None or any(fnmatchcase(backend, one) for one in said["backend"].get("also", ())):
         return config
-    return with_own_backend(config, spec.title, said["backend"]["key"].lstrip("@"), backend, reading.code.checkout)
+    return with_own_backend(config, spec.title, said["backend"]["key"].lstrip("@"), backend)
 
 
 def _backend(reading: Reading) -> Any:

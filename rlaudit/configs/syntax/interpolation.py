@@ -14,13 +14,13 @@ from dataclasses import replace
 from functools import lru_cache, reduce
 from typing import Any
 
+from rlaudit.configs.syntax.flags import typed
 from rlaudit.configs.syntax.node import Node, Unknown
 
 MOST_NODES = 20_000
 LONGEST_CHAIN = 20
 _RESOLVER = re.compile(r"[A-Za-z_][\w.]*(?=:)")
 _TOO_MANY = f"the interpolations of this file make more than {MOST_NODES} values"
-_NUMBER = re.compile(r"[-+]?(\d+|\d*\.\d+|\d+\.\d*)([eE][-+]?\d+)?")
 
 # What projects register for sums in their configs, as OmegaConf has none: `${mul:2,3}`, by names that mean one thing.
 _OF_NUMBERS: Mapping[str, Callable[[Sequence[Any]], Any]] = {
@@ -189,14 +189,7 @@ def _parts(text: str) -> list[str | tuple[str]] | None:
 
 def _literal(text: str) -> Any:
     """Return a resolver's argument as OmegaConf's grammar reads it: number, boolean, null, quoted or bare string."""
-    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
-        return text[1:-1]
-    words: dict[str, Any] = {"true": True, "false": False, "null": None, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    if len(text) < 40 and _NUMBER.fullmatch(text):
-        return int(text) if text.lstrip("+-").isdigit() else float(text)
-    return Unknown("its default is not a plain value") if text[:1] in {"[", "{", "$"} else text
+    return Unknown("its default is not a plain value") if text[:1] in {"[", "{", "$"} else typed(text)
 
 
 def _as_text(value: Any) -> str:

@@ -2,23 +2,19 @@
 
 Sampling, trainer and objective are still the framework's. What the framework's own worker adds to the engine's
 arguments or leaves out of them says nothing of another worker: the written arguments are known, and any other may be
-given besides. Files of the backend's name in the tree are named, not read.
+given besides.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from rlaudit.configs.draft import Settings, unwritten
 from rlaudit.configs.elsewhere import as_written, leave_open
-from rlaudit.configs.framework_source.checkout import Checkout, shown
 from rlaudit.configs.rollout_config import OF_UPDATES, Origin, RolloutConfig, Setting
 
 VLLM = "vllm"
 # What the worker and the way it is updated decide, and the trainer does not.
 _OF_THE_WORKER = {*OF_UPDATES, "seeds_replicas", "rollout_head_dtype", "shares_weights"} - {"weight_updates"}
-_MOST_FILES = 20
 
 
 def runs_vllm(backend: Any) -> bool:
@@ -26,9 +22,7 @@ def runs_vllm(backend: Any) -> bool:
     return isinstance(backend, str) and backend.startswith(VLLM)
 
 
-def with_own_backend(
-    config: RolloutConfig, title: str, key: str, backend: Any, checkout: Checkout | None
-) -> RolloutConfig:
+def with_own_backend(config: RolloutConfig, title: str, key: str, backend: Any) -> RolloutConfig:
     """Return a config as it is if `backend` is the framework's own, else without what only that backend decides.
 
     title: the framework's. key: the one whose value the backend is.
@@ -39,9 +33,7 @@ def with_own_backend(
     sampling = Settings({name: one for name, one in config.sampling.items() if one.place is not None})
     leave_open(sampling, f"{name} may add it to its requests")
     options = {one.name: Setting(one.name, one.written, one.written, Origin.FILE, one.place) for one in config.lost}
-    files = tuple(_files(checkout, backend)) if checkout is not None else ()
-    where = f": {', '.join(shown(str(file)) for file in files)}" if files else ""
-    left = f"what {key} {backend} hands to vLLM beside what is written: it is not {title}'s own{where}"
+    left = f"what {key} {backend} hands to vLLM beside what is written: it is not {title}'s own"
     # No key is written for the user: it is not known which ones the backend reads.
     return replace(
         config,
@@ -55,12 +47,3 @@ def with_own_backend(
         decided={name: one for name, one in config.decided.items() if name in config.trainer},
         write=unwritten,
     )
-
-
-def _files(checkout: Checkout, backend: str) -> Sequence[Path]:
-    """Return the files of the package that have the backend's name, or lie in a folder that has it."""
-    package = Path(checkout.root, checkout.folder)
-    try:
-        return sorted({*package.rglob(f"{backend}.py"), *package.rglob(f"{backend}/*.py")})[:_MOST_FILES]
-    except OSError:
-        return ()

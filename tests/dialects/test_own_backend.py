@@ -1,7 +1,5 @@
 """A backend of a fork's own, `vllm_...`: the framework's file is read, without what the framework's worker decides."""
 
-from pathlib import Path
-
 import pytest
 from packaging.version import Version
 
@@ -24,20 +22,6 @@ policy:
       tensor_parallel_size: 1
       enforce_eager: true
       data_parallel_size: 2
-"""
-WORKER = """\
-from vllm.engine.arg_utils import AsyncEngineArgs
-from vllm.utils import FlexibleArgumentParser
-
-
-def start(model, size):
-    return AsyncEngineArgs(model=model, tensor_parallel_size=size, logprobs_mode="processed_logprobs")
-"""
-TRAINER = """\
-def scaled(self, logits):
-    if not is_vllm_v1_engine_enabled():
-        logits.div_(self.cfg["generation"]["temperature"])
-    return logits
 """
 NEMO_RL = declared()["nemo_rl"]
 SKYRL = declared()["skyrl"]
@@ -84,20 +68,3 @@ def test_every_framework_with_a_key_for_the_backend_reads_one_of_a_forks_own(dia
     assert config.engine["max_num_seqs"].value == 8
     assert all(one.origin is Origin.FILE for one in config.engine.values())
     assert read(dialect, text.format("sglang")) == ()
-
-
-def test_files_of_the_backends_name_in_the_tree_are_named_and_not_read(tmp_path: Path) -> None:
-    package = tmp_path / "forked" / "models"
-    for relative, text in (
-        ("generation/vllm/vllm_worker.py", "ARGUMENTS = {}\n"),
-        ("generation/vllm_remote/start.py", WORKER),
-        ("policy/dtensor_policy_worker.py", TRAINER),
-    ):
-        path = package / relative
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    (tmp_path / ".git").mkdir()
-    (config,) = read(NEMO_RL, NEMO, str(tmp_path / "run.yaml"))
-    assert not config.engine["logprobs_mode"].known
-    assert any("vllm_remote/start.py" in one for one in config.not_seen)
-    assert config.engine["tensor_parallel_size"].origin is Origin.FILE

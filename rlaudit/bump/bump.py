@@ -6,17 +6,18 @@ Beside that stand the pins that move and the known defects that the two releases
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
 from rlaudit.advisories import crossed
 from rlaudit.advisories.advisory import Advisory
 from rlaudit.bump.migration import Migration, Move, Pins, migration_of, pins_of
-from rlaudit.bump.trees import FolderTree, GitTree, Trees, trees_named
+from rlaudit.bump.trees import Trees, trees_named
+from rlaudit.configs.source import LARGEST_BYTES
 from rlaudit.inspection.inspect import NOT_FINISHED, Inspection
 from rlaudit.inspection.suppression import Judged
 from rlaudit.layers import Layer
+from rlaudit.pins.files import LARGEST_BYTES as LARGEST_PINS
+from rlaudit.pins.files import kind_of
 from rlaudit.report.new_report import new_report, untested
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ class Bump:
 def find_bump(words: str, paths: Sequence[str]) -> Bump:
     """Find the trees that `--bump` names and the pins that move between them. Raises as `trees_named` does."""
     trees = trees_named(words, paths)
-    pins = pins_of(trees.before, trees.after)
+    most = (lambda path: kind_of(path) is not None), LARGEST_PINS
+    with trees.before.laid_out(*most) as before, trees.after.laid_out(*most) as after:
+        pins = pins_of(before, after)
     return Bump(trees, pins, migration_of(pins))
 
 
@@ -65,14 +68,8 @@ def unmoved(bump: Bump, none_is_fine: bool) -> "tuple[Report, str]":
 @contextmanager
 def in_tree_after(trees: Trees) -> Iterator[None]:
     """Make the tree after the working directory, so that files are read and named as in that repository."""
-    if isinstance(trees.after, FolderTree):
-        with chdir(trees.after.root):
-            yield
-    elif isinstance(trees.after, GitTree):
-        with TemporaryDirectory(prefix="rlaudit-bump-") as folder:
-            trees.after.lay_out(Path(folder))
-            with chdir(folder):
-                yield
+    with trees.after.laid_out(lambda _path: True, LARGEST_BYTES) as folder, chdir(folder):
+        yield
 
 
 def brought_by(bump: Inspection, today: Inspection) -> tuple[Judged, ...]:

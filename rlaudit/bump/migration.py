@@ -1,18 +1,20 @@
 """The pins of two trees compared, and the migration that follows: the releases that configs are inspected with."""
 
+import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from packaging.version import Version
 
-from rlaudit.bump.trees import Tree
-from rlaudit.pins.files import LARGEST_BYTES, PinFile, kind_of, pins_in
+from rlaudit.inspection.files import LEFT_OUT
+from rlaudit.pins.files import PinFile, kind_of, pins_in, text_of
 from rlaudit.pins.pin import Pin, span
 from rlaudit.vllm.catalogue import known_versions
 
 MOST_NAMED = 5
+_HIDDEN_AND_READ = frozenset({".github", ".gitlab-ci.yml"})
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,8 @@ class Pins:
     files: int
 
 
-def pins_of(before: Tree, after: Tree) -> Pins:
-    """Compare the pins of two trees: what was resolved first, then by path."""
+def pins_of(before: Path, after: Path) -> Pins:
+    """Compare the pins of two folders: what was resolved first, then by path."""
     old, new = _pinned(before), _pinned(after)
     renamed = _renamed(set(old) - set(new), set(new) - set(old))
     moves: list[Move] = []
@@ -78,14 +80,28 @@ def pins_of(before: Tree, after: Tree) -> Pins:
     return Pins(tuple(moves), tuple(stays), len(set(old) | set(new)))
 
 
-def _pinned(tree: Tree) -> dict[str, tuple[PinFile, tuple[Pin, ...]]]:
-    kinds = {path: kind for path in tree.paths() if (kind := kind_of(path)) is not None}
+def _pinned(root: Path) -> dict[str, tuple[PinFile, tuple[Pin, ...]]]:
     found = {}
-    for path, data in tree.read(tuple(kinds), LARGEST_BYTES).items():
-        pins = pins_in(kinds[path], data.decode("utf-8", errors="replace"))
-        if pins:
-            found[path] = (kinds[path], pins)
+    for path in sorted(_files(root)):
+        kind = kind_of(path)
+        pins = pins_in(kind, text_of(root / path)) if kind is not None and not (root / path).is_symlink() else ()
+        if kind is not None and pins:
+            found[path] = (kind, pins)
     return found
+
+
+def _files(root: Path) -> Iterator[str]:
+    """Yield the files of a folder, with forward slashes; linked folders are not followed. Virtual environments,
+    packages and hidden entries are left out, workflows are not.
+    """
+    for here, folders, files in os.walk(root):
+        if Path(here) != root and "pyvenv.cfg" in files:
+            folders.clear()
+            continue
+        folders[:] = [one for one in folders if not (one.startswith(".") or one in LEFT_OUT) or one in _HIDDEN_AND_READ]
+        for name in files:
+            if not name.startswith(".") or name in _HIDDEN_AND_READ:
+                yield (Path(here) / name).relative_to(root).as_posix()
 
 
 def _renamed(gone: set[str], come: set[str]) -> Mapping[str, str]:

@@ -6,116 +6,72 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from tempfile import TemporaryDirectory
 
-from rlaudit.configs.source import LARGEST_BYTES
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.inspection.files import LEFT_OUT
-from rlaudit.read_regular import read_regular
 
 _LINK, _FILES = "120000", frozenset({"100644", "100755"})
-_HIDDEN_AND_READ = frozenset({".github", ".gitlab-ci.yml"})
-
-
-class Tree(Protocol):
-    """shown: as the user named it. paths: of regular files, from the root, with forward slashes."""
-
-    @property
-    def shown(self) -> str: ...  # noqa: D102
-    def paths(self) -> Sequence[str]: ...  # noqa: D102
-    def read(self, paths: Sequence[str], most_bytes: int) -> Mapping[str, bytes]: ...  # noqa: D102
+# Mode, object and path of a file in git.
+_Entry = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class FolderTree:
-    """A folder as it is. Virtual environments, packages and hidden entries are left out, workflows are not."""
+class Tree:
+    """A folder as it is, or a commit of the repository in it. Nothing is checked out, and no filter, hook or other
+    program of the repository runs.
+    """
 
+    # As the user named it.
+    shown: str
     root: Path
-    shown: str
+    # Empty for the files as they are.
+    commit: str = ""
 
-    def paths(self) -> Sequence[str]:
-        """List the regular files; linked folders are not followed."""
-        return sorted(self._walk())
+    @contextmanager
+    def laid_out(self, wanted: Callable[[str], bool], most_bytes: int) -> Iterator[Path]:
+        """Give the folder; for a commit, one of its own with the files whose paths are wanted and that are no larger
+        than `most_bytes`, which is a repository's root to what looks for one.
+        """
+        if not self.commit:
+            yield self.root
+            return
+        with TemporaryDirectory(prefix="rlaudit-bump-") as folder:
+            self._lay_out(Path(folder), wanted, most_bytes)
+            yield Path(folder)
 
-    def _walk(self) -> Iterator[str]:
-        for here, folders, files in os.walk(self.root):
-            at_root = Path(here) == self.root
-            if not at_root and "pyvenv.cfg" in files:
-                folders.clear()
-                continue
-            folders[:] = [
-                one for one in folders if one in _HIDDEN_AND_READ or not (one.startswith(".") or one in LEFT_OUT)
-            ]
-            for name in files:
-                if not name.startswith(".") or name in _HIDDEN_AND_READ:
-                    yield (Path(here) / name).relative_to(self.root).as_posix()
-
-    def read(self, paths: Sequence[str], most_bytes: int) -> Mapping[str, bytes]:
-        """Return the bytes of some files; what cannot be read is left out."""
-        found = {}
-        for path in paths:
-            try:
-                found[path] = read_regular(self.root / path, most_bytes, "no such file")
-            except (OSError, ValueError):
-                continue
-        return found
-
-
-@dataclass(frozen=True)
-class GitTree:
-    """A commit. Nothing is checked out, and no filter, hook or other program of the repository runs."""
-
-    repository: Path
-    commit: str
-    shown: str
-
-    def paths(self) -> Sequence[str]:
-        """List the files as git does, without links and submodules."""
-        return [path for mode, _, path in self._entries() if mode in _FILES]
-
-    def read(self, paths: Sequence[str], most_bytes: int) -> Mapping[str, bytes]:
-        """Return the bytes of some files; what is larger, or not in the object store, is left out."""
-        wanted = set(paths)
-        return dict(self._contents([one for one in self._entries() if one[2] in wanted], most_bytes))
-
-    def lay_out(self, folder: Path) -> None:
-        """Write every file that an inspection could read below `folder`, which becomes a repository's root for it."""
+    def _lay_out(self, folder: Path, wanted: Callable[[str], bool], most_bytes: int) -> None:
         (folder / ".git").mkdir()  # where searches for what stands above a config end
-        entries = [one for one in self._entries() if _stays_inside(one[2])]
-        for path, data in self._contents([one for one in entries if one[0] in _FILES], LARGEST_BYTES):
+        entries = [one for one in self._entries() if _stays_inside(one[2]) and wanted(one[2])]
+        for path, data in self._contents([one for one in entries if one[0] in _FILES], most_bytes):
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
-        links = [one for one in entries if one[0] == _LINK]
-        for path, data in self._contents(links, LARGEST_BYTES):
+        for path, data in self._contents([one for one in entries if one[0] == _LINK], most_bytes):
             target = os.path.normpath(str(PurePosixPath(path).parent / os.fsdecode(data)))
             # A copy: a link could be led outside by another one.
             if _stays_inside(target) and (folder / target).is_file() and not (folder / path).exists():
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(folder / target, folder / path)
 
-    def _entries(self) -> list[tuple[str, str, str]]:
-        """Mode, object and path of all that is no folder."""
-        listed = git(self.repository, "ls-tree", "-r", "-z", "--full-tree", self.commit)
-        found = []
-        for entry in listed.split(b"\0")[:-1]:
+    def _entries(self) -> Iterator[_Entry]:
+        """Yield all that is no folder."""
+        for entry in git(self.root, "ls-tree", "-r", "-z", "--full-tree", self.commit).split(b"\0")[:-1]:
             about, _, path = entry.partition(b"\t")
             mode, _, identity = about.decode().split(" ")
-            found.append((mode, identity, os.fsdecode(path)))
-        return found
+            yield mode, identity, os.fsdecode(path)
 
-    def _contents(self, entries: Sequence[tuple[str, str, str]], most_bytes: int) -> Iterator[tuple[str, bytes]]:
+    def _contents(self, entries: Sequence[_Entry], most_bytes: int) -> Iterator[tuple[str, bytes]]:
+        """Yield the bytes of files by their paths; what is larger, or not in the object store, is left out."""
         asked = "".join(f"{identity}\n" for _, identity, _ in entries).encode()
-        sizes = git(self.repository, "cat-file", "--batch-check=%(objectsize)", given=asked).decode().splitlines()
-        wanted = [
-            entry for entry, size in zip(entries, sizes, strict=True) if size.isdecimal() and int(size) <= most_bytes
-        ]
-        asked = "".join(f"{identity}\n" for _, identity, _ in wanted).encode()
-        data, at = git(self.repository, "cat-file", "--batch=%(objectsize)", given=asked), 0
-        for _, _, path in wanted:
+        sizes = git(self.root, "cat-file", "--batch-check=%(objectsize)", given=asked).decode().splitlines()
+        kept = [one for one, size in zip(entries, sizes, strict=True) if size.isdecimal() and int(size) <= most_bytes]
+        asked = "".join(f"{identity}\n" for _, identity, _ in kept).encode()
+        data, at = git(self.root, "cat-file", "--batch=%(objectsize)", given=asked), 0
+        for _, _, path in kept:
             end = data.index(b"\n", at)
             size = int(data[at:end])
             yield path, data[end + 1 : end + 1 + size]
@@ -171,18 +127,18 @@ def trees_named(bump: str, paths: Sequence[str]) -> Trees:
     before, dots, after = bump.partition("...") if "..." in bump else bump.partition("..")
     first = _commit(repository, before or "HEAD")
     if not dots:
-        return Trees(GitTree(repository, first, before), FolderTree(repository, "the files as they are"), below)
+        return Trees(Tree(before, repository, first), Tree("the files as they are", repository), below)
     last = _commit(repository, after or "HEAD")
     shown = before
     if dots == "...":
         first, shown = _fork(repository, first, last, bump), f"where {after or 'HEAD'} left {before or 'HEAD'}"
-    return Trees(GitTree(repository, first, shown), GitTree(repository, last, after or "HEAD"), below)
+    return Trees(Tree(shown, repository, first), Tree(after or "HEAD", repository, last), below)
 
 
 def _folders(bump: str, paths: Sequence[str]) -> Trees:
     if len(paths) != 1 or not Path(paths[0]).is_dir():
         raise UsageError(f"--bump {bump} is a folder: name the folder to compare it with", EXAMPLE)
-    return Trees(FolderTree(Path(bump), bump), FolderTree(Path(paths[0]), paths[0]), (".",))
+    return Trees(Tree(bump, Path(bump)), Tree(paths[0], Path(paths[0])), (".",))
 
 
 def _repository(paths: Sequence[str]) -> tuple[Path, tuple[str, ...]]:

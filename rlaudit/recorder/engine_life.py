@@ -104,7 +104,7 @@ def _marks(served: ServedWeights, start: float) -> Iterator[Mark]:
     for update in served.updates:
         end = None if update.end is None else update.end - start
         yield Mark(Happened.UPDATE, update.begin - start, end, update.error is not None)
-    calls = sorted((call for process in served.processes for call in process.calls), key=lambda call: call.begin)
+    calls = served.engine.calls
     yield from _spans(calls, start, Happened.PAUSE, PAUSING, RESUMING)
     yield from _spans(calls, start, Happened.SLEEP, frozenset({"sleep"}), frozenset({"wake_up"}))
     for call in calls:

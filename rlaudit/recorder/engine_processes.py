@@ -9,7 +9,7 @@ Not covered: processes of other hosts, whose clocks are others. Standard library
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rlaudit.recorder.recording import Process, Recording
+from rlaudit.recorder.recording import Call, Process, Recording
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,11 @@ class EngineProcesses:
     fronts: tuple[Process, ...]
     processes: tuple[Process, ...]
     missing: tuple[str, ...] = ()
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls of its processes, in the order in which they began."""
+        return sorted((call for process in self.processes for call in process.calls), key=lambda call: call.begin)
 
     @property
     def instances(self) -> frozenset[str]:

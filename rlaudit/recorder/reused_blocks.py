@@ -193,8 +193,7 @@ def _resets(served: ServedWeights) -> list[_Reset]:
     """Return when the cache was emptied, in order."""
     found: list[_Reset] = []
     is_paused, waiting = False, 0
-    calls = (call for process in served.processes for call in process.calls)
-    for call in sorted(calls, key=lambda one: one.begin):
+    for call in served.engine.calls:
         if call.name in PAUSING:
             is_paused = True
         elif call.name in RESUMING:

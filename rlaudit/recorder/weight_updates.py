@@ -120,7 +120,7 @@ def served_weights(recording: Recording) -> tuple[ServedWeights, ...]:
                 "weights are those of this host alone"
             )
         # A reset is in time if it comes before the next token, whichever front end that is for.
-        updates = tuple(_updates(engine.processes, together(steps)))
+        updates = tuple(_updates(engine, together(steps)))
         for front, own, damage in zip(engine.fronts, steps, named, strict=True):
             missing = (*engine.missing, *damage.sentences())
             found.append(ServedWeights(front, number, engine, own, updates, missing))
@@ -182,9 +182,9 @@ class _Timeline:
         return self.paused[bisect_left(self.begins, clock)]
 
 
-def _timeline(processes: Sequence[Process], steps: SampledSteps) -> _Timeline:
-    calls = sorted((call for process in processes for call in process.calls), key=lambda call: call.begin)
-    loads = sorted((load.begin, _names(process, load)) for process in processes for load in process.loads)
+def _timeline(engine: EngineProcesses, steps: SampledSteps) -> _Timeline:
+    calls = engine.calls
+    loads = sorted((load.begin, _names(process, load)) for process in engine.processes for load in process.loads)
     paused: list[Call | None] = [None]
     for call in calls:
         if call.name in PAUSING:
@@ -195,9 +195,9 @@ def _timeline(processes: Sequence[Process], steps: SampledSteps) -> _Timeline:
     return _Timeline(tuple(calls), tuple(call.begin for call in calls), tuple(loads), tuple(paused), steps)
 
 
-def _updates(processes: Sequence[Process], steps: SampledSteps) -> Iterator[Update]:
-    timeline = _timeline(processes, steps)
-    moved = sorted((one for process in processes for one in _moved(process, timeline)), key=_begin)
+def _updates(engine: EngineProcesses, steps: SampledSteps) -> Iterator[Update]:
+    timeline = _timeline(engine, steps)
+    moved = sorted((one for process in engine.processes for one in _moved(process, timeline)), key=_begin)
     together: list[list[_Moved]] = []
     for one in moved:
         if together and _belongs(one, together[-1], steps):

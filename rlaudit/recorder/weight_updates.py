@@ -138,13 +138,12 @@ def _steps(front: Process, damage: Damage) -> SampledSteps:
 
 @dataclass(frozen=True)
 class _Moved:
-    """Weights that moved in one process without a break. how: what brought them."""
+    """Weights that moved in one process without a break. names: of tensors, in order. how: what brought them."""
 
     process: Process
     begin: float
     end: float
-    names: frozenset[str]
-    ordered: tuple[str, ...]
+    names: tuple[str, ...]
     how: tuple[str, ...]
     in_flight: int | None
     error: str | None
@@ -218,7 +217,7 @@ def _belongs(one: _Moved, parts: Sequence[_Moved], steps: SampledSteps) -> bool:
     end = max(part.end for part in parts)
     if one.begin <= end:
         return True
-    again = any(part.process is one.process and not part.names.isdisjoint(one.names) for part in parts)
+    again = any(part.process is one.process and not set(part.names).isdisjoint(one.names) for part in parts)
     return not again and not steps.tokens_between(end, one.begin)
 
 
@@ -235,7 +234,7 @@ def _moved(process: Process, timeline: _Timeline) -> Iterator[_Moved]:
             yield _one(held)
             held, names = [], set()
         held.append(one)
-        names |= one.names
+        names.update(one.names)
         end = max(end, one.end) if len(held) > 1 else one.end
     if held:
         yield _one(held)
@@ -260,13 +259,11 @@ def _ends(held: Sequence[_Moved], names: set[str], end: float, one: _Moved, time
 
 def _one(held: Sequence[_Moved]) -> _Moved:
     """Return what moved together as one."""
-    ordered = tuple(dict.fromkeys(name for part in held for name in part.ordered))
     return _Moved(
         process=held[0].process,
         begin=held[0].begin,
         end=max(part.end for part in held),
-        names=frozenset(ordered),
-        ordered=ordered,
+        names=tuple(dict.fromkeys(name for part in held for name in part.names)),
         how=tuple(dict.fromkeys(how for part in held for how in part.how)),
         in_flight=next((part.in_flight for part in held if part.in_flight is not None), None),
         error=next((part.error for part in held if part.error), None),
@@ -287,7 +284,7 @@ def _of_loads(process: Process) -> Iterator[_Moved]:
         names = _names(process, load)
         call = by_number.get(load.inside) if load.inside is not None else None
         how = "load_weights" if call is None else call.method or call.name
-        yield _Moved(process, load.begin, end, frozenset(names), names, (how,), load.in_flight, load.error)
+        yield _Moved(process, load.begin, end, names, (how,), load.in_flight, load.error)
 
 
 def _names(process: Process, load: Load) -> tuple[str, ...]:
@@ -301,7 +298,7 @@ def _of_calls(process: Process, timeline: _Timeline) -> Iterator[_Moved]:
         name = call.method or call.name
         names = timeline.names_loaded(call.begin, end) if call.method is not None else ()
         if name in MOVING or names:
-            yield _Moved(process, call.begin, end, frozenset(names), names, (name,), call.in_flight, call.error)
+            yield _Moved(process, call.begin, end, names, (name,), call.in_flight, call.error)
 
 
 def _update(number: int, parts: Sequence[_Moved], timeline: _Timeline, after: float) -> Update:
@@ -312,10 +309,10 @@ def _update(number: int, parts: Sequence[_Moved], timeline: _Timeline, after: fl
     start = begin if pause is None else pause.begin
     around = [call for call in timeline.between(start, upto) if call.name in AROUND or call.begin <= end]
     resets = [call for call in around if call.name == CLEARING and call.begin >= begin]
-    names = tuple(dict.fromkeys(name for part in parts for name in part.ordered))
+    names = tuple(dict.fromkeys(name for part in parts for name in part.names))
     order = [(call.begin, _shown(call)) for call in around]
     if names:
-        first = min(part.begin for part in parts if part.ordered)
+        first = min(part.begin for part in parts if part.names)
         order.append((first, f"load_weights of {len(names)} tensors"))
     clear = None if pause is None else pause.arguments.get("clear_cache")
     mode = None if pause is None else pause.arguments.get("mode")

@@ -90,8 +90,8 @@ class Export:
     """name: as in messages and documents. title: what it is. files: what it looks like on disk.
 
     groups: what tells that sequences share a prompt.
-    of_trainer: whether a file holds what a trainer alone writes, without rollout logprobs.
-    grouped: whether a file is of this format once a column of that name is its prompt id.
+    columns: of a format that is known by these alone, those that a file has. A file without some is of this format for
+    a trainer's side, which need not have rollout logprobs, or once another column is its prompt id.
     sample: None if no part of the file can be read without the rest: then the stream is sampled.
     trainer: which policy its trainer logprobs are of, "" where the format has none.
     tokens: how many there are in a file, if that is known without reading it.
@@ -110,8 +110,7 @@ class Export:
     read: Read
     parts: Callable[[Path], tuple[Part, ...]] = one_part
     sample: Sample | None = None
-    of_trainer: Callable[[Path], bool] | None = None
-    grouped: Callable[[Path, str], bool] | None = None
+    columns: Callable[[Path], Collection[str]] | None = None
     tokens: Callable[[Path], int | None] = nobody_knows
     aside: Callable[[Path], bool] = nothing_aside
     is_folder: bool = False

@@ -12,7 +12,17 @@ import numpy as np
 from rlaudit.arrays import Floats, Integers
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.token_batch import LINE, MISSING_TOP, MOST_LISTED, NO_TOKEN, TOKEN_COLUMNS, TOPS, Column, TokenBatch
+from rlaudit.tokens.token_batch import (
+    LINE,
+    MISSING_TOP,
+    MOST_LISTED,
+    NO_TOKEN,
+    TOKEN_COLUMNS,
+    TOPS,
+    Column,
+    TokenBatch,
+    objects,
+)
 
 BATCH_TOKENS = 1 << 18
 # People name a list in the plural.
@@ -217,8 +227,8 @@ def _batch(parts: list[LoggedSequence], prompts: PromptNumbers) -> TokenBatch:
         position_T=np.concatenate([np.arange(length) for length in lengths_S]),
         sequence_T=np.repeat(np.arange(len(parts)), lengths_S),
         prompt_S=prompts.of(_group(part) for part in parts),
-        prompt_names_S=_objects([part.prompt for part in parts]),
-        sample_names_S=_objects([part.sample for part in parts]),
+        prompt_names_S=objects([part.prompt for part in parts]),
+        sample_names_S=objects([part.sample for part in parts]),
         # A sequence without a loss mask counts in full.
         token_columns={
             name: _filled(parts, [part.token_columns.get(name) for part in parts], name == "loss_mask" or np.nan)
@@ -234,7 +244,7 @@ def _batch(parts: list[LoggedSequence], prompts: PromptNumbers) -> TokenBatch:
 
 def _groups(parts: list[LoggedSequence]) -> Column | None:
     """Return the groups, if any sequence has another than its prompt."""
-    return _objects([_group(part) for part in parts]) if any(part.group is not None for part in parts) else None
+    return objects([_group(part) for part in parts]) if any(part.group is not None for part in parts) else None
 
 
 def _group(part: LoggedSequence) -> Any:
@@ -245,14 +255,8 @@ def _value(part: LoggedSequence, name: str) -> float | None:
     return part.line if name == LINE else part.sequence_columns.get(name)
 
 
-def _objects(values: list[Any]) -> Column:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
-
-
 def _where_all(values: list[Any]) -> Column | None:
-    return None if any(value is None for value in values) else _objects(values)
+    return None if any(value is None for value in values) else objects(values)
 
 
 def _filled(parts: list[LoggedSequence], arrays: list[Column | None], missing: float) -> Any:

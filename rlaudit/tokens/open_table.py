@@ -204,11 +204,13 @@ def _export_of(path: Path, of_trainer: bool, groups: str) -> Export | None:
         return None
     known = [export for export in all_exports().values() if not export.is_folder]
     whole = next((export for export in known if export.recognise(path)), None)
-    if whole is None and groups:
-        whole = next((export for export in known if export.grouped and export.grouped(path, groups)), None)
-    if whole is not None or not of_trainer:
-        return whole
-    return next((export for export in known if export.of_trainer and export.of_trainer(path)), None)
+    needed = [{*identity(groups), "rollout_logprob"}] if groups else []
+    needed += [{*IDENTITY, "trainer_logprob"}] if of_trainer else []
+    for columns in needed if whole is None else ():
+        for export in known:
+            if export.columns is not None and columns <= set(export.columns(path)):
+                return export
+    return whole
 
 
 def _natural(path: Path) -> list[tuple[bool, int, str]]:

@@ -16,7 +16,7 @@ from rlaudit.remote_log import is_file, opened_log
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.json_lines import json_lines
 from rlaudit.tokens.logged_sequence import prompt_text
-from rlaudit.tokens.token_batch import Column, TokenBatch
+from rlaudit.tokens.token_batch import Column, TokenBatch, objects
 
 NAME = "prompts.jsonl"
 
@@ -75,6 +75,4 @@ def _for_each(names: list[str], known: Mapping[str, Any]) -> Column | None:
     """Return what is known of every sequence's prompt; None if one is missing."""
     if not set(names) <= known.keys():
         return None
-    own = np.empty(len(names), dtype=object)
-    own[:] = [known[name] for name in names]
-    return own
+    return objects([known[name] for name in names])

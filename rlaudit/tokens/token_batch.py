@@ -220,3 +220,10 @@ def _stacked(name: str, values: Sequence[Column | None]) -> Column | None:
     width = max(value.shape[1] for value in present)
     padded = [np.pad(value, ((0, 0), (0, width - value.shape[1])), constant_values=_PADDING[name]) for value in present]
     return np.concatenate(padded)
+
+
+def objects(values: Sequence[Any]) -> Column:
+    """Return values of any kind, lists too, as an array of them."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

@@ -60,7 +60,7 @@ FILES = {
 
 def test_every_dump_of_a_framework_has_a_record_here_and_is_broken_among_the_hostile_tables():
     # A recording is a folder of files, which tests/recorder writes and breaks.
-    dumps = {name for name, export in all_exports().items() if export.of_trainer is None and not export.is_folder}
+    dumps = {name for name, export in all_exports().items() if export.columns is None and not export.is_folder}
     assert set(FILES) == dumps
     # What a Parquet file can hold that is not as Miles writes it has tests of its own (test_miles.py).
     assert set(DUMPS) == dumps - {"miles"}

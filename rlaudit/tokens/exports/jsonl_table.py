@@ -23,22 +23,12 @@ PER_SEQUENCE = ("prompt_id", "sample_id", "step", "reward", "prompt_token_ids", 
 
 def recognise(path: Path) -> bool:
     """Return whether the first record has a prompt, a sample and a rollout logprob."""
-    return _holds(path, "rollout_logprob", IDENTITY)
+    return {*IDENTITY, "rollout_logprob"} <= columns(path)
 
 
-def grouped(path: Path, groups: str) -> bool:
-    """Return whether it would, if the prompt's id were called `groups`."""
-    return _holds(path, "rollout_logprob", identity(groups))
-
-
-def of_trainer(path: Path) -> bool:
-    """Return whether the first record has a prompt, a sample and a trainer logprob."""
-    return _holds(path, "trainer_logprob", IDENTITY)
-
-
-def _holds(path: Path, column: str, names: Collection[str]) -> bool:
-    record = first_record(path)
-    return {*names, column} <= {PLURALS.get(name, name) for name in record}
+def columns(path: Path) -> set[str]:
+    """Return the columns of the first record, in the singular."""
+    return {PLURALS.get(name, name) for name in first_record(path)}
 
 
 def read(
@@ -113,6 +103,5 @@ EXPORT = Export(
     groups="prompt_id, and step where there is one",
     recognise=recognise,
     read=read,
-    of_trainer=of_trainer,
-    grouped=grouped,
+    columns=columns,
 )

@@ -15,28 +15,18 @@ import pyarrow.parquet as pq
 from rlaudit.tokens.arrow_columns import is_list_type
 from rlaudit.tokens.export import WHOLE, Export, Part
 from rlaudit.tokens.parquet import LOGPROBS, REQUIRED, columns_of, open_at_random, parquet_batches, parquet_sample
-from rlaudit.tokens.renamed_columns import IDENTITY, identity
 
 ARM = ("block", "arm")
 
 
 def recognise(path: Path) -> bool:
     """Return whether a Parquet file has the columns of a token table."""
-    return _has(path, *REQUIRED)
+    return set(REQUIRED) <= set(columns(path))
 
 
-def grouped(path: Path, groups: str) -> bool:
-    """Return whether it would, if the prompt's id were called `groups`."""
-    return _has(path, *identity(groups), "rollout_logprob")
-
-
-def of_trainer(path: Path) -> bool:
-    """Return whether a Parquet file has what a trainer alone writes: its logprobs, and whose they are."""
-    return _has(path, *IDENTITY, "trainer_logprob")
-
-
-def _has(path: Path, *columns: str) -> bool:
-    return set(columns) <= set(columns_of(path) or ())
+def columns(path: Path) -> list[str]:
+    """Return the columns of a Parquet file; none of any other file."""
+    return columns_of(path) or []
 
 
 def parts(path: Path) -> tuple[Part, ...]:
@@ -64,8 +54,7 @@ EXPORT = Export(
     groups="prompt_id, and step where there is one",
     recognise=recognise,
     read=parquet_batches,
-    of_trainer=of_trainer,
-    grouped=grouped,
+    columns=columns,
     parts=parts,
     sample=parquet_sample,
     tokens=tokens,

@@ -19,7 +19,7 @@ from rlaudit.recorder.redaction_key import rules_under
 from rlaudit.recorder.shipped.rlaudit_redaction import Redaction
 from rlaudit.tokens.recorded.beginnings import hash_of
 from rlaudit.tokens.recorded.recorded_log import RecordedLog, recorded_log
-from rlaudit.tokens.token_batch import NO_TOKEN, Column, TokenBatch
+from rlaudit.tokens.token_batch import NO_TOKEN, Column, TokenBatch, objects
 
 # A trainer counts its own steps and batches.
 ITS_OWN = ("step", "batch_id", "rollout_version")
@@ -73,7 +73,7 @@ class NamedAlike:
                 own,
                 token_columns={name: held for name, held in own.token_columns.items() if name not in ITS_OWN},
                 sequence_columns={name: held for name, held in own.sequence_columns.items() if name not in ITS_OWN},
-                prompt_names_S=_objects(known),
+                prompt_names_S=objects(known),
                 sample_names_S=_numbered(known, [samples[place] for place in kept], self._met),
             )
 
@@ -143,15 +143,9 @@ def _numbered(prompts: list[str], samples: list[str], seen: Counter[tuple[str, s
     for key in zip(prompts, samples, strict=True):
         names.append(f"{key[1]}#{seen[key]}")
         seen[key] += 1
-    return _objects(names)
+    return objects(names)
 
 
 def _prompt_name(ids: Integers) -> str:
     """Return what the recorder calls a prompt."""
     return blake2b(np.asarray(ids, dtype="<i4").tobytes(), digest_size=8).hexdigest()
-
-
-def _objects(values: list[str]) -> Column:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array

@@ -88,6 +88,8 @@ DECIDED = {
     "the image of docker run": ("run.sh", f"docker run -v a/b:/c rocm/vllm:latest {SERVE}"),
     "the image that gets the flags": ("run.sh", "docker run vllm/vllm-openai-rocm:v0.18 --model m\n"),
     "a container's image": ("pod.yaml", POD.format("rocm/vllm:latest")),
+    "a Dockerfile's image": ("Dockerfile", 'FROM quay.io/ascend/vllm-ascend:v0.9\nCMD ["vllm", "serve", "m"]\n'),
+    "a Dockerfile's image, in the shell form": ("Dockerfile", f"FROM rocm/vllm\nCMD {SERVE}"),
     "the engine's own option": ("run.sh", f"{SERVE.strip()} --device npu\n"),
     "verl's option": ("run.sh", f"{VERL}npu\n"),
 }

@@ -1,4 +1,4 @@
-"""`vllm serve` and the API server module: shell, slurm, docker-compose and Kubernetes.
+"""`vllm serve` and the API server module: shell, slurm, Dockerfile, docker-compose and Kubernetes.
 
 What stands on the command line is what arrives: vLLM's own parser is modelled release by release. Arguments of the
 HTTP front end (host, port, api key) are no engine settings. Sampling parameters come with every request, from a client
@@ -15,6 +15,7 @@ from packaging.version import Version
 from rlaudit.configs.command_lines import proved
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.config_file import take_config_file
+from rlaudit.configs.dialects.vllm.dockerfile import dockerfile_invocations, is_dockerfile
 from rlaudit.configs.dialects.vllm.flags import FlagReader, take_variables
 from rlaudit.configs.dialects.vllm.invocations import Invocation, invocations
 from rlaudit.configs.draft import Draft, by_file, unwritten
@@ -42,7 +43,7 @@ def recognise(source: Source) -> bool:
     if "vllm" not in source.text.lower():
         return False
     try:
-        return bool(invocations(source))
+        return bool(_started(source))
     except (ValueError, RecursionError) as error:
         source.refuse("commands", error)
         return False
@@ -50,12 +51,17 @@ def recognise(source: Source) -> bool:
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Return every server that the file starts."""
-    started = invocations(source)
+    started = _started(source)
     configs = [_server(source, one, vllm) for one in started[:MOST_SERVERS]]
     if len(started) > MOST_SERVERS:
         more = f"the other {len(started) - MOST_SERVERS} servers that this file starts"
         configs[-1] = replace(configs[-1], not_seen=(*configs[-1].not_seen, more))
     return tuple(configs)
+
+
+def _started(source: Source) -> tuple[Invocation, ...]:
+    """Return every start of a server in the file."""
+    return dockerfile_invocations(source) if is_dockerfile(source) else invocations(source)
 
 
 def _server(source: Source, started: Invocation, vllm: Version) -> RolloutConfig:

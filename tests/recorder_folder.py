@@ -13,7 +13,7 @@ import numpy as np
 
 from rlaudit.recorder.folder import Settings, write_folder
 from rlaudit.recorder.folder import variables as folder_variables
-from rlaudit.recorder.recording import token_records
+from rlaudit.recorder.recorded_process import token_records
 from rlaudit.recorder.weight_updates import ServedWeights
 
 Record = dict[str, Any]

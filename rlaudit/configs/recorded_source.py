@@ -11,7 +11,8 @@ from rlaudit.configs.source import Source
 from rlaudit.vllm.machine import MACHINES, Machine
 
 if TYPE_CHECKING:
-    from rlaudit.recorder.recording import Process, Recording
+    from rlaudit.recorder.recorded_process import Process
+    from rlaudit.recorder.recording import Recording
 
 ENDING = ".jsonl"
 

@@ -21,7 +21,7 @@ import numpy as np
 from rlaudit.configs.dialects.vllm.recorded_config import generation
 from rlaudit.errors import NotFinished
 from rlaudit.recorder.recorded_engine import recorded_engines
-from rlaudit.recorder.recording import token_records
+from rlaudit.recorder.recorded_process import token_records
 from rlaudit.tokens.recorded.recorded_log import RecordedFront, RecordedLog, recorded_log
 from rlaudit.tokens.recorded.whole_sequences import WholeSequence
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from rlaudit.recorder.deaths import death_sentences
 from rlaudit.recorder.engine_processes import parent_server
-from rlaudit.recorder.recording import ENDING, Process, Recording
+from rlaudit.recorder.recorded_process import Process
+from rlaudit.recorder.recording import ENDING, Recording
 from rlaudit.recorder.trainer_functions import unread_trainers
 from rlaudit.recorder.unreached import Unreached
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from rlaudit.recorder.last_steps import LastSteps, last_steps
-from rlaudit.recorder.recording import Process, Recording
+from rlaudit.recorder.recorded_process import Process
+from rlaudit.recorder.recording import Recording
 
 # Rows of a table: enough to see how the last steps differ from those before.
 SHOWN_STEPS = 10

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rlaudit.recorder.recording import Call, Process, Recording, token_records
+from rlaudit.recorder.recorded_process import Call, Process, token_records
+from rlaudit.recorder.recording import Recording
 from rlaudit.recorder.weight_updates import CLEARING, PAUSING, RESUMING, ServedWeights
 
 BINS = 120

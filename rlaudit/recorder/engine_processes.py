@@ -9,7 +9,8 @@ Not covered: processes of other hosts, whose clocks are others. Standard library
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rlaudit.recorder.recording import Call, Process, Recording
+from rlaudit.recorder.recorded_process import Call, Process
+from rlaudit.recorder.recording import Recording
 
 
 @dataclass(frozen=True)

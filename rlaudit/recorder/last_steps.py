@@ -16,7 +16,7 @@ from typing import Any
 from rlaudit.parse_json import parse_json
 from rlaudit.recorder.arrays import numbers_of
 from rlaudit.recorder.recorded_lines import RING_FIELDS, Damage, checked, opened
-from rlaudit.recorder.recording import Process
+from rlaudit.recorder.recorded_process import Process
 
 ENDING = ".ring"
 # A ring of 16 MB is read whole; one of a stranger's is read so far.

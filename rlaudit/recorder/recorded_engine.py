@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.recorder.engine_processes import parent_server
-from rlaudit.recorder.recording import Engine, Process, Recording
+from rlaudit.recorder.recorded_process import Engine, Process
+from rlaudit.recorder.recording import Recording
 from rlaudit.recorder.reused_blocks import Reused, reused_blocks
 from rlaudit.recorder.weight_readings import WeightReadings, weight_readings
 from rlaudit.recorder.weight_updates import ServedWeights, Update, served_weights

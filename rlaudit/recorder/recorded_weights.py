@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rlaudit.recorder.recorded_engine import RecordedEngine
-from rlaudit.recorder.recording import Process, token_records
+from rlaudit.recorder.recorded_process import Process, token_records
 from rlaudit.recorder.weight_readings import Elements, ReadUpdate, elements_of
 
 

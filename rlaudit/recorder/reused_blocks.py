@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.recorder.arrays import NotNumbers, whole_numbers
-from rlaudit.recorder.recording import token_records
+from rlaudit.recorder.recorded_process import token_records
 from rlaudit.recorder.weight_updates import CLEARING, PAUSING, RESUMING, ServedWeights, emptied
 
 # Blocks have 16 tokens or more (vLLM's default; 128 on a CPU): smaller ones are no blocks of a cache.

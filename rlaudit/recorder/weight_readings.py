@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlaudit.recorder.arrays import NotNumbers, float32s
-from rlaudit.recorder.recording import Process, TensorSet, token_records
+from rlaudit.recorder.recorded_process import Process, TensorSet, token_records
 from rlaudit.recorder.weight_updates import MOVING
 
 # What may bring weights past `load_weights`. Waking up is none: sleep keeps them, or discards them until an update.

@@ -17,7 +17,8 @@ from typing import TypeVar
 
 from rlaudit.recorder.engine_processes import EngineProcesses, engines_of
 from rlaudit.recorder.recorded_lines import Damage
-from rlaudit.recorder.recording import Call, Load, Process, Recording, token_records
+from rlaudit.recorder.recorded_process import Call, Load, Process, token_records
+from rlaudit.recorder.recording import Recording
 from rlaudit.recorder.sampled_steps import SampledSteps, sampled_steps, together
 
 # Methods of workers that bring weights, also if no `load_weights` is seen below them (CUDA IPC, a transfer engine).

@@ -20,7 +20,8 @@ from trainings_with_a_stand_in import ENGINES, FAKES, HERE, Place, place, run
 
 from rlaudit.recorder.deaths import death_sentences, shown_steps
 from rlaudit.recorder.last_steps import LastSteps, last_steps
-from rlaudit.recorder.recording import Process, open_recording
+from rlaudit.recorder.recorded_process import Process
+from rlaudit.recorder.recording import open_recording
 
 DYING = HERE / "dying.py"
 STEPS = 9

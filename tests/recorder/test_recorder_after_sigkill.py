@@ -11,7 +11,8 @@ from recorder_folder import Record, Written, numbers, parsed
 from trainings_with_a_stand_in import place, run, surroundings, words
 
 from rlaudit.recorder.last_steps import last_steps
-from rlaudit.recorder.recording import open_recording, token_records
+from rlaudit.recorder.recorded_process import token_records
+from rlaudit.recorder.recording import open_recording
 
 MOMENTS = 50
 # Which process is killed, of an engine that starts how, and about how many calls of the recorder's functions it makes.

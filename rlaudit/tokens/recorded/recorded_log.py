@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
 from rlaudit.recorder.recorded_lines import Damage
-from rlaudit.recorder.recording import Process, Recording, open_recording, token_records
+from rlaudit.recorder.recorded_process import Process, token_records
+from rlaudit.recorder.recording import Recording, open_recording
 from rlaudit.recorder.reused_blocks import Reused, reused_blocks
 from rlaudit.recorder.weight_updates import ServedWeights, served_weights
 from rlaudit.tokens.logged_sequence import LoggedSequence

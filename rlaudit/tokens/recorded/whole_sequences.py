@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rlaudit.arrays import Floats, Integers
 from rlaudit.recorder.arrays import NotNumbers, float32s, whole_numbers
 from rlaudit.recorder.recorded_lines import Damage
-from rlaudit.recorder.recording import token_records
+from rlaudit.recorder.recorded_process import token_records
 from rlaudit.recorder.weight_updates import ServedWeights
 from rlaudit.tokens.recorded.sampling_groups import SamplingGroup, sampling_group
 

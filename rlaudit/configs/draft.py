@@ -5,7 +5,7 @@ Every dialect ends in the same few questions: what is written, what of it arrive
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -130,30 +130,14 @@ class Draft:
         place: Place | None = None,
         write: Callable[[str, Any], tuple[Edit, ...] | None] = unwritten,
     ) -> RolloutConfig:
-        """Return the collected config."""
+        """Return the collected config: every field of the draft under its own name."""
+        collected: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
+        collected |= {"lost": tuple(self.lost), "not_seen": tuple(dict.fromkeys(self.not_seen))}
         return RolloutConfig(
-            framework=self.framework,
-            path=self.path,
-            engine=dict(self.engine),
-            sampling=dict(self.sampling),
-            environment=dict(self.environment),
-            trainer=dict(self.trainer),
-            options=dict(self.options),
-            lost=tuple(self.lost),
+            **{**collected, "bare": self.bare and not offline},
             model=by_file("model", model) if model is not None and model.value is not None else None,
             offline=offline,
-            bare=self.bare and not offline,
-            device=self.device,
             place=place,
-            not_seen=tuple(dict.fromkeys(self.not_seen)),
-            recorded=self.recorded,
-            last_steps=self.last_steps,
-            checkpoint=self.checkpoint,
-            parts=self.parts,
-            decided=self.decided,
-            releases=self.releases,
-            refused_pin=self.refused_pin,
-            lost_updates=self.lost_updates,
             write=write,
         )
 

@@ -4,9 +4,7 @@
 script is started: looked for beside the script and in the folders above it.
 """
 
-import os.path
 from collections.abc import Sequence
-from pathlib import Path
 
 from rlaudit.configs.arguments import by_name
 from rlaudit.configs.draft import Draft
@@ -17,7 +15,6 @@ from rlaudit.configs.syntax.node import Node, Unknown, within
 from rlaudit.configs.syntax.shell_command import Command
 
 _JSON, _FILE = "--runtime-env-json", "--runtime-env"
-_LONGEST_PATH = 200
 _NOT_HANDED_ON = "`ray job submit` does not hand the shell's variables to the job"
 # Variables that change what vLLM computes.
 PREFIXES = ("VLLM_", "NCCL_")
@@ -71,7 +68,7 @@ def take_program_environment(draft: Draft, program: Source, prefixes: tuple[str,
 def _of_file(draft: Draft, source: Source, named: Node) -> Node:
     if not isinstance(named.value, str):
         return named
-    found = _from_above(source, named.value)
+    found = source.above(named.value)
     try:
         root = found.root if found is not None else None
     except (ValueError, RecursionError):
@@ -80,16 +77,3 @@ def _of_file(draft: Draft, source: Source, named: Node) -> Node:
         return Node(Unknown(f"{named.value} is not found from here"), named.place)
     draft.parts = tuple(dict.fromkeys((*draft.parts, found.path)))
     return root
-
-
-def _from_above(source: Source, relative: str) -> Source | None:
-    """Return the file, from the folder of the script or one above it, up to the repository's root."""
-    folder, steps = Path(source.path).absolute().parent, 0
-    if len(relative) > _LONGEST_PATH or "\0" in relative:
-        return None
-    while not (folder / relative).is_file():
-        if (folder / ".git").exists() or folder.parent == folder:
-            return None
-        folder, steps = folder.parent, steps + 1
-    found = source.neighbour("/".join([*[".."] * steps, relative]))
-    return Source(os.path.normpath(found.path), found.text, found.given) if found is not None else None

@@ -1,5 +1,6 @@
 """A file to read settings from, parsed at most once in each syntax."""
 
+import os.path
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -131,6 +132,15 @@ class Source:
             return _neighbour(str(path), self.given, (found.st_ino, found.st_size, found.st_mtime_ns))
         except (OSError, ValueError):
             return None
+
+    def above(self, relative: str) -> "Source | None":
+        """Return a file that is named from this one's folder or one above it, up to the repository's root."""
+        folder, up = Path(self.path).absolute().parent, ""
+        while (found := self.neighbour(up + relative)) is None:
+            if (folder / ".git").exists() or folder.parent == folder:
+                return None
+            folder, up = folder.parent, f"../{up}"
+        return Source(os.path.normpath(found.path), found.text, found.given)
 
     def named_file(self, node: Node | None) -> "Source | None":
         """Return the file that a word of a command names: below this file's folder, or beside it."""

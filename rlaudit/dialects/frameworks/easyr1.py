@@ -39,17 +39,12 @@ def of_the_program(source: Source, spec: Spec) -> Iterator[Tree]:
         if any(word.value == _PROGRAM for word in one.command.words):
             named = one.root.get("config")
             name = named.value if named is not None and isinstance(named.value, str) else None
-            base = _above(source, name) if name is not None else None
+            base = source.above(name) if name is not None else None
             behind = mapping_of(base) if base is not None else None
             whole = one.root if behind is None else reread(merged(behind, one.root))
             root = merged(nested(("worker", "rollout"), Node({}, one.command.place)), whole)
             missing = () if behind is not None else (name or "the config that the command starts from",)
             yield Tree(root, one.root, one.command, parts=(base.path,) if base is not None else (), missing=missing)
-
-
-def _above(source: Source, name: str) -> Source | None:
-    """Return a file named from beside the script, or from the root of the repository above it."""
-    return next((found for up in (".", "..", "../..") if (found := source.neighbour(f"{up}/{name}")) is not None), None)
 
 
 def refused(reading: Reading) -> None:

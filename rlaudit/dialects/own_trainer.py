@@ -11,12 +11,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlaudit.configs.draft import Settings, by_code, unwritten
 from rlaudit.configs.elsewhere import Elsewhere, leave_open
-from rlaudit.configs.framework_source.checkout import is_there, shown
+from rlaudit.configs.framework_source.checkout import shown
 from rlaudit.configs.program import program_source
 from rlaudit.configs.rollout_config import Loss, RolloutConfig, Setting
 from rlaudit.configs.source import Source
@@ -133,9 +132,8 @@ def _defined(names: _Names, name: str, modules: Collection[str], depth: int = 0)
     module = node.module or ""
     if not node.level and module.partition(".")[0] in modules:
         return None
-    for path in _files(names.source, module, node.level) if depth < _DEEPEST else ():
-        source = names.source.neighbour(str(path))
-        inner = _Names.of(source) if source is not None else None
+    for source in _files(names.source, module, node.level) if depth < _DEEPEST else ():
+        inner = _Names.of(source)
         if inner is not None and (original in inner.classes or original in inner.imports):
             return _defined(inner, original, modules, depth + 1)
     return OwnTrainer(original, None)
@@ -148,7 +146,7 @@ def _is_own(names: _Names, base: str, modules: Collection[str], depth: int) -> b
         if (
             not node.level
             and (node.module or "").partition(".")[0] not in modules
-            and not _files(names.source, node.module or "", 0)
+            and next(_files(names.source, node.module or "", 0), None) is None
         ):
             return True
     elif base not in names.classes:
@@ -156,17 +154,12 @@ def _is_own(names: _Names, base: str, modules: Collection[str], depth: int) -> b
     return depth < _DEEPEST and _defined(names, base, modules, depth + 1) is not None
 
 
-def _files(source: Source, module: str, level: int) -> tuple[Path, ...]:
-    """Return the files that a module may be, beside the one that imports it or above it up to the repository's root."""
-    folder = Path(source.path).absolute().parent
-    folders = [folder, *folder.parents][level - 1 : level] if level else list(_above(folder))
-    parts = Path(*module.split(".")) if module else Path()
-    candidates = [one for home in folders for one in (home / parts / "__init__.py", (home / parts).with_suffix(".py"))]
-    return tuple(one for one in candidates if is_there(one))
-
-
-def _above(folder: Path) -> Iterator[Path]:
-    for one in (folder, *folder.parents):
-        yield from (one, one / "src")
-        if (one / ".git").exists():
-            return
+def _files(source: Source, module: str, level: int) -> Iterator[Source]:
+    """Yield the files that a module may be, beside the one that imports it or above it up to the repository's root."""
+    path = module.replace(".", "/")
+    for name in (f"{path}.py", f"{path}/__init__.py") if path else ("__init__.py",):
+        if level:
+            found = [source.neighbour("../" * (level - 1) + name)]
+        else:
+            found = [source.above(name), source.above(f"src/{name}")]
+        yield from (one for one in found if one is not None)

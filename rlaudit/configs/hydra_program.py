@@ -13,7 +13,7 @@ from rlaudit.configs.framework_source.checkout import checkout_of
 from rlaudit.configs.hydra_defaults import Composed, composed
 from rlaudit.configs.hydra_dotlist import Overridden
 from rlaudit.configs.merging import merged, reread
-from rlaudit.configs.program import from_above, program_source
+from rlaudit.configs.program import program_source
 from rlaudit.configs.source import Source
 
 _PACKAGED = "pkg://"
@@ -34,7 +34,7 @@ def started_from(source: Source, one: Overridden) -> Composed | None:
     if not isinstance(path, str) or not isinstance(name, str):
         return None
     file = f"{path}/{name if name.endswith(('.yaml', '.yml')) else f'{name}.yaml'}"
-    base = _beside(program, file) or source.neighbour(file) or from_above(source, normpath(file))
+    base = _beside(program, file) or source.above(normpath(file))
     choices = [
         (flag.name, flag.value.value) for flag in overrides(one.command.words)
         if flag.value is not None and isinstance(flag.value.value, str) and _is_group(flag.name)

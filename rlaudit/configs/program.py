@@ -41,19 +41,13 @@ def trains(command: Command) -> bool:
 
 def program_source(source: Source, command: Command) -> Source | None:
     """Return the file of the program that a command starts: in a package around the script, or where the script names
-    it.
+    it, from its own folder or from one above.
     """
     program = program_of(command)
     if program.endswith(".py"):
-        return source.neighbour(program) or from_above(source, program)
+        return source.above(program)
     path = f"{program.replace('.', '/')}.py"
     checkout = checkout_of(source, program.partition(".")[0], path) if program else None
-    return checkout.file(path) if checkout is not None else None
-
-
-def from_above(source: Source, path: str) -> Source | None:
-    """Return a file that is named from the root of the repository by one that lies somewhere below it."""
-    checkout = checkout_of(source, path.partition("/")[0], path)
     return checkout.file(path) if checkout is not None else None
 
 

@@ -126,21 +126,16 @@ class Source:
 
     def neighbour(self, relative: str) -> "Source | None":
         """Return a file beside this one (for `defaults:`), or None if it is not there or too large."""
-        path = Path(self.path).parent / relative
-        try:
-            found = path.stat()
-            return _neighbour(str(path), self.given, (found.st_ino, found.st_size, found.st_mtime_ns))
-        except (OSError, ValueError):
-            return None
+        return _opened(Path(self.path).parent / relative, self.given)
 
     def above(self, relative: str) -> "Source | None":
         """Return a file that is named from this one's folder or one above it, up to the repository's root."""
         folder, up = Path(self.path).absolute().parent, ""
-        while (found := self.neighbour(up + relative)) is None:
+        while self.neighbour(up + relative) is None:
             if (folder / ".git").exists() or folder.parent == folder:
                 return None
             folder, up = folder.parent, f"../{up}"
-        return Source(os.path.normpath(found.path), found.text, found.given)
+        return _opened(Path(os.path.normpath(Path(self.path).parent / up / relative)), self.given)
 
     def named_file(self, node: Node | None) -> "Source | None":
         """Return the file that a word of a command names: below this file's folder, or beside it."""
@@ -148,6 +143,14 @@ class Source:
         if not isinstance(name, str):
             return None
         return self.neighbour(name) or self.neighbour(Path(name).name)
+
+
+def _opened(path: Path, given: tuple[str, ...]) -> Source | None:
+    try:
+        found = path.stat()
+        return _neighbour(str(path), given, (found.st_ino, found.st_size, found.st_mtime_ns))
+    except (OSError, ValueError):
+        return None
 
 
 # A config may inherit one file many times, and many configs one file.

@@ -4,25 +4,20 @@ The code that makes edits is imported when the first edit is requested: most run
 """
 
 import json
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.draft import unwritten
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.spelling import Spell, Write, scalar_text
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.shell_command import Command
 
-Write = Callable[[str, Any], "tuple[Edit, ...] | None"]
-Spell = Callable[[str, Any], "tuple[str, str] | None"]
-
 
 def plain_spelling(name: str, value: Any) -> tuple[str, str] | None:
     """Spell an argument by vLLM's own name, and its value as YAML and JSON both read it."""
-    from rlaudit.configs.syntax.spelling import scalar_text
-
     return (name, scalar_text(value)) if isinstance(value, bool | int | float | str) else None
 
 

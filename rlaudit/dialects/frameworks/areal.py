@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from rlaudit.configs.hydra_defaults import composed
-from rlaudit.configs.mapping_writer import Write, one_mapping
+from rlaudit.configs.mapping_writer import one_mapping
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, entries
+from rlaudit.configs.syntax.spelling import Write
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree

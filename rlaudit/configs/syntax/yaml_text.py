@@ -4,7 +4,6 @@ The parser is PyYAML's (libyaml where its wheel has it); only its node graph is 
 tag is obeyed. Aliases are followed up to a total that real configs never reach: a "billion laughs" file ends there.
 """
 
-import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +20,8 @@ MOST_CHARACTERS = 1_000_000
 DEEPEST = 200
 LONGEST_NUMBER = 64
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# Of scalars: its numbers are YAML 1.1's, in any base.
+_CONSTRUCTOR: Any = yaml.constructor.SafeConstructor()
 _TRUE = {"yes", "true", "on"}
 # PyYAML reads YAML 1.1, where 1e-6 is a string; OmegaConf, and with it every Hydra config, reads it as a float.
 _FLOAT = re.compile(r"[-+]?(\d[\d_]*)(\.[\d_]*)?[eE][-+]?\d+|[-+]?\.\d[\d_]*([eE][-+]?\d+)?")
@@ -109,35 +110,11 @@ def scalar(raw: Any) -> Any:  # noqa: PLR0911 - one for each tag
         return text
     try:
         if kind == "int":
-            return _integer(text.replace("_", ""))
-        if kind == "float" or (kind == "str" and not raw.style and _FLOAT.fullmatch(text)):
-            return _real(text.replace("_", "").lower())
+            return _CONSTRUCTOR.construct_yaml_int(raw)
+        if kind == "float":
+            return _CONSTRUCTOR.construct_yaml_float(raw)
+        if kind == "str" and not raw.style and _FLOAT.fullmatch(text):
+            return float(text.replace("_", ""))
     except ValueError:
         return text
     return text
-
-
-def _integer(text: str) -> int:
-    sign = -1 if text.startswith("-") else 1
-    digits = text.lstrip("+-")
-    if ":" in digits:
-        total = 0
-        for part in digits.split(":"):
-            total = total * 60 + int(part)
-        return sign * total
-    if digits.startswith(("0b", "0x")):
-        return sign * int(digits, 0)
-    return sign * int(digits, 8 if len(digits) > 1 and digits.startswith("0") else 10)
-
-
-def _real(text: str) -> float:
-    if text.lstrip("+-") == ".inf":
-        return -math.inf if text.startswith("-") else math.inf
-    if text == ".nan":
-        return math.nan
-    if ":" in text:
-        total = 0.0
-        for part in text.lstrip("+-").split(":"):
-            total = total * 60 + float(part)
-        return -total if text.startswith("-") else total
-    return float(text)

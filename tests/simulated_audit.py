@@ -73,9 +73,8 @@ from rlaudit.configs.rollout_config import (
     RolloutConfig,
     Setting,
 )
-from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.place import Edit, Place
 from rlaudit.inspection.audit import Audit, Rule, audit_of
 from rlaudit.inspection.finding import Finding, Fix
 from rlaudit.vllm.machine import Machine

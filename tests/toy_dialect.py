@@ -16,8 +16,8 @@ from rlaudit.cli.app import run
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.rollout_config import Loss, Lost, Origin, RolloutConfig, Setting
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.place import Edit
 from rlaudit.inspection import read_configs, selection
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity

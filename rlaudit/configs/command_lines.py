@@ -7,9 +7,9 @@ from typing import Any
 
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
-from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.place import Edit
 from rlaudit.configs.syntax.shell_command import Command, shortened
 from rlaudit.configs.syntax.spelling import Spell, Write, apply
 

@@ -20,9 +20,8 @@ from rlaudit.configs.rollout_config import (
     RolloutConfig,
     Setting,
 )
-from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.place import Edit, Place
 
 if TYPE_CHECKING:
     from rlaudit.recorder.deaths import ShownStep

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.draft import unwritten
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.place import Edit
 from rlaudit.configs.syntax.spelling import Spell, Write, scalar_text
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.place import Edit, Place
 
 if TYPE_CHECKING:
     from rlaudit.recorder.deaths import ShownStep

@@ -56,7 +56,7 @@ import yaml
 from rlaudit.dialects.framework_code import At, filled
 from rlaudit.dialects.tree import Layout
 from rlaudit.errors import UsageError
-from rlaudit.pins.package import Package
+from rlaudit.pins.pin import Package
 from rlaudit.read_regular import read_regular
 
 FRAMEWORKS = Path(__file__).parent / "frameworks"

@@ -10,9 +10,8 @@ from packaging.version import Version
 
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
-from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.place import Edit, Place
 from rlaudit.inspection.action import Action, without_fix
 from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.layers import Layer

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rlaudit.configs.syntax.edit import Edit
-from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.place import Edit, Place
 from rlaudit.inspection.action import Action
 from rlaudit.layers import Layer
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.place import Edit
 from rlaudit.inspection.files import TextFile
 from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file

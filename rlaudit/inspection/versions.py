@@ -14,8 +14,7 @@ from packaging.version import InvalidVersion, Version
 
 from rlaudit.errors import UsageError
 from rlaudit.pins.files import PinnedIn, pinned_around, text_of
-from rlaudit.pins.package import VLLM
-from rlaudit.pins.pin import Pin, images, line_at, release, requirements, span
+from rlaudit.pins.pin import VLLM, Pin, images, line_at, release, requirements, span
 from rlaudit.vllm.catalogue import known_versions
 
 # Versions that an engine and its server print in a log.

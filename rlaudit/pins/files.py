@@ -10,8 +10,7 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 
 from rlaudit.home import expanded
-from rlaudit.pins.package import VLLM, Package
-from rlaudit.pins.pin import REQUIREMENTS, Pin, images, matches
+from rlaudit.pins.pin import REQUIREMENTS, VLLM, Package, Pin, images, matches
 from rlaudit.read_regular import read_regular
 
 LARGEST_BYTES = 20_000_000  # lock files of large projects have ten megabytes

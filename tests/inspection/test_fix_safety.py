@@ -13,7 +13,7 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.cli.app import run
-from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.place import Edit
 from rlaudit.inspection.files import TextFile, collect
 from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.fix import fix_file

@@ -9,8 +9,7 @@ from packaging.version import Version
 from rlaudit.configs.framework_source.checkout import Checkout, shown
 from rlaudit.configs.source import Source
 from rlaudit.pins.files import pinned_around
-from rlaudit.pins.package import Package
-from rlaudit.pins.pin import requirements
+from rlaudit.pins.pin import Package, requirements
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.place import Edit
 from rlaudit.configs.syntax.spelling import Spell, Write, apply, line_end, newline
 
 if TYPE_CHECKING:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rlaudit.configs.engine_names import affirmed, canonical
-from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.flags import Flag, flags
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.place import Edit, Place
 from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.configs.syntax.spelling import Spell, Write, is_word, line_end, newline
 

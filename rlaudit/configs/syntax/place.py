@@ -1,4 +1,4 @@
-"""Where something is written: file, line, column, and the span of characters for an edit."""
+"""Where something is written, file, line, column and span of characters, and a change of such a span."""
 
 from dataclasses import dataclass
 
@@ -21,3 +21,13 @@ class Place:
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replace text[start:end] of `path` by `replacement`; start == end inserts. Every other byte stays."""
+
+    path: str
+    start: int
+    end: int
+    replacement: str

@@ -4,8 +4,8 @@ import re
 from typing import Any
 
 from rlaudit.configs.engine_names import affirmed, canonical
-from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.place import Edit
 from rlaudit.configs.syntax.spelling import Spell, Write, apply, line_end, newline
 
 

@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 from rlaudit.configs.engine_names import affirmed, canonical
-from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.place import Edit
 from rlaudit.configs.syntax.spelling import Spell, Write, apply, line_end, newline
 from rlaudit.parse_json import parse_json
 

@@ -7,8 +7,8 @@ from rlaudit.configs.engine_names import dashed
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.command_edits import _without_gap, flags_writer, list_writer
-from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.place import Edit
 from rlaudit.configs.syntax.python_calls import calls
 from rlaudit.configs.syntax.shell_text import commands
 from rlaudit.configs.syntax.spelling import Write, apply, scalar_text

@@ -1,8 +1,7 @@
-"""What YAML cannot say of TRL: scripts of any name train with it, and fields that no release has."""
+"""What YAML cannot say of TRL: scripts of any name train with it, and flags of its server that are vLLM's."""
 
 from collections.abc import Iterator
 from dataclasses import replace
-from fnmatch import fnmatch
 from pathlib import PurePath
 from typing import Any
 
@@ -83,17 +82,6 @@ def _takes_options_of_a_trainer(command: Command, at: int) -> bool:
     given = by_name(flags(command.words, at + 1))
     named = bool(words_of(str(command.words[at].value)) & TRAINING)
     return trains(command) and (named or bool(_OF_TRAINERS & given.keys()))
-
-
-def unknown_fields(reading: Reading) -> None:
-    """Name the written fields of vLLM that no release has."""
-    said = str(reading.spec.said)
-    other = [
-        name for name, _ in reading.tree.root.items()
-        if name.startswith("vllm_") and name not in said and not fnmatch(name, "vllm_importance_sampling_*")
-    ]  # fmt: skip
-    if other:
-        reading.draft.not_seen.append(f"{', '.join(other)}: no vLLM setting of any TRL release read here")
 
 
 def own_script(reading: Reading) -> None:

@@ -1,10 +1,10 @@
-"""Loops that pause, update and resume a server over HTTP are read like those that hold the engine."""
+"""A server that a program starts, or drives over HTTP: its updates are read, its settings are open."""
 
 import pytest
 from reading import read_one, source_of
 
-from rlaudit.configs.dialects.vllm.http_loop import DIALECT
 from rlaudit.configs.dialects.vllm.python import DIALECT as IN_PROCESS
+from rlaudit.configs.dialects.vllm.server_of_a_program import DIALECT
 from rlaudit.configs.syntax.node import Unknown
 
 LOOP = """\

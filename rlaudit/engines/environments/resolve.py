@@ -8,8 +8,8 @@ happens as of the release's day where the index tells upload dates, else under c
 
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -34,6 +34,9 @@ ALSO_NEEDED = ("setuptools",)
 # Files of these may come from a find-links directory or from PyTorch's index, which state no upload date:
 # uv would leave undated files out as soon as a date is given.
 UNDATED = ("torch", *NOT_NEEDED_FOR_TEXT, "triton")
+
+# Stands before each digest of a requirement.
+_DIGEST = " --hash="
 
 # What a CPU build pins to builds that only PyTorch's own index has, and to go with these.
 PINNED = ("torch", "triton")
@@ -71,19 +74,24 @@ class Plan:
 
 @dataclass(frozen=True)
 class Resolution:
-    """Exact versions, the plan that led to them, and the SHA-256 digests that the index has of each one's files.
+    """Requirements of exact versions, each with the SHA-256 digests that the index has of its files, and the plan that
+    led to them.
 
     Nothing is installed whose digest is another than when it was resolved.
     """
 
-    lock: tuple[str, ...]
+    requirements: tuple[str, ...]
     plan: Plan
-    hashes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def lock(self) -> tuple[str, ...]:
+        """The requirements without their digests."""
+        return tuple(line.partition(_DIGEST)[0] for line in self.requirements)
 
     @property
     def without_hash(self) -> tuple[str, ...]:
         """What the index (or a folder) has no digest of."""
-        return tuple(line for line in self.lock if not self.hashes.get(line))
+        return tuple(line for line in self.requirements if _DIGEST not in line)
 
 
 def plans(
@@ -157,16 +165,8 @@ def resolve(uv: Uv, python: Path, requirements: Sequence[str], ways: Sequence[Pl
 def compiled(uv: Uv, python: Path, plan: Plan, *words: str | Path) -> Resolution:
     """Return what `uv pip compile` makes of these words. Raises UvError."""
     text = uv.pip("compile", python, "--no-header", "--no-annotate", "--generate-hashes", *words)
-    hashes: dict[str, tuple[str, ...]] = {}
-    line = ""
-    for written in text.splitlines():
-        said = written.rstrip("\\ ").strip()
-        if said.startswith("--hash="):
-            hashes[line] = (*hashes[line], said)
-        elif said and not written.startswith(("#", "-")):
-            line = said
-            hashes[line] = ()
-    return Resolution(tuple(hashes), plan, hashes)
+    lines = (" ".join(line.split()) for line in text.replace("\\\n", " ").splitlines())
+    return Resolution(tuple(line for line in lines if line and not line.startswith(("#", "-"))), plan)
 
 
 def install(uv: Uv, python: Path, resolution: Resolution, folder: Path) -> None:
@@ -176,8 +176,7 @@ def install(uv: Uv, python: Path, resolution: Resolution, folder: Path) -> None:
     """
     plan = resolution.plan
     backend = plan.arguments[:2] if plan.arguments[:1] == ("--torch-backend",) else ()
-    lines = (" ".join((line, *resolution.hashes.get(line, ()))) for line in resolution.lock)
-    lock = _write(folder / "lock.txt", tuple(lines))
+    lock = _write(folder / "lock.txt", resolution.requirements)
     constraints = _write(folder / "constraints.txt", plan.constraints)
     uv.pip("install", python, "--no-deps", *backend, "--constraint", constraints, "--requirement", lock)
 

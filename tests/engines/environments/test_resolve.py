@@ -128,7 +128,8 @@ def test_what_the_index_has_no_digest_of_is_told(tmp_path: Path) -> None:
         tmp_path, "printf 'torch==2.6.0 \\\\\\n    --hash=sha256:aa \\\\\\n    --hash=sha256:bb\\nnumpy==2.0\\n'"
     )
     resolution = resolve(uv, Path("python"), ["x"], [Plan()], tmp_path)
-    assert resolution.hashes == {"torch==2.6.0": ("--hash=sha256:aa", "--hash=sha256:bb"), "numpy==2.0": ()}
+    assert resolution.requirements == ("torch==2.6.0 --hash=sha256:aa --hash=sha256:bb", "numpy==2.0")
+    assert resolution.lock == ("torch==2.6.0", "numpy==2.0")
     assert resolution.without_hash == ("numpy==2.0",)
 
 

@@ -11,31 +11,26 @@ from packaging.version import Version
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import shipped
 from rlaudit.engines.environments.environment_spec import Environment
-from rlaudit.engines.hardware.dtypes import ieee_float32, kernel_cache
+from rlaudit.engines.hardware.dtypes import kernel_cache
 from rlaudit.engines.models.model_identity import identities_in
-from rlaudit.engines.vllm.engine import ENGINE, gpus_of
-from rlaudit.engines.vllm.expected_engine import ExpectedEngine
+from rlaudit.engines.vllm.engine import gpus_of
 from rlaudit.laboratory.rollout_context import RolloutContext
+from rlaudit.laboratory.study import EngineWanted
 from rlaudit.vllm.resolution.block_size import smallest_cpu_block
-from rlaudit.vllm.resolution.engine import EngineKind, variables_for
 
 
 @dataclass(frozen=True)
 class EngineProcess:
     """What is started: a shipped script, the files that it loads beside itself, and the engine in it.
 
-    `job` is what the script reads besides. variables: environment variables that decide anything. model: another one
-    than the recipe's. refusal: the words in which an engine says that it cannot do this. identity: what the result
-    depends on besides. timed: when a step begins may change what is seen.
+    `job` is what the script reads besides. refusal: the words in which an engine says that it cannot do this. identity:
+    what the result depends on besides. timed: when a step begins may change what is seen.
     """
 
     script: Path
     sources: tuple[Path, ...]
-    expected: ExpectedEngine
-    engine_args: Mapping[str, Any]
-    variables: Mapping[str, str]
+    engine: EngineWanted
     job: Mapping[str, Any]
-    model: str | None = None
     timeout_minutes: float | None = None
     refusal: re.Pattern[str] | None = None
     identity: Mapping[str, Any] = field(default_factory=dict)
@@ -51,27 +46,10 @@ def usual_engine_args(version: str, dtype: str, device: str) -> dict[str, Any]:
     return {"dtype": dtype, **on_cpu}
 
 
-def engine_variables(
-    device: str,
-    version: str,
-    engine: EngineKind | None,
-    engine_args: Mapping[str, Any],
-    written: Mapping[str, str],
-    *,
-    fp32_head: bool = False,
-) -> dict[str, str]:
-    """Environment variables of an engine process on cuda or cpu; what is `written` in a recipe wins."""
-    return {
-        **(ENGINE.on_cpu if device == "cpu" else {}),
-        **ieee_float32(device, engine_args.get("dtype"), fp32_head),
-        **variables_for(engine, Version(version)),
-        **written,
-    }
-
-
 def engine_cell(context: RolloutContext, environment: Environment, process: EngineProcess) -> Cell:
     """Return the process in its environment, on the run's model and accelerator."""
-    own = process.model
+    wanted = process.engine
+    own, variables = wanted.model, wanted.variables(context.device)
     identity = context.model_identity if own is None else context.other_models[own]
     return Cell(
         job={
@@ -79,23 +57,23 @@ def engine_cell(context: RolloutContext, environment: Environment, process: Engi
             "model": own or context.model,
             "revision": context.revision if own is None else identity["revision"],
             "trust_remote_code": context.trust_remote_code,
-            "engine": process.expected.as_job(),
-            "engine_args": dict(process.engine_args),
+            "engine": wanted.expected(context.machine, context.model).as_job(),
+            "engine_args": dict(wanted.engine_args),
             **process.job,
         },
         command=environment.command,
-        variables={**environment.variables, **kernel_cache(process.variables), **process.variables},
+        variables={**environment.variables, **kernel_cache(variables), **variables},
         timeout_seconds=60.0 * (process.timeout_minutes or context.timeout_minutes),
         identity={
-            "variables": dict(process.variables),
+            "variables": dict(variables),
             "environment": {"name": environment.spec.name, "lock": list(environment.lock)},
             "model": dict(identity),
-            "named_in_engine_args": identities_in(process.engine_args),
+            "named_in_engine_args": identities_in(wanted.engine_args),
             "accelerator": dict(context.accelerator_identity),
             **process.identity,
         },
         sources=process.sources,
         refusal=process.refusal,
-        gpus=gpus_of(process.engine_args),
+        gpus=gpus_of(wanted.engine_args),
         timed=process.timed,
     )

@@ -7,27 +7,53 @@ the laboratory, by the caller that requested the run.
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from packaging.version import Version
 
 from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.dtypes import ieee_float32
+from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.vllm.expected_engine import ExpectedEngine, expected_engine
 from rlaudit.laboratory import studies
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.recipe import AnyRecipe, Profile, read_recipe
 from rlaudit.laboratory.scoring import ScoringRequest
+from rlaudit.vllm.machine import Machine
+from rlaudit.vllm.resolution.engine import EngineKind, variables_for
 
 
 @dataclass(frozen=True)
 class EngineWanted:
-    """An engine process that a plan starts. `who` names it in sentences; model: another one than the recipe's."""
+    """An engine process that a plan starts. `who` names it in sentences.
+
+    model: another one than the recipe's. engine: V0 or V1; None for the one that the release starts. written: the
+    recipe's environment variables, which win. fp32_head: whether it computes its head in float32.
+    """
 
     who: str
     version: str
     engine_args: Mapping[str, Any]
     model: str | None = None
+    engine: EngineKind | None = None
+    written: Mapping[str, str] = field(default_factory=dict)
+    fp32_head: bool = False
+
+    def variables(self, device: str) -> dict[str, str]:
+        """Return the environment variables that decide anything, on cuda or cpu."""
+        return {
+            **(ENGINE.on_cpu if device == "cpu" else {}),
+            **ieee_float32(device, self.engine_args.get("dtype"), self.fp32_head),
+            **variables_for(self.engine, Version(self.version)),
+            **self.written,
+        }
+
+    def expected(self, machine: Machine, model: str | None = None) -> ExpectedEngine:
+        """Return the engine, V0 or V1, that this is about on a machine, with the recipe's model."""
+        variables = self.variables(machine.platform)
+        return expected_engine(self.version, self.engine, self.engine_args, variables, machine, self.model or model)
 
 
 class Plan(Protocol):

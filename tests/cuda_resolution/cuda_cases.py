@@ -10,7 +10,7 @@ from packaging.version import Version
 from rlaudit.engines.vllm import doctor
 from rlaudit.laboratory.recipe import recipe_folders
 from rlaudit.laboratory.studies.arms.plan import Arm, make_plan
-from rlaudit.laboratory.studies.arms.rollout import engine_settings
+from rlaudit.laboratory.studies.arms.rollout import engine_settings, optional_engine_args
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan
 from rlaudit.laboratory.studies.canary.recipe import CanaryRecipe, TrainingArm
 from rlaudit.laboratory.studies.updates.plan import EngineStart, plan_starts
@@ -95,8 +95,8 @@ def _of_arm(where: str, arm: Arm) -> Case:
         f"{where}: {arm.name}",
         treatment.version,
         settings.engine_args,
-        settings.variables,
-        settings.optional_engine_args,
+        settings.variables("cuda"),
+        optional_engine_args(treatment, "cuda"),
         requires=tuple(
             {"factor": need.factor, "engine_args": list(need.engine_args), "modules": list(need.modules)}
             for need in treatment.requires
@@ -110,8 +110,8 @@ def _of_training(where: str, plan: CanaryPlan, arm: TrainingArm) -> Case:
     return Case(
         f"{where}: {arm.name}",
         arm.version,
-        plan.engine_args(arm),
-        plan.variables(arm),
+        plan.engine(arm).engine_args,
+        plan.engine(arm).variables("cuda"),
         fp32_head=arm.fp32_head,
         engine=arm.engine,
     )
@@ -124,7 +124,7 @@ def _of_start(where: str, start: EngineStart) -> Case:
         f"{where}: {start.name}",
         start.version,
         start.engine_args,
-        start.variables("cuda"),
+        start.wanted.variables("cuda"),
         context=IN_PROCESS if stepped else ASYNC,
         engine=start.engine,
     )

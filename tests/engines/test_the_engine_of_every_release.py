@@ -31,7 +31,9 @@ def inspected(arm: Arm, device: str) -> Any:
     """The engine, as inspect resolves the arguments and variables that the plan hands to the release."""
     machine = machine_named(device)
     settings = engine_settings(arm.treatment, machine.platform)
-    return resolution_of(arm.treatment.version, settings.engine_args, settings.variables, machine).value("engine")
+    return resolution_of(
+        arm.treatment.version, settings.engine_args, settings.variables(machine.platform), machine
+    ).value("engine")
 
 
 @pytest.mark.parametrize("version", RELEASES)
@@ -44,7 +46,8 @@ def test_what_a_plan_sets_makes_the_engine_that_is_asked_for(version: str) -> No
         arm = planned(version, asked, dtype)
         assert inspected(arm, device) == asked
         assert engine_of(arm.treatment, machine_named(device)).kind == asked
-        set_to = engine_settings(arm.treatment, machine_named(device).platform).variables.get("VLLM_USE_V1")
+        platform = machine_named(device).platform
+        set_to = engine_settings(arm.treatment, platform).variables(platform).get("VLLM_USE_V1")
         assert set_to == ({"V0": "0", "V1": "1"}[asked] if version in BOTH else None)
 
 
@@ -52,7 +55,7 @@ def test_what_a_plan_sets_makes_the_engine_that_is_asked_for(version: str) -> No
 def test_where_nothing_is_asked_the_releases_own_choice_is_expected_and_nothing_is_set(version: str) -> None:
     for device, dtype in product(MACHINES, DTYPES):
         arm, machine = planned(version, None, dtype), machine_named(device)
-        assert "VLLM_USE_V1" not in engine_settings(arm.treatment, machine.platform).variables
+        assert "VLLM_USE_V1" not in engine_settings(arm.treatment, machine.platform).variables(machine.platform)
         expected = engine_of(arm.treatment, machine)
         assert expected.kind == inspected(arm, device)
         assert str(expected) == (f"{expected.kind} by default" if version in BOTH else "V1")

@@ -1,6 +1,6 @@
 """The rollout side of an arm: its cell, and the sequences that the cell left."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,13 @@ from rlaudit.engines.cells.launch import Failure, shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.engines.vllm.execution import execution_args
-from rlaudit.engines.vllm.expected_engine import ExpectedEngine, expected_engine
-from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell, engine_variables
+from rlaudit.engines.vllm.expected_engine import ExpectedEngine
+from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
 from rlaudit.laboratory.recorded_requests import RecordedRequests
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.studies.arms.plan import Arm, Role, known_factors
 from rlaudit.laboratory.studies.arms.recipe import Block, Sampling
+from rlaudit.laboratory.study import EngineWanted
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.parse_json import parse_json
 from rlaudit.tokens.integrity import integrity_fault
@@ -45,45 +46,27 @@ class SampledSequence:
     finish_reason: str
 
 
-@dataclass(frozen=True)
-class EngineSettings:
-    """What an arm's engine process is started with on one device.
-
-    engine_args: arguments of `LLM(...)`. optional_engine_args: more of them, passed where the release knows them and
-    engine_args does not say otherwise. variables: environment variables that decide anything.
-    """
-
-    engine_args: Mapping[str, Any]
-    optional_engine_args: Mapping[str, Any]
-    variables: Mapping[str, str]
-
-
-def engine_settings(treatment: Treatment, device: str) -> EngineSettings:
-    """Engine arguments and environment variables of a treatment on `device`: cuda or cpu."""
-    on_cuda = device == "cuda"
-    variables = engine_variables(
-        device,
+def engine_settings(treatment: Treatment, device: str, who: str = "", model: str | None = None) -> EngineWanted:
+    """Return what a treatment's engine process is started with on `device`, cuda or cpu."""
+    return EngineWanted(
+        who,
         treatment.version,
+        execution_args(treatment.version, treatment.engine_args, treatment.compiles, treatment.captures_graphs, device),
+        model,
         treatment.engine,
-        treatment.engine_args,
-        treatment.variables,
-        fp32_head=treatment.fp32_head,
+        {**(treatment.cuda_variables if device == "cuda" else {}), **treatment.variables},
+        treatment.fp32_head,
     )
-    return EngineSettings(
-        engine_args=execution_args(
-            treatment.version, treatment.engine_args, treatment.compiles, treatment.captures_graphs, device
-        ),
-        optional_engine_args=dict(treatment.cuda_engine_args) if on_cuda else {},
-        variables={**(treatment.cuda_variables if on_cuda else {}), **variables},
-    )
+
+
+def optional_engine_args(treatment: Treatment, device: str) -> dict[str, Any]:
+    """Return more engine arguments, passed where the release knows them and the others do not say otherwise."""
+    return dict(treatment.cuda_engine_args) if device == "cuda" else {}
 
 
 def engine_of(treatment: Treatment, machine: Machine, model: str | None = None) -> ExpectedEngine:
     """Return the engine, V0 or V1, that a treatment is about on this machine."""
-    settings = engine_settings(treatment, machine.platform)
-    return expected_engine(
-        treatment.version, treatment.engine, settings.engine_args, settings.variables, machine, model
-    )
+    return engine_settings(treatment, machine.platform).expected(machine, model)
 
 
 def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: Environment) -> Cell:
@@ -93,16 +76,13 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
     if arm.role is Role.RECORDED and recorded is not None:
         return recorded_cell(recorded, environment)
     treatment = arm.treatment
-    settings = engine_settings(treatment, context.device)
     prompts = list(context.prompt_token_ids[:used])
     process = EngineProcess(
         script=ENGINE.generate,
         sources=ENGINE.generate_with,
-        expected=engine_of(treatment, context.machine, arm.model or context.model),
-        engine_args=settings.engine_args,
-        variables=settings.variables,
+        engine=engine_settings(treatment, context.device, arm.name, arm.model),
         job={
-            "optional_engine_args": settings.optional_engine_args,
+            "optional_engine_args": optional_engine_args(treatment, context.device),
             "requires": [
                 {"factor": need.factor, "engine_args": list(need.engine_args), "modules": list(need.modules)}
                 for need in treatment.requires
@@ -123,7 +103,6 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
             "concurrency": treatment.concurrency,
             "replicate": arm.replicate,
         },
-        model=arm.model,
         timeout_minutes=arm.timeout_minutes,
         refusal=known_factors()[arm.factor].refusal if arm.factor else None,
         timed=known_factors()[arm.factor].timed if arm.factor else False,

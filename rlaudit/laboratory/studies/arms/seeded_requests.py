@@ -33,5 +33,5 @@ def _would_use_flashinfer(treatment: Treatment, machine: Machine) -> bool:
     if not any(name in treatment.sampling for name in FILTERS):
         return False
     settings = engine_settings(treatment, machine.platform)
-    resolution = resolution_of(treatment.version, settings.engine_args, settings.variables, machine)
+    resolution = resolution_of(treatment.version, settings.engine_args, settings.variables(machine.platform), machine)
     return resolution.value("flashinfer_sampler") is not False

@@ -9,14 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.engines.vllm.expected_engine import ExpectedEngine, expected_engine
 from rlaudit.errors import UsageError
-from rlaudit.laboratory.engine_cell import engine_variables, usual_engine_args
+from rlaudit.laboratory.engine_cell import usual_engine_args
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.scoring import ScoringRequest
 from rlaudit.laboratory.studies.canary.recipe import CanaryRecipe, TrainingArm
 from rlaudit.laboratory.study import EngineWanted
-from rlaudit.vllm.machine import Machine
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class CanaryPlan:
     @property
     def engines(self) -> tuple[EngineWanted, ...]:
         """The engine of every training."""
-        return tuple(EngineWanted(run.name, run.arm.version, self.engine_args(run.arm)) for run in self.runs)
+        return tuple(self.engine(run.arm, run.name) for run in self.runs)
 
     @property
     def scoring(self) -> tuple[ScoringRequest, ...]:
@@ -71,20 +69,17 @@ class CanaryPlan:
             for run in self.runs
         ]
 
-    def engine_args(self, arm: TrainingArm) -> dict[str, Any]:
-        """Arguments of the arm's engine."""
+    def engine(self, arm: TrainingArm, who: str = "") -> EngineWanted:
+        """Return the engine of an arm."""
         usual = usual_engine_args(arm.version, self.recipe.dtype, self.device)
-        return {**usual, **self.recipe.engine_args, **arm.engine_args}
-
-    def variables(self, arm: TrainingArm) -> dict[str, str]:
-        """Environment variables of the arm's engine process."""
-        written = {**self.recipe.environment_variables, **arm.environment_variables}
-        arguments = self.engine_args(arm)
-        return engine_variables(self.device, arm.version, arm.engine, arguments, written, fp32_head=arm.fp32_head)
-
-    def expected(self, arm: TrainingArm, machine: Machine, model: str | None = None) -> ExpectedEngine:
-        """Return the engine, V0 or V1, that the arm is about on this machine."""
-        return expected_engine(arm.version, arm.engine, self.engine_args(arm), self.variables(arm), machine, model)
+        return EngineWanted(
+            who or arm.name,
+            arm.version,
+            {**usual, **self.recipe.engine_args, **arm.engine_args},
+            engine=arm.engine,
+            written={**self.recipe.environment_variables, **arm.environment_variables},
+            fp32_head=arm.fp32_head,
+        )
 
 
 def plan_trainings(recipe: CanaryRecipe, accelerator: Accelerator, prompts: PromptSet) -> CanaryPlan:

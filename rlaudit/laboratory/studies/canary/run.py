@@ -95,7 +95,7 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, study_run: StudyRun, envir
     context, trainer = study_run.context, study_run.setup.trainer
     arm, training = run.arm, plan.recipe.training
     handed, forward = arm.updates, arm.trainer
-    expected = plan.expected(arm, context.machine, context.model)
+    engine = plan.engine(arm)
     ranges = plan.recipe.objective
     correction = arm.correction or training.correction
     size = float32_bytes(context.model, context.revision)
@@ -105,12 +105,12 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, study_run: StudyRun, envir
     process = EngineProcess(
         script=ENGINE.train,
         sources=(*ENGINE.train_with, *(TRAINER / f"{name}.py" for name in parts), reward),
-        expected=expected,
-        engine_args=plan.engine_args(arm),
-        variables=plan.variables(arm),
+        engine=engine,
         job={
             "transport": handed.transport,
-            "path": loading_path(handed.path, handed.transport, expected.kind, context.device),
+            "path": loading_path(
+                handed.path, handed.transport, engine.expected(context.machine, context.model).kind, context.device
+            ),
             "seconds": TRANSPORT_SECONDS + seconds_to_move(size),
             "mode": handed.mode,
             "clear_cache": handed.clear_cache,

@@ -18,12 +18,12 @@ def cost_of_trainings(plan: CanaryPlan, accelerator: Accelerator, prompts: Promp
     """Return what the plan starts: every arm with its engine and its trainings."""
     machine, training = machine_of(accelerator), plan.recipe.training
     lines = [
-        f"{arm.name}: {plan.expected(arm, machine, plan.recipe.model)} of vLLM {arm.version}, "
+        f"{arm.name}: {plan.engine(arm).expected(machine, plan.recipe.model)} of vLLM {arm.version}, "
         f"{training.seeds} x {training.steps} steps{_handed(arm.updates)}"
         for arm in plan.recipe.arms
     ]
     tokens = training.steps * training.prompts_per_step * training.samples * training.max_tokens
-    dtypes = [str(plan.engine_args(run.arm)["dtype"]) for run in plan.runs]
+    dtypes = [str(engine.engine_args["dtype"]) for engine in plan.engines]
     times = sum(EMULATED_TIMES if emulated(dtype, accelerator) else 1.0 for dtype in dtypes)
     passes = tokens * PASSES_OF_A_TOKEN * times
     return Cost(lines, len(plan.runs), tokens * len(plan.runs), passes, billions=BILLIONS)

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.engines.vllm.expected_engine import ExpectedEngine, expected_engine
 from rlaudit.errors import UsageError
-from rlaudit.laboratory.engine_cell import engine_variables, usual_engine_args
+from rlaudit.laboratory.engine_cell import usual_engine_args
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.scoring import ScoringRequest
 from rlaudit.laboratory.studies.updates.cases import (
@@ -25,7 +24,6 @@ from rlaudit.laboratory.studies.updates.recipe import EngineToUpdate, UpdateReci
 from rlaudit.laboratory.study import EngineWanted
 from rlaudit.laboratory.treatment import TrainerSettings
 from rlaudit.laboratory.weight_path import WeightPath, loading_path
-from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.resolution.engine import EngineKind
 
 
@@ -47,14 +45,12 @@ class EngineStart:
     own: tuple[str, ...] = ()
     transport: str = "disk"
 
-    def variables(self, device: str) -> dict[str, str]:
-        """Environment variables of the engine process on cuda or cpu."""
-        return engine_variables(device, self.version, self.engine, self.engine_args, self.environment_variables)
-
-    def expected(self, machine: Machine, model: str | None = None) -> ExpectedEngine:
-        """Return the engine, V0 or V1, that this start is about on this machine."""
-        variables = self.variables(machine.platform)
-        return expected_engine(self.version, self.engine, self.engine_args, variables, machine, model)
+    @property
+    def wanted(self) -> EngineWanted:
+        """The engine process."""
+        return EngineWanted(
+            self.name, self.version, self.engine_args, engine=self.engine, written=self.environment_variables
+        )
 
     @property
     def checkpoints(self) -> list[str]:
@@ -88,7 +84,7 @@ class UpdatePlan:
     @property
     def engines(self) -> tuple[EngineWanted, ...]:
         """The engine of every start."""
-        return tuple(EngineWanted(start.name, start.version, start.engine_args) for start in self.starts)
+        return tuple(start.wanted for start in self.starts)
 
     @property
     def scoring(self) -> tuple[ScoringRequest, ...]:

@@ -143,9 +143,7 @@ def cell_of_start(
     process = EngineProcess(
         script=ENGINE.update,
         sources=ENGINE.update_with,
-        expected=start.expected(context.machine, context.model),
-        engine_args=start.engine_args,
-        variables=start.variables(context.device),
+        engine=start.wanted,
         job={
             "path": start.path,
             "transport": start.transport,

@@ -13,7 +13,7 @@ def cost_of_updates(plan: UpdatePlan, accelerator: Accelerator, prompts: PromptS
     """Return what the plan starts: every engine start with its engine and its cases."""
     machine, lines = machine_of(accelerator), []
     for start in plan.starts:
-        engine = start.expected(machine, plan.recipe.model)
+        engine = start.wanted.expected(machine, plan.recipe.model)
         brought = "" if start.transport == "disk" else f", brought by {start.transport}"
         lines.append(f"{start.name}: {engine}, {len(start.cases)} cases, loading by {start.path}{brought}")
         lines += [f"  {case.name}" for case in start.cases]

@@ -30,7 +30,7 @@ def test_the_shipped_recipe_begins_with_v0_and_every_engine_is_the_one_it_is_abo
     recipe = shipped()
     plan = planned(recipe)
     machine = machine_named("cpu")
-    kinds = [plan.expected(arm, machine).kind for arm in recipe.arms]
+    kinds = [plan.engine(arm).expected(machine).kind for arm in recipe.arms]
     assert kinds == ["V0"] + ["V1"] * (len(recipe.arms) - 1)
     assert len(plan.runs) == 3 * len(recipe.arms)
 

@@ -65,8 +65,8 @@ def test_the_reference_of_0_8_5_is_v0_on_a_gpu_whatever_the_dtype(dtype: str) ->
     _, recipe, _ = load_study("weight-update", "cuda")
     starts = plan_starts(recipe.model_copy(update={"dtype": dtype}), 16, "cuda")
     (reference,) = [start for start in starts if start.version == "0.8.5"]
-    assert reference.variables("cuda")["VLLM_USE_V1"] == "0"
-    assert reference.expected(machine_named("h100")).kind == "V0"
+    assert reference.wanted.variables("cuda")["VLLM_USE_V1"] == "0"
+    assert reference.wanted.expected(machine_named("h100")).kind == "V0"
 
 
 def test_an_engine_that_a_release_does_not_have_is_refused() -> None:

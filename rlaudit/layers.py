@@ -1,4 +1,4 @@
-"""The three layers, in the order in which they must be judged, and the verdicts on one.
+"""The three layers, in the order in which they must be judged, the verdicts on one, and a layer's judgement.
 
 semantic        the returned logprobs mean something else than the trainer assumes;
 inference path  same meaning, other execution;
@@ -7,6 +7,8 @@ objective       what remains is for the RL objective to correct.
 A layer is judged only when the one before it is clean: correcting the objective first hides a broken backend.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -29,3 +31,44 @@ class Verdict(StrEnum):
 
 # A mismatch anywhere is a mismatch, and what was not seen never becomes fine.
 WORST_FIRST = (Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED, Verdict.MATCH)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is said of one layer.
+
+    cause: all causes, for people; causes: each by itself, none if a mismatch is unexplained. They are named only by an
+    intervention that removes one or a signature that identifies one.
+    """
+
+    layer: Layer
+    verdict: Verdict
+    cause: str | None
+    causes: Sequence[str]
+    because: str
+    evidence: Sequence[str]
+    falsifier: str
+    next: str
+
+
+def judged_as(
+    layer: Layer,
+    verdict: Verdict,
+    because: str,
+    *,
+    causes: Sequence[str] = (),
+    unexplained: str = "",
+    evidence: Sequence[str] = (),
+    falsifier: str = "",
+    following: str = "",
+) -> Judgement:
+    """Return the judgement of a layer. unexplained: what a mismatch without a cause is called. following: what to do
+    next.
+    """
+    cause = " and ".join(causes) or unexplained or None
+    return Judgement(layer, verdict, cause, causes, because, evidence, falsifier, following)
+
+
+def untested(layer: Layer, because: str, following: str = "") -> Judgement:
+    """Return the judgement of a layer that was not looked at."""
+    return judged_as(layer, Verdict.NOT_TESTED, because, following=following)

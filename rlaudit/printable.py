@@ -4,6 +4,8 @@ What could move the cursor, hide other text or give the CI an order is shown as 
 """
 
 import re
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
 from typing import Any
 
 # Control characters, marks that reverse the direction of text, and halves of characters from undecodable file names.
@@ -15,9 +17,13 @@ _COMMAND = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
 
 
 def printable(data: Any) -> Any:
-    """Return the same data with every string safe to print."""
+    """Return the same data, in the same records, with every string safe to print."""
+    if isinstance(data, Enum):
+        return data
     if isinstance(data, str):
         return _UNPRINTABLE.sub(_number, data)
+    if is_dataclass(data) and not isinstance(data, type):
+        return replace(data, **{field.name: printable(getattr(data, field.name)) for field in fields(data)})
     if isinstance(data, dict):
         return {printable(key): printable(value) for key, value in data.items()}
     if isinstance(data, list | tuple):

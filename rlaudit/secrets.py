@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
 from functools import lru_cache
 from typing import Any
 
@@ -141,7 +143,7 @@ def learn_text(text: str) -> None:
 
 
 def mask(data: Any) -> Any:
-    """Return the same text or plain data without its secrets."""
+    """Return the same text, or the same data in the same records, without its secrets."""
     return _masked(data, "", None, ())
 
 
@@ -204,6 +206,13 @@ def _masked(data: Any, name: str, taken: list[Any] | None, path: tuple[Any, ...]
         }
     if isinstance(data, (list, tuple)):
         return [_masked(value, name, taken, (*path, number)) for number, value in enumerate(data)]
+    if is_dataclass(data) and not isinstance(data, type):
+        held = {field.name: getattr(data, field.name) for field in fields(data)}
+        return replace(
+            data, **{key: _masked(value, _name_of(key, held, name), taken, (*path, key)) for key, value in held.items()}
+        )
+    if isinstance(data, Enum):
+        return data
     hidden = data
     if isinstance(data, str):
         hidden = MASK if names_a_secret(name) and not _is_reference(data) else mask_text(data)

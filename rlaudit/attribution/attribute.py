@@ -12,7 +12,7 @@ experiment of each cause says what would settle it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -109,11 +109,11 @@ class Attribution:
         """Return what reports have of an attribution."""
         return {
             "verdict": self.verdict,
-            "named": self.named,
+            "named": [asdict(cause) for cause in self.named],
             "unexplained": self.unexplained,
             "not_tested": [{"name": one.name, "reason": one.reason} for one in self.not_tested],
-            "leaning": self.leaning,
-            "excluded": self.excluded,
+            "leaning": {name: asdict(signature) for name, signature in self.leaning.items()},
+            "excluded": {name: asdict(signature) for name, signature in self.excluded.items()},
             "k2": {"value": self.k2, "low": self.k2_low, "high": self.k2_high},
             "floor_k2": self.floor_k2,
             "margin": self.margin,

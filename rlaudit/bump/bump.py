@@ -15,10 +15,10 @@ from rlaudit.bump.trees import Trees, trees_named
 from rlaudit.configs.source import LARGEST_BYTES
 from rlaudit.inspection.inspect import NOT_FINISHED, Inspection
 from rlaudit.inspection.suppression import Judged
-from rlaudit.layers import Layer
+from rlaudit.layers import Layer, untested
 from rlaudit.pins.files import LARGEST_BYTES as LARGEST_PINS
 from rlaudit.pins.files import kind_of
-from rlaudit.report.new_report import new_report, untested
+from rlaudit.report.new_report import new_report
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.bump import Bump as ReportedBump

@@ -18,15 +18,16 @@ from rlaudit.errors import NotFinished, UsageError
 from rlaudit.inspection.vllm_alone import text_of
 from rlaudit.laboratory.bisect import Bisection, Figure, bisect
 from rlaudit.laboratory.studies.arms.recipe import Point, Recipe
-from rlaudit.layers import Layer
+from rlaudit.layers import Layer, untested
 from rlaudit.measurement.measure import all_metrics
 from rlaudit.report.figures import number
-from rlaudit.report.new_report import new_report, untested
+from rlaudit.report.new_report import new_report
+from rlaudit.report.parts.bisection import Bisection as Reported
+from rlaudit.report.parts.bisection import MeasuredRelease
 from rlaudit.vllm.builds import released_for
 from rlaudit.vllm.moved import Change, Part, moved, moved_values
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.bisection import Bisection as Reported
     from rlaudit.report.report import Report
 
 
@@ -36,17 +37,17 @@ class Bisected:
 
     pair: Recipe | None
     given: GivenInterpreters
-    reported: "Reported"
+    reported: Reported
 
     def report(self) -> "Report":
         """Return the report of ends that agree."""
-        measured = self.reported["measured"]
-        because = f"{self.reported['metric']} of both releases agrees: no neighbours were ablated"
+        measured = self.reported.measured
+        because = f"{self.reported.metric} of both releases agrees: no neighbours were ablated"
         report = new_report(
             "ablate",
             0,
-            before=measured[0]["version"],
-            after=measured[-1]["version"],
+            before=measured[0].version,
+            after=measured[-1].version,
             layers=[untested(layer, because) for layer in Layer],
         )
         report["bisection"] = self.reported
@@ -98,13 +99,13 @@ def bisected(ablation: Ablation, recipe: Recipe, metric: str, given: GivenInterp
             progress.note(f"  {release}: {metric} was not measured: {error.message}")
             return None
         (arm,) = report["arms"]
-        found: Mapping[str, Any] = arm["measurements"].get(metric, {})
-        if found.get("low") is None or found.get("high") is None:
-            why = arm["error"]["message"] if arm["error"] else "it has no interval"
+        found = arm.measurements.get(metric)
+        if found is None or found.value is None or found.low is None or found.high is None:
+            why = arm.error.message if arm.error else "it has no interval"
             progress.note(f"  {release}: {metric} was not measured: {why}")
             return None
-        figure = Figure(found["value"], found["low"], found["high"])
-        engines[release] = str(arm["resolved"]["engine"])
+        figure = Figure(found.value, found.low, found.high)
+        engines[release] = str(arm.resolved["engine"])
         progress.note(f"  {release}: {metric} {_said(figure)}")
         return figure
 
@@ -136,7 +137,7 @@ def releases_between(
     return (first, *found, last)
 
 
-def _reported(found: Bisection, metric: str, engines: Mapping[Version, str], accelerator: Accelerator) -> "Reported":
+def _reported(found: Bisection, metric: str, engines: Mapping[Version, str], accelerator: Accelerator) -> Reported:
     moves: list[str] = []
     defects: list[str] = []
     if found.neighbours is not None:
@@ -154,18 +155,18 @@ def _reported(found: Bisection, metric: str, engines: Mapping[Version, str], acc
             for word, those in (("entered", window.entered), ("left", window.left))
             for name, advisory in those.items()
         ]
-    return {
-        "metric": metric,
-        "measured": [
-            {"version": str(one), "engine": engines[one], "value": own.value, "low": own.low, "high": own.high}
+    return Reported(
+        metric=metric,
+        measured=[
+            MeasuredRelease(version=str(one), engine=engines[one], value=own.value, low=own.low, high=own.high)
             for one, own in found.figures.items()
         ],
-        "neighbours": None if found.neighbours is None else (str(found.neighbours[0]), str(found.neighbours[1])),
-        "unmeasured": [str(one) for one in found.unmeasured],
-        "elsewhere": [str(one) for one in found.elsewhere],
-        "moved": moves,
-        "advisories": defects,
-    }
+        neighbours=None if found.neighbours is None else (str(found.neighbours[0]), str(found.neighbours[1])),
+        unmeasured=[str(one) for one in found.unmeasured],
+        elsewhere=[str(one) for one in found.elsewhere],
+        moved=moves,
+        advisories=defects,
+    )
 
 
 def _said(figure: Figure) -> str:

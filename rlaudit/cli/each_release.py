@@ -20,15 +20,15 @@ from rlaudit.errors import NotFinished
 from rlaudit.laboratory.run_folder import PLAN, REPORT, has_report
 from rlaudit.laboratory.studies.arms.each_release import of_release
 from rlaudit.laboratory.studies.arms.recipe import Recipe
-from rlaudit.layers import Layer
+from rlaudit.layers import Layer, untested
 from rlaudit.parse_json import parse_json
 from rlaudit.report.formats.json import render
-from rlaudit.report.new_report import new_report, untested
+from rlaudit.report.new_report import new_report
+from rlaudit.report.parts.releases import Cell, MeasuredRelease, Releases
 from rlaudit.report.read_report import read_report
 from rlaudit.write_atomically import write_atomically
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.releases import Cell, MeasuredRelease, Releases
     from rlaudit.report.report import Report
 
 
@@ -56,12 +56,7 @@ def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *
         properties |= titles
         measured.append(_release(release, cells, without_figures(report), began))
         progress.note(f"  {release}: {len(cells)} properties")
-    found: Releases = {
-        "on": f"{accelerator.kind}, {accelerator.name}",
-        "properties": properties,
-        "measured": measured,
-    }
-    complete = all(one["cells"] for one in measured)
+    complete = all(one.cells for one in measured)
     report = new_report(
         "ablate",
         0 if complete else 3,
@@ -69,7 +64,9 @@ def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *
         after=recipe.versions[-1],
         layers=[untested(layer, "each release is judged in its own report, in its own folder") for layer in Layer],
     )
-    report["releases"] = found
+    report["releases"] = Releases(
+        on=f"{accelerator.kind}, {accelerator.name}", properties=properties, measured=measured
+    )
     write_atomically(folder / REPORT, render(report, None).encode())
     return report
 
@@ -95,6 +92,6 @@ def _removed_afterwards(release: str, accelerator: Accelerator, keep: bool) -> I
             remove(spec.name)
 
 
-def _release(version: str, cells: "dict[str, Cell]", why: list[str], began: float) -> "MeasuredRelease":
+def _release(version: str, cells: dict[str, Cell], why: list[str], began: float) -> MeasuredRelease:
     minutes = round((time.monotonic() - began) / 60, 1)
-    return {"version": version, "cells": cells, "why": why, "minutes": minutes, "date": time.strftime("%Y-%m-%d")}
+    return MeasuredRelease(version=version, cells=cells, why=why, minutes=minutes, date=time.strftime("%Y-%m-%d"))

@@ -8,6 +8,7 @@ from rlaudit.advisories import crossed, known_advisories
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.inspection.vllm_alone import text_of
 from rlaudit.report.figures import interval
+from rlaudit.report.parts.releases import Cell
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.measured import measured
@@ -71,8 +72,8 @@ def _figures(version: Version) -> Iterator[tuple[str, list[str]]]:
         yield (
             title,
             [
-                f"{name}: {interval(cell) if cell['word'] is None else cell['word']}"
-                for name, cell in found.cells.items()
-                if cell["word"] is None or ", " in name
+                f"{name}: {interval(cell) if cell.word is None else cell.word}"
+                for name, cell in ((name, Cell(**one)) for name, one in found.cells.items())
+                if cell.word is None or ", " in name
             ],
         )

@@ -1,5 +1,7 @@
 """A comparison of curves as the document `rlaudit-report/1`; its own part is under the key `curves`."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from rlaudit.curves.comparison import Comparison, MetricResult, Outcome
@@ -8,7 +10,9 @@ from rlaudit.curves.logged_metric import Group
 from rlaudit.curves.order import order_of
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.curves import CurveMetric, CurveRun, Curves, Point, Steps
-from rlaudit.report.report import Report
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 # Points of each curve that a report keeps, enough to draw it.
 KEPT_POINTS = 100
@@ -24,7 +28,7 @@ ONE_REFERENCE = (
 )
 
 
-def document_of(comparison: Comparison, fail: bool) -> Report:
+def document_of(comparison: Comparison, fail: bool) -> "Report":
     """Return the report of `rlaudit curves`. fail: whether a separation makes the exit code 1."""
     return {
         **new_report("curves", exit_code(comparison, fail), not_seen=_not_seen(comparison)),
@@ -34,23 +38,17 @@ def document_of(comparison: Comparison, fail: bool) -> Report:
 
 def curves_of(comparison: Comparison) -> Curves:
     """Return what is reported of a comparison of curves, by `rlaudit curves` and of every arm of a canary."""
-    order = order_of(comparison)
     one = len(comparison.references) == 1
-    return {
-        "reference": [_run(run) for run in comparison.references],
-        "candidate": _run(comparison.candidates[0]),
-        "candidates": [_run(run) for run in comparison.candidates],
-        "alpha": comparison.alpha,
-        "band": "spread between the reference's seeds" if not one else "step noise of the reference, detrended",
-        "assumptions": [*ASSUMPTIONS, *([ONE_REFERENCE] if one else [])],
-        "metrics": [_metric(result) for result in sorted(comparison.results, key=_reading_order)],
-        "order": {
-            "precedence": order.precedence.value,
-            "because": order.because,
-            "suggests": order.suggests,
-            "next": order.next,
-        },
-    }
+    return Curves(
+        reference=[_run(run) for run in comparison.references],
+        candidate=_run(comparison.candidates[0]),
+        candidates=[_run(run) for run in comparison.candidates],
+        alpha=comparison.alpha,
+        band="spread between the reference's seeds" if not one else "step noise of the reference, detrended",
+        assumptions=[*ASSUMPTIONS, *([ONE_REFERENCE] if one else [])],
+        metrics=[_metric(result) for result in sorted(comparison.results, key=_reading_order)],
+        order=order_of(comparison),
+    )
 
 
 def exit_code(comparison: Comparison, fail: bool) -> int:
@@ -68,51 +66,49 @@ def _reading_order(result: MetricResult) -> tuple[int, int, str]:
 
 def _run(run: Run) -> CurveRun:
     steps = [curve.steps for curve in run.curves.values() if curve.steps.size]
-    return {
-        "name": run.name,
-        "sink": run.sink,
-        "files": [str(path) for path in run.paths],
-        "step": run.step_name,
-        "first_step": min((int(found[0]) for found in steps), default=None),
-        "last_step": max((int(found[-1]) for found in steps), default=None),
-        "metrics": len(run.curves),
-        "problems": [
-            {"path": str(problem.path), "place": problem.place, "message": problem.message} for problem in run.problems
-        ],
-    }
+    return CurveRun(
+        name=run.name,
+        sink=run.sink,
+        files=[str(path) for path in run.paths],
+        step=run.step_name,
+        first_step=min((int(found[0]) for found in steps), default=None),
+        last_step=max((int(found[-1]) for found in steps), default=None),
+        metrics=len(run.curves),
+        problems=run.problems,
+    )
 
 
 def _metric(result: MetricResult) -> CurveMetric:
     metric, points, found = result.metric, result.points, result.separation
-    return {
-        "name": result.name,
-        "candidate_name": None if result.pair is None else result.pair.candidate_key,
-        "canonical": None if metric is None else metric.canonical,
-        "group": None if metric is None else metric.group.value,
-        "framework": None if metric is None else metric.framework,
-        "definition": None if metric is None else metric.definition,
-        "clipping": None if metric is None else metric.clip.value,
-        "trainer_logprobs": (metric.weights.value or None) if metric else None,
-        "outcome": result.outcome.value,
-        "because": result.because,
-        "detected_step": result.detected,
-        "onset_step": result.onset,
-        "reference_level": result.reference_level,
-        "candidate_level": result.candidate_level,
-        "steps": None if points is None else _steps(points.steps.tolist()),
-        "averaged_steps": None if points is None else points.averaged,
-        "statistic": None if found is None else found.statistic,
-        "threshold": None if found is None else found.threshold,
-        "noise_ratio": None if found is None else found.noise_ratio,
-        "resolution": None if found is None else found.resolution,
-        "logarithm": None if found is None else found.in_logs,
-        "notes": list(result.notes),
-        "points": _points(result),
-    }
+    return CurveMetric(
+        name=result.name,
+        candidate_name=None if result.pair is None else result.pair.candidate_key,
+        canonical=None if metric is None else metric.canonical,
+        group=None if metric is None else metric.group,
+        framework=None if metric is None else metric.framework,
+        definition=None if metric is None else metric.definition,
+        clipping=None if metric is None else metric.clip,
+        trainer_logprobs=(metric.weights.value or None) if metric else None,
+        outcome=result.outcome,
+        because=result.because,
+        detected_step=result.detected,
+        onset_step=result.onset,
+        reference_level=result.reference_level,
+        candidate_level=result.candidate_level,
+        steps=None if points is None else _steps(points.steps.tolist()),
+        averaged_steps=None if points is None else points.averaged,
+        statistic=None if found is None else found.statistic,
+        threshold=None if found is None else found.threshold,
+        noise_ratio=None if found is None else found.noise_ratio,
+        resolution=None if found is None else found.resolution,
+        logarithm=None if found is None else found.in_logs,
+        notes=list(result.notes),
+        points=_points(result),
+    )
 
 
 def _steps(steps: list[int]) -> Steps:
-    return {"first": steps[0], "last": steps[-1], "count": len(steps)}
+    return Steps(first=steps[0], last=steps[-1], count=len(steps))
 
 
 def _points(result: MetricResult) -> list[Point]:
@@ -121,17 +117,16 @@ def _points(result: MetricResult) -> list[Point]:
     if points is None:
         return []
     kept = np.unique(np.linspace(0, len(points.steps) - 1, min(KEPT_POINTS, len(points.steps))).astype(int))
-    drawn = []
-    for place in kept.tolist():
-        at: Point = {
-            "step": int(points.steps[place]),
-            "reference": float(points.reference[place]),
-            "candidate": float(points.candidate[place]),
-        }
-        if found is not None:
-            at["low"], at["high"] = float(found.low_N[place]), float(found.high_N[place])
-        drawn.append(at)
-    return drawn
+    return [
+        Point(
+            step=int(points.steps[place]),
+            reference=float(points.reference[place]),
+            candidate=float(points.candidate[place]),
+            low=None if found is None else float(found.low_N[place]),
+            high=None if found is None else float(found.high_N[place]),
+        )
+        for place in kept.tolist()
+    ]
 
 
 def _not_seen(comparison: Comparison) -> list[str]:

@@ -1,12 +1,15 @@
 """A log and its gates as the document `rlaudit-report/1`; its command, and the key of its own part, is `watch`."""
 
 import math
+from typing import TYPE_CHECKING
 
 from rlaudit.curves.follow import FollowedLog
 from rlaudit.curves.gate import Watched
 from rlaudit.report.new_report import new_report
-from rlaudit.report.parts.watch import GateWatched
-from rlaudit.report.report import Report
+from rlaudit.report.parts.watch import GateWatched, WatchedRun
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 METHOD = (
     "a gate is raised where more than half of the steps from some step on are beyond it, surely enough: one wild step "
@@ -17,47 +20,47 @@ METHOD = (
 )
 
 
-def document_of(log: FollowedLog, ended: str, fail: bool) -> Report:
+def document_of(log: FollowedLog, ended: str, fail: bool) -> "Report":
     """Return the report of `rlaudit watch`. fail: whether a raised gate makes the exit code 1."""
     gates = list(log.watched.values())
     raised = any(one.alarm is not None for one in gates)
     code = 3 if log.unknown and not raised else int(fail and raised)
     return {
         **new_report("watch", code, not_seen=_not_seen(log)),
-        "watch": {
-            "name": log.name,
-            "what": log.what,
-            "alpha": log.alpha,
-            "ended": ended,
-            "gates": [_gate(log, one) for one in gates],
-            "method": [
+        "watch": WatchedRun(
+            name=log.name,
+            what=log.what,
+            alpha=log.alpha,
+            ended=ended,
+            gates=[_gate(log, one) for one in gates],
+            method=[
                 "while a step is as likely within its gate as beyond, any alarm ever has a probability of "
                 f"{log.alpha:g} at most",
                 *METHOD,
             ],
-        },
+        ),
     }
 
 
 def _gate(log: FollowedLog, one: Watched) -> GateWatched:
     steps = list(one.values)
     last = one.values[steps[-1]] if steps else None
-    return {
-        "gate": str(one.gate),
-        "metric": one.key,
-        "canonical": log.keys[one.key],
-        "limit": one.gate.limit,
-        "steps": len(steps),
-        "first_step": steps[0] if steps else None,
-        "last_step": steps[-1] if steps else None,
-        "steps_beyond": one.steps_beyond,
-        "last_value": None if last is None or math.isnan(last) else last,
-        "evidence": one.evidence,
-        "alarm_evidence": 1.0 / one.level,
-        "alarm_step": one.alarm,
-        "since_step": one.since,
-        "because": one.said(),
-    }
+    return GateWatched(
+        gate=str(one.gate),
+        metric=one.key,
+        canonical=log.keys[one.key],
+        limit=one.gate.limit,
+        steps=len(steps),
+        first_step=steps[0] if steps else None,
+        last_step=steps[-1] if steps else None,
+        steps_beyond=one.steps_beyond,
+        last_value=None if last is None or math.isnan(last) else last,
+        evidence=one.evidence,
+        alarm_evidence=1.0 / one.level,
+        alarm_step=one.alarm,
+        since_step=one.since,
+        because=one.said(),
+    )
 
 
 def _not_seen(log: FollowedLog) -> list[str]:

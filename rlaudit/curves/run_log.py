@@ -23,7 +23,7 @@ class Row:
 class Problem:
     """Something that was not used: its place and a clause that says why, as in "line 12: not JSON"."""
 
-    path: Path
+    path: str
     place: str
     message: str
 
@@ -46,7 +46,7 @@ class Problems:
     def listed(self) -> tuple[Problem, ...]:
         """Return one problem for each kind, at its first place."""
         return tuple(
-            Problem(self.path, place, message if count == 1 else f"{message} ({count} times, this is the first)")
+            Problem(str(self.path), place, message if count == 1 else f"{message} ({count} times, this is the first)")
             for message, (place, count) in self.found.items()
         )
 

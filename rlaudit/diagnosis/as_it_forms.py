@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rlaudit.diagnosis.diagnose import Diagnosis, diagnose
-from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.laboratory.studies.arms.plan import Plan
 from rlaudit.laboratory.studies.arms.run import FinishedRun
-from rlaudit.layers import Verdict
+from rlaudit.layers import Judgement, Verdict
 from rlaudit.statistics.estimate import figure
 
 FIGURES = {"mean_ratio_minus_one": "mean ratio - 1", "k3": "k3"}

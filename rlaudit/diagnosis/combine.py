@@ -9,20 +9,23 @@ The reports are read from files, or from run directories.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rlaudit.attribution.attribute import all_causes
 from rlaudit.curves.order import Precedence
 from rlaudit.diagnosis.judgement import exit_code_of
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory.run_folder import REPORT, has_report, is_run
-from rlaudit.layers import WORST_FIRST, Layer, Verdict
-from rlaudit.report.new_report import new_report, untested
-from rlaudit.report.parts.diagnosis import Judged
+from rlaudit.layers import WORST_FIRST, Judgement, Layer, Verdict, untested
+from rlaudit.report.new_report import new_report
+from rlaudit.report.parts.diagnosis import Source
 from rlaudit.report.parts.inspection import Versions
 from rlaudit.report.read_report import read_report
-from rlaudit.report.report import Report
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 COMMANDS = ("inspect", "ablate", "compare", "curves")
 
@@ -32,7 +35,7 @@ class FinishedDocument:
     """One report and where it was read."""
 
     path: str
-    document: Report
+    document: "Report"
 
     @property
     def command(self) -> str:
@@ -63,35 +66,33 @@ SPEAKS_OF: Mapping[str, frozenset[Layer]] = {
 }
 
 
-def combined(sources: Sequence[FinishedDocument], fails: bool) -> Report:
+def combined(sources: Sequence[FinishedDocument], fails: bool) -> "Report":
     """Return the report of `rlaudit diagnose`. fails: whether a mismatch makes the exit code 1."""
-    layers: list[Judged] = []
+    layers: list[Judgement] = []
     for layer in Layer:
         judged = _layer(layer, sources)
-        before = next((one for one in layers if one["verdict"] != Verdict.MATCH), None)
-        if before is not None and judged["verdict"] != Verdict.NOT_TESTED:
+        before = next((one for one in layers if one.verdict != Verdict.MATCH), None)
+        if before is not None and judged.verdict != Verdict.NOT_TESTED:
             judged = _held_back(judged, before)
         layers.append(judged)
     unfinished = [one.path for one in sources if one.document["exit_code"] == 3 and not _has_verdict(one)]
     return {
         **new_report(
             "diagnose",
-            exit_code_of((one["verdict"] for one in layers), bool(unfinished), fails),
+            exit_code_of((one.verdict for one in layers), bool(unfinished), fails),
             layers=layers,
             not_seen=_not_seen(sources, unfinished),
         ),
         "versions": _versions(sources),
         "findings": [finding for one in sources for finding in one.document["findings"]],
         "effects": [effect for one in sources for effect in one.document["effects"]],
-        "sources": [
-            {"path": one.path, "command": one.command, "exit_code": one.document["exit_code"]} for one in sources
-        ],
+        "sources": [Source(path=one.path, command=one.command, exit_code=one.document["exit_code"]) for one in sources],
     }
 
 
-def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judged:
-    own = [(one, judged) for one in sources for judged in one.document["layers"] if judged["layer"] == layer]
-    decided = [(one, judged) for one, judged in own if judged["verdict"] != Verdict.NOT_TESTED]
+def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judgement:
+    own = [(one, judged) for one in sources for judged in one.document["layers"] if judged.layer == layer]
+    decided = [(one, judged) for one, judged in own if judged.verdict != Verdict.NOT_TESTED]
     measured = [(one, judged) for one, judged in decided if one.command in MEASURED]
     deciding = measured or decided or own
     if not deciding:
@@ -99,100 +100,100 @@ def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judged:
             layer, "none of these reports is about it", "rlaudit compare on logged tokens, or rlaudit ablate"
         )
     # An intervention weighs more than a signature of the same verdict.
-    source, worst = min(
-        deciding, key=lambda entry: (WORST_FIRST.index(entry[1]["verdict"]), entry[0].command != "ablate")
-    )
-    evidence = [f"{source.command} {source.path}: {line}" for line in worst["evidence"]]
+    source, worst = min(deciding, key=lambda entry: (WORST_FIRST.index(entry[1].verdict), entry[0].command != "ablate"))
+    evidence = [f"{source.command} {source.path}: {line}" for line in worst.evidence]
     for other, judged in own:
         if other is source:
             continue
         evidence.append(f"{other.command} {other.path}: {_said(judged)}")
         if other.command == "inspect":
-            evidence += [f"{other.command} {other.path}: {line}" for line in judged["evidence"]]
+            evidence += [f"{other.command} {other.path}: {line}" for line in judged.evidence]
     evidence += _curves(layer, sources)
     settings = _convicted_by_settings(worst, source, own)
     named, read = worst, ""
     if settings is not None:
         named = settings[1]
-        read = f"; {settings[0].path} convicts {named['cause']}, the tokens show no cause of their own"
-    return {
-        **worst,
-        "cause": named["cause"],
-        "causes": named["causes"],
-        "because": f"{worst['because']}{read}{_agreement(worst, source, measured)}",
-        "evidence": evidence,
-        "next": _next(worst, source, sources),
-    }
+        read = f"; {settings[0].path} convicts {named.cause}, the tokens show no cause of their own"
+    return replace(
+        worst,
+        cause=named.cause,
+        causes=named.causes,
+        because=f"{worst.because}{read}{_agreement(worst, source, measured)}",
+        evidence=evidence,
+        next=_next(worst, source, sources),
+    )
 
 
 def _convicted_by_settings(
-    worst: Judged, source: FinishedDocument, own: Sequence[tuple[FinishedDocument, Judged]]
-) -> tuple[FinishedDocument, Judged] | None:
+    worst: Judgement, source: FinishedDocument, own: Sequence[tuple[FinishedDocument, Judgement]]
+) -> tuple[FinishedDocument, Judgement] | None:
     """Return the inspection that names a cause, if tokens show a mismatch and no cause."""
-    if source.command not in MEASURED or worst["verdict"] != Verdict.MISMATCH or worst["causes"]:
+    if source.command not in MEASURED or worst.verdict != Verdict.MISMATCH or worst.causes:
         return None
     return next(
         (
             (one, judged)
             for one, judged in own
-            if one.command == "inspect" and judged["verdict"] == Verdict.MISMATCH and judged["cause"]
+            if one.command == "inspect" and judged.verdict == Verdict.MISMATCH and judged.cause
         ),
         None,
     )
 
 
-def _said(judged: Judged) -> str:
-    cause = f" ({judged['cause']})" if judged["cause"] else ""
-    return f"{judged['verdict']}{cause}: {judged['because']}"
+def _said(judged: Judgement) -> str:
+    cause = f" ({judged.cause})" if judged.cause else ""
+    return f"{judged.verdict}{cause}: {judged.because}"
 
 
-def _agreement(worst: Judged, source: FinishedDocument, measured: Sequence[tuple[FinishedDocument, Judged]]) -> str:
+def _agreement(
+    worst: Judgement, source: FinishedDocument, measured: Sequence[tuple[FinishedDocument, Judgement]]
+) -> str:
     others = [(one, judged) for one, judged in measured if one is not source]
-    agree = [one.path for one, judged in others if judged["verdict"] == worst["verdict"]]
-    against = [f"{one.path} ({judged['verdict']})" for one, judged in others if judged["verdict"] != worst["verdict"]]
+    agree = [one.path for one, judged in others if judged.verdict == worst.verdict]
+    against = [f"{one.path} ({judged.verdict})" for one, judged in others if judged.verdict != worst.verdict]
     said = f"; {', '.join(agree)} agrees" if agree else ""
     return said + (f"; {', '.join(against)} does not agree: is it of the same engine and settings?" if against else "")
 
 
-def _next(worst: Judged, source: FinishedDocument, sources: Sequence[FinishedDocument]) -> str:
+def _next(worst: Judgement, source: FinishedDocument, sources: Sequence[FinishedDocument]) -> str:
     """Return the one next experiment: an intervention where only a signature convicts."""
-    if worst["verdict"] != Verdict.MISMATCH or any(one.command == "ablate" for one in sources):
-        return str(worst["next"])
+    if worst.verdict != Verdict.MISMATCH or any(one.command == "ablate" for one in sources):
+        return worst.next
     causes = all_causes()
-    named = [causes[name] for name in worst["causes"] if name in causes]
+    named = [causes[name] for name in worst.causes if name in causes]
     factor = next((cause.factor for cause in named if cause.factor is not None), None)
     if factor is None or source.command != "compare":
-        return str(worst["next"])
-    return f"{worst['next']}; or let an intervention decide: rlaudit ablate with factor {factor}"
+        return worst.next
+    return f"{worst.next}; or let an intervention decide: rlaudit ablate with factor {factor}"
 
 
-def _held_back(judged: Judged, before: Judged) -> Judged:
+def _held_back(judged: Judgement, before: Judgement) -> Judgement:
     """Withhold a layer's verdict: it is judged only if the one before it is clean."""
-    if before["verdict"] == Verdict.INCONCLUSIVE and judged["layer"] != Layer.OBJECTIVE:
-        return {**judged, "because": f"provided that the {before['layer']} layer matches: {judged['because']}"}
-    return {
-        **judged,
-        "verdict": Verdict.NOT_TESTED,
-        "cause": None,
-        "causes": [],
-        "because": f"the {before['layer']} layer comes first; seen so far: {_said(judged)}",
-        "falsifier": "",
-        "next": before["next"],
-    }
+    if before.verdict == Verdict.INCONCLUSIVE and judged.layer != Layer.OBJECTIVE:
+        return replace(judged, because=f"provided that the {before.layer} layer matches: {judged.because}")
+    return replace(
+        judged,
+        verdict=Verdict.NOT_TESTED,
+        cause=None,
+        causes=(),
+        because=f"the {before.layer} layer comes first; seen so far: {_said(judged)}",
+        falsifier="",
+        next=before.next,
+    )
 
 
 def _curves(layer: Layer, sources: Sequence[FinishedDocument]) -> list[str]:
     """Return what the order of separation suggests, if it is about the layer."""
-    orders = [(one.path, one.document["curves"]["order"]) for one in sources if one.command == "curves"]
+    orders = [(one.path, one.document["curves"].order) for one in sources if one.command == "curves"]
     return [
-        f"curves {path}: {order['precedence']} ({order['because']}): {order['suggests']}"
+        f"curves {path}: {order.precedence} ({order.because}): {order.suggests}"
         for path, order in orders
-        if layer is Layer.INFERENCE_PATH or layer in SPEAKS_OF.get(order["precedence"], ())
+        if layer is Layer.INFERENCE_PATH or layer in SPEAKS_OF.get(order.precedence, ())
     ]
 
 
 def _has_verdict(one: FinishedDocument) -> bool:
-    return any(judged["verdict"] != Verdict.NOT_TESTED for judged in one.document["layers"])
+    return any(judged.verdict != Verdict.NOT_TESTED for judged in one.document["layers"])
 
 
 def _versions(sources: Sequence[FinishedDocument]) -> Versions:

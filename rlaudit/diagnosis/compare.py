@@ -17,13 +17,13 @@ from rlaudit.diagnosis.compare_stream import Streamed, Unscored, nothing_to_comp
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
 from rlaudit.diagnosis.distance import METRIC, USUAL, Candidate, Distance, Reference, Yardstick, judge_distance
 from rlaudit.diagnosis.inference_path import judge_path
-from rlaudit.diagnosis.judgement import Judgement, supported
+from rlaudit.diagnosis.judgement import supported
 from rlaudit.diagnosis.log_part import read_part
 from rlaudit.diagnosis.objective import judge_objective
 from rlaudit.diagnosis.objective_split import ObjectiveSplit, objective_split
 from rlaudit.diagnosis.semantic import judge_meaning, judge_rollouts
 from rlaudit.diagnosis.weights_and_tokens import version_gaps, with_weights
-from rlaudit.layers import Layer, Verdict
+from rlaudit.layers import Layer, Verdict, untested
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_logs import meaning_of_logs
 from rlaudit.meaning.from_rollouts import WITH_TRAINER, meaning_of_rollouts
@@ -250,12 +250,12 @@ def compare_alone(
         attribution=None,
         split=None,
         evidence_tokens=table.share.tokens,
-        layers=(semantic, _untested(Layer.INFERENCE_PATH), _untested(Layer.OBJECTIVE)),
+        layers=(
+            semantic,
+            untested(Layer.INFERENCE_PATH, UNSCORED, WITH_TRAINER),
+            untested(Layer.OBJECTIVE, UNSCORED, WITH_TRAINER),
+        ),
         share=table.share,
         notes=notes,
         not_seen=meaning.said.not_told,
     )
-
-
-def _untested(layer: Layer) -> Judgement:
-    return Judgement(layer, Verdict.NOT_TESTED, UNSCORED, next=WITH_TRAINER)

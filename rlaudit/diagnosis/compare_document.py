@@ -1,17 +1,21 @@
 """The report of a comparison, table by table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from rlaudit.diagnosis.comparison import Comparison
 from rlaudit.diagnosis.judgement import exit_code_of, worst_layers
 from rlaudit.meaning.meaning import Meaning, ScoredFigures
 from rlaudit.report.new_report import new_report
+from rlaudit.report.parts.comparison import Alignment, DataShare, Fault, MisalignedSequence, Semantics, SemanticTest
 from rlaudit.report.parts.comparison import Compared as ReportedTable
-from rlaudit.report.parts.comparison import Fault, Semantics
+from rlaudit.report.parts.comparison import Faults as ReportedFaults
 from rlaudit.report.plain import plain
-from rlaudit.report.report import Report
 from rlaudit.tokens.fault import Faults, Met
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 SHOWN_SEQUENCES = 20
 
@@ -29,7 +33,7 @@ class Compared:
     is_before: bool = False
 
 
-def document_of(compared: Sequence[Compared], not_seen: Sequence[str], fails: bool, allow_partial: bool) -> Report:
+def document_of(compared: Sequence[Compared], not_seen: Sequence[str], fails: bool, allow_partial: bool) -> "Report":
     """Return the report of a comparison.
 
     fails: whether a mismatch makes the exit code 1. allow_partial: whether faults may be left out.
@@ -37,12 +41,12 @@ def document_of(compared: Sequence[Compared], not_seen: Sequence[str], fails: bo
     What runs today is shown, and is not judged: only what it is compared for is.
     """
     wanted = [one for one in compared if not one.is_before]
-    layers = worst_layers([(_name(one), [layer.as_report() for layer in one.comparison.layers]) for one in wanted])
+    layers = worst_layers([(_name(one), one.comparison.layers) for one in wanted])
     unfinished = not allow_partial and any(one.faults.count for one in compared)
     return {
         **new_report(
             "compare",
-            exit_code_of((layer["verdict"] for layer in layers), unfinished, fails),
+            exit_code_of((layer.verdict for layer in layers), unfinished, fails),
             layers=layers,
             not_seen=list(dict.fromkeys([*not_seen, *_not_seen(compared, allow_partial)])),
         ),
@@ -57,82 +61,79 @@ def _name(one: Compared) -> str:
 
 def _comparison(one: Compared) -> ReportedTable:
     comparison, counts, share = one.comparison, one.comparison.counts, one.comparison.share
-    reported: ReportedTable = {
-        "name": _name(one),
-        "path": one.path,
-        "format": one.export,
-        "files": one.files,
-        "trainer_path": one.trainer_path,
-        "tokens": counts.tokens,
-        "sequences": counts.sequences,
-        "compared_tokens": counts.compared_tokens,
-        "unscored_sequences": counts.unscored_sequences,
-        "uncounted_tokens": counts.uncounted_tokens,
-        "impossible_tokens": counts.impossible_tokens,
-        "misaligned": dict(counts.misaligned),
-        "shortest_sequence": counts.shortest_sequence if counts.compared_tokens else 0,
-        "sampling": plain(comparison.sampling),
-        "trainer": plain(comparison.trainer),
-        "measurements": plain(comparison.measurements),
-        "alignment": {
-            "misaligned": dict(comparison.counts.misaligned),
-            "sequences": [
-                {"name": bad.name, "kind": bad.kind.value, "first": bad.first, "lag": bad.lag}
+    return ReportedTable(
+        name=_name(one),
+        path=one.path,
+        format=one.export,
+        files=one.files,
+        trainer_path=one.trainer_path,
+        tokens=counts.tokens,
+        sequences=counts.sequences,
+        compared_tokens=counts.compared_tokens,
+        unscored_sequences=counts.unscored_sequences,
+        uncounted_tokens=counts.uncounted_tokens,
+        impossible_tokens=counts.impossible_tokens,
+        misaligned=counts.misaligned,
+        shortest_sequence=counts.shortest_sequence if counts.compared_tokens else 0,
+        sampling=comparison.sampling,
+        trainer=comparison.trainer,
+        measurements=comparison.measurements,
+        alignment=Alignment(
+            misaligned=counts.misaligned,
+            sequences=[
+                MisalignedSequence(name=bad.name, kind=bad.kind, first=bad.first, lag=bad.lag)
                 for bad in comparison.alignment.misaligned[:SHOWN_SEQUENCES]
             ],
-            "messages": list(comparison.alignment.messages),
-            "not_tested": list(comparison.alignment.not_tested),
-        },
-        "semantics": _semantics(comparison.meaning),
-        "attribution": plain(comparison.attribution),
-        "objective": plain(comparison.split),
-        "evidence_tokens": comparison.evidence_tokens,
-        "layers": {judgement.layer.value: judgement.verdict for judgement in comparison.layers},
-        "is_before": one.is_before,
-        "data": plain(share) | {"left_out": share.left_out, "suffices": share.suffices},
-        "faults": {
-            "count": one.faults.count,
-            "sequences_left_out": one.faults.sequences_left_out,
-            "shown": [_fault(met) for met in one.faults.met.values()],
-        },
-        "notes": list(comparison.notes),
-    }
-    if comparison.versions:
-        reported["versions"] = plain(comparison.versions)
-    if comparison.distance is not None:
-        reported["distance"] = plain(comparison.distance)
-    return reported
+            messages=comparison.alignment.messages,
+            not_tested=comparison.alignment.not_tested,
+        ),
+        semantics=_semantics(comparison.meaning),
+        attribution=plain(comparison.attribution),
+        objective=None if comparison.split is None else plain(asdict(comparison.split)),
+        evidence_tokens=comparison.evidence_tokens,
+        layers={judgement.layer: judgement.verdict for judgement in comparison.layers},
+        is_before=one.is_before,
+        data=DataShare(**vars(share), left_out=share.left_out, suffices=share.suffices),
+        faults=ReportedFaults(
+            count=one.faults.count,
+            sequences_left_out=one.faults.sequences_left_out,
+            shown=[_fault(met) for met in one.faults.met.values()],
+        ),
+        notes=comparison.notes,
+        versions=comparison.versions or None,
+        distance=None if comparison.distance is None else comparison.distance.reported,
+    )
 
 
 def _fault(met: Met) -> Fault:
     first = met.first
-    return {
-        "path": str(first.path),
-        "line": first.line,
-        "sequence": first.sequence,
-        "message": first.message,
-        "kind": first.kind.value,
-        "column": first.column or None,
-        "count": met.count,
-        "sequences_left_out": met.sequences,
-    }
+    return Fault(
+        path=str(first.path),
+        line=first.line,
+        sequence=first.sequence,
+        message=first.message,
+        kind=first.kind,
+        column=first.column or None,
+        count=met.count,
+        sequences_left_out=met.sequences,
+    )
 
 
 def _semantics(found: Meaning) -> Semantics | None:
     if not isinstance(found.figures, ScoredFigures):
         return None
-    return {
-        "verdict": found.verdict,
-        "cause": found.said.cause,
-        "because": found.said.because,
-        "trainer": found.theta_train.name,
-        "reported": found.theta_report.name,
-        "sampled": found.theta_sample.name,
-        "tests": [
-            {"name": test.name, "ln_p": test.ln_p, "estimate": test.estimate, "convicts": test.convicts}
+    return Semantics(
+        verdict=found.verdict,
+        cause=found.said.cause,
+        because=found.said.because,
+        trainer=found.theta_train.name,
+        reported=found.theta_report.name,
+        sampled=found.theta_sample.name,
+        tests=[
+            SemanticTest(name=test.name, ln_p=test.ln_p, estimate=test.estimate, convicts=test.convicts)
             for test in found.figures.tests
         ],
-    }
+    )
 
 
 def _not_seen(compared: Sequence[Compared], allow_partial: bool) -> list[str]:

@@ -15,7 +15,6 @@ from rlaudit.diagnosis.log_part import LogPart, evidence_from, read_file, read_p
 from rlaudit.diagnosis.read_on_ray import ReadFiles
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress, readable
-from rlaudit.report.plain import plain
 from rlaudit.tokens.complete import complete
 from rlaudit.tokens.export import all_scorable
 from rlaudit.tokens.fault import Faults
@@ -27,7 +26,7 @@ from rlaudit.tokens.prompt_tokens import with_prompt_tokens
 from rlaudit.tokens.sequence_sample import SequenceSample
 from rlaudit.tokens.sound import sound
 from rlaudit.tokens.token_batch import TokenBatch
-from rlaudit.tokens.token_figures import logged_figures
+from rlaudit.tokens.token_figures import TokenFigures, logged_figures
 
 # Logs that are not scored need no laboratory.
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class Comparer:
     progress: Progress
     read_files: ReadFiles | None = None
     compared: list[Compared] = field(default_factory=list)
-    drawn: list[dict[str, Any] | None] = field(default_factory=list)
+    drawn: list[TokenFigures | None] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
     _today: dict[str, tuple[Comparison, PromptNumbers]] = field(default_factory=dict)
 
@@ -94,10 +93,12 @@ class Comparer:
     def report(self, fails: bool, allow_partial: bool) -> "Report":
         """Return the report of all that was compared. The arguments are those of `document_of`."""
         document = document_of(self.compared, list(dict.fromkeys(self.assumed)), fails, allow_partial)
-        names = [one["name"] for one in document["comparisons"]]
         # Rollouts that no trainer has scored have no log ratios to draw.
-        drawn = [(one, name) for one, name in zip(self.drawn, names, strict=True) if one and one["tokens"]]
-        document["token_figures"] = plain([{**one, "name": name} for one, name in drawn])
+        document["token_figures"] = [
+            replace(drawn, name=one.name)
+            for drawn, one in zip(self.drawn, document["comparisons"], strict=True)
+            if drawn and drawn.tokens
+        ]
         return document
 
     def _compared(

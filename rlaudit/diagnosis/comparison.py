@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 from rlaudit.attribution.attribute import Attribution
 from rlaudit.diagnosis.distance import Distance
-from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.objective_split import ObjectiveSplit
 from rlaudit.diagnosis.weights_and_tokens import VersionGap
+from rlaudit.layers import Judgement
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.meaning import Meaning
 from rlaudit.measurement.measure import Measurement, Tally

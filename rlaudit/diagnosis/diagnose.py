@@ -23,9 +23,10 @@ from rlaudit.diagnosis.distance import (
     judge_distance,
     usual_distance,
 )
-from rlaudit.diagnosis.effects import FactorEffect, Floor, effects_of, noise_floor
+from rlaudit.diagnosis.effect import Effect, EffectVerdict
+from rlaudit.diagnosis.effects import Floor, effects_of, noise_floor
 from rlaudit.diagnosis.inference_path import judge_path_of_arm
-from rlaudit.diagnosis.judgement import PATH_METRIC, Judgement
+from rlaudit.diagnosis.judgement import PATH_METRIC
 from rlaudit.diagnosis.measured import MeasuredArm, measure_block
 from rlaudit.diagnosis.objective import judge_objective_of_arm
 from rlaudit.diagnosis.replay import Replay, judge_replay, not_judged
@@ -36,10 +37,9 @@ from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.laboratory.studies.arms.seeded_requests import flashinfer_not_seen
 from rlaudit.laboratory.treatment import Treatment
-from rlaudit.layers import WORST_FIRST, Verdict
+from rlaudit.layers import WORST_FIRST, Judgement, Verdict
 from rlaudit.measurement.measure import all_metrics, measure, tally
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
-from rlaudit.report.parts.ablation import EffectVerdict
 
 REFERENCE = "reference"
 # What a distance is judged on.
@@ -57,7 +57,7 @@ class BlockDiagnosis:
     plan: BlockPlan
     measured: Mapping[str, MeasuredArm]
     floor: Floor
-    effects: Sequence[FactorEffect]
+    effects: Sequence[Effect]
     judgements: tuple[Judgement, Judgement, Judgement]
     parity: str | None
     distance: Distance | None = None
@@ -208,7 +208,7 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     return lines
 
 
-def parity_yaml(block: BlockPlan, effects: Sequence[FactorEffect]) -> str | None:
+def parity_yaml(block: BlockPlan, effects: Sequence[Effect]) -> str | None:
     """Return YAML of the engine settings that differ between candidate and parity arm; None without a parity arm."""
     if block.parity_name is None:
         return None
@@ -232,9 +232,9 @@ def settings_of(treatment: Treatment) -> dict[str, Any]:
     return settings
 
 
-def _comment(factor: str, level: str, effects: Sequence[FactorEffect]) -> str:
+def _comment(factor: str, level: str, effects: Sequence[Effect]) -> str:
     own = [effect for effect in effects if (effect.factor, effect.level) == (factor, level)]
-    seen = own[-1].verdict.value if own else "not measured"
+    seen = own[-1].verdict if own else "not measured"
     if factor == "fp32-head":
         return f"{seen}; from 0.26.0 on, and the trainer's head in float32 as well"
     return seen

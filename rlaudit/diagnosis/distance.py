@@ -34,7 +34,7 @@ bfloat16  1e-5 to 1e-3 for dense models (Miles and slime), 4.7e-4 to 8e-4 (Fast-
 float16   the same 24 times closer (arXiv 2510.26788: KL 7.64 and .32).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -43,7 +43,7 @@ from rlaudit.diagnosis.consequence import Consequence, Measurements, consequence
 from rlaudit.layers import Verdict
 from rlaudit.measurement.contrast import judge
 from rlaudit.measurement.measure import Measurement, Tally, all_metrics
-from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.measurement.metric import Clip, ObjectiveSettings
 from rlaudit.measurement.non_inferiority import NonInferiority, non_inferiority
 
 FLOAT16_CLOSER = 24.0
@@ -129,19 +129,38 @@ class Distance:
     against: NonInferiority | None = None
     withheld: bool = False
 
-    def as_report(self) -> dict[str, Any]:
-        """Return what reports have of a distance."""
-        return {
-            "verdict": self.verdict,
-            "yardstick": self.yardstick,
-            "tolerated": self.tolerated,
-            "consequence": self.consequence.verdict,
-            "clips": list(self.settings.clips),
-            "usual": None if self.usual is None else [self.usual.low, self.usual.high],
-            "reference": None if self.reference is None else self.reference.name,
-            "reference_odd": None if self.reference is None else self.reference.odd,
-            "against": self.against,
-        }
+    @property
+    def reported(self) -> "ReportedDistance":
+        """What reports have of it."""
+        return ReportedDistance(
+            verdict=self.verdict,
+            yardstick=self.yardstick,
+            tolerated=self.tolerated,
+            consequence=self.consequence.verdict,
+            clips=self.settings.clips,
+            usual=None if self.usual is None else (self.usual.low, self.usual.high),
+            reference=None if self.reference is None else self.reference.name,
+            reference_odd=None if self.reference is None else self.reference.odd,
+            against=self.against,
+        )
+
+
+@dataclass(frozen=True)
+class ReportedDistance:
+    """How far the engine is from the trainer by the yardstick of the inference path; k3 in nats.
+
+    reference_odd: whether the reference is surely farther from the trainer than is usual for its dtype.
+    """
+
+    verdict: Verdict
+    yardstick: Yardstick
+    tolerated: float
+    consequence: Verdict
+    clips: Sequence[Clip]
+    usual: tuple[float, float] | None
+    reference: str | None
+    reference_odd: bool | None
+    against: NonInferiority | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """The report of an ablation."""
 
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,15 +11,18 @@ from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.laboratory.studies.arms.plan import Arm, Role
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.laboratory.studies.arms.run import FinishedRun
+from rlaudit.measurement.lattice import LatticeEvidence
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.ablation import Arm as ReportedArm
-from rlaudit.report.parts.ablation import Block, Run
-from rlaudit.report.plain import plain
-from rlaudit.report.report import Report
-from rlaudit.tokens.token_figures import token_figures
+from rlaudit.report.parts.ablation import ArmSemantics, ArmTrainer, Block, Head, Heads, NoiseFloor
+from rlaudit.report.parts.run import MicroBatchFloor, Run
+from rlaudit.tokens.token_figures import TokenFigures, token_figures
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 
-def document_of(diagnosis: Diagnosis, fails: bool) -> Report:
+def document_of(diagnosis: Diagnosis, fails: bool) -> "Report":
     """Return the report of an ablation. fails: whether a mismatch makes the exit code 1."""
     run = diagnosis.run
     first = run.plan.recipe.blocks[0]
@@ -28,7 +32,7 @@ def document_of(diagnosis: Diagnosis, fails: bool) -> Report:
             exit_code_of((judgement.verdict for judgement in diagnosis.layers), unfinished(run), fails),
             before=first.reference.version if first.reference else None,
             after=first.candidate.version,
-            layers=[judgement.as_report() for judgement in diagnosis.layers],
+            layers=diagnosis.layers,
             not_seen=[*diagnosis.not_seen, *_not_seen_in_workers(diagnosis)],
         ),
         "description": run.plan.recipe.description,
@@ -38,29 +42,25 @@ def document_of(diagnosis: Diagnosis, fails: bool) -> Report:
             for arm in sorted(block.plan.arms, key=_reading_order)
             if (block.plan.name, arm.name) in run.arms
         ],
-        "effects": [plain(effect) for block in diagnosis.blocks for effect in block.effects],
+        "effects": [effect for block in diagnosis.blocks for effect in block.effects],
         "blocks": [_block(block) for block in diagnosis.blocks],
         "run": _run(diagnosis),
-        "token_figures": [
-            plain(_token_figures(arm, block)) for block in diagnosis.blocks for arm in block.measured.values()
-        ],
+        "token_figures": [_token_figures(arm, block) for block in diagnosis.blocks for arm in block.measured.values()],
     }
 
 
 def _block(block: BlockDiagnosis) -> Block:
-    reported: Block = {
-        "name": block.plan.name,
-        "layers": {judgement.layer.value: judgement.verdict for judgement in block.judgements},
-        "noise_floor": {
-            metric: {"value": value, "because": block.floor.because[metric]}
+    return Block(
+        name=block.plan.name,
+        layers={judgement.layer: judgement.verdict for judgement in block.judgements},
+        noise_floor={
+            metric: NoiseFloor(value=value, because=block.floor.because[metric])
             for metric, value in block.floor.value.items()
         },
-        "parity": block.parity,
-        "distance": plain(block.distance),
-    }
-    if block.replay is not None:
-        reported["replay"] = block.replay.as_report()
-    return reported
+        parity=block.parity,
+        distance=None if block.distance is None else block.distance.reported,
+        replay=block.replay,
+    )
 
 
 def unfinished(run: FinishedRun) -> bool:
@@ -76,37 +76,34 @@ def _reading_order(arm: Arm) -> int:
 def _arm(finished: Any, block: BlockDiagnosis, device: str) -> ReportedArm:
     arm: Arm = finished.arm
     measured = block.measured.get(arm.name)
-    reported: ReportedArm = {
-        "name": arm.name,
-        "block": arm.block,
-        "role": arm.role.value,
-        "environment": f"vllm {arm.treatment.version}",
-        "levels": {arm.factor: arm.level} if arm.factor and arm.level and arm.role is Role.FIRST else {},
-        "engine_args": dict(engine_settings(arm.treatment, device).engine_args),
-        "variables": arm.treatment.declared,
-        "sampling": dict(arm.treatment.sampling),
-        "trainer": {
-            "dtype": arm.treatment.trainer.dtype,
-            "head_dtype": arm.treatment.trainer.resolved_head_dtype,
-            "attention": arm.treatment.trainer.attention,
-            "temperature": arm.treatment.trainer.temperature,
-        },
-        "engaged": _engaged(finished, block),
-        "status": finished.status,
-        "error": None
-        if finished.failure is None
-        else {"boundary": finished.failure.boundary, "message": finished.failure.message},
-        "cell": finished.cell_key,
-        "seconds": finished.usage.get("seconds"),
-        "peak_memory_mib": finished.usage.get("peak_memory_mib"),
-        "resolved": dict(finished.result.get("resolved", {})),
-        "loaded": plain(finished.result.get("loaded", {})),
-        "batch_probe": plain(finished.result.get("batch_probe", {})),
-        "measurements": {},
-    }
-    if measured is not None:
-        reported.update(_measured(measured))
-    return reported
+    trainer = arm.treatment.trainer
+    reported = ReportedArm(
+        name=arm.name,
+        block=arm.block,
+        role=arm.role,
+        environment=f"vllm {arm.treatment.version}",
+        levels={arm.factor: arm.level} if arm.factor and arm.level and arm.role is Role.FIRST else {},
+        engine_args=engine_settings(arm.treatment, device).engine_args,
+        variables=arm.treatment.declared,
+        sampling=arm.treatment.sampling,
+        trainer=ArmTrainer(
+            dtype=trainer.dtype,
+            head_dtype=trainer.resolved_head_dtype,
+            attention=trainer.attention,
+            temperature=trainer.temperature,
+        ),
+        engaged=_engaged(finished, block),
+        status=finished.status,
+        error=finished.failure,
+        cell=finished.cell_key,
+        seconds=finished.usage.get("seconds"),
+        peak_memory_mib=finished.usage.get("peak_memory_mib"),
+        resolved=finished.result.get("resolved", {}),
+        loaded=finished.result.get("loaded", {}),
+        batch_probe=finished.result.get("batch_probe", {}),
+        measurements={},
+    )
+    return reported if measured is None else _with_figures(reported, measured)
 
 
 def _not_seen_in_workers(diagnosis: Diagnosis) -> list[str]:
@@ -119,30 +116,24 @@ def _not_seen_in_workers(diagnosis: Diagnosis) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def _measured(measured: MeasuredArm) -> Any:
-    return {
-        "measurements": plain(measured.measurements),
-        "cached_tokens": measured.cached_tokens,
-        "observed": {
-            name: {"level": seen.level, "because": seen.because} for name, seen in measured.observations.items()
-        },
-        "semantics": {
-            "verdict": measured.meaning.verdict,
-            "cause": measured.meaning.said.cause,
-            "because": measured.meaning.said.because,
-        },
-        "heads": {
-            side: {
-                "lattice": evidence.verdict.value,
-                "hit_rate": evidence.hit_rate,
-                "because": evidence.because,
-            }
-            for side, evidence in (("rollout", measured.rollout_head), ("trainer", measured.trainer_head))
-        },
-    }
+def _with_figures(arm: ReportedArm, measured: MeasuredArm) -> ReportedArm:
+    return replace(
+        arm,
+        measurements=measured.measurements,
+        cached_tokens=measured.cached_tokens,
+        observed=measured.observations,
+        semantics=ArmSemantics(
+            verdict=measured.meaning.verdict, cause=measured.meaning.said.cause, because=measured.meaning.said.because
+        ),
+        heads=Heads(rollout=_head(measured.rollout_head), trainer=_head(measured.trainer_head)),
+    )
 
 
-def _token_figures(arm: MeasuredArm, block: BlockDiagnosis) -> dict[str, Any]:
+def _head(evidence: LatticeEvidence) -> Head:
+    return Head(lattice=evidence.verdict, hit_rate=evidence.hit_rate, because=evidence.because)
+
+
+def _token_figures(arm: MeasuredArm, block: BlockDiagnosis) -> TokenFigures:
     """Return what pictures of an arm's tokens are drawn from, computed while the tokens are at hand."""
     position_T = np.concatenate([np.arange(len(sequence.token_ids)) for sequence in arm.finished.sequences])
     scored = arm.scored
@@ -168,24 +159,24 @@ def _engaged(finished: Any, block: BlockDiagnosis) -> dict[str, bool | None]:
 def _run(diagnosis: Diagnosis) -> Run:
     run, books = diagnosis.run, diagnosis.run.bookkeeping
     floors = [
-        {
-            "trainer": f"{trainer.dtype} body, {trainer.resolved_head_dtype} head",
+        MicroBatchFloor(
+            trainer=f"{trainer.dtype} body, {trainer.resolved_head_dtype} head",
             **scores.result["micro_batch_floor"],
-            "tokens_per_second": scores.result["tokens_per_second"],
-        }
+            tokens_per_second=scores.result["tokens_per_second"],
+        )
         for scores in run.scores.values()
         for trainer in (scores.batch.request.trainer,)
     ]
-    return {
-        "seconds": books.seconds,
-        "set_up_seconds": books.set_up_seconds,
-        "cell_seconds": books.cell_seconds,
-        "cells_run": books.cells_run,
-        "cells_kept": books.cells_kept,
-        "damaged": list(books.damaged),
-        "sequences_sampled": books.sequences_asked,
-        "sequences_scored": books.sequences_scored,
-        "peak_memory_mib": books.peak_memory_mib,
-        "micro_batch_floors": plain(floors),
-        "provenance": run.setup.provenance(),
-    }
+    return Run(
+        seconds=books.seconds,
+        set_up_seconds=books.set_up_seconds,
+        cell_seconds=books.cell_seconds,
+        cells_run=books.cells_run,
+        cells_kept=books.cells_kept,
+        damaged=books.damaged,
+        sequences_sampled=books.sequences_asked,
+        sequences_scored=books.sequences_scored,
+        peak_memory_mib=books.peak_memory_mib,
+        micro_batch_floors=floors,
+        provenance=run.setup.provenance(),
+    )

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.engines.vllm.expected_engine import resolution_of
+from rlaudit.measurement.measure import Measurement
 from rlaudit.report.figures import TITLES
+from rlaudit.report.parts.ablation import Arm
+from rlaudit.report.parts.releases import Cell
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.resolve import Resolution, resolution_rules
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.ablation import Arm
-    from rlaudit.report.parts.releases import Cell
     from rlaudit.report.report import Report
 
 METRICS = ("mean_ratio_minus_one", "k3")
@@ -26,16 +27,16 @@ ARGUMENTS = {"cache_dtype": "kv_cache_dtype"}
 COMPILATION_LEVELS = {0: "NONE", 1: "STOCK_TORCH_COMPILE", 2: "DYNAMO_TRACE_ONCE", 3: "VLLM_COMPILE"}
 
 
-def cells_of(report: "Report", release: str, machine: Machine) -> tuple[dict[str, str], dict[str, "Cell"]]:
+def cells_of(report: "Report", release: str, machine: Machine) -> tuple[dict[str, str], dict[str, Cell]]:
     """Return the titles and the cells of all properties that the release's arms have, by the same names."""
     found: dict[str, tuple[str, Cell]] = {}
     for arm in report["arms"]:
-        if arm["status"] == "ok":
-            known = resolution_of(release, arm["engine_args"], arm["variables"], machine)
+        if arm.status == "ok":
+            known = resolution_of(release, arm.engine_args, arm.variables, machine)
             found |= {name: (title, cell) for name, title, cell in _of_arm(arm, known)}
-            for name, value in {**arm.get("loaded", {}).get("features", {}), **arm["resolved"]}.items():
+            for name, value in {**(arm.loaded or {}).get("features", {}), **arm.resolved}.items():
                 if name not in found and name not in NO_PROPERTY and not isinstance(value, list | dict):
-                    is_setting = name in arm["resolved"] and value is not None
+                    is_setting = name in arm.resolved and value is not None
                     found[name] = (name, _word(*_setting(name, value, known)) if is_setting else _word(value, None))
     return {name: title for name, (title, _) in found.items()}, {name: cell for name, (_, cell) in found.items()}
 
@@ -43,25 +44,24 @@ def cells_of(report: "Report", release: str, machine: Machine) -> tuple[dict[str
 def without_figures(report: "Report") -> list[str]:
     """Return the arms that have no figures, with the reason."""
     return [
-        f"{arm['block']}, {arm['name']}: {arm['error']['message']}"
+        f"{arm.block}, {arm.name}: {arm.error.message}"
         for arm in report["arms"]
-        if arm["status"] != "ok" and arm["error"] is not None
+        if arm.status != "ok" and arm.error is not None
     ]
 
 
-def _of_arm(arm: "Arm", known: Resolution) -> Iterator[tuple[str, str, "Cell"]]:
-    place, title = f"{arm['block']}/{arm['name']}", f"{arm['block']}, {arm['name']}"
-    level = arm.get("observed", {}).get("logprobs-mode")
-    if level is not None and level["level"] is not None:
-        yield f"{place}/logprobs", f"{title}: logprobs", _word(level["level"], known.value("logprobs_semantics"))
+def _of_arm(arm: Arm, known: Resolution) -> Iterator[tuple[str, str, Cell]]:
+    place, title = f"{arm.block}/{arm.name}", f"{arm.block}, {arm.name}"
+    level = (arm.observed or {}).get("logprobs-mode")
+    if level is not None and level.level is not None:
+        yield f"{place}/logprobs", f"{title}: logprobs", _word(level.level, known.value("logprobs_semantics"))
     for metric in METRICS:
-        if metric in arm["measurements"]:
-            value, low, high = (arm["measurements"][metric][end] for end in ("value", "low", "high"))
-            yield f"{place}/{metric}", f"{title}: {TITLES[metric]}", _figure(value, low, high)
-    if arm["role"] == "candidate":  # vLLM may choose another engine for another dtype
-        yield f"{place}/engine", f"{title}: engine", _word(arm["resolved"].get("engine"), known.value("engine"))
-    if "cached_tokens" in arm and arm["role"] == "candidate":
-        hits = arm["cached_tokens"] > 0
+        if metric in arm.measurements:
+            yield f"{place}/{metric}", f"{title}: {TITLES[metric]}", _figure(arm.measurements[metric])
+    if arm.role == "candidate":  # vLLM may choose another engine for another dtype
+        yield f"{place}/engine", f"{title}: engine", _word(arm.resolved.get("engine"), known.value("engine"))
+    if arm.cached_tokens is not None and arm.role == "candidate":
+        hits = arm.cached_tokens > 0
         yield f"{place}/cached", f"{title}: prompt tokens from the cache", _word(hits, None)
 
 
@@ -73,13 +73,13 @@ def _setting(name: str, value: Any, known: Resolution) -> tuple[Any, Any]:
     return level or value, known.value(argument) if is_known else None
 
 
-def _figure(value: float | None, low: float | None, high: float | None) -> "Cell":
-    return {"value": value, "low": low, "high": high, "word": None, "claimed": None}
+def _figure(found: Measurement) -> Cell:
+    return Cell(value=found.value, low=found.low, high=found.high, word=None, claimed=None)
 
 
-def _word(value: Any, claimed: Any) -> "Cell":
+def _word(value: Any, claimed: Any) -> Cell:
     said = None if claimed is None or isinstance(claimed, Unknown | Mapping) else _said(claimed)
-    return {"value": None, "low": None, "high": None, "word": _said(value), "claimed": said}
+    return Cell(value=None, low=None, high=None, word=_said(value), claimed=said)
 
 
 def _said(value: Any) -> str:

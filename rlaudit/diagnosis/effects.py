@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from rlaudit.diagnosis.consequence import unfelt_k2
+from rlaudit.diagnosis.effect import Effect, EffectVerdict
 from rlaudit.diagnosis.judgement import PATH_METRIC, SEMANTIC_METRIC
 from rlaudit.diagnosis.measured import MeasuredArm, floor_of
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Role, known_factors, scoring_request
@@ -20,7 +21,6 @@ from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
 from rlaudit.measurement.contrast import Contrast, contrast
 from rlaudit.measurement.measure import all_metrics
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION
-from rlaudit.report.parts.ablation import EffectVerdict
 
 # Both sides are one step of a float32 logsumexp off at most, all tokens the same way.
 LEAST_FLOOR = {SEMANTIC_METRIC: 2 * FLOAT32_RESOLUTION, PATH_METRIC: 0.5 * (2 * FLOAT32_RESOLUTION) ** 2}
@@ -30,24 +30,6 @@ CONVICTING_SHARE = 0.3
 REMOVING_SHARE = 0.9
 # Effects below this share of a margin are not worth a reader's time, however sure.
 NEGLIGIBLE_SHARE = 0.01
-
-
-@dataclass(frozen=True)
-class FactorEffect:
-    """One factor at one level, on one metric. `share` is the part of the excess that the first effect takes away."""
-
-    block: str
-    factor: str
-    level: str
-    layer: Layer
-    metric: str
-    verdict: EffectVerdict
-    because: str
-    floor: float
-    first: Contrast | None = None
-    last: Contrast | None = None
-    share: float | None = None
-    interacts: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,7 +69,7 @@ def noise_floor(run: FinishedRun, block: BlockPlan, measured: Mapping[str, Measu
 
 def effects_of(
     run: FinishedRun, block: BlockPlan, measured: Mapping[str, MeasuredArm], floor: Floor, explain_from: float = 0.0
-) -> list[FactorEffect]:
+) -> list[Effect]:
     """Return the effects of every factor of the block at every level that was tried, on the semantic metric and, for
     factors of the inference path, on the residual as well.
 
@@ -99,15 +81,19 @@ def effects_of(
     for arm in block.with_role(Role.FIRST):
         layer = known_factors()[arm.factor or ""].layer
         for metric in (SEMANTIC_METRIC,) if layer is Layer.SEMANTIC else (SEMANTIC_METRIC, PATH_METRIC):
-            blank = FactorEffect(
-                block.name,
-                arm.factor or "",
-                arm.level or "",
-                layer,
-                metric,
-                EffectVerdict.FAILED,
-                "",
-                floor.value[metric],
+            blank = Effect(
+                block=block.name,
+                factor=arm.factor or "",
+                level=arm.level or "",
+                layer=layer,
+                metric=metric,
+                verdict=EffectVerdict.FAILED,
+                because="",
+                floor=floor.value[metric],
+                first=None,
+                last=None,
+                share=None,
+                interacts=False,
             )
             found.append(
                 _without_engagement(run, measured, arm, blank)
@@ -129,8 +115,8 @@ def _negligible_k2(run: FinishedRun, measured: Mapping[str, MeasuredArm]) -> flo
 
 
 def _without_engagement(
-    run: FinishedRun, measured: Mapping[str, MeasuredArm], arm: Arm, blank: FactorEffect
-) -> FactorEffect | None:
+    run: FinishedRun, measured: Mapping[str, MeasuredArm], arm: Arm, blank: Effect
+) -> Effect | None:
     """Return the effect of a factor that was never in force, which is no effect of zero; None if it was."""
     finished = run.arms.get((arm.block, arm.name))
     why = finished.failure.message if finished and finished.failure else "the arm was not run"
@@ -154,10 +140,10 @@ def _with_size(
     block: BlockPlan,
     measured: Mapping[str, MeasuredArm],
     arm: Arm,
-    blank: FactorEffect,
+    blank: Effect,
     target: float,
     negligible: float,
-) -> FactorEffect:
+) -> Effect:
     """Return the effect with its size. target: what may be left of the metric."""
     first = _contrast(measured, arm.name, "candidate", blank.metric)
     left_out = next((other.name for other in block.with_role(Role.LAST) if other.factor == arm.factor), None)
@@ -181,7 +167,7 @@ def _with_size(
     )
 
 
-def _verdict(first: Contrast, share: float | None, blank: FactorEffect, negligible: float) -> EffectVerdict:
+def _verdict(first: Contrast, share: float | None, blank: Effect, negligible: float) -> EffectVerdict:
     difference, low, high = first.difference, first.low, first.high
     if difference is None or low is None or high is None or low <= 0.0 <= high or abs(difference) <= blank.floor:
         return EffectVerdict.FLOOR

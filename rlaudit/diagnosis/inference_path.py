@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from rlaudit.attribution.attribute import Attribution, NamedCause
 from rlaudit.diagnosis import words
 from rlaudit.diagnosis.distance import Distance
-from rlaudit.diagnosis.judgement import PATH_METRIC, Judgement
-from rlaudit.layers import Layer, Verdict
-from rlaudit.report.parts.ablation import EffectVerdict
+from rlaudit.diagnosis.effect import Effect, EffectVerdict
+from rlaudit.diagnosis.judgement import PATH_METRIC
+from rlaudit.layers import Judgement, Layer, Verdict, judged_as
 from rlaudit.statistics.estimate import figure
 from rlaudit.tokens.alignment import Misalignment
 
 # A comparison of logs needs no laboratory.
 if TYPE_CHECKING:
-    from rlaudit.diagnosis.effects import FactorEffect, Floor
+    from rlaudit.diagnosis.effects import Floor
     from rlaudit.diagnosis.measured import MeasuredArm
 
 CONVICTED = (EffectVerdict.REMOVES, EffectVerdict.REDUCES)
@@ -47,15 +47,15 @@ class _Explained:
 
 
 def judge_path_of_arm(
-    judged: "tuple[MeasuredArm, Distance] | None", effects: "Sequence[FactorEffect]", floor: "Floor"
+    judged: "tuple[MeasuredArm, Distance] | None", effects: Sequence[Effect], floor: "Floor"
 ) -> Judgement:
     """Judge one block of an ablation. judged: the arm with clean semantics, and how far it is; None if none has."""
     if judged is None:
-        return Judgement(
+        return judged_as(
             Layer.INFERENCE_PATH,
             Verdict.NOT_TESTED,
             "no arm of this block has clean semantics, and before that its numbers cannot be compared",
-            next="mend the semantic layer first",
+            following="mend the semantic layer first",
         )
     arm, distance = judged
     moved = [effect for effect in effects if effect.metric == PATH_METRIC]
@@ -66,7 +66,7 @@ def judge_path_of_arm(
     )
     causes = [effect for effect in moved if effect.verdict in CONVICTED]
     found = _by_distance(distance, evidence, _by_intervention(causes))
-    return replace(found, causes=(), falsifier="") if found.verdict is Verdict.INCONCLUSIVE else found
+    return replace(found, cause=None, causes=(), falsifier="") if found.verdict is Verdict.INCONCLUSIVE else found
 
 
 def judge_path(distance: Distance, attribution: Attribution, semantic: Judgement, corrected: bool) -> Judgement:
@@ -79,30 +79,32 @@ def judge_path(distance: Distance, attribution: Attribution, semantic: Judgement
     )
     if semantic.verdict is Verdict.MISMATCH:
         beneath = f"; under the meaning that fits: {attribution.because}" if corrected else ""
-        return Judgement(
+        return judged_as(
             Layer.INFERENCE_PATH,
             Verdict.NOT_TESTED,
             f"the semantic layer comes first: a difference of meaning is in every figure{beneath}",
             evidence=evidence if corrected else (),
-            next="mend the semantic layer first",
+            following="mend the semantic layer first",
         )
     provided = "" if semantic.verdict is Verdict.MATCH else "provided that the logprobs mean the same: "
     explained = _by_signature(named, attribution)
     if any(cause.name in SHIFTS for cause in named):
         because = f"{provided}{attribution.because}"
-        return Judgement(
+        return judged_as(
             Layer.INFERENCE_PATH,
             Verdict.MISMATCH,
             because,
-            explained.causes,
-            evidence,
-            explained.falsifier,
-            explained.next,
+            causes=explained.causes,
+            evidence=evidence,
+            falsifier=explained.falsifier,
+            following=explained.next,
         )
     hanging = [name for name in attribution.leaning if name in SHIFTS]
     if hanging and distance.verdict is Verdict.MATCH:
         because = f"{' and '.join(hanging)} in one sequence, which decides nothing alone; {words.because(distance)}"
-        return Judgement(Layer.INFERENCE_PATH, Verdict.INCONCLUSIVE, because, evidence=evidence, next="more sequences")
+        return judged_as(
+            Layer.INFERENCE_PATH, Verdict.INCONCLUSIVE, because, evidence=evidence, following="more sequences"
+        )
     return _by_distance(distance, evidence, explained, provided, f"; {attribution.because}" if named else "")
 
 
@@ -112,7 +114,7 @@ def _by_distance(
     """Judge by a distance. provided: what an open semantic layer leaves open. seen: what a match does not take back."""
     because, verdict = words.because(distance), distance.verdict
     if verdict is Verdict.MATCH:
-        return Judgement(
+        return judged_as(
             Layer.INFERENCE_PATH,
             verdict,
             f"{because}{seen}",
@@ -120,18 +122,18 @@ def _by_distance(
             falsifier=words.falsifier(distance),
         )
     mismatch = verdict is Verdict.MISMATCH
-    return Judgement(
+    return judged_as(
         Layer.INFERENCE_PATH,
         verdict,
         f"{provided}{because}; {explained.said}" if mismatch else f"{provided}{because}",
-        explained.causes,
-        evidence,
-        explained.falsifier,
-        explained.next if mismatch else words.settles(distance, explained.more),
+        causes=explained.causes,
+        evidence=evidence,
+        falsifier=explained.falsifier,
+        following=explained.next if mismatch else words.settles(distance, explained.more),
     )
 
 
-def _by_intervention(causes: "Sequence[FactorEffect]") -> _Explained:
+def _by_intervention(causes: Sequence[Effect]) -> _Explained:
     more = "more tokens: raise samples, prompts or max_tokens"
     if not causes:
         return _Explained(
@@ -141,7 +143,7 @@ def _by_intervention(causes: "Sequence[FactorEffect]") -> _Explained:
             "add the factors that were not tried to the recipe (rlaudit list factors)",
             more,
         )
-    named = "; ".join(f"{effect.factor}={effect.level} {effect.verdict.value} ({effect.because})" for effect in causes)
+    named = "; ".join(f"{effect.factor}={effect.level} {effect.verdict} ({effect.because})" for effect in causes)
     left = max(0.0, 1 - max(effect.share or 0.0 for effect in causes))
     return _Explained(
         (causes[0].factor,),
@@ -186,8 +188,8 @@ def _which(names: Sequence[str], *, left: bool) -> str:
     return "all other causes" if left and len(names) > NAMED else ", ".join(names)
 
 
-def _effect_line(effect: "FactorEffect") -> str:
-    text = f"{effect.factor}={effect.level}: {effect.verdict.value}"
+def _effect_line(effect: Effect) -> str:
+    text = f"{effect.factor}={effect.level}: {effect.verdict}"
     if effect.first is not None:
         text += f"; first effect on k2 {figure(effect.first.difference, effect.first.low, effect.first.high)}"
     if effect.last is not None:

@@ -1,55 +1,15 @@
-"""The judgement of one layer: a verdict, the reason, the evidence, what would refute it, and the one next experiment.
-
-Of several judgements the worst decides, and the others are named.
-"""
+"""Judgements put together: the worst of several decides, and none is better than the share of the data it rests on."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from rlaudit.layers import WORST_FIRST, Layer, Verdict
-from rlaudit.report.parts.diagnosis import Judged
+from rlaudit.layers import WORST_FIRST, Judgement, Verdict, judged_as
 from rlaudit.tokens.data_share import MOST_LEFT_OUT, DataShare
 
 # By which metric a layer is judged where engines are held against each other.
 SEMANTIC_METRIC = "mean_ratio_minus_one"
 PATH_METRIC = "k2"
 SETTLES = "mend what was left out (see the faults and what was not seen), then compare again"
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """One layer, judged.
-
-    causes: named only by an intervention that removes one or a signature that identifies one. unexplained: what a
-    mismatch without any is called.
-    """
-
-    layer: Layer
-    verdict: Verdict
-    because: str
-    causes: tuple[str, ...] = ()
-    evidence: tuple[str, ...] = ()
-    falsifier: str = ""
-    next: str = ""
-    unexplained: str = ""
-
-    def as_report(self) -> Judged:
-        """Return what is said of the layer, as reports have it."""
-        return {
-            "layer": self.layer,
-            "verdict": self.verdict,
-            "cause": self.cause,
-            "causes": list(self.causes),
-            "because": self.because,
-            "evidence": list(self.evidence),
-            "falsifier": self.falsifier,
-            "next": self.next,
-        }
-
-    @property
-    def cause(self) -> str | None:
-        """All causes, for people."""
-        return " and ".join(self.causes) or self.unexplained or None
 
 
 def supported(judgement: Judgement, figures: DataShare, causes: DataShare) -> Judgement:
@@ -65,32 +25,29 @@ def supported(judgement: Judgement, figures: DataShare, causes: DataShare) -> Ju
     short = [line for line, share in said.items() if not share.suffices]
     if judgement.verdict is not Verdict.MATCH or not short:
         return replace(judgement, evidence=evidence)
-    return Judgement(
+    return judged_as(
         judgement.layer,
         Verdict.INCONCLUSIVE,
         f"{'; '.join(short)}. With more than {MOST_LEFT_OUT:.0%} left out nothing is said to match. Of what is left: "
         f"{judgement.because}",
         evidence=evidence,
         falsifier=judgement.falsifier,
-        next=SETTLES,
+        following=SETTLES,
     )
 
 
-Layers = Sequence[Judged]
-
-
-def worst_layers(named: Sequence[tuple[str, Layers]]) -> list[Judged]:
+def worst_layers(named: Sequence[tuple[str, Sequence[Judgement]]]) -> list[Judgement]:
     """Return the layers of the worst of several named things: a later layer is read with its own earlier ones.
 
     Worst is what goes wrong in the earliest layer. What the others say of each layer is added to its evidence.
     """
-    name, worst = min(named, key=lambda entry: [WORST_FIRST.index(layer["verdict"]) for layer in entry[1]])
+    name, worst = min(named, key=lambda entry: [WORST_FIRST.index(layer.verdict) for layer in entry[1]])
     if len(named) == 1:
         return list(worst)
-    layers: list[Judged] = []
+    layers = []
     for place, layer in enumerate(worst):
-        others = [f"{other}: {judged[place]['verdict']}" for other, judged in named if other != name]
-        layers.append({**layer, "because": f"{layer['because']} ({name})", "evidence": [*layer["evidence"], *others]})
+        others = [f"{other}: {layers_of[place].verdict}" for other, layers_of in named if other != name]
+        layers.append(replace(layer, because=f"{layer.because} ({name})", evidence=[*layer.evidence, *others]))
     return layers
 
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING, Measurements, consequence
 from rlaudit.diagnosis.distance import Distance
-from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.objective_split import ObjectiveSplit
 from rlaudit.diagnosis.words import let_pass
-from rlaudit.layers import Layer, Verdict
+from rlaudit.layers import Judgement, Layer, Verdict, judged_as
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
 from rlaudit.statistics.estimate import figure
 
@@ -68,7 +67,7 @@ def judge_objective_of_arm(
 ) -> Judgement:
     """Judge an ablation, on the arm whose first two layers were judged. distance: what the second was judged by."""
     if arm is None:
-        return Judgement(Layer.OBJECTIVE, Verdict.NOT_TESTED, "the candidate has no figures")
+        return judged_as(Layer.OBJECTIVE, Verdict.NOT_TESTED, "the candidate has no figures")
     evidence = (
         f"{arm.name}: {_figures(arm.measurements)}",
         "staleness: 0, every arm scores the weights it sampled from",
@@ -98,17 +97,24 @@ def _judged(
         open_now = " and the ".join(open_layers)
         because = f"the {open_now} {layers} {come} first: a correction over {them} would hide {them}"
         step = "switch on no importance-sampling correction before the layers above match"
-        return Judgement(Layer.OBJECTIVE, Verdict.NOT_TESTED, because, evidence=evidence, next=step)
+        return judged_as(Layer.OBJECTIVE, Verdict.NOT_TESTED, because, evidence=evidence, following=step)
     felt = consequence(measurements, settings)
     if felt.verdict is Verdict.MATCH:
-        return Judgement(Layer.OBJECTIVE, felt.verdict, words.match, evidence=evidence, falsifier=words.unrefuted)
+        return judged_as(Layer.OBJECTIVE, felt.verdict, words.match, evidence=evidence, falsifier=words.unrefuted)
     if felt.verdict is Verdict.MISMATCH:
-        causes = (words.cause,)
-        return Judgement(Layer.OBJECTIVE, felt.verdict, words.because, causes, evidence, words.refuted, words.next)
+        return judged_as(
+            Layer.OBJECTIVE,
+            felt.verdict,
+            words.because,
+            causes=(words.cause,),
+            evidence=evidence,
+            falsifier=words.refuted,
+            following=words.next,
+        )
     if any(share.low is None for share in felt.shares.values()):
-        return Judgement(Layer.OBJECTIVE, felt.verdict, "clip fractions have no interval", evidence=evidence)
+        return judged_as(Layer.OBJECTIVE, felt.verdict, "clip fractions have no interval", evidence=evidence)
     because = "the intervals of the clip fractions reach over 1 %"
-    return Judgement(Layer.OBJECTIVE, felt.verdict, because, evidence=evidence, next=words.more)
+    return judged_as(Layer.OBJECTIVE, felt.verdict, because, evidence=evidence, following=words.more)
 
 
 def _figures(measurements: Measurements) -> str:

@@ -48,8 +48,8 @@ def differences(old: RecordedSource, new: RecordedSource, audit: Audit) -> list[
     ]
     keys = {process.key for source in (old, new) for process in source.recording.processes}
     if len(keys) > 1:  # hashes under two keys differ for one text
-        found = [one for one in found if not any(_is_hashed(one[side]) for side in ("old", "new"))]
-    return sorted(found, key=lambda one: (KINDS.index(one["kind"]), _ORDER.index(one["layer"])))
+        found = [one for one in found if not (_is_hashed(one.old) or _is_hashed(one.new))]
+    return sorted(found, key=lambda one: (KINDS.index(one.kind), _ORDER.index(one.layer)))
 
 
 def _is_hashed(value: Any) -> bool:
@@ -60,10 +60,10 @@ def _difference(
     kind: Kind, name: str, old: tuple[Any, Any], new: tuple[Any, Any], layer: Layer | None = None, why: str = ""
 ) -> Difference:
     """Make a difference. old, new: what ran, and what was written."""
-    return {
-        "kind": kind, "name": name, "layer": layer, "old": as_json(old[0]), "new": as_json(new[0]),
-        "old_written": as_json(old[1]), "new_written": as_json(new[1]), "why": why,
-    }  # fmt: skip
+    return Difference(
+        kind=kind, name=name, layer=layer, old=as_json(old[0]), new=as_json(new[0]),
+        old_written=as_json(old[1]), new_written=as_json(new[1]), why=why,
+    )  # fmt: skip
 
 
 def _releases(old: RecordedSource, new: RecordedSource) -> Iterator[Difference]:

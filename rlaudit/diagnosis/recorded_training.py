@@ -5,7 +5,7 @@ and setting for setting, and the old one's own verdict stands beside.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -24,15 +24,15 @@ from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
 from rlaudit.inspection.read_configs import known_dialects
 from rlaudit.inspection.selection import known_rules
 from rlaudit.inspection.versions import Versions
-from rlaudit.layers import Layer, Verdict
+from rlaudit.layers import Layer
 from rlaudit.progress import Progress
+from rlaudit.report.parts.diagnosis import Difference, Kind, RecordedTraining, Role, Trainings
 from rlaudit.report.shown_value import shown
 from rlaudit.tokens.open_table import open_tables
 from rlaudit.vllm.catalogue import known_versions
 from rlaudit.vllm.machine import Machine
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.diagnosis import Difference, Kind, RecordedTraining, Role
     from rlaudit.report.report import Report
 
 
@@ -78,17 +78,17 @@ def diagnosed(recordings: Sequence[Path], others: Sequence[FinishedDocument], fa
     found = [] if old is None or migration is None else _differences(old, new, migration)
     document["not_seen"] = [*_missing(inspected, unjudged), *document["not_seen"]]
     document["layers"] = [
-        {**layer, "evidence": [*layer["evidence"], *_evidence(found, layer["layer"])]} for layer in document["layers"]
+        replace(layer, evidence=[*layer.evidence, *_evidence(found, layer.layer)]) for layer in document["layers"]
     ]
     if tokens is not None:
         document["comparisons"] = tokens.document["comparisons"]
         document["token_figures"] = tokens.document["token_figures"]
     roles: Sequence[Role] = ("alone",) if old is None else ("old", "new")
-    document["trainings"] = {
-        "recordings": [_training(one, role, tokens) for one, role in zip(inspected, roles, strict=True)],
-        "differences": found,
-        "same": [] if migration is None else _same(found, migration),
-    }
+    document["trainings"] = Trainings(
+        recordings=[_training(one, role, tokens) for one, role in zip(inspected, roles, strict=True)],
+        differences=found,
+        same=[] if migration is None else _same(found, migration),
+    )
     before, after = (one.source.release for one in (old or new, new))
     document["versions"] = {
         "from": None if before is None else str(before),
@@ -164,7 +164,7 @@ def _tokens(recordings: Sequence[Path]) -> tuple[FinishedDocument | None, list[s
     return FinishedDocument(str(recordings[-1]), document), unjudged
 
 
-def _differences(old: _Inspected, new: _Inspected, migration: InspectedFile) -> "list[Difference]":
+def _differences(old: _Inspected, new: _Inspected, migration: InspectedFile) -> list[Difference]:
     """Return what differs between all pairs of engines, each difference once."""
     found: list[Difference] = []
     for config in migration.configs:
@@ -172,9 +172,9 @@ def _differences(old: _Inspected, new: _Inspected, migration: InspectedFile) -> 
     return found
 
 
-def _same(found: "Sequence[Difference]", migration: InspectedFile) -> "list[Kind]":
+def _same(found: Sequence[Difference], migration: InspectedFile) -> list[Kind]:
     """Return the kinds that both recordings tell of, and in which they agree."""
-    differ = {one["kind"] for one in found}
+    differ = {one.kind for one in found}
     sides = [side for config in migration.configs for side in (config.audit.before, config.audit.after)]
     known: dict[Kind, bool] = {
         "sampling": all(side.config.sampling for side in sides),
@@ -183,11 +183,11 @@ def _same(found: "Sequence[Difference]", migration: InspectedFile) -> "list[Kind
     return [kind for kind in KINDS if kind not in differ and known.get(kind, True)]
 
 
-def _evidence(found: "Sequence[Difference]", layer: Layer) -> list[str]:
+def _evidence(found: Sequence[Difference], layer: Layer) -> list[str]:
     return [
-        f"differs: {one['name']}: {shown(one['old'])} -> {shown(one['new'])} ({one['why']})"
+        f"differs: {one.name}: {shown(one.old)} -> {shown(one.new)} ({one.why})"
         for one in found
-        if one["layer"] == layer and one["why"] and one["old"] != one["new"]
+        if one.layer == layer and one.why and one.old != one.new
     ]
 
 
@@ -199,16 +199,16 @@ def _missing(inspected: Sequence[_Inspected], unjudged: Sequence[str]) -> list[s
     return list(dict.fromkeys(lines))
 
 
-def _training(one: _Inspected, role: "Role", tokens: FinishedDocument | None) -> "RecordedTraining":
+def _training(one: _Inspected, role: Role, tokens: FinishedDocument | None) -> RecordedTraining:
     compared = () if tokens is None else tokens.document["comparisons"]
-    layers = next((own["layers"] for own in compared if own["is_before"] == (role == "old")), {})
+    layers = next((own.layers for own in compared if own.is_before == (role == "old")), {})
     seen = dict.fromkeys(sentence for config in one.configs for sentence in config.recorded)
-    return {
-        "path": str(one.path),
-        "role": role,
-        "vllm": None if one.source.release is None else str(one.source.release),
-        "engines": len(one.configs),
-        "layers": {name: Verdict(verdict) for name, verdict in layers.items()},
-        "seen": list(seen),
-        "missing": list(one.source.recording.missing),
-    }
+    return RecordedTraining(
+        path=str(one.path),
+        role=role,
+        vllm=None if one.source.release is None else str(one.source.release),
+        engines=len(one.configs),
+        layers=layers,
+        seen=list(seen),
+        missing=one.source.recording.missing,
+    )

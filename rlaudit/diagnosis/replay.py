@@ -12,20 +12,18 @@ again.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from rlaudit.arrays import Floats
 from rlaudit.diagnosis.distance import METRIC, USUAL
-from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
 from rlaudit.laboratory.studies.arms.rollout import MOST_ASKED_AGAIN, counts_what_was_sampled
 from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun
-from rlaudit.layers import Verdict
+from rlaudit.layers import Judgement, Verdict
 from rlaudit.measurement.measure import Measurement, measure
 from rlaudit.measurement.metric import ObjectiveSettings
-from rlaudit.report.parts.ablation import Replay as Reported
-from rlaudit.report.plain import plain
 from rlaudit.tokens.pairs import LogprobPairs
 
 Measurements = Mapping[str, Measurement]
@@ -35,36 +33,25 @@ PENALTIES = "with a presence or frequency penalty none can be asked for by itsel
 COMPUTES_NOTHING = frozenset({"default_sampling_params", "max_model_len"})
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True)
 class Replay:
-    """A judged replay. verdict: whether the reference returned what was recorded. recorded: the reference against the
-    recording, None without a token to tell by. arms: each against the reference. prefill: what engines decoded against
-    a prefill of the same tokens. differing: what the reference resolved otherwise, recorded and replayed. not_reported:
-    tokens that an arm did not report, which are in none of its figures. coverage: how much of the recording was asked
-    again, of how much.
+    """A judged replay: recorded tokens, asked for again.
+
+    verdict: whether the reference returned what was recorded. recorded: the reference against the recording, None
+    without a token to tell by. arms: each against the reference. prefill_against_decode: an engine's own tokens as it
+    decoded them, against a prefill of the same tokens. differing: what the reference resolved otherwise, recorded and
+    replayed. not_reported: tokens that an arm did not report, which are in none of its figures. coverage: how many
+    prompts, completions and tokens_of_first_weights were asked again, of how many.
     """
 
     verdict: Verdict
     because: str
     recorded: Measurements | None
     arms: Mapping[str, Measurements]
-    prefill: Mapping[str, Measurements]
-    differing: Mapping[str, tuple[object, object]]
+    prefill_against_decode: Mapping[str, Measurements] | None = None
+    differing: Mapping[str, Sequence[Any]]
     not_reported: Mapping[str, int]
-    coverage: Mapping[str, Sequence[int]]
-
-    def as_report(self) -> Reported:
-        """Return what reports have of it."""
-        return {
-            "verdict": self.verdict,
-            "because": self.because,
-            "recorded": None if self.recorded is None else plain(self.recorded),
-            "arms": {name: plain(found) for name, found in self.arms.items()},
-            "prefill_against_decode": {name: plain(found) for name, found in self.prefill.items()},
-            "differing": {name: [plain(one) for one in both] for name, both in self.differing.items()},
-            "not_reported": dict(self.not_reported),
-            "coverage": dict(self.coverage),
-        }
+    coverage: Mapping[str, Sequence[int]] | None = None
 
 
 def judge_replay(run: FinishedRun, block: BlockPlan) -> Replay | None:
@@ -96,15 +83,24 @@ def judge_replay(run: FinishedRun, block: BlockPlan) -> Replay | None:
     own_T = reported.pop(reference.arm.name, None)
     if own_T is None:
         because = f"{NONE_REPORTED}: {PENALTIES}" if counts_what_was_sampled(block.settings.sampling) else NONE_REPORTED
-        return Replay(Verdict.NOT_TESTED, because, None, {}, {}, {}, {}, coverage)
+        return Replay(
+            verdict=Verdict.NOT_TESTED,
+            because=because,
+            recorded=None,
+            arms={},
+            prefill_against_decode={},
+            differing={},
+            not_reported={},
+            coverage=coverage,
+        )
     recorded = measured(own_T, np.array([one.logprobs[place] for one, place in asked]), asked_of)
     verdict, because = _verdict(recorded, str(reference.result["resolved"]["dtype"]))
     return Replay(
-        verdict,
-        because,
-        recorded,
+        verdict=verdict,
+        because=because,
+        recorded=recorded,
         arms=_there((name, measured(values_T, own_T, asked_of)) for name, values_T in reported.items()),
-        prefill=_there(
+        prefill_against_decode=_there(
             (arm.arm.name, measured(*_decoded_and_prefilled(arm)))
             for arm in run.of_block(block).values()
             if arm.arm.role in (Role.REFERENCE, Role.CANDIDATE) and arm.result.get("own_logprobs")
@@ -126,8 +122,8 @@ def not_judged(replay: Replay, judgement: Judgement) -> Judgement:
         judgement,
         verdict=Verdict.INCONCLUSIVE,
         because=because,
+        cause=None,
         causes=(),
-        unexplained="",
         next="give the replay what it lacks (the adapter, the weights, what was left out: see what was not seen)",
     )
 

@@ -4,8 +4,7 @@ The verdict is that of a meaning (`rlaudit/meaning`), or, for a table, of a caus
 """
 
 from rlaudit.attribution.attribute import Attribution, because_of
-from rlaudit.diagnosis.judgement import Judgement
-from rlaudit.layers import Layer, Verdict
+from rlaudit.layers import Judgement, Layer, Verdict, judged_as
 from rlaudit.meaning.meaning import LoggedFigures, Meaning, RolloutFigures
 from rlaudit.meaning.sibling_words import evidence_of_siblings
 from rlaudit.meaning.words import UNEXPLAINED, evidence_of_logs, ratio_line
@@ -28,14 +27,14 @@ def judge_meaning(meaning: Meaning, attribution: Attribution, ratio: Measurement
         more = (f"seen as well, and explained by this: {', '.join(names)}",) if names else ()
         return judged(meaning, (*line, *more))
     if named:
-        return Judgement(
+        return judged_as(
             Layer.SEMANTIC,
             Verdict.MISMATCH,
             because_of(named),
-            tuple(names) if logged or meaning.said.cause is None else (meaning.said.cause,),
-            line,
-            named[0].falsifier,
-            named[0].next,
+            causes=tuple(names) if logged or meaning.said.cause is None else (meaning.said.cause,),
+            evidence=line,
+            falsifier=named[0].falsifier,
+            following=named[0].next,
         )
     if isinstance(figures, LoggedFigures):
         return judged(meaning, evidence_of_logs(figures))
@@ -52,13 +51,13 @@ def judged(meaning: Meaning, evidence: tuple[str, ...], step: str = "") -> Judge
     """Return a meaning as a judgement. step: the next one, if it is not the meaning's own."""
     words, cause = meaning.said, meaning.said.cause or ""
     explained = cause and meaning.kind not in UNEXPLAINED
-    return Judgement(
+    return judged_as(
         Layer.SEMANTIC,
         meaning.verdict,
         words.because,
         causes=(cause,) if explained else (),
         evidence=evidence,
         falsifier=words.falsifier,
-        next=step or words.next,
+        following=step or words.next,
         unexplained="" if explained else cause,
     )

@@ -6,13 +6,13 @@ only when setting it alone makes the meaning match.
 
 from collections.abc import Mapping, Sequence
 
-from rlaudit.diagnosis.effects import FactorEffect
-from rlaudit.diagnosis.judgement import SEMANTIC_METRIC, Judgement
+from rlaudit.diagnosis.effect import Effect
+from rlaudit.diagnosis.judgement import SEMANTIC_METRIC
 from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.diagnosis.semantic import judged
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
 from rlaudit.laboratory.studies.arms.run import FinishedArm
-from rlaudit.layers import Layer, Verdict
+from rlaudit.layers import Judgement, Layer, Verdict, judged_as
 from rlaudit.meaning.sibling_words import beside_scores
 from rlaudit.statistics.estimate import figure
 
@@ -20,7 +20,7 @@ from rlaudit.statistics.estimate import figure
 def judge_meaning_of_arms(
     block: BlockPlan,
     measured: Mapping[str, MeasuredArm],
-    effects: Sequence[FactorEffect],
+    effects: Sequence[Effect],
     arms: Mapping[str, FinishedArm],
 ) -> Judgement:
     """Judge the semantic layer of one block of an ablation, by its candidate. arms: of the block, measured or not."""
@@ -34,7 +34,7 @@ def judge_meaning_of_arms(
     step = ""
     if meaning.verdict is Verdict.MISMATCH:
         evidence += [
-            f"{effect.factor}={effect.level} alone: {effect.verdict.value} ({effect.because})"
+            f"{effect.factor}={effect.level} alone: {effect.verdict} ({effect.because})"
             for effect in effects
             if effect.metric == SEMANTIC_METRIC and effect.first is not None
         ]
@@ -58,7 +58,7 @@ def _without_candidate(candidate: FinishedArm | None) -> Judgement:
     if candidate is not None and candidate.failure is not None:
         because += f" ({candidate.status} at {candidate.failure.boundary}: {candidate.failure.message})"
         step = "mend what stopped the candidate, then give the same command again: arms that ended well are kept"
-    return Judgement(Layer.SEMANTIC, Verdict.NOT_TESTED, because, next=step)
+    return judged_as(Layer.SEMANTIC, Verdict.NOT_TESTED, because, following=step)
 
 
 def _curing_factors(block: BlockPlan, measured: Mapping[str, MeasuredArm]) -> list[str]:

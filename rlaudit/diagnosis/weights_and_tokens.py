@@ -13,9 +13,8 @@ import numpy as np
 from rlaudit.attribution.attribute import ALPHA
 from rlaudit.attribution.cause import NotTested
 from rlaudit.diagnosis import rounded_updates
-from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.rounded_updates import updates_rounded_away
-from rlaudit.layers import Verdict
+from rlaudit.layers import Judgement, Verdict
 from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.recorder.recorded_weights import RecordedWeights
 
@@ -63,9 +62,11 @@ def with_weights(
         line = rounded.reason if isinstance(rounded, NotTested) else rounded.because
         if isinstance(rounded, NotTested) or not (rounded.large and rounded.p_value < ALPHA):
             return replace(judgement, evidence=(*judgement.evidence, f"not named: {rounded_updates.NAME} ({line})"))
+        causes = (*judgement.causes, rounded_updates.NAME)
         return replace(
             judgement,
-            causes=(*judgement.causes, rounded_updates.NAME),
+            cause=" and ".join(causes),
+            causes=causes,
             because=f"{judgement.because}; {rounded_updates.NAME}: {line}",
             falsifier=judgement.falsifier if judgement.causes else rounded_updates.FALSIFIER,
             next=judgement.next if judgement.causes else rounded_updates.NEXT,
@@ -79,9 +80,11 @@ def _as_sent(judgement: Judgement, faults: Sequence[str]) -> Judgement:
     evidence = (*(f"{NOT_AS_SENT}: read from the engine's memory: {fault}" for fault in faults), *judgement.evidence)
     confirm = "after one update, compare a logprob of the same prompt in the engine with the trainer's own"
     if judgement.verdict is Verdict.MISMATCH:
+        causes = (NOT_AS_SENT, *judgement.causes)
         return replace(
             judgement,
-            causes=(NOT_AS_SENT, *judgement.causes),
+            cause=" and ".join(causes),
+            causes=causes,
             because=f"{sentence}; {judgement.because}",
             evidence=evidence,
             falsifier="a reading of the weights that holds what was sent",

@@ -18,12 +18,11 @@ from rlaudit.inspection.inspect_file import InspectedConfig, InspectedFile
 from rlaudit.inspection.setting_rows import setting_rows
 from rlaudit.inspection.suppression import Judged, Suppressed
 from rlaudit.inspection.without_config import about_engines, about_mentions
-from rlaudit.layers import Layer, Verdict
+from rlaudit.layers import Judgement, Layer, Verdict
 from rlaudit.report.new_report import new_report
 from rlaudit.report.plain import plain
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.diagnosis import Judged as JudgedLayer
     from rlaudit.report.parts.inspection import Action as ReportedAction
     from rlaudit.report.parts.inspection import Config, FixEdit, Fixes, Location, Suppression, Versions
     from rlaudit.report.parts.inspection import Finding as ReportedFinding
@@ -208,9 +207,9 @@ def _line_and_column(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
 
 
-def _layers(counted: Sequence[Judged]) -> "list[JudgedLayer]":
+def _layers(counted: Sequence[Judged]) -> list[Judgement]:
     """Judge the layers. A semantic error is certain, and a mismatch; all else is not judged without a measurement."""
-    judgements: list[JudgedLayer] = []
+    judgements: list[Judgement] = []
     open_layer = ""
     for layer in Layer:
         found = [one.finding for one in counted if one.finding.layer is layer]
@@ -218,16 +217,16 @@ def _layers(counted: Sequence[Judged]) -> "list[JudgedLayer]":
         convicted = layer is Layer.SEMANTIC and bool(errors)
         rules = list(dict.fromkeys(finding.rule for finding in errors)) if convicted else []
         judgements.append(
-            {
-                "layer": layer,
-                "verdict": Verdict.MISMATCH if convicted else Verdict.NOT_TESTED,
-                "cause": ", ".join(rules) or None,
-                "causes": rules,
-                "because": errors[0].message if convicted else _why_not(open_layer),
-                "evidence": [_evidence(finding) for finding in found],
-                "falsifier": errors[0].confirm if convicted else "",
-                "next": _next(layer, errors[0] if errors else None, open_layer),
-            }
+            Judgement(
+                layer=layer,
+                verdict=Verdict.MISMATCH if convicted else Verdict.NOT_TESTED,
+                cause=", ".join(rules) or None,
+                causes=rules,
+                because=errors[0].message if convicted else _why_not(open_layer),
+                evidence=[_evidence(finding) for finding in found],
+                falsifier=errors[0].confirm if convicted else "",
+                next=_next(layer, errors[0] if errors else None, open_layer),
+            )
         )
         open_layer = open_layer or (str(layer) if convicted else "")
     return judgements

@@ -7,8 +7,8 @@ from packaging.version import Version
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import as_json
-from rlaudit.layers import Layer
-from rlaudit.report.new_report import new_report, untested
+from rlaudit.layers import Layer, untested
+from rlaudit.report.new_report import new_report
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.moved import Change, Moved, Part, moved, moved_values

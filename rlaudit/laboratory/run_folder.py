@@ -21,6 +21,7 @@ from filelock import FileLock, Timeout
 from rlaudit.engines.cells.seal import LARGEST, SEAL, Damage, Mark, Seal, mark_of, read_seal, regular_size
 from rlaudit.errors import NotFinished
 from rlaudit.parse_json import parse_json
+from rlaudit.report.plain import plain
 from rlaudit.secrets import mask
 from rlaudit.write_atomically import replacing, write_atomically
 
@@ -73,7 +74,7 @@ class RunFolder:
 
         Raises OSError, and then the last report is still there.
         """
-        written = json.dumps(mask(document), indent=1, allow_nan=False).encode()
+        written = json.dumps(plain(mask(document)), indent=1, allow_nan=False).encode()
         names = [*([] if write_tokens is None else [TOKENS]), REPORT]
         with replacing(*(self.folder / name for name in (*names, SEAL))) as (*drafts, seal):
             if write_tokens is not None:

@@ -2,19 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlaudit.engines.cells.seal import SEAL, regular_size
 from rlaudit.laboratory.run_folder import CELL_FOLDERS, PLAN, cells_of_plan, damage_of_cell
-from rlaudit.layers import Layer
+from rlaudit.layers import Layer, untested
 from rlaudit.parse_json import parse_json
-from rlaudit.report.new_report import new_report, untested
-from rlaudit.report.report import Report
+from rlaudit.report.new_report import new_report
+from rlaudit.report.parts.run import Run
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 NEXT = "the ablate command that started it goes on from the finished cells"
 
 
-def unfinished_document(folder: Path) -> Report:
+def unfinished_document(folder: Path) -> "Report":
     """Exit code 3. Files that are broken count as missing: a run can be killed while it writes. Cells of an
     earlier plan are not counted."""
     plan = _read(folder / PLAN)
@@ -38,18 +41,18 @@ def unfinished_document(folder: Path) -> Report:
         **new_report("ablate", 3, before=before, after=after, layers=layers, not_seen=not_seen),
         "description": str(recipe.get("description", "")),
         "blocks": [],
-        "run": {
-            "seconds": sum(one["seconds"] for one in cells),
-            "set_up_seconds": 0.0,
-            "cell_seconds": sum(one["seconds"] for one in cells),
-            "cells_run": len(done),
-            "cells_kept": 0,
-            "sequences_sampled": 0,
-            "sequences_scored": 0,
-            "peak_memory_mib": max((one["peak_memory_mib"] for one in cells), default=0.0),
-            "micro_batch_floors": [],
-            "provenance": _dict(plan.get("provenance")),
-        },
+        "run": Run(
+            seconds=sum(one["seconds"] for one in cells),
+            set_up_seconds=0.0,
+            cell_seconds=sum(one["seconds"] for one in cells),
+            cells_run=len(done),
+            cells_kept=0,
+            sequences_sampled=0,
+            sequences_scored=0,
+            peak_memory_mib=max((one["peak_memory_mib"] for one in cells), default=0.0),
+            micro_batch_floors=[],
+            provenance=_dict(plan.get("provenance")),
+        ),
     }
 
 

@@ -6,7 +6,7 @@ prompts), so 100 million tokens need no more memory than one chunk. `measure` do
 computed is None with a reason, never 0.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,8 +46,8 @@ class Measurement:
     interval: str
     level: float
     reliable: bool
-    reason: str | None = None
-    notes: tuple[str, ...] = ()
+    reason: str | None
+    notes: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +207,7 @@ def _unmeasured(metric: Metric, summed: Tally, reason: str, level: float) -> Mea
         level=level,
         reliable=False,
         reason=reason,
+        notes=(),
     )
 
 

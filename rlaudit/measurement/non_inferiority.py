@@ -16,8 +16,7 @@ x metric(reference) in .865 to .94, and BCa of the ratio in .90 to .925.
 """
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -44,7 +43,8 @@ class NonInferiority:
     """How much of what the reference allows the candidate uses, with its interval; None with a `reason`.
 
     candidate, reference: the metric over the prompts used. floor: in its unit. paired: by prompt. clusters, sequences:
-    of the smaller arm.
+    of the smaller arm. ratio: how many times as far as the reference; None if that is at 0. allowed: the margin in the
+    metric's unit. verdict: MATCH if it is surely no farther than allowed, MISMATCH if it is surely farther.
     """
 
     metric: str
@@ -62,27 +62,9 @@ class NonInferiority:
     level: float
     reliable: bool
     reason: str | None
-
-    @property
-    def verdict(self) -> Verdict:
-        """MATCH: surely no farther than allowed. MISMATCH: surely farther."""
-        return judge(self.low, self.high, 1.0, reliable=self.reliable)
-
-    @property
-    def ratio(self) -> float | None:
-        """How many times as far as the reference; None if the reference is at 0."""
-        if self.candidate is None or self.reference is None or not self.reference > 0:
-            return None
-        return self.candidate / self.reference
-
-    @property
-    def allowed(self) -> float | None:
-        """The margin in the metric's unit."""
-        return None if self.reference is None else self.times * self.reference + self.floor
-
-    def as_report(self) -> dict[str, Any]:
-        """Return the fields, and the figures and the verdict that follow from them."""
-        return {**asdict(self), "ratio": self.ratio, "allowed": self.allowed, "verdict": self.verdict}
+    ratio: float | None
+    allowed: float | None
+    verdict: Verdict
 
 
 def non_inferiority(
@@ -111,11 +93,13 @@ def non_inferiority(
         return log_used
 
     missing = both.missing is not None
-    found = None
+    found = low = high = None
     if not missing:
         weights_BP = cluster_weights(len(both.sums_PJ), replicates, seed)
         method = IntervalMethod.STUDENTISED
         found = interval(both.sums_PJ, weights_BP, log_used_of, method, sequences=both.sequences, level=level)
+        low, high = (None if end is None else math.exp(min(end, LARGEST_LOG)) for end in (found.low, found.high))
+    reliable = found is not None and found.reliable and _too_few(both.clusters) is None
     return NonInferiority(
         metric=metric.name,
         candidate=None if missing else both.first,
@@ -123,15 +107,18 @@ def non_inferiority(
         times=times,
         floor=floor,
         used=None if missing else float(np.exp(log_used_of(both.sums_PJ.sum(axis=0)))),
-        low=None if found is None or found.low is None else math.exp(min(found.low, LARGEST_LOG)),
-        high=None if found is None or found.high is None else math.exp(min(found.high, LARGEST_LOG)),
+        low=low,
+        high=high,
         clusters=both.clusters,
         sequences=both.sequences,
         paired=both.paired,
         interval="none" if found is None else found.method,
         level=level,
-        reliable=found is not None and found.reliable and _too_few(both.clusters) is None,
+        reliable=reliable,
         reason=both.missing if found is None else _too_few(both.clusters) or found.reason,
+        ratio=both.first / both.second if not missing and both.second > 0 else None,
+        allowed=None if missing else times * both.second + floor,
+        verdict=judge(low, high, 1.0, reliable=reliable),
     )
 
 

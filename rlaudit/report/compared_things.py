@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from rlaudit.measurement.measure import Measurement
 from rlaudit.report.figures import arm_state
-from rlaudit.report.parts.measured import Measurement
-from rlaudit.report.parts.token_figures import TokenFigures
-from rlaudit.report.report import Report
+from rlaudit.tokens.token_figures import TokenFigures
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 SERIES = 4
 NO_TOKENS = "the report holds no figures of tokens (an older rlaudit wrote it, or nothing was sampled)"
@@ -48,28 +51,27 @@ class Group:
         return list(by_role.values()) or [thing for thing in self.things if thing.tokens][:SERIES]
 
 
-def groups(document: Report) -> list[Group]:
+def groups(document: "Report") -> list[Group]:
     """Return the groups in the document's order."""
-    tokens = {(one["block"], one["name"]): one for one in document.get("token_figures", ())}
+    tokens = {(one.block, one.name): one for one in document.get("token_figures", ())}
     if document.get("comparisons"):
         things = [
-            Thing(one["name"], "", one["measurements"], "", tokens.get((None, one["name"])))
-            for one in document["comparisons"]
+            Thing(one.name, "", one.measurements, "", tokens.get((None, one.name))) for one in document["comparisons"]
         ]
         return [Group("", "tables", things)]
     found, blocks = [], document.get("blocks", ())
     for number, block in enumerate(blocks):
         things = [
             Thing(
-                arm["name"],
-                arm["role"],
-                arm["measurements"],
-                "" if arm["measurements"] else arm_state(arm) if arm["status"] != "ok" else "no tokens",
-                tokens.get((block["name"], arm["name"])),
+                arm.name,
+                arm.role,
+                arm.measurements,
+                "" if arm.measurements else arm_state(arm) if arm.status != "ok" else "no tokens",
+                tokens.get((block.name, arm.name)),
             )
             for arm in document["arms"]
-            if arm["block"] == block["name"]
+            if arm.block == block.name
         ]
-        floor = {name: one["value"] for name, one in block["noise_floor"].items()}
-        found.append(Group(block["name"] if len(blocks) > 1 else "", f"block{number}", things, floor))
+        floor = {name: one.value for name, one in block.noise_floor.items()}
+        found.append(Group(block.name if len(blocks) > 1 else "", f"block{number}", things, floor))
     return found

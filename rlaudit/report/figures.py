@@ -1,21 +1,16 @@
 """How figures of the document are written: value, interval, sample size, always the same way."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from rlaudit.layers import Layer
-from rlaudit.report.parts.ablation import Arm, Effect, EffectVerdict
-from rlaudit.report.report import Report
+if TYPE_CHECKING:
+    from rlaudit.measurement.contrast import Contrast
+    from rlaudit.measurement.measure import Measurement
+    from rlaudit.report.parts.ablation import Arm
+    from rlaudit.report.parts.bisection import MeasuredRelease
+    from rlaudit.report.parts.releases import Cell
+    from rlaudit.report.report import Report
 
-UNMOVED = frozenset(
-    {
-        EffectVerdict.FLOOR,
-        EffectVerdict.NEGLIGIBLE,
-        EffectVerdict.NOT_ENGAGED,
-        EffectVerdict.UNSUPPORTED,
-        EffectVerdict.FAILED,
-    }
-)
 TITLES = {
     "mean_ratio_minus_one": "mean ratio - 1",
     "k2": "k2 of the residual",
@@ -28,15 +23,20 @@ TITLES = {
 HEADLINE = ("mean_ratio_minus_one", "k3", "median_abs_log_ratio", "gspo_clip_fraction")
 
 
-def interval(found: Mapping[str, Any] | None, value: str = "value") -> str:
+def interval(found: "Measurement | MeasuredRelease | Cell | None") -> str:
     """`1.93e-01 [1.8e-01, 2.1e-01]`, with a mark where the interval is not reliable."""
-    if found is None or found.get(value) is None:
-        return "-"
-    text = number(found[value])
-    if found.get("low") is None or found.get("high") is None:
-        return text
-    doubt = "" if found.get("reliable", True) else " ?"
-    return f"{text} [{number(found['low'])}, {number(found['high'])}]{doubt}"
+    return "-" if found is None else _written(found.value, found.low, found.high, getattr(found, "reliable", True))
+
+
+def difference(found: "Contrast | None") -> str:
+    """Return the difference of two arms, as `interval` writes a figure."""
+    return "-" if found is None else _written(found.difference, found.low, found.high, found.reliable)
+
+
+def _written(value: float | None, low: float | None, high: float | None, reliable: bool) -> str:
+    if value is None or low is None or high is None:
+        return number(value)
+    return f"{number(value)} [{number(low)}, {number(high)}]{'' if reliable else ' ?'}"
 
 
 def number(value: float | None) -> str:
@@ -46,15 +46,9 @@ def number(value: float | None) -> str:
     return "0" if value == 0 else f"{value:.3g}"
 
 
-def arm_state(arm: Arm) -> str:
+def arm_state(arm: "Arm") -> str:
     """ok, unsupported, or failed and where; the whole reason is in what the report says was not seen."""
-    return f"failed at {arm['error']['boundary']}" if arm["error"] and arm["status"] == "failed" else arm["status"]
-
-
-def worth_a_row(effect: Effect) -> bool:
-    """Factors of the inference path are shown on their own metric, and on the semantic one only if they move it."""
-    foreign = effect["metric"] == "mean_ratio_minus_one" and effect["layer"] != Layer.SEMANTIC
-    return not foreign or effect["verdict"] not in UNMOVED
+    return f"failed at {arm.error.boundary}" if arm.error and arm.status == "failed" else arm.status
 
 
 def damaged(files: Sequence[str]) -> str:
@@ -62,18 +56,18 @@ def damaged(files: Sequence[str]) -> str:
     return f"made again, since files of an earlier run were damaged: {'; '.join(files)}"
 
 
-def cost(document: Report) -> list[str]:
+def cost(document: "Report") -> list[str]:
     """Say what the run took, in sentences."""
     run = document["run"]
     lines = [
-        f"{run['seconds'] / 60:.1f} min, {run['cells_run']} cells run and {run['cells_kept']} kept, "
-        f"peak memory of a cell {run['peak_memory_mib'] / 1024:.1f} GiB",
-        f"{run['sequences_sampled']} sequences, {run['sequences_scored']} distinct ones scored by the trainer",
+        f"{run.seconds / 60:.1f} min, {run.cells_run} cells run and {run.cells_kept} kept, "
+        f"peak memory of a cell {run.peak_memory_mib / 1024:.1f} GiB",
+        f"{run.sequences_sampled} sequences, {run.sequences_scored} distinct ones scored by the trainer",
     ]
-    lines += [damaged(run["damaged"])] if run.get("damaged") else []
+    lines += [damaged(run.damaged)] if run.damaged else []
     lines += [
-        f"trainer against itself ({floor['trainer']}; {floor['sequences']} sequences alone and in their batch): "
-        f"mean |d| {number(floor['mean_abs'])}, max {number(floor['max_abs'])}, k3 {number(floor['k3'])}"
-        for floor in run["micro_batch_floors"]
+        f"trainer against itself ({floor.trainer}; {floor.sequences} sequences alone and in their batch): "
+        f"mean |d| {number(floor.mean_abs)}, max {number(floor.max_abs)}, k3 {number(floor.k3)}"
+        for floor in run.micro_batch_floors
     ]
     return lines

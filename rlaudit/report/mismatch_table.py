@@ -8,8 +8,8 @@ from rlaudit.errors import NotFinished
 from rlaudit.report.markdown_escaped import escaped, table
 
 if TYPE_CHECKING:
+    from rlaudit.measurement.measure import Measurement
     from rlaudit.report.parts.curves import CurveMetric
-    from rlaudit.report.parts.measured import Measurement
     from rlaudit.report.report import Report
 
 
@@ -95,43 +95,40 @@ def _cell(text: str) -> str:
 
 
 def _floors(report: "Report") -> dict[str, str]:
-    floors = {block["name"]: block["noise_floor"].get("k2") for block in report.get("blocks", ())}
-    return {name: f"k2 of {floor['value']:.2g}, {floor['because']}" for name, floor in floors.items() if floor}
+    floors = {block.name: block.noise_floor.get("k2") for block in report.get("blocks", ())}
+    return {name: f"k2 of {floor.value:.2g}, {floor.because}" for name, floor in floors.items() if floor}
 
 
 def _rows(report: "Report", bar: Bar, steps: int | None) -> Iterator[Row]:
     """Steps of a training where there are curves, else arms, else compared tables."""
-    for metric in report["curves"]["metrics"] if "curves" in report else ():
-        if metric["canonical"] == bar.metric:
+    for metric in report["curves"].metrics if "curves" in report else ():
+        if metric.canonical == bar.metric:
             yield from _step_rows(metric, steps)
-    floors = {block["name"]: block["noise_floor"] for block in report.get("blocks", ())}
+    floors = {block.name: block.noise_floor for block in report.get("blocks", ())}
     for arm in report["arms"]:
-        if bar.metric in arm["measurements"]:
-            floor = floors.get(arm["block"], {}).get("k2")
-            noise = f"k2 {floor['value']:.2g}" if floor else ""
-            yield _measured(f"{arm['block']}: {arm['name']}", arm["measurements"][bar.metric], noise)
+        if bar.metric in arm.measurements:
+            floor = floors.get(arm.block, {}).get("k2")
+            noise = f"k2 {floor.value:.2g}" if floor else ""
+            yield _measured(f"{arm.block}: {arm.name}", arm.measurements[bar.metric], noise)
     for one in report.get("comparisons", ()):
-        if bar.metric in one["measurements"]:
-            yield _measured(one["name"], one["measurements"][bar.metric], "")
+        if bar.metric in one.measurements:
+            yield _measured(one.name, one.measurements[bar.metric], "")
 
 
 def _step_rows(metric: "CurveMetric", steps: int | None) -> Iterator[Row]:
     """Yield the candidate's steps, each with the reference's band, which is what its own noise does."""
-    for point in metric["points"][:steps]:
-        band = (
-            f"{point['low']:.4g} to {point['high']:.4g}, the reference's band"
-            if "low" in point and "high" in point
-            else ""
-        )
-        noise = band or f"reference {point['reference']:.4g}"
-        yield Row(f"step {point['step']}", point["candidate"], "-", noise)
+    for point in metric.points[:steps]:
+        known = point.low is not None and point.high is not None
+        band = f"{point.low:.4g} to {point.high:.4g}, the reference's band" if known else ""
+        noise = band or f"reference {point.reference:.4g}"
+        yield Row(f"step {point.step}", point.candidate, "-", noise)
 
 
 def _measured(name: str, one: "Measurement", noise: str) -> Row:
-    known = one["low"] is not None and one["high"] is not None
-    sign = "" if one["reliable"] else " ?"
-    interval = f"{one['low']:.4g} to {one['high']:.4g}{sign}, {one['tokens']} tokens" if known else "-"
-    return Row(name, one["value"], interval, noise)
+    known = one.low is not None and one.high is not None
+    sign = "" if one.reliable else " ?"
+    interval = f"{one.low:.4g} to {one.high:.4g}{sign}, {one.tokens} tokens" if known else "-"
+    return Row(name, one.value, interval, noise)
 
 
 def _steps_said(report: "Report", wanted: MismatchTable) -> Iterator[str]:
@@ -141,6 +138,6 @@ def _steps_said(report: "Report", wanted: MismatchTable) -> Iterator[str]:
         yield f"Its {wanted.steps} steps are a training's: this is rlaudit {report['command']}, without training."
         return
     called = {bar.metric for bar in wanted.bars}
-    logged = [len(metric["points"]) for metric in report["curves"]["metrics"] if metric["canonical"] in called]
+    logged = [len(metric.points) for metric in report["curves"].metrics if metric.canonical in called]
     if min(logged) < wanted.steps:
         yield f"Both logs have {min(logged)} steps of it."

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 import rlaudit
-from rlaudit.layers import Layer, Verdict
+from rlaudit.layers import Judgement
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.diagnosis import Judged
     from rlaudit.report.report import Command, ExitCode, Report
 
 SCHEMA: Final = "rlaudit-report/1"
@@ -19,7 +18,7 @@ def new_report(
     *,
     before: str | None = None,
     after: str | None = None,
-    layers: "Sequence[Judged]" = (),
+    layers: Sequence[Judgement] = (),
     not_seen: Sequence[str] = (),
 ) -> "Report":
     """Return the report of a command that found, set and ran nothing, to which a command adds what it has.
@@ -38,18 +37,4 @@ def new_report(
         "effects": [],
         "layers": list(layers),
         "not_seen": list(not_seen),
-    }
-
-
-def untested(layer: Layer, because: str, following: str = "") -> "Judged":
-    """Return the judgement of a layer that was not looked at. following: the next step."""
-    return {
-        "layer": layer,
-        "verdict": Verdict.NOT_TESTED,
-        "cause": None,
-        "causes": [],
-        "because": because,
-        "evidence": [],
-        "falsifier": "",
-        "next": following,
     }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rlaudit.printable import printable
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.diagnosis import Judged
+    from rlaudit.layers import Judgement
     from rlaudit.report.parts.inspection import Finding
     from rlaudit.report.report import Report
 
@@ -77,7 +77,7 @@ class Code:
 class Verdicts:
     """What is said of each layer, in the order in which layers must be judged."""
 
-    layers: "Sequence[Judged]"
+    layers: "Sequence[Judgement]"
     title: str = ""
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from rlaudit.discover import discover
 from rlaudit.report import pictures
-from rlaudit.report.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from rlaudit.report.report import Report
 
 # CSS pixels: what a telephone has between its margins, and what a page has beside nothing else.
 NARROW, WIDE = 380, 760
@@ -22,7 +23,7 @@ RECORDING = "recording"
 RELEASES = "releases"
 
 
-def subject_of(document: Report) -> str:
+def subject_of(document: "Report") -> str:
     """Whose pictures a report has: its command's, or those of the kind of ablation that it is."""
     if "weight_updates" in document:
         return WEIGHT_UPDATES
@@ -99,10 +100,10 @@ class PictureKind:
     name: str
     place: int
     subjects: frozenset[str]
-    of: Callable[[Report], Sequence[Picture | Missing]]
+    of: Callable[["Report"], Sequence[Picture | Missing]]
 
 
-def pictures_of(document: Report) -> tuple[Sequence[Picture], Sequence[Missing]]:
+def pictures_of(document: "Report") -> tuple[Sequence[Picture], Sequence[Missing]]:
     """Return what can be drawn, and what cannot be and why."""
     kinds = sorted(discover(pictures, "PICTURES", PictureKind).values(), key=lambda kind: kind.place)
     subject = subject_of(document)

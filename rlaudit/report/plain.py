@@ -7,11 +7,15 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """Return a record and what is in it, by `as_report` if it has one. A number that JSON lacks is null."""
+    """Return a record and what is in it, by `as_report` if it has one. A number that JSON lacks is null.
+
+    A field that reports may lack has None as its default, and is left out if it is None.
+    """
     if hasattr(value, "as_report"):
         value = value.as_report()
     elif is_dataclass(value):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
+        held = ((field, getattr(value, field.name)) for field in fields(value))
+        return {field.name: plain(one) for field, one in held if not (one is None and field.default is None)}
     elif hasattr(value, "item"):
         value = value.item()
     if isinstance(value, Mapping):

@@ -8,20 +8,24 @@ import json
 import re
 from math import isfinite
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
 
 import rlaudit
 from rlaudit.errors import UsageError
 from rlaudit.printable import one_line, printable
-from rlaudit.report.report import Report
-from rlaudit.report.schema import report_schema
+from rlaudit.report.schema import report_type
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 VERSION = 1
 _SCHEMA = re.compile(r"rlaudit-report/(\d{1,9})")
 LONGEST = 200
 
 
-def read_report(path: Path) -> Report:
+def read_report(path: Path) -> "Report":
     """Read and check a report. Raises UsageError for what is no report, or one of a newer schema."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -38,8 +42,16 @@ def read_report(path: Path) -> Report:
             f"this is rlaudit {rlaudit.__version__}, which reads rlaudit-report/{VERSION}",
             "upgrade rlaudit, or render the report where it was written",
         )
-    _check(path, document)
-    return cast(Report, document)
+    try:
+        return report_type().validate_python(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
+        raise UsageError(
+            f"{path} does not follow schema rlaudit-report/{VERSION}: ${one_line(printable(place))[:LONGEST]}: "
+            f"{one_line(printable(first['msg']))[:LONGEST]}",
+            f"it says that rlaudit {_writer(document)} wrote it; was it edited, or cut off?",
+        ) from error
 
 
 def _writer(document: dict[str, Any]) -> str:
@@ -51,26 +63,3 @@ def _number(text: str) -> float:
     if not isfinite(value):
         raise ValueError(f"{text} is no number of JSON")
     return value
-
-
-def _check(path: Path, document: dict[str, Any]) -> None:
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import best_match
-
-    try:
-        wrong = best_match(Draft202012Validator(_open(report_schema())).iter_errors(document))
-    except RecursionError as error:
-        raise UsageError(f"{path} is not a report: it is nested too deeply") from error
-    if wrong is not None:
-        said = one_line(printable(wrong.message))
-        raise UsageError(
-            f"{path} does not follow schema rlaudit-report/{VERSION}: {wrong.json_path}: {said[:LONGEST]}",
-            f"it says that rlaudit {_writer(document)} wrote it; was it edited, or cut off?",
-        )
-
-
-def _open(schema: Any) -> Any:
-    """Return the schema, with fields allowed that a newer release added."""
-    if isinstance(schema, dict):
-        return {key: _open(value) for key, value in schema.items() if (key, value) != ("additionalProperties", False)}
-    return [_open(one) for one in schema] if isinstance(schema, list) else schema

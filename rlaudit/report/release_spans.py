@@ -26,31 +26,31 @@ class Span:
     @property
     def value(self) -> str:
         """The word, or the figure with its interval."""
-        return interval(self.cell) if self.cell["word"] is None else self.cell["word"]
+        return interval(self.cell) if self.cell.word is None else self.cell.word
 
 
 def spans_of_property(measured: Sequence[MeasuredRelease], name: str) -> list[Span]:
     """Return the spans of a property, oldest first; none of a property that no release has."""
     found: list[Span] = []
     for release in measured:
-        cell = release["cells"].get(name)
+        cell = release.cells.get(name)
         if cell is None:
             continue
         if found and _same(found[-1].cell, cell):
-            found[-1].versions.append(release["version"])
+            found[-1].versions.append(release.version)
         else:
-            found.append(Span([release["version"]], cell))
+            found.append(Span([release.version], cell))
     return found
 
 
 def spans_of(found: Releases) -> dict[str, list[Span]]:
     """Return the spans of each property, by its title."""
-    return {title: spans_of_property(found["measured"], name) for name, title in found["properties"].items()}
+    return {title: spans_of_property(found.measured, name) for name, title in found.properties.items()}
 
 
 def _same(first: Cell, other: Cell) -> bool:
-    if first["word"] is not None or other["word"] is not None:
-        return first["word"] == other["word"]
-    if first["low"] is None or first["high"] is None or other["low"] is None or other["high"] is None:
-        return first["value"] == other["value"]
-    return first["low"] <= other["high"] and other["low"] <= first["high"]
+    if first.word is not None or other.word is not None:
+        return first.word == other.word
+    if first.low is None or first.high is None or other.low is None or other.high is None:
+        return first.value == other.value
+    return first.low <= other.high and other.low <= first.high

@@ -14,19 +14,22 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from rlaudit.report.parts.ablation import Arm, Block, Effect, Run
+from rlaudit.diagnosis.effect import Effect
+from rlaudit.layers import Judgement
+from rlaudit.report.parts.ablation import Arm, Block
 from rlaudit.report.parts.bisection import Bisection
 from rlaudit.report.parts.bump import Bump
 from rlaudit.report.parts.canary import Canary
 from rlaudit.report.parts.comparison import Compared
 from rlaudit.report.parts.curves import Curves
-from rlaudit.report.parts.diagnosis import Judged, Source, Trainings
+from rlaudit.report.parts.diagnosis import Source, Trainings
 from rlaudit.report.parts.engine_life import PublicRecording
 from rlaudit.report.parts.inspection import Config, Finding, Inspected, Setting, Versions
 from rlaudit.report.parts.releases import Releases
-from rlaudit.report.parts.token_figures import TokenFigures
+from rlaudit.report.parts.run import Run
 from rlaudit.report.parts.watch import WatchedRun
 from rlaudit.report.parts.weight_updates import WeightUpdates
+from rlaudit.tokens.token_figures import TokenFigures
 
 Command = Literal["inspect", "ablate", "compare", "curves", "watch", "diagnose"]
 # What the report of a command is about, and never lacks; the others are about what every report has.
@@ -52,7 +55,7 @@ class Report(TypedDict):
     settings: Sequence[Setting]
     arms: Sequence[Arm]
     effects: Sequence[Effect]
-    layers: Sequence[Judged]
+    layers: Sequence[Judgement]
     blocks: NotRequired[Sequence[Block]]
     not_seen: Sequence[str]
     bisection: NotRequired[Bisection]

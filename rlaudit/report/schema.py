@@ -1,22 +1,34 @@
 """The published JSON schema of a report, made from its types: `rlaudit list schema` prints it."""
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlaudit.report.new_report import SCHEMA
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+    from rlaudit.report.report import Report
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 @cache
-def report_schema() -> dict[str, Any]:
-    """JSON-able. Takes a moment: pydantic is imported for it."""
+def report_type() -> "TypeAdapter[Report]":
+    """Return what checks a report and makes its records. Takes a moment: pydantic is imported for it."""
     from pydantic import TypeAdapter
 
-    from rlaudit.report.report import ABOUT, Report
+    from rlaudit.report.report import Report
 
-    made = TypeAdapter(Report).json_schema()
-    closed: dict[str, Any] = _closed(made)
+    return TypeAdapter(Report)
+
+
+@cache
+def report_schema() -> dict[str, Any]:
+    """JSON-able."""
+    from rlaudit.report.report import ABOUT
+
+    closed: dict[str, Any] = _closed(report_type().json_schema())
     complete = [
         {"if": {"properties": {"command": {"const": command}}}, "then": {"required": [part]}}
         for command, part in ABOUT.items()
@@ -25,7 +37,10 @@ def report_schema() -> dict[str, Any]:
 
 
 def _closed(schema: Any) -> Any:
-    """Return the schema with no field allowed but those it names, and without the titles that repeat their names."""
+    """Return the schema with no field allowed but those it names, and without the titles that repeat their names.
+
+    A field is required unless its default is None: others are always written.
+    """
     if isinstance(schema, list):
         return [_closed(one) for one in schema]
     if not isinstance(schema, dict):
@@ -33,6 +48,10 @@ def _closed(schema: Any) -> Any:
     kept = {
         key: {name: _closed(one) for name, one in value.items()} if key in {"properties", "$defs"} else _closed(value)
         for key, value in schema.items()
-        if key != "title"
+        if key not in {"title", "default"}
     }
-    return kept | {"additionalProperties": False} if "properties" in kept else kept
+    if "properties" not in kept:
+        return kept
+    written = [name for name, one in schema["properties"].items() if one.get("default") is not None]
+    required = [*kept.get("required", ()), *written]
+    return kept | ({"required": required} if required else {}) | {"additionalProperties": False}

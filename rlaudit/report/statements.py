@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rlaudit.inspection.finding import Severity
-from rlaudit.layers import Layer, Verdict
+from rlaudit.layers import Judgement, Layer, Verdict
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.comparison import Compared
     from rlaudit.report.parts.curves import Curves
-    from rlaudit.report.parts.diagnosis import Judged
     from rlaudit.report.parts.inspection import Finding, Fix, Location
     from rlaudit.report.report import Report
 
@@ -48,43 +47,43 @@ def _statement(
     }
 
 
-def _layer(layer: "Judged") -> "Iterator[Finding]":
-    if layer["verdict"] in _SEVERITIES:
-        name, cause = layer["layer"], f" ({layer['cause']})" if layer["cause"] else ""
-        message = f"{name} layer: {layer['verdict']}{cause}: {layer['because']}"
-        yield _statement(f"{name.replace(' ', '-')}-layer", _SEVERITIES[layer["verdict"]], message, layer=name)
+def _layer(layer: "Judgement") -> "Iterator[Finding]":
+    if layer.verdict in _SEVERITIES:
+        name, cause = layer.layer, f" ({layer.cause})" if layer.cause else ""
+        message = f"{name} layer: {layer.verdict}{cause}: {layer.because}"
+        yield _statement(f"{name.replace(' ', '-')}-layer", _SEVERITIES[layer.verdict], message, layer=name)
 
 
 def _faults(comparison: "Compared", document: "Report") -> "Iterator[Finding]":
     """Yield what could not be read of a dump: it left the command unfinished, or was allowed."""
-    faults = comparison["faults"]
+    faults = comparison.faults
     severity = Severity.ERROR if document["exit_code"] == UNFINISHED else Severity.WARNING
-    for one in faults["shown"]:
-        where: Location = {**NOWHERE, "path": one["path"], "line": one["line"]}
-        message = f"{one['sequence']}: {one['message']}" if one["sequence"] else one["message"]
-        more = one["count"] - 1
+    for one in faults.shown:
+        where: Location = {**NOWHERE, "path": one.path, "line": one.line}
+        message = f"{one.sequence}: {one.message}" if one.sequence else one.message
+        more = one.count - 1
         message += f" (and {more} more like it)" if more else ""
         yield _statement("unusable-data", severity, message, location=where)
-    rest = faults["count"] - sum(one["count"] for one in faults["shown"])
+    rest = faults.count - sum(one.count for one in faults.shown)
     if rest:
-        yield _statement("unusable-data", severity, f"{comparison['name']}: {rest} more faults are not shown")
+        yield _statement("unusable-data", severity, f"{comparison.name}: {rest} more faults are not shown")
 
 
 def _curves(curves: "Curves") -> "Iterator[Finding]":
     """Yield each metric that left its band, and in which order; a metric that could not be compared is no match."""
-    for metric in curves["metrics"]:
-        if metric["outcome"] == "separated":
-            began = f", having begun about step {metric['onset_step']}" if metric["onset_step"] is not None else ""
+    for metric in curves.metrics:
+        if metric.outcome == "separated":
+            began = f", having begun about step {metric.onset_step}" if metric.onset_step is not None else ""
             message = (
-                f"{metric['name']} left the band of its reference at step {metric['detected_step']}{began}: "
-                f"{metric['candidate_level']:.4g} instead of {metric['reference_level']:.4g}"
+                f"{metric.name} left the band of its reference at step {metric.detected_step}{began}: "
+                f"{metric.candidate_level:.4g} instead of {metric.reference_level:.4g}"
             )
             yield _statement("curve-separated", Severity.ERROR, message)
-        elif metric["outcome"] == "unknown":
-            yield _statement("curve-unknown", Severity.WARNING, f"{metric['name']}: {metric['because']}")
-    order = curves["order"]
-    if order["suggests"]:
-        message = f"{order['precedence']} ({order['because']}): {order['suggests']}"
+        elif metric.outcome == "unknown":
+            yield _statement("curve-unknown", Severity.WARNING, f"{metric.name}: {metric.because}")
+    order = curves.order
+    if order.suggests:
+        message = f"{order.precedence} ({order.because}): {order.suggests}"
         yield _statement("order-of-separation", Severity.NOTE, message)
 
 

@@ -9,11 +9,15 @@ Log ratios are counted in fixed bins, ten for each power of ten of |d| on both s
 one scale shows float32 noise (1e-7) beside a wrong temperature (1).
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 from numpy.typing import ArrayLike, NDArray
+from typing_extensions import TypedDict
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.tokens.fault import Faults
@@ -34,6 +38,56 @@ DRAWN, GROUPS = 300, 10
 # Lags beyond this are one group: a run that is this far off-policy is read by its mean, not by its lags.
 FURTHEST = 64
 
+Count = Annotated[int, Ge(0)]
+
+
+TokenGroup = TypedDict(
+    "TokenGroup",
+    {"from": float, "below": float | None, "tokens": Count, "mean": float, "median": float, "p90": float},
+)
+"""|d| of the tokens of one group. from and below: its ends."""
+
+ProbabilityGroup = TypedDict(
+    "ProbabilityGroup",
+    {"from": float, "below": float, "tokens": Count, "rollout": float, "trainer": float, "apart": float},
+)
+"""Tokens by the probability that the rollout gave them."""
+
+
+@dataclass(frozen=True)
+class Probabilities:
+    """Probabilities of tokens. sample: [rollout, trainer] of tokens drawn at random."""
+
+    sample: Sequence[tuple[float, float]]
+    groups: Sequence[ProbabilityGroup]
+
+
+@dataclass(frozen=True)
+class Lag:
+    """Tokens and mean |d| by trainer version - rollout version."""
+
+    lag: int
+    tokens: Count
+    mean: float
+
+
+@dataclass(frozen=True)
+class TokenFigures:
+    """Sums over every token that has a finite log ratio.
+
+    block: null where the tokens are of a logged table. log_ratio: [low, high, tokens] by d = trainer - rollout logprob
+    in nats; bins without tokens are left out. by_entropy, lags: null where the tokens carry none.
+    """
+
+    name: str
+    block: str | None
+    tokens: Count
+    log_ratio: Sequence[tuple[float, float, Count]]
+    by_position: Sequence[TokenGroup]
+    by_entropy: Sequence[TokenGroup] | None
+    probabilities: Probabilities
+    lags: Sequence[Lag] | None
+
 
 def token_figures(
     name: str,
@@ -43,8 +97,8 @@ def token_figures(
     position_T: ArrayLike,
     entropy_T: ArrayLike | None = None,
     lag_T: ArrayLike | None = None,
-) -> dict[str, Any]:
-    """Return an entry of the report's `token_figures`; what the tokens do not tell is null.
+) -> TokenFigures:
+    """Return the figures of one arm's tokens, or of one table's; what the tokens do not tell is None.
 
     Logprobs and entropy in nats. lag_T: trainer version minus rollout version, NaN if it is not known.
     """
@@ -58,22 +112,20 @@ def token_figures(
         own_T: Floats = np.asarray(column_T, dtype=np.float64)[kept_T]
         return own_T
 
-    return {
-        "name": name,
-        "block": block,
-        "tokens": int(kept_T.sum()),
-        "log_ratio": [
-            [_four_digits(limit) for limit in signed_limits(place)] + [int(density[place])]
-            for place in np.flatnonzero(density).tolist()
-        ],
-        "by_position": _grouped(log_ratio_T, size_T, kept(position_T), POSITION_LIMITS),
-        "by_entropy": None if entropy_T is None else _grouped(log_ratio_T, size_T, kept(entropy_T), ENTROPY_LIMITS),
-        "probabilities": _probabilities(rollout_T, trainer_T),
-        "lags": None if lag_T is None else _lags(log_ratio_T, kept(lag_T)),
-    }
+    bins = [(*signed_limits(place), int(density[place])) for place in np.flatnonzero(density).tolist()]
+    return TokenFigures(
+        name=name,
+        block=block,
+        tokens=int(kept_T.sum()),
+        log_ratio=[(_four_digits(low), _four_digits(high), tokens) for low, high, tokens in bins],
+        by_position=_grouped(log_ratio_T, size_T, kept(position_T), POSITION_LIMITS),
+        by_entropy=None if entropy_T is None else _grouped(log_ratio_T, size_T, kept(entropy_T), ENTROPY_LIMITS),
+        probabilities=_probabilities(rollout_T, trainer_T),
+        lags=None if lag_T is None else _lags(log_ratio_T, kept(lag_T)),
+    )
 
 
-def logged_figures(read: TokenBatch, trainer_excludes: bool) -> dict[str, Any]:
+def logged_figures(read: TokenBatch, trainer_excludes: bool) -> TokenFigures:
     """Return the figures of logged tokens: of sound sequences, those that the loss counts and the trainer scored."""
     # Broken sequences are named by the comparison; here they are only left out.
     batch = sound(read, Path(), Faults(), trainer_excludes)
@@ -129,9 +181,7 @@ def quantile(counts: NDArray[np.integer], share: float) -> float:
     return float(10.0 ** (SMALLEST + (place - 1 + inside) / PER_DECADE))
 
 
-def _grouped(
-    log_ratio_T: Floats, size_T: Integers, values_T: Floats, limits: tuple[float, ...]
-) -> list[dict[str, Any]]:
+def _grouped(log_ratio_T: Floats, size_T: Integers, values_T: Floats, limits: tuple[float, ...]) -> list[TokenGroup]:
     """Return a row for each group between `limits` that has tokens: |d| by the values, of which some may be missing."""
     known_T = np.isfinite(values_T)
     group_T = np.maximum(np.searchsorted(limits, values_T[known_T], side="right") - 1, 0)
@@ -153,39 +203,40 @@ def _grouped(
     ]
 
 
-def _probabilities(rollout_T: Floats, trainer_T: Floats) -> dict[str, Any]:
+def _probabilities(rollout_T: Floats, trainer_T: Floats) -> Probabilities:
     """`sample`: [rollout, trainer] of DRAWN tokens; `groups`: means of all tokens by the rollout's probability."""
     pairs_T2 = np.exp(np.minimum(np.stack([rollout_T, trainer_T], axis=1), 0.0))
     group_T = np.minimum((pairs_T2[:, 0] * GROUPS).astype(np.int64), GROUPS - 1)
     tokens = np.bincount(group_T, minlength=GROUPS)
     apart_T = np.abs(pairs_T2[:, 1] - pairs_T2[:, 0])
-    sums = {
-        name: np.bincount(group_T, values_T, minlength=GROUPS)
-        for name, values_T in (("rollout", pairs_T2[:, 0]), ("trainer", pairs_T2[:, 1]), ("apart", apart_T))
-    }
+    rollout, trainer, apart = (
+        np.bincount(group_T, values_T, minlength=GROUPS) for values_T in (pairs_T2[:, 0], pairs_T2[:, 1], apart_T)
+    )
     drawn = np.argsort(np.random.default_rng(0).random(len(pairs_T2)), kind="stable")[:DRAWN]
-    return {
-        "sample": [[_four_digits(rollout), _four_digits(trainer)] for rollout, trainer in pairs_T2[drawn].tolist()],
-        "groups": [
+    return Probabilities(
+        sample=[(_four_digits(rollout), _four_digits(trainer)) for rollout, trainer in pairs_T2[drawn].tolist()],
+        groups=[
             {
                 "from": group / GROUPS,
                 "below": (group + 1) / GROUPS,
                 "tokens": int(tokens[group]),
-                **{name: _four_digits(summed[group] / tokens[group]) for name, summed in sums.items()},
+                "rollout": _four_digits(rollout[group] / tokens[group]),
+                "trainer": _four_digits(trainer[group] / tokens[group]),
+                "apart": _four_digits(apart[group] / tokens[group]),
             }
             for group in np.flatnonzero(tokens).tolist()
         ],
-    }
+    )
 
 
-def _lags(log_ratio_T: Floats, lag_T: Floats) -> list[dict[str, Any]]:
+def _lags(log_ratio_T: Floats, lag_T: Floats) -> list[Lag]:
     """Return a row for each lag that has tokens; negative ones, which no clock allows, are one group before 0."""
     known_T = np.isfinite(lag_T)
     place_T = np.clip(lag_T[known_T].astype(np.int64), -1, FURTHEST) + 1
     tokens = np.bincount(place_T, minlength=FURTHEST + 2)
     sums = np.bincount(place_T, np.abs(log_ratio_T[known_T]), minlength=FURTHEST + 2)
     return [
-        {"lag": place - 1, "tokens": int(tokens[place]), "mean": _four_digits(sums[place] / tokens[place])}
+        Lag(lag=place - 1, tokens=int(tokens[place]), mean=_four_digits(sums[place] / tokens[place]))
         for place in np.flatnonzero(tokens).tolist()
     ]
 

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 import yaml
 from laboratories import V0, V1, V1_WITH_FLOAT32_HEAD, Laboratory, Run, interpreter_with_fakes
+from pydantic import TypeAdapter
 
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
+from rlaudit.report.parts.releases import Releases
 from rlaudit.report.release_spans import spans_of_property as spans
 
 MISSING = "0.9.2"  # its stand-in loads V0, which this release does not on a CPU
@@ -16,6 +18,10 @@ BLOCKS = [
     {"name": "plain", "factors": {"logprobs-mode": "processed"}, "parity": ["logprobs-mode"], "repeats": 0},
     {"name": "filters", "candidate": {"levels": {"logprobs-mode": "processed"}}, "repeats": 0},
 ]
+
+
+def releases(measured: Run) -> Releases:
+    return TypeAdapter(Releases).validate_python(measured.report["releases"])
 
 
 def write_recipe(laboratory: Laboratory, versions: Any, name: str) -> Path:
@@ -49,11 +55,11 @@ def test_a_release_that_cannot_be_had_does_not_stop_the_others_and_is_not_finish
 
 
 def test_where_a_property_moves_is_known_and_printed(measured: Run) -> None:
-    document = measured.report["releases"]
-    (v0, v1) = spans(document["measured"], "plain/candidate/logprobs")
-    assert (v0.versions, v0.cell["word"]) == ([V0], "processed")
-    assert (v1.versions, v1.cell["word"]) == ([V1, V1_WITH_FLOAT32_HEAD], "raw")
-    far = spans(document["measured"], "plain/candidate/mean_ratio_minus_one")
+    document = releases(measured)
+    (v0, v1) = spans(document.measured, "plain/candidate/logprobs")
+    assert (v0.versions, v0.cell.word) == ([V0], "processed")
+    assert (v1.versions, v1.cell.word) == ([V1, V1_WITH_FLOAT32_HEAD], "raw")
+    far = spans(document.measured, "plain/candidate/mean_ratio_minus_one")
     assert [one.versions[0] for one in far] == [V0, V1]
     assert f"{V1} to {V1_WITH_FLOAT32_HEAD}" in measured.stdout
 
@@ -65,8 +71,8 @@ def test_the_page_draws_a_field_for_each_release(shared_laboratory: Laboratory, 
 
 
 def test_a_level_that_a_release_has_no_argument_for_is_left_out_of_its_candidate(measured: Run) -> None:
-    found = spans(measured.report["releases"]["measured"], "filters/candidate/logprobs")
-    assert [(one.versions, one.cell["word"]) for one in found] == [([V0, V1, V1_WITH_FLOAT32_HEAD], "processed")]
+    found = spans(releases(measured).measured, "filters/candidate/logprobs")
+    assert [(one.versions, one.cell.word) for one in found] == [([V0, V1, V1_WITH_FLOAT32_HEAD], "processed")]
 
 
 def test_a_finished_release_is_not_run_again(shared_laboratory: Laboratory, measured: Run, given: list[str]) -> None:

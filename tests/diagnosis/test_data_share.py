@@ -9,8 +9,8 @@ from logged_tokens import logged
 
 from rlaudit.diagnosis.compare import compare
 from rlaudit.diagnosis.comparison import CompareSettings
-from rlaudit.diagnosis.judgement import Judgement, supported
-from rlaudit.layers import Layer, Verdict
+from rlaudit.diagnosis.judgement import supported
+from rlaudit.layers import Layer, Verdict, judged_as
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.tokens.data_share import MOST_LEFT_OUT, DataShare
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
@@ -24,7 +24,7 @@ def compared(batch, faults=None, **more):
 
 
 def judged(verdict):
-    return Judgement(Layer.SEMANTIC, verdict, "nothing is apart", evidence=("a line",), falsifier="a bias")
+    return judged_as(Layer.SEMANTIC, verdict, "nothing is apart", evidence=("a line",), falsifier="a bias")
 
 
 @pytest.mark.parametrize(

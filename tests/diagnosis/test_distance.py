@@ -110,7 +110,7 @@ def test_what_is_let_pass_is_known_in_nats():
 
 def test_the_report_has_every_figure_of_the_verdict():
     for found in (judged(), judged(held=False), judged(margin=1e-3)):
-        written = plain(found)
+        written = plain(found.reported)
         assert written["verdict"] == found.verdict.value
         assert (written["against"] is None) == (found.yardstick is not Yardstick.REFERENCE)
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.objective import SHOWN, judge_objective_of_arm
-from rlaudit.layers import Layer, Verdict
+from rlaudit.layers import Judgement, Layer, Verdict, judged_as
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
 Figures = tuple[float, float | None, float | None]
@@ -29,7 +28,7 @@ def arm(ppo: Figures = CLEAN, gspo: Figures = CLEAN, tail: float = 0.0, k2: Figu
 
 
 def earlier(semantic: Verdict = Verdict.MATCH, path: Verdict = Verdict.MATCH) -> list[Judgement]:
-    return [Judgement(Layer.SEMANTIC, semantic, ""), Judgement(Layer.INFERENCE_PATH, path, "")]
+    return [judged_as(Layer.SEMANTIC, semantic, ""), judged_as(Layer.INFERENCE_PATH, path, "")]
 
 
 @pytest.mark.parametrize("verdict", [Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED])

@@ -26,7 +26,7 @@ SCORED = ScoredFigures(
     tried=30,
 )
 FOUND = Estimate(0.1, 0.05, 0.15, -20.0)
-RATIO = Measurement(0.1, 0.05, 0.15, 64, 4, 4, "", "ratio", "bca", 0.95, True)
+RATIO = Measurement(0.1, 0.05, 0.15, 64, 4, 4, "", "ratio", "bca", 0.95, True, None, ())
 LOGGED = LoggedFigures(RATIO, FOUND, Sharpness(FOUND, 0.2, np.zeros(0)), FOUND, 0.1, 0.9, ("bos",), 64, 4)
 
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from rlaudit.report.plain import plain
+from rlaudit.report.report import Report
+from rlaudit.report.schema import report_type
 from rlaudit.tokens import token_figures as figures_of_tokens
 
 ROOT = Path(__file__).parents[2]
@@ -15,6 +18,11 @@ HOSTILE = (
     '</title></style></svg><script>alert("ran")</script><img src="https://example.invalid/x.png" onerror="alert(1)">'
     '<a href="javascript:alert(2)">$\\frac{1}{0}$ &amp; \' " ` | \x1b[31m\u202e\ud800 日本語 ${7*7} {{7*7}}'
 )
+
+
+def records(document: dict[str, Any]) -> Report:
+    """What formats get: the records of a document."""
+    return report_type().validate_python(document)
 
 
 def ablation() -> dict[str, Any]:
@@ -34,7 +42,9 @@ def token_figures(
     rollout_T = -rng.exponential(1.0, tokens)
     trainer_T = np.minimum(rollout_T + rng.normal(0, spread, tokens), 0.0)
     positions_T, entropy_T = np.arange(tokens) % 64, rng.gamma(1.5, 1.0, tokens)
-    return figures_of_tokens.token_figures(name, block, rollout_T, trainer_T, positions_T, entropy_T)
+    found = figures_of_tokens.token_figures(name, block, rollout_T, trainer_T, positions_T, entropy_T)
+    written: dict[str, Any] = plain(found)
+    return written
 
 
 def comparison() -> dict[str, Any]:
@@ -176,7 +186,8 @@ def meaning(temperature: float) -> dict[str, float]:
 def made_hostile(value: Any, key: str = "") -> Any:
     """Every free text of a document with markup, scripts and control characters in it; names stay unique."""
     kept = {"schema", "command", "verdict", "layer", "role", "status", "metric", "outcome", "precedence", "lattice",
-            "group", "boundary"}  # fmt: skip
+            "group", "boundary", "temperature", "yardstick", "clips", "semantic", "inference path",
+            "objective"}  # fmt: skip
     if isinstance(value, dict):
         return {name: made_hostile(one, name) for name, one in value.items()}
     if isinstance(value, list):

@@ -3,6 +3,7 @@ import re
 from pathlib import Path
 
 import pytest
+from documents import records
 
 from rlaudit.report.formats.text import MOST_LINES
 from rlaudit.report.formats.text import render as render_text
@@ -14,7 +15,7 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 def render(report, width):
     """The end of the text."""
-    _, begin, end = ANSI.sub("", render_text(report, width)).partition("\nIn short\n")
+    _, begin, end = ANSI.sub("", render_text(records(report), width)).partition("\nIn short\n")
     return begin + end
 
 

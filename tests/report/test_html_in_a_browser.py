@@ -41,7 +41,7 @@ def chromium() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pages") / "report.html"
-    path.write_text(html.render(documents.ablation(), None), encoding="utf-8")
+    path.write_text(html.render(documents.records(documents.ablation()), None), encoding="utf-8")
     return path
 
 
@@ -116,7 +116,7 @@ def test_a_hostile_report_runs_nothing_and_fetches_nothing_although_scripts_are_
         },
         "blocks": found["blocks"][-1:],
     }
-    path.write_text(html.render(documents.made_hostile(small), None), encoding="utf-8")
+    path.write_text(html.render(documents.records(documents.made_hostile(small)), None), encoding="utf-8")
     page = browser.Page(chromium, path, 400, "light", scripts=True)
     try:
         assert (page.said, page.asked_for) == ([], [])

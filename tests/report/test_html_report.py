@@ -51,7 +51,7 @@ class Seen(HTMLParser):
 @cache
 def rendered(maker: Callable[[], dict[str, Any]]) -> str:
     """The page of a document, drawn once for all tests."""
-    return html.render(maker(), None)
+    return html.render(documents.records(maker()), None)
 
 
 def one_block(document: dict[str, Any]) -> dict[str, Any]:
@@ -149,14 +149,14 @@ def test_a_picture_without_data_says_why_in_a_line() -> None:
     document = documents.ablation() | {"effects": []}
     del document["token_figures"]
     document["arms"] = [{**arm, "measurements": {}} for arm in document["arms"]]
-    seen = Seen(html.render(document, None)).text
+    seen = Seen(html.render(documents.records(document), None)).text
     assert "Distance from the trainer, arm by arm, Ratio deviation × 10⁴: no arm has been measured" in seen
     assert "Density of d" in seen and "the report holds no figures of tokens" in seen
 
 
 def test_markup_in_any_text_of_a_report_is_shown_and_not_obeyed(document: dict[str, Any]) -> None:
     hostile = documents.made_hostile(one_block(document))
-    page = html.render(hostile, None)
+    page = html.render(documents.records(hostile), None)
     seen = Seen(page)
     assert not {"script", "img"} & set(seen.tags)
     assert all(value.startswith("#") for value in seen.of("href"))
@@ -169,11 +169,11 @@ def test_markdown_and_text_of_a_hostile_report_hold_no_markup_and_no_control_cha
     document: dict[str, Any],
 ) -> None:
     hostile = documents.made_hostile(one_block(document))
-    marked = markdown.render(hostile, None)
+    marked = markdown.render(documents.records(hostile), None)
     assert not re.search(r"(?<!\\)<(script|img|a )", FENCED.sub("", marked))
-    for report in (marked, text.render(hostile, None), text.render(hostile, 80)):
+    for report in (marked, text.render(documents.records(hostile), None), text.render(documents.records(hostile), 80)):
         assert not re.search("[\x00-\x08\x0b-\x1a\x1c-\x1f\u202e\ud800]", report)
-    assert "\x1b" not in text.render(hostile, None)
+    assert "\x1b" not in text.render(documents.records(hostile), None)
 
 
 def counted(work: Callable[[], str]) -> tuple[str, int]:
@@ -196,6 +196,6 @@ def test_a_report_of_twenty_arms_and_a_million_tokens_is_small_and_quick() -> No
         documents.token_figures(arm["name"], arm["block"], arm, tokens=52_000) for arm in document["arms"]
     ]
     assert len(document["arms"]) == 20 and sum(one["tokens"] for one in document["token_figures"]) > 1_000_000
-    page, calls = counted(lambda: html.render(document, None))
+    page, calls = counted(lambda: html.render(documents.records(document), None))
     assert calls < MOST_CALLS
     assert len(page.encode()) < LARGEST

@@ -61,6 +61,6 @@ def test_a_report_is_rendered_without_any_key_that_may_be_missing(name: str) -> 
         without(less, path)
         for rendered in (TEXT, MARKDOWN, HTML):
             try:
-                assert rendered.text(less, 100)
+                assert rendered.text(documents.records(less), 100)
             except Exception as error:
                 raise AssertionError(f"without {'.'.join(path)}, as {rendered.name}") from error

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from documents import curves
+from documents import curves, records
 
 from rlaudit.cli.app import run
 from rlaudit.errors import NotFinished
@@ -26,7 +26,7 @@ def report() -> Any:
 
 def test_each_arm_is_held_against_the_projects_bar_with_the_noise_floor_beside_it() -> None:
     document = report()
-    header, *rows = cells(rendered(TABLES["prime-rl"], document))
+    header, *rows = cells(rendered(TABLES["prime-rl"], records(document)))
     assert header[1:4] == ["mismatch KL", "threshold", "ratio"]
     for row, arm in zip(rows, (arm for arm in document["arms"] if "k3" in arm["measurements"]), strict=True):
         value = arm["measurements"]["k3"]["value"]
@@ -37,7 +37,7 @@ def test_each_arm_is_held_against_the_projects_bar_with_the_noise_floor_beside_i
 
 
 def test_a_bar_over_one_counts_the_room_above_one() -> None:
-    rows = cells(rendered(TABLES["nemo-rl"], report()))
+    rows = cells(rendered(TABLES["nemo-rl"], records(report())))
     (candidate,) = (row for row in rows if row[0] == "migration: candidate" and row[2] == "1.05")
     assert float(candidate[3]) == pytest.approx((float(candidate[1]) - 1) / 0.05, rel=0.02)
     assert {"token_mult_prob_error", "gen_kl_error"} <= {row[1] for row in rows}
@@ -49,14 +49,14 @@ def test_steps_of_a_training_are_rows_and_no_more_than_are_asked_for() -> None:
         {"step": step, "reference": 0.01, "candidate": 0.001 * step, "low": 0.0, "high": 0.02} for step in range(30)
     ]
     document["curves"]["metrics"][0] |= {"canonical": "k3", "points": points}
-    text = rendered(TABLES["prime-rl"], document)
+    text = rendered(TABLES["prime-rl"], records(document))
     rows = cells(text)[1:]
     assert [row[0] for row in rows] == [f"step {step}" for step in range(20)]
     assert [row[6] for row in rows].count("below") == 15
     assert "15 of 20 below 0.015" in text
     assert "0 to 0.02, the reference's band" in rows[0][5]
     document["curves"]["metrics"][0]["points"] = points[:7]
-    assert "Both logs have 7 steps" in rendered(TABLES["prime-rl"], document)
+    assert "Both logs have 7 steps" in rendered(TABLES["prime-rl"], records(document))
 
 
 @pytest.mark.parametrize("name", list(TABLES))
@@ -64,7 +64,7 @@ def test_a_report_without_the_metric_is_said(name: str) -> None:
     document = report()
     document["arms"] = []
     with pytest.raises(NotFinished, match="this report has no"):
-        rendered(TABLES[name], document)
+        rendered(TABLES[name], records(document))
 
 
 def test_the_command_prints_the_table_and_keeps_the_runs_exit_code(

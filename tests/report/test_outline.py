@@ -36,7 +36,7 @@ BLOCKS = [
 
 @pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
 def test_sections_have_names_of_their_own_and_say_something(maker: Callable[[], dict[str, Any]]) -> None:
-    shown = outline_of(maker()).shown(on_page=True, on_terminal=True)
+    shown = outline_of(documents.records(maker())).shown(on_page=True, on_terminal=True)
     names = [section.name for section in shown]
     assert len(names) == len(set(names))
     assert all(section.title and section.blocks for section in shown)

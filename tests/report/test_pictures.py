@@ -31,15 +31,16 @@ def test_blocks_are_drawn_only_where_a_stream_can_carry_them(encoding: str | Non
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200, None])
 def test_the_text_report_ends_with_lines_of_blocks_that_fit(width: int | None) -> None:
-    drawn = sparklines(documents.curves(), width)
-    assert text.render(documents.curves(), width).endswith(drawn)
+    curves = documents.records(documents.curves())
+    drawn = sparklines(curves, width)
+    assert text.render(curves, width).endswith(drawn)
     assert sum(bool(set(line) & set(BLOCKS)) for line in drawn.splitlines()) == 4
     assert width is None or max(len(line) for line in drawn.splitlines()) <= width
     assert "actor/ppo_kl, candidate" in drawn
 
 
 def test_markdown_has_the_numbers_of_every_picture() -> None:
-    document = documents.ablation()
+    document = documents.records(documents.ablation())
     report = markdown.render(document, None)
     drawn, missing = pictures_of(document)
     assert drawn and missing
@@ -50,7 +51,7 @@ def test_markdown_has_the_numbers_of_every_picture() -> None:
 
 
 def test_an_inspection_says_why_it_has_no_pictures() -> None:
-    drawn, missing = pictures_of(documents.empty("inspect", 0))
+    drawn, missing = pictures_of(documents.records(documents.empty("inspect", 0)))
     assert (drawn, len(missing)) == ([], 1)
     assert isinstance(missing[0], Missing)
     assert "measures nothing" in missing[0].reason
@@ -95,6 +96,6 @@ def test_a_drawing_keeps_words_as_words_and_mathematics_of_others_as_text() -> N
 
 
 def test_every_picture_of_the_example_is_drawn_from_finite_numbers() -> None:
-    drawn, _ = pictures_of(documents.ablation())
+    drawn, _ = pictures_of(documents.records(documents.ablation()))
     numbers = re.findall(r"(?<=[ LM])-?\d+\.?\d*|nan|inf", " ".join(svg_of(one) for one in drawn[:4]))
     assert numbers and all(math.isfinite(float(one)) for one in numbers)

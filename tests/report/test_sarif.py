@@ -4,6 +4,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
+import documents
 import pytest
 from jsonschema import Draft4Validator
 from toy_dialect import PLAIN, Desk
@@ -84,6 +85,6 @@ def test_real_rules_carry_their_documentation(ablation: dict[str, Any]) -> None:
 
 
 def test_an_ablation_is_valid_sarif_too(ablation: dict[str, Any]) -> None:
-    log = json.loads(sarif.render(ablation, None))
+    log = json.loads(sarif.render(documents.records(ablation), None))
     Draft4Validator(SCHEMA).validate(log)
     assert "semantic-layer" in {one["ruleId"] for one in log["runs"][0]["results"]}

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from rlaudit.report.plain import plain
 from rlaudit.report.schema import report_schema
 from rlaudit.tokens.token_batch import TokenBatch
 from rlaudit.tokens.token_figures import (
@@ -52,22 +53,22 @@ def test_quantiles_of_bins_are_within_a_bin_of_those_of_the_values():
 def test_sums_are_those_of_the_tokens():
     rollout_T, trainer_T, position_T, entropy_T = whole = tokens()
     found, size_T = of(whole), np.abs(trainer_T - rollout_T)
-    assert found["tokens"] == 3000 == sum(row[2] for row in found["log_ratio"])
-    for row in found["by_position"]:
+    assert found.tokens == 3000 == sum(row[2] for row in found.log_ratio)
+    for row in found.by_position:
         own_T = (position_T >= row["from"]) & (position_T < (row["below"] or np.inf))
         assert row["tokens"] == own_T.sum()
         assert row["mean"] == pytest.approx(size_T[own_T].mean(), rel=1e-3)
-    for row in found["by_entropy"]:
+    for row in found.by_entropy:
         own_T = (entropy_T >= row["from"]) & (entropy_T < (row["below"] or np.inf))
         assert row["tokens"] == own_T.sum()
-    for row in found["probabilities"]["groups"]:
+    for row in found.probabilities.groups:
         own_T = (np.exp(rollout_T) >= row["from"]) & (np.exp(rollout_T) < row["below"])
         assert row["trainer"] == pytest.approx(np.exp(trainer_T[own_T]).mean(), rel=1e-3)
 
 
 def test_tokens_are_drawn_from_the_whole_table_and_not_from_its_beginning():
     rollout_T = np.log((np.repeat(np.arange(10), 1000) + 0.5) / 10)
-    sample = np.array(of((rollout_T, rollout_T, np.arange(10_000)))["probabilities"]["sample"])
+    sample = np.array(of((rollout_T, rollout_T, np.arange(10_000))).probabilities.sample)
     drawn = np.bincount((sample[:, 0] * 10).astype(int), minlength=10)
     assert drawn.sum() == 300
     assert drawn.min() > 10
@@ -76,13 +77,13 @@ def test_tokens_are_drawn_from_the_whole_table_and_not_from_its_beginning():
 def test_tokens_without_a_ratio_are_left_out_and_missing_columns_are_null():
     rollout_T = np.array([-1.0, -2.0, -3.0])
     found = of((rollout_T, np.array([-1.0, -np.inf, np.nan]), np.arange(3)))
-    assert (found["tokens"], found["by_entropy"], found["lags"]) == (1, None, None)
+    assert (found.tokens, found.by_entropy, found.lags) == (1, None, None)
 
 
 def test_an_entry_follows_the_schema():
     validator = Draft202012Validator({"$defs": SCHEMA["$defs"], "$ref": "#/$defs/TokenFigures"})
-    validator.validate(of(tokens()))
-    assert not validator.is_valid({**of(tokens()), "tokens": -1})
+    validator.validate(plain(of(tokens())))
+    assert not validator.is_valid({**plain(of(tokens())), "tokens": -1})
 
 
 def test_logged_tokens_are_counted_with_their_lags_and_broken_sequences_are_not():
@@ -100,5 +101,5 @@ def test_logged_tokens_are_counted_with_their_lags_and_broken_sequences_are_not(
         token_columns={"rollout_version": np.array([3, 3, 3, 3, 1, 3]), "trainer_version": np.full(6, 3)},
     )
     found = logged_figures(batch, trainer_excludes=False)
-    assert found["tokens"] == 4
-    assert [(row["lag"], row["tokens"]) for row in found["lags"]] == [(0, 3), (2, 1)]
+    assert found.tokens == 4
+    assert [(row.lag, row.tokens) for row in found.lags] == [(0, 3), (2, 1)]

@@ -4,20 +4,21 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from rlaudit.measurement.measure import Measurement
 from rlaudit.report.compared_things import Group, Thing, groups
 from rlaudit.report.drawing.axes import SMALL, both_sides, decades, name_axes, plot, set_ticks, short
 from rlaudit.report.drawing.styles import BAND, GRID, INK, MUTED, PAPER, mark_of
 from rlaudit.report.figures import interval, number
-from rlaudit.report.parts.measured import Measurement
 from rlaudit.report.picture import Missing, Picture, Table
-from rlaudit.report.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from rlaudit.report.report import Report
 
 ROW = 35
 MARGINS = 50
@@ -133,7 +134,7 @@ class ArmForest:
     positive: bool
     times: float = 1.0
 
-    def pictures(self, document: Report) -> Sequence[Picture | Missing]:
+    def pictures(self, document: "Report") -> Sequence[Picture | Missing]:
         """Return a forest for each block, or for all tables."""
         known = [one for one in groups(document) if any(self.metric in thing.measurements for thing in one.things)]
         return [self._picture(group) for group in known] or [Missing(self.title, "no arm has been measured")]
@@ -157,20 +158,18 @@ class ArmForest:
         found = one.measurements.get(self.metric)
         if found is None:
             return None
-        value, low, high = (
-            None if end is None else end * self.times for end in (found["value"], found["low"], found["high"])
-        )
-        return {**found, "value": value, "low": low, "high": high}
+        value, low, high = (None if end is None else end * self.times for end in (found.value, found.low, found.high))
+        return replace(found, value=value, low=low, high=high)
 
 
 def _row(one: Thing, found: Measurement | None) -> Row:
     colour, shape = mark_of(one.role)
-    if found is None or found["value"] is None:
+    if found is None or found.value is None:
         return Row(one.short_name, one.state or "-", (), colour)
-    value = found["value"]
+    value = found.value
     said = f"{value:.0f}" if abs(value) >= 1000 else number(value)
-    return Row(one.short_name, said, (Mark(value, found["low"], found["high"]),), colour, shape)
+    return Row(one.short_name, said, (Mark(value, found.low, found.high),), colour, shape)
 
 
 def _cells(one: Thing, found: Measurement | None) -> list[str]:
-    return [one.name, one.state, ""] if found is None else [one.name, interval(found), str(found["tokens"])]
+    return [one.name, one.state, ""] if found is None else [one.name, interval(found), str(found.tokens)]

@@ -3,6 +3,7 @@
 import json
 from typing import TYPE_CHECKING
 
+from rlaudit.report.plain import plain
 from rlaudit.report.report_format import ReportFormat
 
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 def render(document: "Report", width: int | None) -> str:
     """Return the whole document; numbers that do not exist are null, never NaN."""
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+    return json.dumps(plain(document), indent=1, allow_nan=False) + "\n"
 
 
 FORMAT = ReportFormat("json", render, for_programs=True)

@@ -23,7 +23,7 @@ from rlaudit.report.report_format import ReportFormat
 from rlaudit.report.statements import fix_line, location
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.diagnosis import Judged
+    from rlaudit.layers import Judgement
     from rlaudit.report.parts.inspection import Finding
     from rlaudit.report.report import Report
 
@@ -106,12 +106,12 @@ def _block(block: Block) -> str:  # noqa: PLR0911 - one for each kind of block
             return ""
 
 
-def _layer(number: int, layer: "Judged") -> str:
-    cause = f": {escaped(layer['cause'])}" if layer["cause"] else ""
-    said = (("", layer["because"]), ("**Next:** ", layer["next"]), ("**Refuted by:** ", layer["falsifier"]))
-    parts = [f"## {number}. {layer['layer']}: **{layer['verdict'].upper()}**{cause}"]
+def _layer(number: int, layer: "Judgement") -> str:
+    cause = f": {escaped(layer.cause)}" if layer.cause else ""
+    said = (("", layer.because), ("**Next:** ", layer.next), ("**Refuted by:** ", layer.falsifier))
+    parts = [f"## {number}. {layer.layer}: **{layer.verdict.upper()}**{cause}"]
     parts += [f"{label}{escaped(text)}" for label, text in said if text]
-    return "\n\n".join([*parts, *([_list(layer["evidence"])] if layer["evidence"] else [])])
+    return "\n\n".join([*parts, *([_list(layer.evidence)] if layer.evidence else [])])
 
 
 def _findings(findings: "Sequence[Finding]") -> str:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rlaudit.inspection.finding import Severity
-from rlaudit.layers import Verdict
+from rlaudit.layers import Judgement, Verdict
 from rlaudit.printable import one_line, printable
 from rlaudit.report.figures import number
 from rlaudit.report.outline import (
@@ -33,12 +33,11 @@ from rlaudit.report.outline import (
     outline_of,
 )
 from rlaudit.report.picture import Picture, pictures_of
-from rlaudit.report.report import Report
 from rlaudit.report.report_format import ReportFormat
 from rlaudit.report.statements import fix_line, location
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.diagnosis import Judged
+    from rlaudit.layers import Judgement
     from rlaudit.report.parts.inspection import Finding
     from rlaudit.report.report import Report
 
@@ -153,7 +152,7 @@ class _Page:
             case Verdicts(layers):
                 for number, layer in enumerate(layers, start=1):
                     self.line(0)
-                    self.line(0, f"{number}. {layer['layer']}  {verdict_title(layer)}", VERDICTS[layer["verdict"]])
+                    self.line(0, f"{number}. {layer.layer}  {verdict_title(layer)}", VERDICTS[layer.verdict])
                     for line in layer_lines(layer):
                         self.line(self.indents.line, line)
             case Findings(findings):
@@ -242,18 +241,18 @@ def _columns(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cell.ljust(room) for cell, room in zip(row, widths, strict=False)).rstrip()
 
 
-def verdict_title(layer: "Judged") -> str:
+def verdict_title(layer: Judgement) -> str:
     """Verdict, and the cause where one is named."""
-    return layer["verdict"].upper() + (f": {layer['cause']}" if layer["cause"] else "")
+    return layer.verdict.upper() + (f": {layer.cause}" if layer.cause else "")
 
 
-def layer_lines(layer: "Judged") -> Sequence[str]:
+def layer_lines(layer: Judgement) -> Sequence[str]:
     """Return why, what next, what would refute it, and the evidence."""
-    said = (("because", layer["because"]), ("next", layer["next"]), ("refuted by", layer["falsifier"]))
-    return [*(f"{label} {text}" for label, text in said if text), *(f"- {line}" for line in layer["evidence"])]
+    said = (("because", layer.because), ("next", layer.next), ("refuted by", layer.falsifier))
+    return [*(f"{label} {text}" for label, text in said if text), *(f"- {line}" for line in layer.evidence)]
 
 
-def sparklines(document: Report, width: int | None) -> str:
+def sparklines(document: "Report", width: int | None) -> str:
     """Draw a document's lines as blocks, if it has any. width: of the terminal; longer lines of blocks are thinned."""
     drawn, _ = pictures_of(printable(dict(document)))
     lines = [line for picture in drawn for line in _lines(picture, width)]

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rlaudit.layers import Verdict
+from rlaudit.layers import Judgement, Verdict
 from rlaudit.report.html.markup import Markup, element, joined
 from rlaudit.report.outline import Block, Brief, Code, Entries, Findings, Folded, Lines, Prose, Table, Verdicts
-from rlaudit.report.parts.diagnosis import Judged
 from rlaudit.report.statements import fix_line, location
 
 # Signs of a cell that is a figure and must not break; longer ones are sentences.
@@ -58,18 +57,18 @@ def _drawn(block: Block) -> Markup:  # noqa: PLR0911 - one for each kind of bloc
             return Markup("")
 
 
-def _card(number: int, layer: Judged) -> Markup:
-    verdict = layer["verdict"]
+def _card(number: int, layer: Judgement) -> Markup:
+    verdict = layer.verdict
     sign = element("span", f"{SIGNS[verdict]} {verdict}", class_="verdict")
-    said = [("Next", layer["next"]), ("Refuted by", layer["falsifier"])]
+    said = [("Next", layer.next), ("Refuted by", layer.falsifier)]
     terms = [joined(element("dt", term), element("dd", text)) for term, text in said if text]
     return element(
         "section",
-        element("h3", f"{number}. {layer['layer'].capitalize()}", sign),
-        element("p", layer["cause"], class_="cause") if layer["cause"] else Markup(""),
-        element("p", arrow(layer["because"])),
+        element("h3", f"{number}. {layer.layer.capitalize()}", sign),
+        element("p", layer.cause, class_="cause") if layer.cause else Markup(""),
+        element("p", arrow(layer.because)),
         element("dl", terms) if terms else Markup(""),
-        folded(f"Evidence ({len(layer['evidence'])})", listed(layer["evidence"])) if layer["evidence"] else Markup(""),
+        folded(f"Evidence ({len(layer.evidence)})", listed(layer.evidence)) if layer.evidence else Markup(""),
         class_=f"layer {verdict.replace(' ', '-')}",
     )
 

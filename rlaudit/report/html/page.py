@@ -5,6 +5,7 @@ A picture has its caption above it and its numbers as a table below; what could 
 
 from collections.abc import Sequence
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from rlaudit.printable import printable
 from rlaudit.report.html.blocks import Shown, arrow, folded, listed, table, titled
@@ -12,13 +13,15 @@ from rlaudit.report.html.markup import Markup, element, joined
 from rlaudit.report.html.svg import svg_of
 from rlaudit.report.outline import Outline, Section, outline_of
 from rlaudit.report.picture import NARROW, Missing, Picture, pictures_of
-from rlaudit.report.report import Report
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 # What the page may do: nothing but its own style. A script or a link to elsewhere would be stopped by the browser.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def page(document: Report) -> str:
+def page(document: "Report") -> str:
     """Return the whole file: verdicts, pictures, what the command's own report holds."""
     document = printable(dict(document))
     outline = outline_of(document)
@@ -63,7 +66,7 @@ def _shown(section: Section) -> Shown:
     return Shown(section.name, title, joined(map(titled, section.blocks)))
 
 
-def _top(document: Report, outline: Outline, title: str, sections: Sequence[Shown]) -> Markup:
+def _top(document: "Report", outline: Outline, title: str, sections: Sequence[Shown]) -> Markup:
     return element(
         "header",
         element("p", f"rlaudit {document['command']}", class_="kicker"),
@@ -75,7 +78,7 @@ def _top(document: Report, outline: Outline, title: str, sections: Sequence[Show
     )
 
 
-def _foot(document: Report) -> str:
+def _foot(document: "Report") -> str:
     return f"Written by rlaudit {document['rlaudit']}, schema {document['schema']}; exit code {document['exit_code']}."
 
 

@@ -1,39 +1,43 @@
 """The report of a run that was watched: gate by gate what was seen, then what an alarm means."""
 
+from typing import TYPE_CHECKING
+
 from rlaudit.report.figures import number
 from rlaudit.report.outline import Entries, Indents, Outline, Section, Table, listed, not_seen
 from rlaudit.report.parts.watch import GateWatched
-from rlaudit.report.report import Report
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 HEADER = ("gate", "metric", "raised at step", "begins about", "steps seen", "beyond", "last value", "evidence")
 
 
-def outline(report: Report) -> Outline:
+def outline(report: "Report") -> Outline:
     """Return the outline, in reading order."""
     watch = report["watch"]
-    gates = watch["gates"]
-    raised = frozenset(place for place, gate in enumerate(gates) if gate["alarm_step"] is not None)
+    gates = watch.gates
+    raised = frozenset(place for place, gate in enumerate(gates) if gate.alarm_step is not None)
     rows = [_row(gate) for gate in gates]
-    said = [(gate["gate"], [gate["because"]]) for gate in gates]
+    said = [(gate.gate, [gate.because]) for gate in gates]
     return Outline(
-        f"{len(raised)} of {len(gates)} gates raised: {watch['name']}" if gates else f"nothing seen: {watch['name']}",
+        f"{len(raised)} of {len(gates)} gates raised: {watch.name}" if gates else f"nothing seen: {watch.name}",
         [
             Section("gates", "Gates", [Table(HEADER, rows, marked=raised)] if rows else []),
             Section("seen", "What was seen", [Entries(said)] if said else []),
             not_seen(report, mark=""),
-            listed("method", "Method", watch["method"], mark=""),
+            listed("method", "Method", watch.method, mark=""),
         ],
-        facts=[f"ended: {watch['ended']}"],
-        about=[watch["what"]] if watch["what"] else [],
+        facts=[f"ended: {watch.ended}"],
+        about=[watch.what] if watch.what else [],
         indents=Indents(line=2, table=2),
     )
 
 
 def _row(gate: GateWatched) -> list[str]:
     at = ["-", "-"]
-    if gate["alarm_step"] is not None:
-        at = [str(gate["alarm_step"]), str(gate["since_step"])]
-    steps = f"{gate['steps']} ({gate['first_step']} to {gate['last_step']})" if gate["steps"] else "0"
-    value = "no number" if gate["last_value"] is None else number(gate["last_value"])
-    evidence = f"{gate['evidence']:.3g} of {gate['alarm_evidence']:.3g}"
-    return [gate["gate"], gate["metric"], *at, steps, str(gate["steps_beyond"]), value, evidence]
+    if gate.alarm_step is not None:
+        at = [str(gate.alarm_step), str(gate.since_step)]
+    steps = f"{gate.steps} ({gate.first_step} to {gate.last_step})" if gate.steps else "0"
+    value = "no number" if gate.last_value is None else number(gate.last_value)
+    evidence = f"{gate.evidence:.3g} of {gate.alarm_evidence:.3g}"
+    return [gate.gate, gate.metric, *at, steps, str(gate.steps_beyond), value, evidence]

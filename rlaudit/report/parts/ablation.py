@@ -1,26 +1,25 @@
 """What an ablation reports: its arms, its factors' effects, its blocks and what it cost."""
 
-from collections.abc import Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from rlaudit.layers import Layer, Verdict
-from rlaudit.report.parts.measured import Contrast, Distance, Measurement
+from rlaudit.diagnosis.distance import ReportedDistance
+from rlaudit.diagnosis.replay import Replay
+from rlaudit.engines.cells.launch import Failure
+from rlaudit.laboratory.factor import Observation
+from rlaudit.layers import Verdict
+from rlaudit.measurement.lattice import HeadPrecision
+from rlaudit.measurement.measure import Measurement
 
 
-class Observed(TypedDict):
-    """The level of a factor that was seen in the engine."""
-
-    level: str | None
-    because: str
-
-
-class Head(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Head:
     """The precision in which a head was computed, known from the lattice of its logprobs."""
 
-    lattice: Literal["bf16", "not bf16", "unknown"]
+    lattice: HeadPrecision
     hit_rate: float | None
     because: str
 
@@ -61,7 +60,8 @@ class BatchProbe(TypedDict):
     error: NotRequired[str]
 
 
-class ArmTrainer(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class ArmTrainer:
     """How the trainer of an arm computes."""
 
     dtype: str
@@ -70,14 +70,8 @@ class ArmTrainer(TypedDict):
     temperature: Literal["divide", "ignore"]
 
 
-class ArmError(TypedDict):
-    """Where an arm failed, and the engine's words."""
-
-    boundary: str
-    message: str
-
-
-class ArmSemantics(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class ArmSemantics:
     """What the logprobs of an arm mean to its trainer."""
 
     verdict: Verdict
@@ -85,14 +79,16 @@ class ArmSemantics(TypedDict):
     because: str
 
 
-class Heads(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Heads:
     """The heads of both sides."""
 
     rollout: Head
     trainer: Head
 
 
-class Arm(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Arm:
     """One controlled arm. engaged: whether its factor was in force, against the arm it is compared with."""
 
     name: str
@@ -106,112 +102,35 @@ class Arm(TypedDict):
     trainer: ArmTrainer
     engaged: Mapping[str, bool | None]
     status: Literal["ok", "failed", "unsupported"]
-    error: ArmError | None
+    error: Failure | None
     cell: str
     seconds: float | None
     peak_memory_mib: float | None
     resolved: Mapping[str, Any]
-    loaded: NotRequired[Loaded]
-    batch_probe: NotRequired[BatchProbe]
+    loaded: Loaded | None = None
+    batch_probe: BatchProbe | None = None
     measurements: Mapping[str, Measurement]
-    cached_tokens: NotRequired[int]
-    observed: NotRequired[Mapping[str, Observed]]
-    semantics: NotRequired[ArmSemantics]
-    heads: NotRequired[Heads]
+    cached_tokens: int | None = None
+    observed: Mapping[str, Observation] | None = None
+    semantics: ArmSemantics | None = None
+    heads: Heads | None = None
 
 
-class EffectVerdict(StrEnum):
-    """What can be said of a factor in one block."""
-
-    REMOVES = "removes the mismatch"
-    REDUCES = "reduces the mismatch"
-    SMALL = "moves it by less than 30 %"
-    ADDS = "adds to the mismatch"
-    FLOOR = "inside the noise floor"
-    NEGLIGIBLE = "too small to matter"
-    NOT_ENGAGED = "not engaged here"
-    UNSUPPORTED = "unsupported here"
-    FAILED = "arm failed"
-
-
-class Effect(TypedDict):
-    """A level of a factor: set first, on the candidate as it is, and left out last, of the parity settings.
-
-    verdict: an EffectVerdict, or a word of another release.
-    """
-
-    block: str
-    factor: str
-    level: str
-    layer: Layer
-    metric: str
-    first: Contrast | None
-    last: Contrast | None
-    share: float | None
-    floor: float
-    interacts: bool
-    verdict: str
-    because: str
-
-
-class NoiseFloor(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class NoiseFloor:
     """What cannot be distinguished from zero."""
 
     value: float
     because: str
 
 
-class Replay(TypedDict):
-    """Recorded tokens, asked for again. recorded: the reference against the recording. arms: each against the
-    reference. prefill_against_decode: an engine's own tokens as it decoded them, against a prefill of the same tokens.
-    differing: what the reference resolved otherwise than was recorded. not_reported: tokens by arm.
-    coverage: how many prompts, completions and tokens_of_first_weights were asked again, of how many."""
-
-    verdict: Verdict
-    because: str
-    recorded: Mapping[str, Measurement] | None
-    arms: Mapping[str, Mapping[str, Measurement]]
-    prefill_against_decode: NotRequired[Mapping[str, Mapping[str, Measurement]]]
-    differing: Mapping[str, Sequence[Any]]
-    not_reported: Mapping[str, int]
-    coverage: NotRequired[Mapping[str, Sequence[int]]]
-
-
-class Block(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Block:
     """One migration of a recipe."""
 
     name: str
     layers: Mapping[str, Verdict]
     noise_floor: Mapping[str, NoiseFloor]
     parity: str | None
-    distance: NotRequired[Distance | None]
-    replay: NotRequired[Replay]
-
-
-class MicroBatchFloor(TypedDict):
-    """The trainer against itself: the same sequences alone and in their batch."""
-
-    trainer: str
-    sequences: int
-    tokens: int
-    mean_abs: float | None
-    median_abs: float | None
-    max_abs: float | None
-    k3: float | None
-    tokens_per_second: float
-
-
-class Run(TypedDict):
-    """What a run took, and where it ran."""
-
-    seconds: float
-    set_up_seconds: float
-    cell_seconds: float
-    cells_run: int
-    cells_kept: int
-    damaged: NotRequired[Sequence[str]]
-    sequences_sampled: int
-    sequences_scored: int
-    peak_memory_mib: float
-    micro_batch_floors: Sequence[MicroBatchFloor]
-    provenance: Mapping[str, Any]
+    distance: ReportedDistance | None = None
+    replay: Replay | None = None

@@ -1,11 +1,11 @@
 """What `ablate --bisect` reports: the releases it measured, and the two neighbours between which the figure moves."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from typing_extensions import TypedDict
 
-
-class MeasuredRelease(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class MeasuredRelease:
     """The metric of one release as it comes, with its 95 % interval. engine: V0 or V1, as it was loaded."""
 
     version: str
@@ -15,7 +15,8 @@ class MeasuredRelease(TypedDict):
     high: float
 
 
-class Bisection(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Bisection:
     """neighbours: the last release like the first one, and the first like the last one; null if the ends agree.
 
     unmeasured: releases between them without a figure. elsewhere: releases apart from both ends. moved: defaults that

@@ -1,16 +1,16 @@
 """What a canary reports: the curves of short trainings, arm by arm."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NotRequired
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from typing_extensions import TypedDict
-
-from rlaudit.layers import Verdict
+from rlaudit.layers import Judgement, Verdict
 from rlaudit.report.parts.curves import Curves
-from rlaudit.report.parts.diagnosis import Judged
+from rlaudit.report.parts.run import Cost
 
 
-class CanaryLevels(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class CanaryLevels:
     """Means over seeds and over the first or last sixth of the steps; null where no training ended."""
 
     reward_first: float | None
@@ -20,7 +20,8 @@ class CanaryLevels(TypedDict):
     entropy_last: float | None
 
 
-class CanaryArm(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class CanaryArm:
     """One arm: an engine, a way to hand weights to it, and a trainer. role: of its first seed's plan.
 
     backend_start, backend_later: k3 of rollout and trainer at the weights that sampled, at the first step and at most
@@ -39,19 +40,20 @@ class CanaryArm(TypedDict):
     problems: Sequence[str]
     levels: CanaryLevels
     lag: float
-    lag_bound: NotRequired[int]
-    max_lag: NotRequired[int]
-    met_in_flight: NotRequired[int]
-    flight_k3: NotRequired[float | None]
-    transport: NotRequired[str | None]
+    lag_bound: int | None = None
+    max_lag: int | None = None
+    met_in_flight: int | None = None
+    flight_k3: float | None = None
+    transport: str | None = None
     backend_start: float | None
     backend_later: float | None
-    curves: NotRequired[Curves | None]
-    layers: Sequence[Judged]
+    curves: Curves | None = None
+    layers: Sequence[Judgement]
     logs: Sequence[str]
 
 
-class CanaryClaim(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class CanaryClaim:
     """A claim of the recipe, and what the curves make of it: match where it holds."""
 
     says: str
@@ -62,17 +64,8 @@ class CanaryClaim(TypedDict):
     because: str
 
 
-class CanaryCost(TypedDict):
-    """What the run took."""
-
-    seconds: float
-    cells_run: int
-    cells_kept: int
-    damaged: Sequence[str]
-    peak_memory_mib: float
-
-
-class Canary(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Canary:
     """Short trainings on real engines. felt: the k3 from which differences are as large as the clip range."""
 
     training: Mapping[str, Any]
@@ -80,5 +73,5 @@ class Canary(TypedDict):
     felt: float
     arms: Sequence[CanaryArm]
     claims: Sequence[CanaryClaim]
-    cost: CanaryCost
+    cost: Cost
     provenance: Mapping[str, Any]

@@ -1,27 +1,18 @@
 """What a comparison of logged rollouts with a trainer reports, table by table."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NotRequired
+from dataclasses import dataclass
+from typing import Any
 
-from typing_extensions import TypedDict
-
+from rlaudit.diagnosis.distance import ReportedDistance
+from rlaudit.diagnosis.weights_and_tokens import VersionGap
 from rlaudit.layers import Verdict
-from rlaudit.report.parts.measured import Distance, Measurement
+from rlaudit.meaning.candidates import Semantics as Sampling
+from rlaudit.measurement.measure import Measurement
 
 
-class Meaning(TypedDict):
-    """What a logprob means: the parameters it was computed with."""
-
-    temperature: float
-    top_p: float
-    min_p: float
-    repetition_penalty: float
-    presence_penalty: float
-    frequency_penalty: float
-    top_k: int
-
-
-class MisalignedSequence(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class MisalignedSequence:
     """A sequence whose logprobs belong to other tokens."""
 
     name: str
@@ -30,7 +21,8 @@ class MisalignedSequence(TypedDict):
     lag: int | None
 
 
-class Alignment(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Alignment:
     """Whether both sides' logprobs are of the same tokens."""
 
     misaligned: Mapping[str, int]
@@ -39,7 +31,8 @@ class Alignment(TypedDict):
     not_tested: Sequence[str]
 
 
-class SemanticTest(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class SemanticTest:
     """One test of what the logprobs mean."""
 
     name: str
@@ -48,7 +41,8 @@ class SemanticTest(TypedDict):
     convicts: bool
 
 
-class Semantics(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Semantics:
     """What the logprobs were found to mean."""
 
     verdict: Verdict
@@ -60,7 +54,8 @@ class Semantics(TypedDict):
     tests: Sequence[SemanticTest]
 
 
-class DataShare(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class DataShare:
     """How much of what was given the figures rest on."""
 
     sequences: int
@@ -72,7 +67,8 @@ class DataShare(TypedDict):
     suffices: bool
 
 
-class Fault(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Fault:
     """A line or column that cannot be used. count: how many there were of this kind; the place is of the first."""
 
     path: str
@@ -85,7 +81,8 @@ class Fault(TypedDict):
     sequences_left_out: int
 
 
-class Faults(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Faults:
     """What could not be read of a dump."""
 
     count: int
@@ -93,23 +90,8 @@ class Faults(TypedDict):
     shown: Sequence[Fault]
 
 
-class VersionOfWeights(TypedDict):
-    """One version of the weights of a recorded engine: how far its tokens' logprobs lie apart, and what its dtype hid.
-
-    changed: elements of the weights that were sent with another value than the time before. rounded_away: those of them
-    that the engine's dtype rounds to the value it had. apart: what is held from what was sent, relative to that.
-    """
-
-    version: int
-    tokens: int
-    mean_abs_log_ratio: float | None
-    k2: float | None
-    changed: int
-    rounded_away: int
-    apart: float | None
-
-
-class Compared(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Compared:
     """One token table, or one arm of a run: figures of every comparable token, causes from a sample of them."""
 
     name: str
@@ -125,8 +107,8 @@ class Compared(TypedDict):
     impossible_tokens: int
     misaligned: Mapping[str, int]
     shortest_sequence: int
-    sampling: Meaning
-    trainer: Meaning
+    sampling: Sampling
+    trainer: Sampling
     measurements: Mapping[str, Measurement]
     alignment: Alignment
     semantics: Semantics | None
@@ -134,9 +116,9 @@ class Compared(TypedDict):
     objective: Mapping[str, Any] | None
     evidence_tokens: int
     layers: Mapping[str, Verdict]
-    data: NotRequired[DataShare]
+    is_before: bool | None = None
+    data: DataShare | None = None
     faults: Faults
     notes: Sequence[str]
-    versions: NotRequired[Sequence[VersionOfWeights]]
-    distance: NotRequired[Distance]
-    is_before: NotRequired[bool]
+    versions: Sequence[VersionGap] | None = None
+    distance: ReportedDistance | None = None

@@ -1,20 +1,16 @@
 """What a comparison of training curves reports."""
 
 from collections.abc import Sequence
-from typing import Literal, NotRequired
+from dataclasses import dataclass
 
-from typing_extensions import TypedDict
-
-
-class LogProblem(TypedDict):
-    """What was met in a log and not used."""
-
-    path: str
-    place: str
-    message: str
+from rlaudit.curves.comparison import Outcome
+from rlaudit.curves.logged_metric import Group
+from rlaudit.curves.order import Order
+from rlaudit.curves.run_log import Problem
 
 
-class CurveRun(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class CurveRun:
     """One run's logs, and how they were read."""
 
     name: str
@@ -24,10 +20,11 @@ class CurveRun(TypedDict):
     first_step: int | None
     last_step: int | None
     metrics: int
-    problems: Sequence[LogProblem]
+    problems: Sequence[Problem]
 
 
-class Steps(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Steps:
     """Which steps were compared."""
 
     first: int
@@ -35,28 +32,30 @@ class Steps(TypedDict):
     count: int
 
 
-class Point(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Point:
     """One step of both curves, with the reference's band."""
 
     step: int
     reference: float
     candidate: float
-    low: NotRequired[float]
-    high: NotRequired[float]
+    low: float | None = None
+    high: float | None = None
 
 
-class CurveMetric(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class CurveMetric:
     """One metric of both runs, and whether it separated."""
 
     name: str
     candidate_name: str | None
     canonical: str | None
-    group: Literal["logprobs", "correction", "objective", "policy", "reward", "length"] | None
+    group: Group | None
     framework: str | None
     definition: str | None
     clipping: str | None
     trainer_logprobs: str | None
-    outcome: Literal["separated", "not separated", "unknown"]
+    outcome: Outcome
     because: str
     detected_step: int | None
     onset_step: int | None
@@ -73,24 +72,8 @@ class CurveMetric(TypedDict):
     points: Sequence[Point]
 
 
-class Order(TypedDict):
-    """Which kind of metric separated first."""
-
-    precedence: Literal[
-        "nothing separated",
-        "logprobs first",
-        "logprobs only",
-        "training first",
-        "training only",
-        "order not decided",
-        "unknown",
-    ]
-    because: str
-    suggests: str
-    next: str
-
-
-class Curves(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Curves:
     """Two runs, metric by metric. candidates: all seeds of the candidate, of which `candidate` is the first."""
 
     reference: Sequence[CurveRun]

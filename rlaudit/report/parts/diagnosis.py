@@ -1,27 +1,14 @@
 """What every command that judges says of the layers, and what a diagnosis read: reports, or recorded trainings."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
-
-from typing_extensions import TypedDict
 
 from rlaudit.layers import Layer, Verdict
 
 
-class Judged(TypedDict):
-    """What is said of one layer. cause: for people; causes: each by itself, none where a mismatch is unexplained."""
-
-    layer: Layer
-    verdict: Verdict
-    cause: str | None
-    causes: Sequence[str]
-    because: str
-    evidence: Sequence[str]
-    falsifier: str
-    next: str
-
-
-class Source(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Source:
     """A report that a diagnosis read."""
 
     path: str
@@ -33,7 +20,8 @@ Kind = Literal["release", "configuration", "environment", "sampling", "update"]
 Role = Literal["old", "new", "alone"]
 
 
-class RecordedTraining(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class RecordedTraining:
     """One recording. role: old and new of a migration, else alone. layers: what its own tokens say of each, none if
     they could not be compared. seen: what was seen of each engine's run, in sentences.
     """
@@ -47,7 +35,8 @@ class RecordedTraining(TypedDict):
     missing: Sequence[str]
 
 
-class Difference(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Difference:
     """What two trainings do not have in common. old, new: what ran; old_written, new_written: what was requested.
 
     Values are JSON data; {"unknown": reason} if they are not known, {"absent": reason} if a release has no such thing.
@@ -64,7 +53,8 @@ class Difference(TypedDict):
     why: str
 
 
-class Trainings(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Trainings:
     """The recordings of a diagnosis. same: the kinds in which nothing differs."""
 
     recordings: Sequence[RecordedTraining]

@@ -1,11 +1,11 @@
 """What an ablation over many releases reports: the same figures of each, and where they move."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from typing_extensions import TypedDict
 
-
-class Cell(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Cell:
     """What a release has of a property: a figure with its 95 % interval, or a word.
 
     claimed: what rlaudit knows from the release's sources, null if it claims nothing.
@@ -18,7 +18,8 @@ class Cell(TypedDict):
     claimed: str | None
 
 
-class MeasuredRelease(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class MeasuredRelease:
     """One release. why: what it has no figures for, in the engine's or the package index's words. minutes: of its run,
     its environment included."""
 
@@ -29,7 +30,8 @@ class MeasuredRelease(TypedDict):
     date: str
 
 
-class Releases(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Releases:
     """properties: titles of the cells by name, in the order of the table. on: the machine and its builds."""
 
     on: str

@@ -1,11 +1,11 @@
 """What was seen of a run that was still going on."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from typing_extensions import TypedDict
 
-
-class GateWatched(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class GateWatched:
     """A gate over one metric. evidence: the most there ever was; alarm_evidence: what raises it."""
 
     gate: str
@@ -24,7 +24,8 @@ class GateWatched(TypedDict):
     because: str
 
 
-class WatchedRun(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class WatchedRun:
     """A log or a folder of dumps, and its gates. ended: why it is no longer watched."""
 
     name: str

@@ -2,10 +2,13 @@
 with its interval and the noise floor."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rlaudit.report.drawing.forest import ArmForest
 from rlaudit.report.picture import Missing, Picture, PictureKind
-from rlaudit.report.report import Report
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 DISTANCE = ArmForest(
     "arms",
@@ -35,7 +38,7 @@ RATIO_DEVIATION = ArmForest(
 )
 
 
-def pictures(document: Report) -> Sequence[Picture | Missing]:
+def pictures(document: "Report") -> Sequence[Picture | Missing]:
     """Return the distances of all blocks, then their ratios."""
     return [*DISTANCE.pictures(document), *RATIO_DEVIATION.pictures(document)]
 

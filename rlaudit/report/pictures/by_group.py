@@ -11,12 +11,13 @@ from rlaudit.report.compared_things import NO_TOKENS, Group, Thing, groups
 from rlaudit.report.drawing.axes import decades, key, name_axes, plot, room_for_key, set_ticks, short, thinned
 from rlaudit.report.drawing.styles import styles
 from rlaudit.report.figures import number
-from rlaudit.report.parts.token_figures import TokenGroup
 from rlaudit.report.picture import Missing, Picture, PictureKind, Sparkline, Table
-from rlaudit.report.report import Report
+from rlaudit.tokens.token_figures import TokenGroup
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from rlaudit.report.report import Report
 
 HEIGHT = 250
 NAMES = 9
@@ -33,7 +34,7 @@ OF_ENTROPY = (
 NO_ENTROPY = "the tokens carry no trainer_entropy"
 
 
-def pictures(document: Report) -> Sequence[Picture | Missing]:
+def pictures(document: "Report") -> Sequence[Picture | Missing]:
     """One by position for each block, then one by entropy for each that has entropies."""
     found = groups(document)
     missing = NO_ENTROPY if any(group.main for group in found) else NO_TOKENS
@@ -49,7 +50,10 @@ def pictures(document: Report) -> Sequence[Picture | Missing]:
 
 def _grouped(group: Group, name: str, title: str, caption: str, column: Column, across: str) -> Picture | None:
     """Return the picture of `column` of token_figures; None if no main arm has it."""
-    found = [(one, rows) for one in group.main if one.tokens and (rows := one.tokens[column])]
+    of_column: list[tuple[Thing, Sequence[TokenGroup] | None]] = [
+        (one, getattr(one.tokens, column)) for one in group.main if one.tokens
+    ]
+    found = [(one, rows) for one, rows in of_column if rows]
     if not found:
         return None
     things = [one for one, _ in found]

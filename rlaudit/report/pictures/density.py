@@ -8,10 +8,11 @@ from rlaudit.report.drawing.axes import decades, key, name_axes, plot, room_for_
 from rlaudit.report.drawing.styles import MUTED, styles
 from rlaudit.report.figures import number
 from rlaudit.report.picture import Missing, Picture, PictureKind, Sparkline, Table
-from rlaudit.report.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from rlaudit.report.report import Report
 
 TITLE = "Density of d"
 CAPTION = (
@@ -25,14 +26,14 @@ OUTSIDE = 0.005
 Bins = Sequence[Sequence[float]]
 
 
-def pictures(document: Report) -> Sequence[Picture | Missing]:
+def pictures(document: "Report") -> Sequence[Picture | Missing]:
     """One for each block, of its candidate, reference and parity arm."""
     found = [_picture(group) for group in groups(document) if group.main]
     return found or [Missing(TITLE, NO_TOKENS)]
 
 
 def _picture(group: Group) -> Picture:
-    bins_of = [one.tokens["log_ratio"] for one in group.main if one.tokens]
+    bins_of = [one.tokens.log_ratio for one in group.main if one.tokens]
     names = [one.short_name for one in group.main]
     furthest = max(_reach(bins) for bins in bins_of)
     edges = [furthest * (2 * place / STEPS - 1) for place in range(STEPS + 1)]

@@ -8,11 +8,12 @@ from rlaudit.report.drawing.axes import LABEL, SMALL, set_ticks, short
 from rlaudit.report.drawing.styles import BAND, CANDIDATE, GRID, INK, MUTED, OTHER, PARITY, REFERENCE
 from rlaudit.report.parts.engine_life import EngineLife, LifeBin, LifeMark
 from rlaudit.report.picture import RECORDING, WIDE, Missing, Picture, PictureKind, Table
-from rlaudit.report.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from rlaudit.report.report import Report
 
 TITLE = "The engine's life"
 NOTHING = "no request and no step of an engine was recorded"
@@ -49,7 +50,7 @@ TRACKS = (
 )
 
 
-def pictures(document: Report) -> Sequence[Picture | Missing]:
+def pictures(document: "Report") -> Sequence[Picture | Missing]:
     """Return one, with a row for each engine."""
     lives = document["public_recording"]["engines"]
     if not lives:

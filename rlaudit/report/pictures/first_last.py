@@ -1,13 +1,16 @@
 """What each factor does set first, on the candidate as it is, and left out last, of the parity settings."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from rlaudit.diagnosis.effect import Effect, EffectVerdict
 from rlaudit.report.drawing.forest import Mark, Row, forest, height_of
 from rlaudit.report.drawing.styles import CANDIDATE, MUTED, OTHER
-from rlaudit.report.figures import TITLES, interval, worth_a_row
-from rlaudit.report.parts.ablation import Effect, EffectVerdict
+from rlaudit.report.figures import TITLES, difference
 from rlaudit.report.picture import Missing, Picture, PictureKind, Table
-from rlaudit.report.report import Report
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 TITLE = "Effects of the factors"
 CAPTION = (
@@ -21,12 +24,12 @@ COLOURS: Mapping[str, str] = {
 }
 
 
-def pictures(document: Report) -> Sequence[Picture | Missing]:
+def pictures(document: "Report") -> Sequence[Picture | Missing]:
     """Return a forest for each block and metric."""
     by_panel: dict[tuple[str, str], list[Effect]] = {}
     for effect in document["effects"]:
-        if effect["first"] is not None and effect["first"]["difference"] is not None and worth_a_row(effect):
-            by_panel.setdefault((effect["block"], effect["metric"]), []).append(effect)
+        if effect.first is not None and effect.first.difference is not None and effect.worth_a_row:
+            by_panel.setdefault((effect.block, effect.metric), []).append(effect)
     if not by_panel:
         return [Missing(TITLE, "no factor was changed, or none changed anything in the loaded engine")]
     several = len({block for block, _ in by_panel}) > 1
@@ -47,28 +50,28 @@ def _picture(place: int, block: str, metric: str, effects: Sequence[Effect]) -> 
             ["factor", "verdict", "first [95 % interval]", "last [95 % interval]"],
             [
                 [
-                    f"{effect['factor']}={effect['level']}",
-                    effect["verdict"],
-                    interval(effect["first"], "difference"),
-                    interval(effect["last"], "difference"),
+                    f"{effect.factor}={effect.level}",
+                    effect.verdict,
+                    difference(effect.first),
+                    difference(effect.last),
                 ]
                 for effect in effects
             ],
         ),
         height_of(rows),
-        lambda figure: forest(figure, rows, effects[0]["floor"], f"difference in {named}", positive=False),
+        lambda figure: forest(figure, rows, effects[0].floor, f"difference in {named}", positive=False),
         group=block,
     )
 
 
 def _row(effect: Effect) -> Row:
-    contrasts = [(effect["first"], False), (effect["last"], True)]
+    contrasts = [(effect.first, False), (effect.last, True)]
     marks = [
-        Mark(one["difference"], one["low"], one["high"], hollow)
+        Mark(one.difference, one.low, one.high, hollow)
         for one, hollow in contrasts
-        if one is not None and one["difference"] is not None
+        if one is not None and one.difference is not None
     ]
-    return Row(f"{effect['factor']}={effect['level']}", effect["verdict"], marks, COLOURS.get(effect["verdict"], MUTED))
+    return Row(f"{effect.factor}={effect.level}", effect.verdict, marks, COLOURS.get(effect.verdict, MUTED))
 
 
 PICTURES = PictureKind("effects", 30, frozenset({"ablate", "diagnose"}), pictures)

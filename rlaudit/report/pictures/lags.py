@@ -7,12 +7,13 @@ from rlaudit.report.compared_things import groups
 from rlaudit.report.drawing.axes import name_axes, plot, set_ticks, thinned
 from rlaudit.report.drawing.styles import CANDIDATE
 from rlaudit.report.figures import number
-from rlaudit.report.parts.token_figures import Lag
 from rlaudit.report.picture import Missing, Picture, PictureKind, Sparkline, Table
-from rlaudit.report.report import Report
+from rlaudit.tokens.token_figures import Lag
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from rlaudit.report.report import Report
 
 TITLE = "Version lag"
 CAPTION = (
@@ -24,13 +25,13 @@ NO_VERSIONS = "the tokens carry no rollout_version and trainer_version"
 HEIGHT = 200
 
 
-def pictures(document: Report) -> Sequence[Picture | Missing]:
+def pictures(document: "Report") -> Sequence[Picture | Missing]:
     """Return one for each table."""
     found = [
-        _picture(f"{group.slug}-{place}", one.name, one.tokens["lags"])
+        _picture(f"{group.slug}-{place}", one.name, one.tokens.lags)
         for group in groups(document)
         for place, one in enumerate(group.things)
-        if one.tokens and one.tokens["lags"]
+        if one.tokens and one.tokens.lags
     ]
     return found or [Missing(TITLE, ONE_LOAD if document["command"] == "ablate" else NO_VERSIONS)]
 
@@ -42,11 +43,11 @@ def _picture(slug: str, name: str, lags: Sequence[Lag]) -> Picture:
         CAPTION,
         Table(
             ["lag (updates)", "tokens", "mean |d| (nats)"],
-            [[str(one["lag"]), str(one["tokens"]), number(one["mean"])] for one in lags],
+            [[str(one.lag), str(one.tokens), number(one.mean)] for one in lags],
         ),
         HEIGHT,
         lambda figure: _draw(figure, lags),
-        [Sparkline(name, [one["tokens"] for one in lags], f"lag {lags[0]['lag']} to {lags[-1]['lag']}, tokens")],
+        [Sparkline(name, [one.tokens for one in lags], f"lag {lags[0].lag} to {lags[-1].lag}, tokens")],
     )
 
 
@@ -55,8 +56,8 @@ def _draw(figure: "Figure", lags: Sequence[Lag]) -> None:
 
     axes = plot(figure, left=52)
     axes.grid(visible=False, axis="x")
-    first, last = lags[0]["lag"], lags[-1]["lag"]
-    axes.bar([one["lag"] for one in lags], [one["tokens"] for one in lags], width=0.7, color=CANDIDATE, alpha=0.85)
+    first, last = lags[0].lag, lags[-1].lag
+    axes.bar([one.lag for one in lags], [one.tokens for one in lags], width=0.7, color=CANDIDATE, alpha=0.85)
     places = list(range(first, last + 1))
     set_ticks(axes.xaxis, [float(place) for place in places], thinned([str(place) for place in places], 12))
     axes.set_xlim(first - 0.6, last + 0.6)

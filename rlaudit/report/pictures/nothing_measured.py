@@ -1,9 +1,12 @@
 """Why a report that compares no arms has no pictures of them."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rlaudit.report.picture import WEIGHT_UPDATES, Missing, Picture, PictureKind, subject_of
-from rlaudit.report.report import Report
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 TITLE = "Arms and tokens"
 REASONS = {
@@ -13,7 +16,7 @@ REASONS = {
 }
 
 
-def pictures(document: Report) -> Sequence[Picture | Missing]:
+def pictures(document: "Report") -> Sequence[Picture | Missing]:
     """Return the reason."""
     return [Missing(TITLE, REASONS[subject_of(document)])]
 

@@ -8,10 +8,11 @@ from rlaudit.report.drawing.axes import dots, key, name_axes, plot, room_for_key
 from rlaudit.report.drawing.styles import MUTED, styles
 from rlaudit.report.figures import number
 from rlaudit.report.picture import Missing, Picture, PictureKind, Table
-from rlaudit.report.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from rlaudit.report.report import Report
 
 TITLE = "Rollout against trainer probability"
 CAPTION = (
@@ -22,7 +23,7 @@ HEIGHT = 350
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def pictures(document: Report) -> Sequence[Picture | Missing]:
+def pictures(document: "Report") -> Sequence[Picture | Missing]:
     """One for each block."""
     found = [_picture(group) for group in groups(document) if group.main]
     return found or [Missing(TITLE, NO_TOKENS)]
@@ -30,16 +31,16 @@ def pictures(document: Report) -> Sequence[Picture | Missing]:
 
 def _picture(group: Group) -> Picture:
     things = group.main
-    drawn = max((len(one.tokens["probabilities"]["sample"]) for one in things if one.tokens), default=0)
+    drawn = max((len(one.tokens.probabilities.sample) for one in things if one.tokens), default=0)
     rows = [
         [
             f"{one.short_name}: {short(row['from'])}–{short(row['below'])}",
             str(row["tokens"]),
-            *(number(row[name]) for name in ("rollout", "trainer", "apart")),
+            *map(number, (row["rollout"], row["trainer"], row["apart"])),
         ]
         for one in things
         if one.tokens
-        for row in one.tokens["probabilities"]["groups"]
+        for row in one.tokens.probabilities.groups
     ]
     header = ["rollout probability", "tokens", "mean rollout", "mean trainer", "mean |difference|"]
     return Picture(
@@ -58,7 +59,7 @@ def _draw(figure: "Figure", things: Sequence[Thing]) -> None:
     axes.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8)
     keys = []
     for one, (colour, _, _) in zip(things, styles([one.role for one in things]), strict=True):
-        sample = one.tokens["probabilities"]["sample"] if one.tokens else []
+        sample = one.tokens.probabilities.sample if one.tokens else []
         dots(axes, [(rollout, trainer) for rollout, trainer in sample], colour, size=3.6, alpha=0.55)
         keys += axes.plot([], [], color=colour, marker="o", markersize=4.5, linestyle="none")
     axes.set_xlim(-0.02, 1.02)

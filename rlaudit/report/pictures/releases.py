@@ -7,10 +7,11 @@ from rlaudit.report.drawing.axes import plot, set_ticks
 from rlaudit.report.drawing.styles import CANDIDATE, INK, OTHER, PAPER, PARITY, REFERENCE
 from rlaudit.report.picture import RELEASES, WIDE, Missing, Picture, PictureKind, Table
 from rlaudit.report.release_spans import Span, spans_of
-from rlaudit.report.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from rlaudit.report.report import Report
 
 TITLE = "What moves, release by release"
 CAPTION = (
@@ -21,13 +22,13 @@ COLOURS = (REFERENCE, CANDIDATE, PARITY, OTHER)
 ROW, FRAME, LEFT = 20, 110, 300
 
 
-def pictures(document: Report) -> Sequence[Picture | Missing]:
+def pictures(document: "Report") -> Sequence[Picture | Missing]:
     """Return the picture of all properties that move."""
     found = document["releases"]
     moving = {title: spans for title, spans in spans_of(found).items() if len(spans) > 1}
     if not moving:
         return [Missing(TITLE, "no property has two values")]
-    versions = [one["version"] for one in found["measured"]]
+    versions = [one.version for one in found.measured]
     rows = [[title, "; ".join(f"{one.said}: {one.value}" for one in spans)] for title, spans in moving.items()]
     return [
         Picture(

@@ -1,6 +1,7 @@
 """The report of a canary."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rlaudit.curves.comparison import Outcome
 from rlaudit.curves.document import curves_of
@@ -19,15 +20,18 @@ from rlaudit.laboratory.studies.canary.words import layers_of
 from rlaudit.laboratory.weight_path import came_over_nccl, in_words, loading_path
 from rlaudit.layers import Verdict
 from rlaudit.report.new_report import new_report
-from rlaudit.report.parts.canary import CanaryArm, CanaryClaim, CanaryCost
-from rlaudit.report.report import Report
+from rlaudit.report.parts.canary import Canary, CanaryArm, CanaryClaim, CanaryLevels
+from rlaudit.report.parts.run import Cost
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 ONE_SEED = (
     "one seed of the reference shows no spread between seeds: its band is an assumption (rlaudit curves says which)"
 )
 
 
-def document_of(run: FinishedCanary, *, fail_on_mismatch: bool) -> Report:
+def document_of(run: FinishedCanary, *, fail_on_mismatch: bool) -> "Report":
     """Return the report, whose layers are those of the first arm after the reference: the migration as it is.
 
     `exit_code` is 3 if a training did not end, else 1 for a mismatch of those layers if that is to fail, else 0.
@@ -36,7 +40,7 @@ def document_of(run: FinishedCanary, *, fail_on_mismatch: bool) -> Report:
     arms = judge(run)
     layers = layers_of(arms[1])
     missing = [problem for arm in arms for problem in _problems(arm)]
-    mismatch = any(layer["verdict"] is Verdict.MISMATCH for layer in layers)
+    mismatch = any(layer.verdict is Verdict.MISMATCH for layer in layers)
     seeds = len(arms[0].curves)
     return {
         **new_report(
@@ -49,15 +53,15 @@ def document_of(run: FinishedCanary, *, fail_on_mismatch: bool) -> Report:
         ),
         "description": recipe.description,
         "blocks": [],
-        "canary": {
-            "training": recipe.training.model_dump(mode="json"),
-            "alpha": recipe.alpha,
-            "felt": arms[0].felt,
-            "arms": [_arm(arm, place, _transport(run, arm)) for place, arm in enumerate(arms)],
-            "claims": [_of_claim(judged) for judged in judge_claims(recipe, arms)],
-            "cost": _cost(run),
-            "provenance": run.setup.provenance(),
-        },
+        "canary": Canary(
+            training=recipe.training.model_dump(mode="json"),
+            alpha=recipe.alpha,
+            felt=arms[0].felt,
+            arms=[_arm(arm, place, _transport(run, arm)) for place, arm in enumerate(arms)],
+            claims=[_of_claim(judged) for judged in judge_claims(recipe, arms)],
+            cost=_cost(run),
+            provenance=run.setup.provenance(),
+        ),
     }
 
 
@@ -92,36 +96,36 @@ def _transport(run: FinishedCanary, arm: JudgedArm) -> str | None:
 
 
 def _arm(arm: JudgedArm, place: int, transport: str | None) -> CanaryArm:
-    return {
-        "name": arm.arm.name,
-        "version": arm.arm.version,
-        "role": "candidate" if place else "reference",
-        "trainings": len(arm.trainings),
-        "ended": len(arm.curves),
-        "problems": _problems(arm),
-        "levels": {
-            "reward_first": arm.level(REWARD),
-            "reward_last": arm.level(REWARD, end=True),
-            "clip_rate": arm.level(CLIP_RATE, end=True),
-            "kl": arm.level(KL, end=True),
-            "entropy_last": arm.level(ENTROPY, end=True),
-        },
-        "lag": arm.lag,
-        "lag_bound": arm.arm.updates.lag,
-        "max_lag": arm.max_lag,
-        "met_in_flight": arm.met,
-        "flight_k3": arm.flight,
-        "transport": transport,
-        "backend_start": arm.start,
-        "backend_later": arm.later,
-        "curves": None if arm.comparison is None else curves_of(arm.comparison),
-        "layers": layers_of(arm),
-        "logs": [
+    return CanaryArm(
+        name=arm.arm.name,
+        version=arm.arm.version,
+        role="candidate" if place else "reference",
+        trainings=len(arm.trainings),
+        ended=len(arm.curves),
+        problems=_problems(arm),
+        levels=CanaryLevels(
+            reward_first=arm.level(REWARD),
+            reward_last=arm.level(REWARD, end=True),
+            clip_rate=arm.level(CLIP_RATE, end=True),
+            kl=arm.level(KL, end=True),
+            entropy_last=arm.level(ENTROPY, end=True),
+        ),
+        lag=arm.lag,
+        lag_bound=arm.arm.updates.lag,
+        max_lag=arm.max_lag,
+        met_in_flight=arm.met,
+        flight_k3=arm.flight,
+        transport=transport,
+        backend_start=arm.start,
+        backend_later=arm.later,
+        curves=None if arm.comparison is None else curves_of(arm.comparison),
+        layers=layers_of(arm),
+        logs=[
             str(Path(*training.metrics.parts[-3:]))
             for training in arm.trainings
             if training.metrics and training.curves
         ],
-    }
+    )
 
 
 def _of_claim(judged: JudgedClaim) -> CanaryClaim:
@@ -132,22 +136,22 @@ def _of_claim(judged: JudgedClaim) -> CanaryClaim:
         because = f"{result.name} separated at step {result.detected}"
     else:
         because = f"{result.name}: {result.because}"
-    return {
-        "says": claim.says,
-        "arm": claim.arm,
-        "metric": claim.metric,
-        "expects": claim.expects,
-        "verdict": judged.verdict,
-        "because": because,
-    }
+    return CanaryClaim(
+        says=claim.says,
+        arm=claim.arm,
+        metric=claim.metric,
+        expects=claim.expects,
+        verdict=judged.verdict,
+        because=because,
+    )
 
 
-def _cost(run: FinishedCanary) -> CanaryCost:
+def _cost(run: FinishedCanary) -> Cost:
     books = run.bookkeeping
-    return {
-        "seconds": books.seconds,
-        "cells_run": books.cells_run,
-        "cells_kept": books.cells_kept,
-        "damaged": list(books.damaged),
-        "peak_memory_mib": books.peak_memory_mib,
-    }
+    return Cost(
+        seconds=books.seconds,
+        cells_run=books.cells_run,
+        cells_kept=books.cells_kept,
+        damaged=books.damaged,
+        peak_memory_mib=books.peak_memory_mib,
+    )

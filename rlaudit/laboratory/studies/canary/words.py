@@ -5,9 +5,7 @@ from rlaudit.causes.stale_prefix_kv import NAME as STALE_PREFIX_KV
 from rlaudit.causes.stale_weights import NAME as STALE_WEIGHTS
 from rlaudit.causes.wrong_weights import NAME as WRONG_WEIGHTS
 from rlaudit.laboratory.studies.canary.judge import CLIP_RATE, JudgedArm, Objective, Path, Semantic
-from rlaudit.layers import Layer, Verdict
-from rlaudit.report.new_report import untested
-from rlaudit.report.parts.diagnosis import Judged
+from rlaudit.layers import Judgement, Layer, Verdict, judged_as, untested
 
 CAUSES = {
     Semantic.RAW: RAW_LOGPROBS,
@@ -54,7 +52,7 @@ FALSIFIERS = {
 }
 
 
-def layers_of(arm: JudgedArm) -> list[Judged]:
+def layers_of(arm: JudgedArm) -> list[Judgement]:
     """Return the three layers of an arm, in order."""
     figures = [
         f"k3 of rollout and trainer at the weights that sampled: {arm.start:.2g} at the first step, at most "
@@ -81,18 +79,19 @@ def layers_of(arm: JudgedArm) -> list[Judged]:
     return [semantic, path, _judged(Layer.OBJECTIVE, arm.objective, because, lagging, figures)]
 
 
-def _judged(layer: Layer, kind: Semantic | Path | Objective, because: str, broken: bool, evidence: list[str]) -> Judged:
+def _judged(
+    layer: Layer, kind: Semantic | Path | Objective, because: str, broken: bool, evidence: list[str]
+) -> Judgement:
     cause = CAUSES.get(kind) if isinstance(kind, Semantic | Path) else None
-    return {
-        "layer": layer,
-        "verdict": Verdict.MISMATCH if broken else Verdict.MATCH,
-        "cause": cause,
-        "causes": [cause] if cause else [],
-        "because": because,
-        "evidence": evidence,
-        "falsifier": FALSIFIERS[layer] if broken else "",
-        "next": NEXT.get(kind, ""),
-    }
+    return judged_as(
+        layer,
+        Verdict.MISMATCH if broken else Verdict.MATCH,
+        because,
+        causes=[cause] if cause else [],
+        evidence=evidence,
+        falsifier=FALSIFIERS[layer] if broken else "",
+        following=NEXT.get(kind, ""),
+    )
 
 
 def _at_most(arm: JudgedArm) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rlaudit.inspection.finding import Severity
 from rlaudit.laboratory.studies.updates.cases import OF_MATRIX, CaseKind
@@ -9,16 +10,17 @@ from rlaudit.laboratory.studies.updates.findings import UpdateFinding, findings_
 from rlaudit.laboratory.studies.updates.judge import JudgedCase, judge_run
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.weight_path import came_over_nccl, in_words
-from rlaudit.layers import Layer, Verdict
-from rlaudit.report.new_report import new_report, untested
-from rlaudit.report.parts.diagnosis import Judged
+from rlaudit.layers import Judgement, Layer, Verdict, judged_as, untested
+from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.inspection import Finding
-from rlaudit.report.parts.weight_updates import UpdateCase
-from rlaudit.report.plain import plain
-from rlaudit.report.report import Report
+from rlaudit.report.parts.run import Cost
+from rlaudit.report.parts.weight_updates import UpdateCase, WeightUpdates
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 
-def document_of(run: FinishedUpdates, recipe_path: Path, *, fail_on_mismatch: bool) -> Report:
+def document_of(run: FinishedUpdates, recipe_path: Path, *, fail_on_mismatch: bool) -> "Report":
     """Return the report; `exit_code` is 3 if a case did not run, else 1 for an error if that is to fail, else 0."""
     cases = judge_run(run)
     found = findings_of(cases)
@@ -33,20 +35,20 @@ def document_of(run: FinishedUpdates, recipe_path: Path, *, fail_on_mismatch: bo
         "description": run.recipe.description,
         "findings": [_finding(one, recipe_path) for one in found],
         "blocks": [],
-        "weight_updates": {
-            "cases": [_case(judged) for judged in cases],
-            "to_use": sequences_to_use(cases),
-            "equivalence_margin": run.recipe.equivalence_margin,
-            "dtype": run.recipe.dtype,
-            "cost": {
-                "seconds": run.bookkeeping.seconds,
-                "cells_run": run.bookkeeping.cells_run,
-                "cells_kept": run.bookkeeping.cells_kept,
-                "damaged": list(run.bookkeeping.damaged),
-                "peak_memory_mib": run.bookkeeping.peak_memory_mib,
-            },
-            "provenance": run.setup.provenance(),
-        },
+        "weight_updates": WeightUpdates(
+            cases=[_case(judged) for judged in cases],
+            to_use=sequences_to_use(cases),
+            equivalence_margin=run.recipe.equivalence_margin,
+            dtype=run.recipe.dtype,
+            cost=Cost(
+                seconds=run.bookkeeping.seconds,
+                cells_run=run.bookkeeping.cells_run,
+                cells_kept=run.bookkeeping.cells_kept,
+                damaged=run.bookkeeping.damaged,
+                peak_memory_mib=run.bookkeeping.peak_memory_mib,
+            ),
+            provenance=run.setup.provenance(),
+        ),
     }
 
 
@@ -95,7 +97,7 @@ def _finding(found: UpdateFinding, recipe_path: Path) -> Finding:
     }
 
 
-def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list[Judged]:
+def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list[Judgement]:
     errors = [finding for finding in found if finding.severity is Severity.ERROR]
     matrix = [judged for judged in cases if judged.case.kind is CaseKind.MATRIX and judged.ran]
     clean = [judged for judged in matrix if judged.clean]
@@ -122,16 +124,15 @@ def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list
         verdict = Verdict.INCONCLUSIVE
     return [
         untested(Layer.SEMANTIC, "at temperature 1 without filters raw and processed logprobs are the same"),
-        {
-            "layer": Layer.INFERENCE_PATH,
-            "verdict": verdict,
-            "cause": errors[0].name if errors else None,
-            "causes": [error.name for error in errors[:1]],
-            "because": "; ".join(sentences) or "nothing was read back and no sequence of calls ran",
-            "evidence": [finding.message for finding in errors],
-            "falsifier": "the same sequence of calls with the excess and the old part gone",
-            "next": "use a sequence that is clean here, and audit it with your model" if errors else "",
-        },
+        judged_as(
+            Layer.INFERENCE_PATH,
+            verdict,
+            "; ".join(sentences) or "nothing was read back and no sequence of calls ran",
+            causes=[error.name for error in errors[:1]],
+            evidence=[finding.message for finding in errors],
+            falsifier="the same sequence of calls with the excess and the old part gone",
+            following="use a sequence that is clean here, and audit it with your model" if errors else "",
+        ),
         untested(
             Layer.OBJECTIVE, "what version lag alone adds is in the table of lags; it is the objective's to correct"
         ),
@@ -140,27 +141,27 @@ def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list
 
 def _case(judged: JudgedCase) -> UpdateCase:
     start, case = judged.record.start, judged.case
-    return {
-        "start": start.name,
-        "version": start.version,
-        "path": start.path,
-        "transport": in_words(start.path, judged.record.transport) if judged.record.status == "ok" else None,
-        "levels": dict(start.levels),
-        "name": case.name,
-        "kind": plain(case.kind),
-        "mode": case.mode,
-        "clear_cache": case.clear_cache,
-        "problem": judged.problem,
-        "clean": judged.clean if case.kind is CaseKind.MATRIX else None,
-        "in_flight": plain(judged.in_flight),
-        "around": plain(judged.others),
-        "lags": plain(judged.lags),
-        "parts": plain(judged.parts),
-        "staleness": plain(judged.staleness),
-        "continuity": plain(judged.continuity),
-        "seconds": judged.record.case_seconds.get(case.name),
-        "cell": judged.record.cell_key,
-    }
+    return UpdateCase(
+        start=start.name,
+        version=start.version,
+        path=start.path,
+        transport=in_words(start.path, judged.record.transport) if judged.record.status == "ok" else None,
+        levels=start.levels,
+        name=case.name,
+        kind=case.kind,
+        mode=case.mode,
+        clear_cache=case.clear_cache,
+        problem=judged.problem,
+        clean=judged.clean if case.kind is CaseKind.MATRIX else None,
+        in_flight=judged.in_flight,
+        around=judged.others,
+        lags=judged.lags,
+        parts=judged.parts,
+        staleness=judged.staleness,
+        continuity=judged.continuity,
+        seconds=judged.record.case_seconds.get(case.name),
+        cell=judged.record.cell_key,
+    )
 
 
 def _not_seen(run: FinishedUpdates, cases: Sequence[JudgedCase]) -> list[str]:

@@ -36,20 +36,20 @@ class PartsRead:
     new: int
     new_by_bytes: int
     new_by_answer: int
-    old: tuple[str, ...] = ()
-    of_no_version: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
-    old_behind_new_bytes: tuple[str, ...] = ()
-    logits: str | None = None
+    old: tuple[str, ...]
+    of_no_version: tuple[str, ...]
+    unread: tuple[str, ...]
+    old_behind_new_bytes: tuple[str, ...]
+    logits: str | None
 
 
 @dataclass(frozen=True)
 class K3Under:
     """k3 of tokens of a cold cache under the new weights, the old ones, and the mixture that was read back."""
 
-    new: Measurement | None = None
-    old: Measurement | None = None
-    read: Measurement | None = None
+    new: Measurement | None
+    old: Measurement | None
+    read: Measurement | None
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Parts:
     because: str
     sure: str
     read_back: PartsRead | None
-    k3_under: K3Under = K3Under()
+    k3_under: K3Under = K3Under(None, None, None)
 
 
 def read_parts(read: ReadBack) -> PartsRead | None:

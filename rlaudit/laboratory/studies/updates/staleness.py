@@ -45,7 +45,7 @@ class Staleness:
     flight: Measurement | None
     distance: float | None
     margin: float | None
-    flight_margin: float | None = None
+    flight_margin: float | None
 
     @property
     def found(self) -> bool:
@@ -62,7 +62,7 @@ def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float)
     in_flight = _after_update(runs[FLIGHT], book)
     if not runs[AFTER] or not runs[COLD_AFTER] or not runs[WARM_AFTER]:
         why = "the runs after the update did not complete"
-        return Staleness(Verdict.NOT_TESTED, why, cached, None, None, None, in_flight, None, None)
+        return Staleness(Verdict.NOT_TESTED, why, cached, None, None, None, in_flight, None, None, None)
     # Where too few took anything from the cache, such as the second sample of a prompt that shares the blocks of the
     # first, the whole run is tested, with its interval.
     tested = pairs_of(served if len(served) >= FEWEST_SEQUENCES else runs[AFTER], book.under_own_versions)

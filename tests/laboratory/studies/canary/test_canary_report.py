@@ -31,7 +31,7 @@ def report(canaries: Canaries, *, fail: bool = True) -> Report:
 
 def test_the_layers_are_those_of_the_migration_as_it_is(canaries: Canaries) -> None:
     found = report(canaries)
-    assert found["layers"][0]["cause"] == "raw-logprobs"
+    assert found["layers"][0].cause == "raw-logprobs"
     assert (found["exit_code"], report(canaries, fail=False)["exit_code"]) == (1, 0)
     assert found["versions"] == {"from": "0.8.5", "to": "0.18.1"}
 
@@ -44,9 +44,9 @@ def test_a_training_that_did_not_end_leaves_the_audit_unfinished(canaries: Canar
 
 
 def test_an_arm_is_reported_as_curves_reports_a_candidate(canaries: Canaries) -> None:
-    reference, raw, _ = report(canaries)["canary"]["arms"]
-    assert reference["curves"] is None and raw["curves"] is not None
-    outcomes = {metric["name"]: metric["outcome"] for metric in raw["curves"]["metrics"]}
+    reference, raw, _ = report(canaries)["canary"].arms
+    assert reference.curves is None and raw.curves is not None
+    outcomes = {metric.name: metric.outcome for metric in raw.curves.metrics}
     assert set(outcomes) == set(JUDGED)
     assert (outcomes[KL], outcomes[ENTROPY]) == ("separated", "not separated")
 

@@ -18,11 +18,11 @@ from rlaudit.layers import Verdict
 from rlaudit.measurement.contrast import Contrast
 
 COUNT = RequestCount(submitted=16, completed=16)
-CLEAN = Staleness(Verdict.MATCH, "", 0, None, None, None, None, 0.1, 1e-3)
+CLEAN = Staleness(Verdict.MATCH, "", 0, None, None, None, None, 0.1, 1e-3, None)
 
 
 def read(*old: str) -> PartsRead:
-    return PartsRead("1", 3, 3 - len(old), 2, 1, old, (), (), tuple(name for name in old if name == HEAD))
+    return PartsRead("1", 3, 3 - len(old), 2, 1, old, (), (), tuple(name for name in old if name == HEAD), None)
 
 
 def judged(
@@ -121,7 +121,7 @@ def excess(value: float) -> Contrast:
 
 
 def around(mode: str, clear: bool, verdict: Verdict, size: float, cached: int = 64) -> JudgedCase:
-    stale = Staleness(verdict, "because", cached, excess(size), excess(1e-9), None, None, 0.1, 1e-3)
+    stale = Staleness(verdict, "because", cached, excess(size), excess(1e-9), None, None, 0.1, 1e-3, None)
     case = {"name": f"mode={mode}, clear_cache={clear}", "mode": mode, "clear_cache": clear}
     return judged(case=case, staleness=stale)
 

@@ -28,8 +28,11 @@ from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe, update_recip
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates, execute
 from rlaudit.laboratory.study_run import StudyRun
 from rlaudit.progress import Progress
+from rlaudit.report.formats.json import FORMAT as JSON
 from rlaudit.report.formats.markdown import FORMAT as MARKDOWN
 from rlaudit.report.formats.text import FORMAT as TEXT
+from rlaudit.report.parts.weight_updates import UpdateCase
+from rlaudit.report.report import Report
 from rlaudit.report.schema import report_schema
 
 HERE = Path(__file__).parent
@@ -79,60 +82,58 @@ def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch, recipe: UpdateRecipe) 
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
     folder = tmp_path_factory.mktemp("course")
     with pytest.MonkeyPatch.context() as monkeypatch:
         run = run_in(folder, monkeypatch, recipe_with())
     document = document_of(run, Path("recipe.yaml"), fail_on_mismatch=True)
-    json.dumps(document, allow_nan=False)
     yield document
 
 
-def case(report: dict[str, Any], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(one for one in report["weight_updates"]["cases"] if one["name"] == name)
-    return found
+def case(report: Report, name: str) -> UpdateCase:
+    return next(one for one in report["weight_updates"].cases if one.name == name)
 
 
 @pytest.mark.parametrize("mode", ["keep", "wait", "abort"])
-def test_stale_keys_are_found_without_clearing_and_not_found_with_it(report: dict[str, Any], mode: str) -> None:
-    kept = case(report, f"mode={mode}, clear_cache=False")["staleness"]
-    cleared = case(report, f"mode={mode}, clear_cache=True")["staleness"]
-    assert kept["verdict"] == "mismatch" and kept["excess"]["low"] > 0.01
-    assert cleared["verdict"] == "match" and cleared["excess"]["high"] < 0.001
+def test_stale_keys_are_found_without_clearing_and_not_found_with_it(report: Report, mode: str) -> None:
+    kept = case(report, f"mode={mode}, clear_cache=False").staleness
+    cleared = case(report, f"mode={mode}, clear_cache=True").staleness
+    assert kept and kept.verdict == "mismatch" and kept.excess.low > 0.01
+    assert cleared and cleared.verdict == "match" and cleared.excess.high < 0.001
 
 
-def test_requests_are_counted_by_mode(report: dict[str, Any]) -> None:
-    ends = {mode: case(report, f"mode={mode}, clear_cache=True")["in_flight"] for mode in ("keep", "wait", "abort")}
-    assert (ends["keep"]["completed"], ends["wait"]["completed"], ends["abort"]["aborted"]) == (32, 32, 32)
-    assert ends["abort"]["completed"] == 0
+def test_requests_are_counted_by_mode(report: Report) -> None:
+    ends = {mode: case(report, f"mode={mode}, clear_cache=True").in_flight for mode in ("keep", "wait", "abort")}
+    assert (ends["keep"].completed, ends["wait"].completed, ends["abort"].aborted) == (32, 32, 32)
+    assert ends["abort"].completed == 0
 
 
-def test_lags_reach_as_far_as_there_were_updates(report: dict[str, Any]) -> None:
+def test_lags_reach_as_far_as_there_were_updates(report: Report) -> None:
     row = case(report, "2 updates in a row, mode=keep, clear_cache=False")
-    assert [group["lag"] for group in row["lags"]] == [0, 1, 2]
-    assert sum(group["tokens"] for group in row["lags"]) == 32 * 9
+    assert [group.lag for group in row.lags] == [0, 1, 2]
+    assert sum(group.tokens for group in row.lags) == 32 * 9
 
 
-def test_the_cheapest_clean_sequence_is_what_to_use(report: dict[str, Any]) -> None:
-    (sentence,) = report["weight_updates"]["to_use"]
+def test_the_cheapest_clean_sequence_is_what_to_use(report: Report) -> None:
+    (sentence,) = report["weight_updates"].to_use
     assert sentence.startswith("vLLM 0.18.1, prefix-caching=on: use mode=keep, clear_cache=True; not clean: ")
     assert "mode=keep|wait|abort, clear_cache=False (stale keys and values are served)" in sentence
 
 
-def test_stale_keys_fail_the_audit(report: dict[str, Any]) -> None:
+def test_stale_keys_fail_the_audit(report: Report) -> None:
     assert report["exit_code"] == 1
-    assert [layer["verdict"] for layer in report["layers"]] == ["not tested", "mismatch", "not tested"]
+    assert [layer.verdict for layer in report["layers"]] == ["not tested", "mismatch", "not tested"]
 
 
-def test_the_text_holds_the_findings_and_the_figures_of_every_case(report: dict[str, Any]) -> None:
+def test_the_text_holds_the_findings_and_the_figures_of_every_case(report: Report) -> None:
     text = TEXT.render(report, None)
-    assert all(one["name"] in text for one in report["weight_updates"]["cases"])
+    assert all(one.name in text for one in report["weight_updates"].cases)
     assert all(one["message"] in text for one in report["findings"])
     (stale,) = [one["message"] for one in report["findings"] if one["rule"] == "stale-kv"]
     assert "mode=keep|wait|abort, clear_cache=False" in stale and "excess k3 at least 0." in stale
 
 
-def test_a_terminal_ends_with_the_verdict_the_errors_and_what_to_use(report: dict[str, Any]) -> None:
+def test_a_terminal_ends_with_the_verdict_the_errors_and_what_to_use(report: Report) -> None:
     end = ANSI.sub("", TEXT.render(report, 120)).rstrip().rsplit("In short\n", 1)[-1].splitlines()
     assert end[0].startswith(" inference path MISMATCH")
     assert any(line.startswith(" error stale-kv: ") for line in end)
@@ -140,7 +141,7 @@ def test_a_terminal_ends_with_the_verdict_the_errors_and_what_to_use(report: dic
     assert len(end) <= 40
 
 
-def test_markdown_holds_the_matrix_and_the_findings(report: dict[str, Any]) -> None:
+def test_markdown_holds_the_matrix_and_the_findings(report: Report) -> None:
     text = MARKDOWN.render(report, None)
     assert "`stale-kv`" in text and "| engine | sequence |" in text
 
@@ -161,8 +162,8 @@ def test_a_request_that_is_lost_is_an_error(tmp_path: Path, monkeypatch: pytest.
     assert "requests-lost" in [one["rule"] for one in document["findings"]]
 
 
-def test_the_report_follows_the_published_schema(report: dict[str, Any]) -> None:
-    jsonschema.validate(json.loads(json.dumps(report)), report_schema())
+def test_the_report_follows_the_published_schema(report: Report) -> None:
+    jsonschema.validate(json.loads(JSON.render(report, None)), report_schema())
 
 
 def test_the_way_weights_came_is_told_on_a_gpu_as_on_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,6 +172,6 @@ def test_the_way_weights_came_is_told_on_a_gpu_as_on_a_cpu(tmp_path: Path, monke
     for found in (run, replace(run, setup=on_cuda)):
         document = document_of(found, Path("recipe.yaml"), fail_on_mismatch=True)
         assert "NCCL: no weights came over it" in document["not_seen"]
-        (said,) = {case["transport"] for case in document["weight_updates"]["cases"]}
+        (said,) = {case.transport for case in document["weight_updates"].cases}
         assert said == "read from disk; loaded by the engine's reload_weights, which finds the files itself"
         assert said in TEXT.render(document, None)

@@ -1,0 +1,60 @@
+"""What one factor does at one level, on one metric, and what can be said of it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rlaudit.diagnosis.judgement import SEMANTIC_METRIC
+from rlaudit.layers import Layer
+from rlaudit.measurement.contrast import Contrast
+
+
+class EffectVerdict(StrEnum):
+    """What can be said of a factor in one block."""
+
+    REMOVES = "removes the mismatch"
+    REDUCES = "reduces the mismatch"
+    SMALL = "moves it by less than 30 %"
+    ADDS = "adds to the mismatch"
+    FLOOR = "inside the noise floor"
+    NEGLIGIBLE = "too small to matter"
+    NOT_ENGAGED = "not engaged here"
+    UNSUPPORTED = "unsupported here"
+    FAILED = "arm failed"
+
+
+UNMOVED = frozenset(
+    {
+        EffectVerdict.FLOOR,
+        EffectVerdict.NEGLIGIBLE,
+        EffectVerdict.NOT_ENGAGED,
+        EffectVerdict.UNSUPPORTED,
+        EffectVerdict.FAILED,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A level of a factor: set first, on the candidate as it is, and left out last, of the parity settings.
+
+    verdict: an EffectVerdict, or a word of another release. share: of the excess, what the first effect takes away.
+    """
+
+    block: str
+    factor: str
+    level: str
+    layer: Layer
+    metric: str
+    verdict: str
+    because: str
+    floor: float
+    first: Contrast | None
+    last: Contrast | None
+    share: float | None
+    interacts: bool
+
+    @property
+    def worth_a_row(self) -> bool:
+        """Whether it is shown: a factor of the inference path is on the semantic metric only if it moves it."""
+        foreign = self.metric == SEMANTIC_METRIC and self.layer is not Layer.SEMANTIC
+        return not foreign or self.verdict not in UNMOVED

@@ -81,7 +81,7 @@ def _bumped(asked: "Asked", outputs: Sequence[Output]) -> int:
 def _inspected(asked: "Asked", outputs: Sequence[Output], bump: "Bump | None" = None) -> int:
     """Return the exit code, after the report was written. bump: whose files are in the working directory."""
     # Catalogue, readers and rules are imported once the command line is known to be this one's.
-    from rlaudit.configs.framework_source.environment import folders_of
+    from rlaudit.configs.framework_source.checkout import folders_of
     from rlaudit.inspection.inspect import Request
     from rlaudit.inspection.inspect_file import Context
     from rlaudit.inspection.read_configs import known_dialects

@@ -1,13 +1,17 @@
 """Where a framework's package lies: in a folder or an environment that was named, else around the config."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 from packaging.version import InvalidVersion, Version
 
 from rlaudit.configs.source import LARGEST_BYTES, Source
+from rlaudit.errors import UsageError
+from rlaudit.parse_json import parse_json
 from rlaudit.read_regular import read_regular
 
 _VERSIONS = ("version/version", "VERSION", "version.py", "_version.py", "__init__.py", "../VERSION", "../version.txt")
@@ -15,6 +19,12 @@ _ASSIGNED = re.compile(r"""^(?:__version__|version)\s*(?::\s*str\s*)?=\s*["']([^
 _PROJECT = re.compile(r"""^\[project\][^\[]*?^version\s*=\s*["']([^"']+)["']""", re.M | re.S)
 _NAMED = re.compile(r"""^\[project\][^\[]*?^name\s*=\s*["']([^"']+)["']""", re.M | re.S)
 _SHORTEST = 40
+_PACKAGES = (
+    "lib/python*/site-packages",
+    "lib64/python*/site-packages",
+    "Lib/site-packages",
+    "lib/python*/dist-packages",
+)
 _DEEP = 3  # folders above a file whose name no other package has there
 
 
@@ -61,6 +71,30 @@ def checkout_of(source: Source, package: str, *markers: str) -> Checkout | None:
     if root is not None:
         return Checkout(root, package)
     return _copied(Path(source.path).absolute().parent, package, markers)
+
+
+def folders_of(python: str) -> tuple[str, ...]:
+    """`bin/python` of an environment, or the environment itself. Raises UsageError where no packages are found."""
+    path = Path(python)
+    roots = [path] if path.is_dir() else [path.parent.parent, path.resolve().parent.parent] if path.is_file() else []
+    folders = [folder for root in roots for pattern in _PACKAGES for folder in sorted(root.glob(pattern))]
+    if not folders:
+        raise UsageError(
+            f"--python {python}: no environment with packages is there", "name bin/python of a virtual environment"
+        )
+    editable = (place for folder in folders for place in _editable(folder))
+    return tuple(dict.fromkeys(str(folder) for folder in (*editable, *folders)))
+
+
+def _editable(folder: Path) -> Iterator[Path]:
+    """Yield the projects that an environment takes from where they lie (`pip install -e`)."""
+    for record in sorted(folder.glob("*.dist-info/direct_url.json")):
+        try:
+            told = parse_json(record.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(told, dict) and (told.get("dir_info") or {}).get("editable"):
+            yield Path(unquote(urlparse(str(told.get("url"))).path))
 
 
 def is_there(path: Path) -> bool:

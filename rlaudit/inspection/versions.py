@@ -13,21 +13,12 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 from rlaudit.errors import UsageError
-from rlaudit.pins.files import PinnedIn, pinned_around, text_of
+from rlaudit.pins.files import PinnedIn, pinned_around
 from rlaudit.pins.pin import VLLM, Pin, images, line_at, release, requirements, span
 from rlaudit.vllm.catalogue import known_versions
 
 # Versions that an engine and its server print in a log.
 _LOGGED = re.compile(r"(?:LLM engine \(v|vLLM API server version )(?P<version>\d+\.\d+[\w.+!-]*)")
-# Releases of frameworks that require one vLLM exactly; of the extra named vllm where there is one.
-_REQUIRED_BY = {
-    ("openrlhf", "0.11.2"): "0.29.0",
-    ("skyrl", "0.3.0"): "0.23.0",
-    ("verl", "0.9.1"): "0.24.0",
-}
-_FRAMEWORK = re.compile(
-    r"""(?:^|["'])(?P<name>openrlhf|skyrl|verl)\[[^\]\n]*vllm[^\]\n]*\]\s*==\s*(?P<version>[\w.]+)""", re.M
-)
 
 
 @dataclass(frozen=True)
@@ -132,10 +123,8 @@ def _in_file(found: PinnedIn) -> Hints:
     said = _one_or_none(found.pins, where)
     if said.hints or said.remarks or not found.kind.asks:
         return said
-    framework = tuple(_required_by_framework(text_of(found.path), where))
     ranges = dict.fromkeys(pin.written for pin in found.pins if span(pin) is not None)
-    asked = () if framework else tuple(f"{where} asks for vllm{one}: not one version" for one in ranges)
-    return Hints(framework, asked)
+    return Hints(remarks=tuple(f"{where} asks for vllm{one}: not one version" for one in ranges))
 
 
 def _logged(text: str) -> Iterator[Pin]:
@@ -150,14 +139,6 @@ def _one_or_none(pins: Sequence[Pin], where: str) -> Hints:
         said = f"{where} names several vLLM versions ({', '.join(map(str, versions))}): none is taken from it"
         return Hints(remarks=(said,))
     return Hints(tuple(Hint(version, f"{where}:{line}") for version, line in exact[:1]))
-
-
-def _required_by_framework(text: str, where: str) -> list[Hint]:
-    return [
-        Hint(Version(_REQUIRED_BY[match["name"], match["version"]]), f"{match['name']} {match['version']} in {where}")
-        for match in _FRAMEWORK.finditer(text)
-        if (match["name"], match["version"]) in _REQUIRED_BY
-    ]
 
 
 def _shown(path: Path) -> str:

@@ -26,7 +26,6 @@ def hinted(folder: Path, text: str = "") -> list[str]:
     [
         ("uv.lock", UV, "0.18.1 uv.lock:3"),
         ("requirements.txt", "torch\nvllm==0.8.5.post1  # pinned\n", "0.8.5.post1 requirements.txt:2"),
-        ("pyproject.toml", 'dependencies = ["openrlhf[vllm]==0.11.2"]\n', "0.29.0 openrlhf 0.11.2 in pyproject.toml"),
     ],
 )
 def test_an_exact_version_above_the_config_is_found_with_its_line(

@@ -47,7 +47,7 @@ def trees_of(source: Source, spec: Spec) -> Iterator[Tree]:
         for tree in _WAYS[way](source, spec, said or {}):
             layout = next((one for one in spec.layouts if one.section(tree.root) is not None), None)
             if layout is not None and sets_up_rollouts(spec.said, tree, layout) is not False:
-                yield with_kind(spec.said, tree, layout)
+                yield replace(with_kind(spec.said, tree, layout), layout=layout)
 
 
 def _yaml(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:

@@ -18,7 +18,7 @@ from rlaudit.dialects.framework_code import FrameworkCode, filled
 from rlaudit.dialects.keys import unread
 from rlaudit.dialects.span import Span, carried, span_of
 from rlaudit.dialects.spec import Spec, package_of
-from rlaudit.dialects.tree import Layout, Tree, node_at
+from rlaudit.dialects.tree import Tree, node_at
 from rlaudit.vllm import milestones
 
 _SECTIONS = ("engine", "sampling", "environment", "trainer")
@@ -33,10 +33,11 @@ _VERSIONS: Mapping[str, Callable[[Version, Version], bool]] = {
 class Reading:
     """One config under one dialect, as one vLLM release gets it."""
 
-    def __init__(self, spec: Spec, tree: Tree, layout: Layout, source: Source, vllm: Version) -> None:
-        self.spec, self.tree, self.layout, self.source, self.vllm = spec, tree, layout, source, vllm
+    def __init__(self, spec: Spec, tree: Tree, source: Source, vllm: Version) -> None:
+        self.spec, self.tree, self.source, self.vllm = spec, tree, source, vllm
         self.draft = Draft(spec.name, source.path, parts=tree.parts)
-        section = layout.section(tree.root)
+        assert tree.layout is not None
+        self.layout, section = tree.layout, tree.layout.section(tree.root)
         assert section is not None
         self.section: Node = section
         self.code = _code_around(source, spec)
@@ -44,7 +45,7 @@ class Reading:
         # Conditions on the config alone, once the release is known.
         self._held: dict[str, Truth] = {}
         self._facts: Mapping[str, Any] = {
-            "layout": layout.name,
+            "layout": self.layout.name,
             "call": tree.call,
             "missing": bool(tree.missing or tree.limits),
             "missing_base": any("/" not in file for file in tree.missing),

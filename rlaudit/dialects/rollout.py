@@ -36,18 +36,15 @@ def configs_of(spec: Spec, trees: Iterable[Tree], source: Source, vllm: Version)
 
 
 def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutConfig | None:
-    """Return the rollout that a tree sets up; None if the dialect does not know its layout, or it is not vLLM's."""
-    layout = next((one for one in spec.layouts if one.section(tree.root) is not None), None)
-    if layout is None:
-        return None
-    reading = Reading(spec, tree, layout, source, vllm)
+    """Return the rollout that a tree sets up; None if it is not vLLM's."""
+    reading = Reading(spec, tree, source, vllm)
     if "no rollouts if" in spec.said and reading.holds(spec.said["no rollouts if"]) is True:
         return None
     backend = _backend(reading)
     if backend is not None and not runs_vllm(backend) and backend != MANDATORY:
         return None
     draft, said = _filled(reading), spec.said
-    own = reading.node(said["shown at"]) if "shown at" in said else layout.written(tree.own)
+    own = reading.node(said["shown at"]) if "shown at" in said else reading.layout.written(tree.own)
     own = own or tree.own
     if "place" in said:
         own = tree.own.get(said["place"]) or own

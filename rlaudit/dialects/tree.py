@@ -41,6 +41,8 @@ class Tree:
     unread: bool = False
     # Whether the file lists what it inherits.
     is_composed: bool = False
+    # How its keys are arranged, once the dialect has looked.
+    layout: "Layout | None" = None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -165,9 +165,7 @@ def _of_each(versions: Sequence[str]) -> str:
     return f"{count} releases, {versions[0]} to {versions[-1]}, one after the other; of the last:\n" if versions else ""
 
 
-def _refuse_together(
-    study: "Study[Any, Any, Any]", path: Path, versions: Sequence[str], *, shares_out: bool, bisects: bool
-) -> None:
+def _refuse_together(study: "Study", path: Path, versions: Sequence[str], *, shares_out: bool, bisects: bool) -> None:
     """Raise UsageError for options that say what the recipe, or another option, does not allow."""
     if versions and (shares_out or bisects):
         raise UsageError(f"--shard and --bisect are for a recipe of two releases, and {path.stem} names many")
@@ -212,7 +210,7 @@ def _experiment(
     progress: Progress,
     repeated: Sequence[str],
     updates: bool,
-) -> "tuple[Study[Any, Any, Any], AnyRecipe, Path] | None":
+) -> "tuple[Study, AnyRecipe, Path] | None":
     """Return the study, its recipe and the recipe's path; None if the recipe was to be written down, and is."""
     from rlaudit.laboratory.from_file import as_yaml, experiment_of, is_recipe
     from rlaudit.laboratory.study import known_studies, load_study

@@ -27,7 +27,7 @@ class Ablation:
     fails: whether a mismatch is to fail. until_verdict: whether a settled verdict ends a run.
     """
 
-    study: Study[Any, Any, Any]
+    study: Study
     path: Path
     accelerator: Accelerator
     prompts: PromptSet
@@ -77,9 +77,7 @@ class Ablation:
         return self.until_verdict and known.is_settled
 
 
-def reported(
-    study: Study[Any, Any, Any], finished: Any, kept: RunFolder, path: Path, fail_on_mismatch: bool, **more: Any
-) -> "Report":
+def reported(study: Study, finished: Any, kept: RunFolder, path: Path, fail_on_mismatch: bool, **more: Any) -> "Report":
     """Return the report of a finished run, which has these parts, too, and lies in the run directory then."""
     from rlaudit.diagnosis.of_study import judged
 

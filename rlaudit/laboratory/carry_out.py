@@ -12,15 +12,15 @@ from rlaudit.laboratory.place import Place, one_at_a_time
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.run_folder import RunFolder, opened
 from rlaudit.laboratory.run_setup import prepare
-from rlaudit.laboratory.study import Finished, SomePlan, Study
+from rlaudit.laboratory.study import Plan, Study
 from rlaudit.laboratory.study_run import StudyRun
 from rlaudit.progress import Progress
 
 
 @contextmanager
 def carried_out(
-    study: Study[Any, SomePlan, Finished],
-    plan: SomePlan,
+    study: Study,
+    plan: Plan,
     folder: Path,
     accelerator: Accelerator,
     prompts: PromptSet,
@@ -28,8 +28,8 @@ def carried_out(
     given: GivenInterpreters = NONE_GIVEN,
     place: Place = one_at_a_time,
     elsewhere: Sequence[Path] = (),
-    look: Callable[[Finished], bool] | None = None,
-) -> Iterator[tuple[Finished, RunFolder]]:
+    look: Callable[[Any], bool] | None = None,
+) -> Iterator[tuple[Any, RunFolder]]:
     """Carry the plan out in `folder`, which this process has to itself until the report lies there. Cells run at
     `place`, except those that are finished in folders of cells `elsewhere`. look: is shown the run as far as it is, if
     the study does that, and returns whether that is enough.

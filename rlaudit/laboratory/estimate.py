@@ -5,7 +5,6 @@ Minutes are an order of magnitude.
 """
 
 from pathlib import Path
-from typing import Any
 
 from packaging.version import Version
 
@@ -37,7 +36,7 @@ MOVE_SECONDS = 11.0
 
 
 def estimate(
-    study: Study[Any, Any, Any],
+    study: Study,
     plan: Plan,
     accelerator: Accelerator,
     prompts: PromptSet,

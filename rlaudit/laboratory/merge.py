@@ -33,7 +33,7 @@ class Planned:
 
     runs: tuple[Path, ...]
     document: Mapping[str, Any]
-    study: Study[Any, Any, Any]
+    study: Study
     plan: Any
     prompts: PromptSet
     accelerator: Accelerator

@@ -9,7 +9,7 @@ import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 from packaging.version import Version
 
@@ -104,13 +104,8 @@ class Cost:
 EMULATED_TIMES = 20.0
 
 
-SomeRecipe = TypeVar("SomeRecipe", bound=AnyRecipe)
-SomePlan = TypeVar("SomePlan", bound=Plan)
-Finished = TypeVar("Finished")
-
-
 @dataclass(frozen=True)
-class Study(Generic[SomeRecipe, SomePlan, Finished]):
+class Study:
     """One kind of experiment.
 
     key: what only its recipes have. recipe_of: plain data, its file and cpu or cuda to a recipe. plan: the recipe on
@@ -122,22 +117,22 @@ class Study(Generic[SomeRecipe, SomePlan, Finished]):
 
     name: str
     key: str
-    recipe_of: Callable[[dict[str, Any], Path, Profile], SomeRecipe]
-    plan: Callable[[SomeRecipe, Accelerator, PromptSet], SomePlan]
-    cost: Callable[[SomePlan, Accelerator, PromptSet], Cost]
-    execute: Callable[..., Finished]
+    recipe_of: Callable[[dict[str, Any], Path, Profile], AnyRecipe]
+    plan: Callable[[Any, Accelerator, PromptSet], Any]
+    cost: Callable[[Any, Accelerator, PromptSet], Cost]
+    execute: Callable[..., Any]
     in_one_folder: bool = False
     looks: bool = False
 
 
-def known_studies() -> dict[str, Study[Any, Any, Any]]:
+def known_studies() -> dict[str, Study]:
     """Return every study there is a folder for, by name."""
     names = [found.name for found in pkgutil.iter_modules(studies.__path__)]
     offers = [importlib.import_module(f"{studies.__name__}.{name}.study").STUDY for name in names]
     return {study.name: study for study in offers}
 
 
-def load_study(name_or_path: str, profile: Profile) -> tuple[Study[Any, Any, Any], AnyRecipe, Path]:
+def load_study(name_or_path: str, profile: Profile) -> tuple[Study, AnyRecipe, Path]:
     """Return a recipe's study, the recipe, and its file. A recipe with no study's key is read as one of arms.
 
     Raises UsageError if there is no such recipe, or one that is not valid.

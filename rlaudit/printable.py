@@ -4,6 +4,7 @@ What could move the cursor, hide other text or give the CI an order is shown as 
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
@@ -17,17 +18,20 @@ _COMMAND = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
 
 
 def printable(data: Any) -> Any:
-    """Return the same data, in the same records, with every string safe to print."""
-    if isinstance(data, Enum):
-        return data
+    """Return the same data with every string safe to print."""
+    return with_texts(data, lambda text: _UNPRINTABLE.sub(_number, text))
+
+
+def with_texts(data: Any, change: Callable[[str], str]) -> Any:
+    """Return the same data, in the same records, with every text changed; a member of an Enum is no text."""
     if isinstance(data, str):
-        return _UNPRINTABLE.sub(_number, data)
-    if is_dataclass(data) and not isinstance(data, type):
-        return replace(data, **{field.name: printable(getattr(data, field.name)) for field in fields(data)})
+        return data if isinstance(data, Enum) else change(data)
     if isinstance(data, dict):
-        return {printable(key): printable(value) for key, value in data.items()}
+        return {with_texts(key, change): with_texts(value, change) for key, value in data.items()}
     if isinstance(data, list | tuple):
-        return [printable(one) for one in data]
+        return [with_texts(one, change) for one in data]
+    if is_dataclass(data) and not isinstance(data, type):
+        return replace(data, **{field.name: with_texts(getattr(data, field.name), change) for field in fields(data)})
     return data
 
 

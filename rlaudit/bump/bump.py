@@ -19,10 +19,11 @@ from rlaudit.layers import Layer, untested
 from rlaudit.pins.files import LARGEST_BYTES as LARGEST_PINS
 from rlaudit.pins.files import kind_of
 from rlaudit.report.new_report import new_report
+from rlaudit.report.parts.bump import Bump as ReportedBump
+from rlaudit.report.parts.bump import CrossedDefect
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.bump import Bump as ReportedBump
-    from rlaudit.report.parts.bump import CrossedDefect, PinMove
+    from rlaudit.report.parts.bump import PinMove
     from rlaudit.report.report import Report
 
 
@@ -89,21 +90,21 @@ def _identity(one: Judged) -> tuple[object, ...]:
     return finding.rule, finding.place, finding.setting, finding.value
 
 
-def reported(bump: Bump, inspection: Inspection | None, standing: int) -> "ReportedBump":
+def reported(bump: Bump, inspection: Inspection | None, standing: int) -> ReportedBump:
     """Return the bump's part of the report.
 
     inspection: None if nothing moves. standing: how many findings the old release has already.
     """
     migration = bump.migration
-    return {
-        "base": bump.trees.before.shown,
-        "head": bump.trees.after.shown,
-        "moves": [_move(move) for move in bump.pins.moves],
-        "said": list(migration.said) if migration is not None else [],
-        "pin_files": bump.pins.files,
-        "advisories": crossed_defects(migration, inspection) if migration and inspection else [],
-        "standing": standing,
-    }
+    return ReportedBump(
+        base=bump.trees.before.shown,
+        head=bump.trees.after.shown,
+        moves=[_move(move) for move in bump.pins.moves],
+        said=migration.said if migration is not None else (),
+        pin_files=bump.pins.files,
+        advisories=crossed_defects(migration, inspection) if migration and inspection else [],
+        standing=standing,
+    )
 
 
 def _move(move: Move) -> "PinMove":
@@ -121,7 +122,7 @@ def _move(move: Move) -> "PinMove":
 Change = Literal["entered", "left", "still open"]
 
 
-def crossed_defects(migration: Migration, inspection: Inspection) -> "list[CrossedDefect]":
+def crossed_defects(migration: Migration, inspection: Inspection) -> list[CrossedDefect]:
     """Return the known defects that the move enters, keeps and leaves, in this order."""
     found = crossed(migration.before, migration.after)
     moves: tuple[tuple[Change, Mapping[str, Advisory]], ...] = (
@@ -132,18 +133,18 @@ def crossed_defects(migration: Migration, inspection: Inspection) -> "list[Cross
     return [_defect(name, one, move, inspection) for move, defects in moves for name, one in defects.items()]
 
 
-def _defect(name: str, advisory: Advisory, move: Change, inspection: Inspection) -> "CrossedDefect":
+def _defect(name: str, advisory: Advisory, move: Change, inspection: Inspection) -> CrossedDefect:
     undecided = [*_undecided(advisory, move, inspection)]
-    return {
-        "name": name,
-        "says": advisory.sentence,
-        "window": str(advisory.window),
-        "move": move,
-        "way_out": advisory.way_out,
-        "certain": sum(not clauses for clauses in undecided),
-        "open": sum(bool(clauses) for clauses in undecided),
-        "undecided": list(dict.fromkeys(clause for clauses in undecided for clause in clauses)),
-    }
+    return CrossedDefect(
+        name=name,
+        says=advisory.sentence,
+        window=str(advisory.window),
+        move=move,
+        way_out=advisory.way_out,
+        certain=sum(not clauses for clauses in undecided),
+        open=sum(bool(clauses) for clauses in undecided),
+        undecided=list(dict.fromkeys(clause for clauses in undecided for clause in clauses)),
+    )
 
 
 def _undecided(advisory: Advisory, move: Change, inspection: Inspection) -> Iterator[tuple[str, ...]]:

@@ -8,18 +8,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rlaudit.inspection.document import document_of
 from rlaudit.inspection.finding import Severity
 from rlaudit.inspection.inspect import NOTHING_FIXED, Request, inspect
+from rlaudit.printable import with_texts
 from rlaudit.recorder.engine_life import engine_life
 from rlaudit.recorder.public_copy import write_public_copy
 from rlaudit.recorder.recording import Recording, open_recording
-from rlaudit.recorder.weight_updates import ServedWeights, served_weights
+from rlaudit.recorder.weight_updates import served_weights
+from rlaudit.report.parts.engine_life import EngineLife, Protocol, PublicRecording
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.engine_life import EngineLife
     from rlaudit.report.report import Report
 
 LEFT_OUT = (
@@ -49,43 +50,18 @@ def public_report(originals: Sequence[Recording], asked: Request, code: int, thr
             for pair in zip(originals, copies, names, strict=True)
             for life in _lives(*pair, several=len(originals) > 1)
         ]
-        shown: Report = _without_folder(document, f"{above}/")
-    shown["public_recording"] = {"left_out": LEFT_OUT, "engines": lives}
+        shown: Report = with_texts(document, lambda text: text.replace(f"{above}/", ""))
+    shown["public_recording"] = PublicRecording(left_out=LEFT_OUT, engines=lives)
     return shown
 
 
-def _lives(original: Recording, copy: Recording, name: str, several: bool) -> "Iterator[EngineLife]":
+def _lives(original: Recording, copy: Recording, name: str, several: bool) -> Iterator[EngineLife]:
     fronts = served_weights(original)
     for number, (front, public) in enumerate(zip(fronts, served_weights(copy), strict=True), 1):
-        life = engine_life(front, original)
         parts = [*([name] if several else []), *([f"engine {number}"] if len(fronts) > 1 else [])]
-        yield {
-            "name": ", ".join(parts),
-            "seconds": life.seconds,
-            "bins": [
-                {
-                    "begin": one.begin,
-                    "tokens": one.tokens,
-                    "cached": one.cached,
-                    "version": one.version,
-                }
-                for one in life.bins
-            ],
-            "marks": [
-                {"what": str(one.what), "begin": one.begin, "end": one.end, "failed": one.failed} for one in life.marks
-            ],
-            "updates": life.updates,
-            "protocols": [{"times": times, "calls": list(calls)} for calls, times in _orders(public).most_common()],
-        }
-
-
-def _orders(served: ServedWeights) -> Counter[tuple[str, ...]]:
-    return Counter(update.order for update in served.updates)
-
-
-def _without_folder(value: Any, folder: str) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_folder(held, folder) for name, held in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_folder(held, folder) for held in value]
-    return value.replace(folder, "") if isinstance(value, str) else value
+        orders = Counter(update.order for update in public.updates)
+        yield EngineLife(
+            name=", ".join(parts),
+            **vars(engine_life(front, original)),
+            protocols=[Protocol(times=times, calls=calls) for calls, times in orders.most_common()],
+        )

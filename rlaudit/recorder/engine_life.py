@@ -30,9 +30,11 @@ class Happened(StrEnum):
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that was done. end: None if it was not seen to end. failed: whether it raised."""
+    """Something that was done. what: a Happened, or a word of another release. end: None if it was not seen to end.
+    failed: whether it raised.
+    """
 
-    what: Happened
+    what: str
     begin: float
     end: float | None
     failed: bool = False

@@ -52,16 +52,16 @@ def outline(report: "Report") -> Outline:
 
 def _title(report: "Report") -> str:
     bump, versions = report["bump"], report["versions"]
-    sides = f"{bump['base']} to {bump['head']}"
+    sides = f"{bump.base} to {bump.head}"
     if versions["from"] is None:
         return f"No known move of vLLM: {sides}"
     return f"vLLM {versions['from']} -> {versions['to']}: {sides}"
 
 
 def _pins(bump: "Bump") -> list[Block]:
-    rows = [[f"{one['path']}:{one['line']}", one["from"] or "-", one["to"] or "-"] for one in bump["moves"]]
+    rows = [[f"{one['path']}:{one['line']}", one["from"] or "-", one["to"] or "-"] for one in bump.moves]
     blocks: list[Block] = [Table(["file", "was", "is"], rows, values=True)] if rows else []
-    return [*blocks, *([Lines(bump["said"])] if bump["said"] else [])]
+    return [*blocks, *([Lines(bump.said)] if bump.said else [])]
 
 
 def _findings(report: "Report") -> list[Block]:
@@ -93,21 +93,21 @@ def _places(places: "Sequence[Location]") -> str:
 def _advisories(report: "Report") -> list[Block]:
     versions = report["versions"]
     told = {"entered": f"only vLLM {versions['to']}", "still open": "both", "left": f"only vLLM {versions['from']}"}
-    met = [one for one in report["bump"]["advisories"] if one["certain"] or one["open"]]
-    rows = [[one["name"], told[one["move"]], _met(one), one["says"]] for one in met]
+    met = [one for one in report["bump"].advisories if one.certain or one.open]
+    rows = [[one.name, told[one.move], _met(one), one.says] for one in met]
     blocks: list[Block] = [Table(["advisory", "which has it", "configs here", "what"], rows)] if rows else []
     others = [
         f"{told[move]}: {', '.join(names)}"
         for move in told
-        if (names := [one["name"] for one in report["bump"]["advisories"] if one not in met and one["move"] == move])
+        if (names := [one.name for one in report["bump"].advisories if one not in met and one.move == move])
     ]
     return [*blocks, *([Lines(others, "That no config here can meet")] if others else [])]
 
 
 def _met(one: "CrossedDefect") -> str:
     """`2 have it, 5 may: it cannot be told whether the model is hybrid`."""
-    said = [f"{one['certain']} {'has' if one['certain'] == 1 else 'have'} it"] if one["certain"] else []
-    said += [f"{one['open']} may: it cannot be told whether {' and '.join(one['undecided'])}"] if one["open"] else []
+    said = [f"{one.certain} {'has' if one.certain == 1 else 'have'} it"] if one.certain else []
+    said += [f"{one.open} may: it cannot be told whether {' and '.join(one.undecided)}"] if one.open else []
     return ", ".join(said)
 
 
@@ -139,8 +139,8 @@ def _not_seen(report: "Report") -> list[str]:
 def _summary(report: "Report") -> list[str]:
     bump = report["bump"]
     if "inspection" not in report:
-        return [f"{count(bump['pin_files'], 'file')} with a pin of vLLM looked at. Exit code {report['exit_code']}."]
-    standing = bump["standing"]
+        return [f"{count(bump.pin_files, 'file')} with a pin of vLLM looked at. Exit code {report['exit_code']}."]
+    standing = bump.standing
     old = report["versions"]["from"]
     said = [f"{count(standing, 'finding')} that vLLM {old} has already: rlaudit inspect --from {old} --to {old}."]
     new = report["versions"]["to"]

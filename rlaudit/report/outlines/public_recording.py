@@ -29,7 +29,7 @@ _GROUPS = ("engine", "sampling", "environment")
 
 def outline(report: "Report") -> Outline:
     """Return the outline, in reading order; the pictures stand before the first section that does not lead."""
-    about, lives = report["inspection"], report["public_recording"]["engines"]
+    about, lives = report["inspection"], report["public_recording"].engines
     configs = report.get("configs", ())
     found = [one for one in report["findings"] if one["suppressed"] is None]
     return Outline(
@@ -43,7 +43,7 @@ def outline(report: "Report") -> Outline:
             listed("not-seen", NOT_SEEN, not_seen_elsewhere(report)),
             Section("summary", "Summary", [Prose(summary(report))]),
         ],
-        lead=f"{report['public_recording']['left_out']} Made by rlaudit {report['rlaudit']}.",
+        lead=f"{report['public_recording'].left_out} Made by rlaudit {report['rlaudit']}.",
         facts=[count(number, severity) for severity, number in about["counted"].items()],
     )
 
@@ -62,7 +62,7 @@ def _title(configs: "Sequence[Config]", lives: "Sequence[EngineLife]") -> str:
     ran = dict.fromkeys(
         f"vLLM {one['versions']['to']}{f' ({kind})' if (kind := one['engine']['to']) else ''}" for one in configs
     )
-    updates = count(sum(life["updates"] for life in lives), "weight update")
+    updates = count(sum(life.updates for life in lives), "weight update")
     engines = f" in {len(lives)} engines" if len(lives) > 1 else ""
     return f"A recorded training: {', '.join([*ran, updates])}{engines}"
 
@@ -114,8 +114,8 @@ def _why(row: "Setting") -> str:
 
 def _protocols(lives: "Sequence[EngineLife]") -> Iterator[Block]:
     for life in lives:
-        for protocol in life["protocols"]:
-            what = f"{life['name']}: " if life["name"] else ""
-            title = f"{what}{count(protocol['times'], 'update')} in this order"
-            rows = [[str(place), call] for place, call in enumerate(protocol["calls"], 1)]
+        for protocol in life.protocols:
+            what = f"{life.name}: " if life.name else ""
+            title = f"{what}{count(protocol.times, 'update')} in this order"
+            rows = [[str(place), call] for place, call in enumerate(protocol.calls, 1)]
             yield Table(["step", "call"], rows, title)

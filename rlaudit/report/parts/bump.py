@@ -1,6 +1,7 @@
 """What a bump of vLLM is: the pins that move between two trees of a repository, and the known defects it crosses."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from typing_extensions import TypedDict
@@ -13,7 +14,8 @@ moves: whether both sides tell a release.
 """
 
 
-class CrossedDefect(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class CrossedDefect:
     """A known defect of either release. move: entered if only the new release has it, left if only the old.
 
     certain, open: how many configs have all that must come together, and for how many that is unknown. undecided: what
@@ -30,7 +32,8 @@ class CrossedDefect(TypedDict):
     undecided: Sequence[str]
 
 
-class Bump(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Bump:
     """A bump of vLLM. base, head: the two trees as they were named. pin_files: how many files with pins were looked at.
     standing: how many findings the configs have at the old release already; they are not in the report.
     """

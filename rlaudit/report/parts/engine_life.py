@@ -1,47 +1,33 @@
 """What a public page of a recording shows of an engine beside its configuration: its life over time."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from typing_extensions import TypedDict
-
-
-class LifeMark(TypedDict):
-    """Something that was done to an engine, in seconds since the recording began. end is null if none was seen."""
-
-    what: str
-    begin: float
-    end: float | None
-    failed: bool
+from rlaudit.recorder.engine_life import Bin, Mark
 
 
-class LifeBin(TypedDict):
-    """A part of the time. cached is null where nothing tells it."""
-
-    begin: float
-    tokens: int
-    cached: float | None
-    version: int
-
-
-class Protocol(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
     """Calls of an update, in their order, and how many updates were made so."""
 
     times: int
     calls: Sequence[str]
 
 
-class EngineLife(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class EngineLife:
     """One front end."""
 
     name: str
     seconds: float
-    bins: Sequence[LifeBin]
-    marks: Sequence[LifeMark]
+    bins: Sequence[Bin]
+    marks: Sequence[Mark]
     updates: int
     protocols: Sequence[Protocol]
 
 
-class PublicRecording(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class PublicRecording:
     """A report that is made to be shown to anyone. left_out: what was left out of it, in a sentence."""
 
     left_out: str

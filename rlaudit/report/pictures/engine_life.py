@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rlaudit.recorder.engine_life import Bin, Mark
 from rlaudit.report.drawing.axes import LABEL, SMALL, set_ticks, short
 from rlaudit.report.drawing.styles import BAND, CANDIDATE, GRID, INK, MUTED, OTHER, PARITY, REFERENCE
-from rlaudit.report.parts.engine_life import EngineLife, LifeBin, LifeMark
+from rlaudit.report.parts.engine_life import EngineLife
 from rlaudit.report.picture import RECORDING, WIDE, Missing, Picture, PictureKind, Table
 
 if TYPE_CHECKING:
@@ -41,18 +42,18 @@ class Track:
     height: float
     most: float
     colour: str
-    of: Callable[[LifeBin, float], float | None]
+    of: Callable[[Bin, float], float | None]
 
 
 TRACKS = (
-    Track("tokens per second", 62, 1.0, REFERENCE, lambda one, width: one["tokens"] / width),
-    Track("cached share of prompts", 40, 1.0, PARITY, lambda one, width: one["cached"]),
+    Track("tokens per second", 62, 1.0, REFERENCE, lambda one, width: one.tokens / width),
+    Track("cached share of prompts", 40, 1.0, PARITY, lambda one, width: one.cached),
 )
 
 
 def pictures(document: "Report") -> Sequence[Picture | Missing]:
     """Return one, with a row for each engine."""
-    lives = document["public_recording"]["engines"]
+    lives = document["public_recording"].engines
     if not lives:
         return [Missing(TITLE, NOTHING)]
     height = TOP + BOTTOM + sum(_height(life) for life in lives) + BETWEEN * (len(lives) - 1)
@@ -72,29 +73,29 @@ def pictures(document: "Report") -> Sequence[Picture | Missing]:
 def _known(life: EngineLife) -> list[Track]:
     """Return the quantities that something is known of."""
     width = _width(life)
-    return [track for track in TRACKS if any(track.of(one, width) is not None for one in life["bins"])]
+    return [track for track in TRACKS if any(track.of(one, width) is not None for one in life.bins)]
 
 
 def _width(life: EngineLife) -> float:
-    return life["seconds"] / len(life["bins"]) or 1.0
+    return life.seconds / len(life.bins) or 1.0
 
 
 def _lanes(life: EngineLife) -> list[tuple[str, tuple[str, ...]]]:
-    done = {mark["what"] for mark in life["marks"]}
+    done = {mark.what for mark in life.marks}
     return [lane for lane in LANES if lane[0] == "weights" or not done.isdisjoint(lane[1])]
 
 
 def _height(life: EngineLife) -> float:
     tracks = sum(track.height + GAP for track in _known(life))
-    return (NAME if life["name"] else 0) + LANE * len(_lanes(life)) + tracks
+    return (NAME if life.name else 0) + LANE * len(_lanes(life)) + tracks
 
 
 def _caption(lives: Sequence[EngineLife]) -> str:
     """Return what is drawn, and what of it is not known."""
     said = ["Numbers in the band of weights are updates so far."]
-    if all(one["cached"] is None for life in lives for one in life["bins"]):
+    if all(one.cached is None for life in lives for one in life.bins):
         said.append("No cached share: this release does not tell it, or no prompt was kept.")
-    if any(mark["end"] is None for life in lives for mark in life["marks"] if mark["what"] in SPANS):
+    if any(mark.end is None for life in lives for mark in life.marks if mark.what in SPANS):
         said.append("A bar that reaches the right edge was not seen to end.")
     return " ".join(said)
 
@@ -102,27 +103,27 @@ def _caption(lives: Sequence[EngineLife]) -> str:
 def _rows(lives: Sequence[EngineLife]) -> list[list[str]]:
     rows = [
         [
-            f"{mark['begin']:.2f}",
-            *([life["name"]] if len(lives) > 1 else []),
-            f"{mark['what']}{' (failed)' if mark['failed'] else ''}",
-            "" if mark["end"] is None else f"{mark['end'] - mark['begin']:.3f}",
+            f"{mark.begin:.2f}",
+            *([life.name] if len(lives) > 1 else []),
+            f"{mark.what}{' (failed)' if mark.failed else ''}",
+            "" if mark.end is None else f"{mark.end - mark.begin:.3f}",
         ]
         for life in lives
-        for mark in life["marks"]
+        for mark in life.marks
     ]
     more = len(rows) - MOST_ROWS
     return rows if more <= 0 else [*rows[:MOST_ROWS], [f"and {more} more"]]
 
 
 def _draw(figure: "Figure", lives: Sequence[EngineLife]) -> None:
-    seconds = max(life["seconds"] for life in lives) or 1.0
+    seconds = max(life.seconds for life in lives) or 1.0
     _, unit, unit_name = next(one for one in UNITS if seconds >= one[0])
     place = TOP
     last = None
     for number, life in enumerate(lives):
         place += BETWEEN if number else 0
-        if life["name"]:
-            _write(figure, life["name"], LEFT, place + 12, INK, "left")
+        if life.name:
+            _write(figure, life.name, LEFT, place + 12, INK, "left")
             place += NAME
         lanes = _lanes(life)
         last = _axes(figure, place, LANE * len(lanes), seconds)
@@ -159,21 +160,21 @@ def _draw_lanes(axes: "Axes", life: EngineLife, lanes: Sequence[tuple[str, tuple
     _draw_versions(axes, life, seconds, pixels)
     for lane, (_, kinds) in enumerate(lanes):
         for kind in kinds:
-            marks = [mark for mark in life["marks"] if mark["what"] == kind]
+            marks = [mark for mark in life.marks if mark.what == kind]
             if kind in SPANS:
                 low, high = (0.06, 0.94) if kind == UPDATE else (0.2, 0.8)
                 _bars(axes, [(one, lane + low, lane + high) for one in _spans(marks, seconds, pixels)], SPANS[kind])
-                failed = [mark["begin"] for mark in marks if mark["failed"]]
+                failed = [mark.begin for mark in marks if mark.failed]
                 axes.plot(failed, [lane + 0.5] * len(failed), "x", color=INK, markersize=6, markeredgewidth=1.4)
             else:
                 colour, sign = SIGNS[kind]
-                begins = sorted({round(mark["begin"] * pixels) / pixels for mark in marks})
+                begins = sorted({round(mark.begin * pixels) / pixels for mark in marks})
                 axes.plot(begins, [lane + 0.5] * len(begins), sign, color=colour, markersize=5, linestyle="none")
 
 
 def _draw_versions(axes: "Axes", life: EngineLife, seconds: float, pixels: float) -> None:
     """Draw a band for every other version, and its number if the band is wide enough."""
-    ends = [mark["end"] for mark in life["marks"] if mark["what"] == UPDATE and mark["end"] is not None]
+    ends = [mark.end for mark in life.marks if mark.what == UPDATE and mark.end is not None]
     edges = [0.0, *sorted(ends), seconds]
     bands = []
     for version in range(len(edges) - 1):
@@ -185,11 +186,11 @@ def _draw_versions(axes: "Axes", life: EngineLife, seconds: float, pixels: float
     _bars(axes, bands if len(bands) * 3 < pixels * seconds else [((0.0, seconds), 0.06, 0.94)], BAND)
 
 
-def _spans(marks: Sequence[LifeMark], seconds: float, pixels: float) -> list[tuple[float, float]]:
+def _spans(marks: Sequence[Mark], seconds: float, pixels: float) -> list[tuple[float, float]]:
     """Return where bars begin and end, those that touch as one."""
     spans: list[tuple[float, float]] = []
     for mark in marks:
-        begin, end = mark["begin"], seconds if mark["end"] is None else mark["end"]
+        begin, end = mark.begin, seconds if mark.end is None else mark.end
         end = max(end, begin + LEAST / pixels)
         if spans and begin - spans[-1][1] < 0.4 / pixels:
             spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
@@ -213,7 +214,7 @@ def _bars(axes: "Axes", bars: Sequence[tuple[tuple[float, float], float, float]]
 
 def _draw_track(axes: "Axes", life: EngineLife, track: Track) -> None:
     width = _width(life)
-    known = [(one["begin"], value) for one in life["bins"] if (value := track.of(one, width)) is not None]
+    known = [(one.begin, value) for one in life.bins if (value := track.of(one, width)) is not None]
     most = max([track.most if track.name != TRACKS[0].name else 0.0, *(value for _, value in known)]) or 1.0
     axes.set_ylim(0, most * 1.06)
     set_ticks(axes.yaxis, [0.0, most], ["0", short(float(f"{most:.2g}"))])
@@ -221,7 +222,7 @@ def _draw_track(axes: "Axes", life: EngineLife, track: Track) -> None:
     _draw_updates(axes, life, most * 1.06)
     _bars(axes, [((begin, begin + width), 0.0, value) for begin, value in known if value], track.colour)
     # What is known to be nothing is a line; what is not known is none.
-    if len(known) < len(life["bins"]):
+    if len(known) < len(life.bins):
         least = 2.5 * most / track.height
         _bars(axes, [((begin, begin + width), 0.0, least) for begin, _ in known], track.colour)
     axes.annotate(track.name, (0, 1), xytext=(2, 1), xycoords="axes fraction", textcoords="offset points",
@@ -230,9 +231,9 @@ def _draw_track(axes: "Axes", life: EngineLife, track: Track) -> None:
 
 def _draw_updates(axes: "Axes", life: EngineLife, high: float) -> None:
     """Draw a thin line through a quantity where weights changed."""
-    pixel = life["seconds"] / float(axes.get_window_extent().width)
+    pixel = life.seconds / float(axes.get_window_extent().width)
     lines: list[float] = []
-    for begin in (mark["begin"] for mark in life["marks"] if mark["what"] == UPDATE):
+    for begin in (mark.begin for mark in life.marks if mark.what == UPDATE):
         if not lines or begin - lines[-1] >= MOST_DENSE * pixel:
             lines.append(begin)
     _bars(axes, [((begin, begin + 0.6 * pixel), 0.0, high) for begin in lines], BAND)
@@ -253,11 +254,11 @@ def _draw_key(figure: "Figure", lives: Sequence[EngineLife]) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    done = {mark["what"] for life in lives for mark in life["marks"]}
+    done = {mark.what for life in lives for mark in life.marks}
     bars = ((name, Patch(facecolor=colour, edgecolor="none")) for name, colour in SPANS.items() if name in done)
     entries: list[tuple[str, Artist]] = list(bars)
     signs = [(name, colour, sign) for name, (colour, sign) in SIGNS.items() if name in done]
-    if any(mark["failed"] for life in lives for mark in life["marks"]):
+    if any(mark.failed for life in lives for mark in life.marks):
         signs.append(("failed", INK, "x"))
     entries += [
         (name, Line2D([], [], color=colour, marker=sign, linestyle="none", markersize=5))

@@ -43,7 +43,7 @@ def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *
     for release in recipe.versions:
         began = time.monotonic()
         try:
-            own = of_release(recipe, release)
+            own = of_release(recipe, release, accelerator.kind)
             report = _finished(own, folder / release)
             if report is None:
                 with _removed_afterwards(release, accelerator, keep):

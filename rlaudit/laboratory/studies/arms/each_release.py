@@ -1,26 +1,38 @@
 """One recipe over many releases: each is the candidate of every block, in a run of its own.
 
 What a release cannot be asked for is left out of its candidate: one without `logprobs_mode` has one mode, and is
-measured as it is.
+measured as it is. Blocks of the prefix cache have the smallest size that a release takes on a processor: short prompts
+would share none of a larger one.
 """
 
+from packaging.version import Version
+
+from rlaudit.engines.engine import Build
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.laboratory.studies.arms.recipe import Block, Recipe
 from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.resolution.block_size import smallest_cpu_block
 
 
-def of_release(recipe: Recipe, release: str) -> Recipe:
+def of_release(recipe: Recipe, release: str, device: Build) -> Recipe:
     """Return the recipe of one of its releases."""
-    blocks = [_with_candidate(block, release) for block in recipe.blocks]
+    blocks = [_with_candidate(block, release, device) for block in recipe.blocks]
     return recipe.model_copy(update={"versions": [], "blocks": blocks})
 
 
-def _with_candidate(block: Block, release: str) -> Block:
+def _with_candidate(block: Block, release: str, device: Build) -> Block:
     factors, declared = known_factors(), Catalogue.at(release).engine
     levels = {
         name: level
         for name, level in block.candidate.levels.items()
         if name not in factors or factors[name].setting in declared
     }
-    candidate = block.candidate.model_copy(update={"version": release, "levels": levels})
+    of_device = {"block_size": smallest_cpu_block(Version(release))} if device == "cpu" else {}
+    candidate = block.candidate.model_copy(
+        update={
+            "version": release,
+            "levels": levels,
+            "engine_args": {**of_device, **block.engine_args, **block.candidate.engine_args},
+        }
+    )
     return block.model_copy(update={"candidate": candidate})

@@ -13,7 +13,7 @@ from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.engines.vllm.execution import execution_args
 from rlaudit.engines.vllm.expected_engine import ExpectedEngine
-from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
+from rlaudit.laboratory.engine_cell import engine_cell
 from rlaudit.laboratory.recorded_requests import RecordedRequests
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.studies.arms.plan import Arm, Role, known_factors
@@ -77,7 +77,9 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
         return recorded_cell(recorded, environment)
     treatment = arm.treatment
     prompts = list(context.prompt_token_ids[:used])
-    process = EngineProcess(
+    return engine_cell(
+        context,
+        environment,
         script=ENGINE.generate,
         sources=ENGINE.generate_with,
         engine=engine_settings(treatment, context.device, arm.name, arm.model),
@@ -107,7 +109,6 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
         refusal=known_factors()[arm.factor].refusal if arm.factor else None,
         timed=known_factors()[arm.factor].timed if arm.factor else False,
     )
-    return engine_cell(context, environment, process)
 
 
 def requests(prompts: int, samples: int, rounds: int, seed: int) -> list[dict[str, int]]:

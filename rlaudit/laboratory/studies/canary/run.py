@@ -12,7 +12,7 @@ from rlaudit.engines.cells.launch import Failure, Outcome, shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.hardware.visible_gpus import ORDER, VISIBLE
 from rlaudit.engines.vllm.engine import ENGINE
-from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
+from rlaudit.laboratory.engine_cell import engine_cell
 from rlaudit.laboratory.moving_weights import float32_bytes, require_room, seconds_to_move
 from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan, TrainingRun
@@ -102,7 +102,9 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, study_run: StudyRun, envir
     parts = ["train", "training_metrics", "handover", f"objectives/{training.objective}"]
     parts += [f"corrections/{correction}"] if correction else []
     reward = reward_file(training.reward)
-    process = EngineProcess(
+    return engine_cell(
+        context,
+        environment,
         script=ENGINE.train,
         sources=(*ENGINE.train_with, *(TRAINER / f"{name}.py" for name in parts), reward),
         engine=engine,
@@ -157,4 +159,3 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, study_run: StudyRun, envir
         timeout_minutes=context.timeout_minutes + seconds_to_move(size, training.steps // handed.every) / 60.0,
         identity={"trainer": {"name": trainer.spec.name, "lock": list(trainer.lock)}},
     )
-    return engine_cell(context, environment, process)

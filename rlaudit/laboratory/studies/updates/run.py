@@ -11,7 +11,7 @@ from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.vllm.engine import ENGINE
-from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
+from rlaudit.laboratory.engine_cell import engine_cell
 from rlaudit.laboratory.moving_weights import seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_setup import RunSetup
@@ -140,7 +140,9 @@ def cell_of_start(
 ) -> Cell:
     """Return the job of one engine start."""
     size = stored_bytes(context.model, context.revision)
-    process = EngineProcess(
+    return engine_cell(
+        context,
+        environment,
         script=ENGINE.update,
         sources=ENGINE.update_with,
         engine=start.wanted,
@@ -158,4 +160,3 @@ def cell_of_start(
         # Which token meets an update depends on the clock.
         timed=True,
     )
-    return engine_cell(context, environment, process)

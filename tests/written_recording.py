@@ -138,17 +138,12 @@ class WrittenProcess:
                  end=self.now, error=None)  # fmt: skip
 
     def trainer(self, ids_RT: Any, logprobs_RT: Any, gradients: bool, model: Any = 1, **more: Any) -> None:
-        """One call of the trainer's function."""
-        self.trainer_calls += 1
-        ids_RT = np.asarray(ids_RT)
+        """One call of the trainer's function with rows of one length. model: what it is, or its number."""
         if isinstance(model, int):
             model = {"number": model, "class": "Llama", "dtype": "torch.float32", "trainable": True, "adapters": None,
                      "casts": False}  # fmt: skip
-        self.put("trainer", **{"call": self.trainer_calls, "function": "trl.trainer.utils:selective_log_softmax",
-                 "gradients": gradients, "backward": False, "model": model, "rows": list(range(len(ids_RT))),
-                 "begins": [0] * len(ids_RT), "lengths": [ids_RT.shape[1]] * len(ids_RT),
-                 "ids": coded(ids_RT.ravel(), "<i4"),
-                 "logprobs": coded(np.asarray(logprobs_RT).ravel(), "<f4"), **more})  # fmt: skip
+        rows = [(row, 0, ids, logprobs) for row, (ids, logprobs) in enumerate(zip(ids_RT, logprobs_RT, strict=True))]
+        self.stretches(rows, gradients, model, **{"function": "trl.trainer.utils:selective_log_softmax", **more})
 
     def stretches(self, stretches: Any, gradients: bool = True, model: Any = None, **more: Any) -> None:
         """One call of a trainer's function. stretches: row, begin, ids and logprobs of each."""

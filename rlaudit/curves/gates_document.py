@@ -1,4 +1,4 @@
-"""A log and its gates as the document `rlaudit-report/1`; its command, and the key of its own part, is `watch`."""
+"""A log and its gates as the document `rlaudit-report/1`; the key of its own part is `gates`."""
 
 import math
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rlaudit.curves.follow import FollowedLog
 from rlaudit.curves.gate import Watched
 from rlaudit.report.new_report import new_report
-from rlaudit.report.parts.watch import GateWatched, WatchedRun
+from rlaudit.report.parts.gates import HeldGate, HeldLog
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
@@ -21,13 +21,13 @@ METHOD = (
 
 
 def document_of(log: FollowedLog, ended: str, fail: bool) -> "Report":
-    """Return the report of `rlaudit watch`. fail: whether a raised gate makes the exit code 1."""
+    """Return the report of `rlaudit curves LOG --gate`. fail: whether a raised gate makes the exit code 1."""
     gates = list(log.watched.values())
     raised = any(one.alarm is not None for one in gates)
     code = 3 if log.unknown and not raised else int(fail and raised)
     return {
-        **new_report("watch", code, not_seen=_not_seen(log)),
-        "watch": WatchedRun(
+        **new_report("curves", code, not_seen=_not_seen(log)),
+        "gates": HeldLog(
             name=log.name,
             what=log.what,
             alpha=log.alpha,
@@ -42,10 +42,10 @@ def document_of(log: FollowedLog, ended: str, fail: bool) -> "Report":
     }
 
 
-def _gate(log: FollowedLog, one: Watched) -> GateWatched:
+def _gate(log: FollowedLog, one: Watched) -> HeldGate:
     steps = list(one.values)
     last = one.values[steps[-1]] if steps else None
-    return GateWatched(
+    return HeldGate(
         gate=str(one.gate),
         metric=one.key,
         canonical=log.keys[one.key],

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 # A report that has one of these is about that, with any command.
-PARTS_WITH_OUTLINES = ("weight_updates", "canary", "bump", "public_recording", "releases")
+PARTS_WITH_OUTLINES = ("weight_updates", "canary", "bump", "public_recording", "releases", "gates")
 NOT_SEEN, COST = "Not seen", "Cost"
 
 

@@ -21,6 +21,7 @@ WEIGHT_UPDATES = "weight updates"
 CANARY = "canary"
 RECORDING = "recording"
 RELEASES = "releases"
+GATES = "gates"  # which has no picture
 
 
 def subject_of(document: "Report") -> str:
@@ -29,6 +30,8 @@ def subject_of(document: "Report") -> str:
         return WEIGHT_UPDATES
     if "releases" in document:
         return RELEASES
+    if "gates" in document:
+        return GATES
     if "public_recording" in document:
         return RECORDING
     if "trainings" in document and "comparisons" in document:

@@ -24,20 +24,19 @@ from rlaudit.report.parts.comparison import Compared
 from rlaudit.report.parts.curves import Curves
 from rlaudit.report.parts.diagnosis import Source, Trainings
 from rlaudit.report.parts.engine_life import PublicRecording
+from rlaudit.report.parts.gates import HeldLog
 from rlaudit.report.parts.inspection import Config, Finding, Inspected, Setting, Versions
 from rlaudit.report.parts.releases import Releases
 from rlaudit.report.parts.run import Run
-from rlaudit.report.parts.watch import WatchedRun
 from rlaudit.report.parts.weight_updates import WeightUpdates
 from rlaudit.tokens.token_figures import TokenFigures
 
-Command = Literal["inspect", "ablate", "compare", "curves", "watch", "diagnose"]
-# What the report of a command is about, and never lacks; the others are about what every report has.
-ABOUT: Mapping[Command, str] = {
-    "compare": "comparisons",
-    "curves": "curves",
-    "watch": "watch",
-    "diagnose": "sources",
+Command = Literal["inspect", "ablate", "compare", "curves", "diagnose"]
+# What the report of a command is about, one of these; the others are about what every report has.
+ABOUT: Mapping[Command, tuple[str, ...]] = {
+    "compare": ("comparisons",),
+    "curves": ("curves", "gates"),
+    "diagnose": ("sources",),
 }
 ExitCode = Literal[0, 1, 2, 3, 70, 130]
 
@@ -72,4 +71,4 @@ class Report(TypedDict):
     weight_updates: NotRequired[WeightUpdates]
     canary: NotRequired[Canary]
     token_figures: NotRequired[Sequence[TokenFigures]]
-    watch: NotRequired[WatchedRun]
+    gates: NotRequired[HeldLog]

@@ -30,8 +30,11 @@ def report_schema() -> dict[str, Any]:
 
     closed: dict[str, Any] = _closed(report_type().json_schema())
     complete = [
-        {"if": {"properties": {"command": {"const": command}}}, "then": {"required": [part]}}
-        for command, part in ABOUT.items()
+        {
+            "if": {"properties": {"command": {"const": command}}},
+            "then": {"anyOf": [{"required": [part]} for part in parts]},
+        }
+        for command, parts in ABOUT.items()
     ]
     return {"$schema": DIALECT, **closed, "allOf": complete, "title": SCHEMA}
 

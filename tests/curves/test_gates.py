@@ -41,7 +41,7 @@ def test_a_gate_is_found_by_rlaudits_name_and_by_the_logs_key(tmp_path: Path) ->
     write(log, [0.02] * 20)
     for gate in ("k3<0.015", f"{KEY}<0.015"):
         code, document = report(log, "--gate", gate)
-        (found,) = document["watch"]["gates"]
+        (found,) = document["gates"]["gates"]
         assert (code, found["metric"], found["canonical"]) == (1, KEY, "k3")
         assert found["since_step"] == 0 and found["alarm_step"] < 12
 
@@ -54,11 +54,26 @@ def test_a_run_within_its_gate_ends_with_0_and_one_whose_metric_is_not_logged_wi
     assert code == 3 and "reward>0: nothing is logged under that name" in " ".join(document["not_seen"])
 
 
+def test_a_report_of_gates_is_of_curves_rendered_again_and_no_part_of_a_diagnosis(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log.jsonl"
+    write(log, [0.02] * 20)
+    _, document = report(log, "--gate", "k3<0.015")
+    file = tmp_path / "again.json"
+    file.write_text(json.dumps(document))
+    capsys.readouterr()
+    assert document["command"] == "curves" and run(["report", str(file)]) == 1
+    assert "1 of 1 gates raised" in capsys.readouterr().out
+    assert run(["diagnose", str(file)]) == 2
+    assert "gates" in capsys.readouterr().err
+
+
 def test_values_that_are_no_numbers_break_every_gate(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     write(log, ["NaN"] * 20)
     code, document = report(log, "--gate", "k3<0.015")
-    assert code == 1 and document["watch"]["gates"][0]["last_value"] is None
+    assert code == 1 and document["gates"]["gates"][0]["last_value"] is None
 
 
 def test_a_log_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def may_be_missing(value: Any, schema: Any, path: tuple[str, ...] = ()) -> Itera
     for kind in resolved(schema):
         if isinstance(value, dict) and kind.get("properties"):
             for key in set(value) & set(kind["properties"]):
-                if key not in (*kind.get("required", ()), ABOUT.get(value.get("command", ""))):
+                if key not in (*kind.get("required", ()), *ABOUT.get(value.get("command", ""), ())):
                     yield (*path, key)
                 yield from may_be_missing(value[key], kind["properties"][key], (*path, key))
         elif isinstance(value, list) and "items" in kind:

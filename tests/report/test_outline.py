@@ -51,10 +51,10 @@ def test_a_file_is_named_after_each_kind_of_report() -> None:
         "compare",
         "curves",
         "diagnose",
+        "gates",
         "inspect",
         "public_recording",
         "releases",
-        "watch",
         "weight_updates",
     }
     assert found == kinds

@@ -1,10 +1,10 @@
-"""The report of a run that was watched: gate by gate what was seen, then what an alarm means."""
+"""The report of a log that was held against gates: gate by gate what was seen, then what an alarm means."""
 
 from typing import TYPE_CHECKING
 
 from rlaudit.report.figures import number
 from rlaudit.report.outline import Entries, Indents, Outline, Section, Table, listed, not_seen
-from rlaudit.report.parts.watch import GateWatched
+from rlaudit.report.parts.gates import HeldGate
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
@@ -14,26 +14,26 @@ HEADER = ("gate", "metric", "raised at step", "begins about", "steps seen", "bey
 
 def outline(report: "Report") -> Outline:
     """Return the outline, in reading order."""
-    watch = report["watch"]
-    gates = watch.gates
+    held = report["gates"]
+    gates = held.gates
     raised = frozenset(place for place, gate in enumerate(gates) if gate.alarm_step is not None)
     rows = [_row(gate) for gate in gates]
     said = [(gate.gate, [gate.because]) for gate in gates]
     return Outline(
-        f"{len(raised)} of {len(gates)} gates raised: {watch.name}" if gates else f"nothing seen: {watch.name}",
+        f"{len(raised)} of {len(gates)} gates raised: {held.name}" if gates else f"nothing seen: {held.name}",
         [
             Section("gates", "Gates", [Table(HEADER, rows, marked=raised)] if rows else []),
             Section("seen", "What was seen", [Entries(said)] if said else []),
             not_seen(report, mark=""),
-            listed("method", "Method", watch.method, mark=""),
+            listed("method", "Method", held.method, mark=""),
         ],
-        facts=[f"ended: {watch.ended}"],
-        about=[watch.what] if watch.what else [],
+        facts=[f"ended: {held.ended}"],
+        about=[held.what] if held.what else [],
         indents=Indents(line=2, table=2),
     )
 
 
-def _row(gate: GateWatched) -> list[str]:
+def _row(gate: HeldGate) -> list[str]:
     at = ["-", "-"]
     if gate.alarm_step is not None:
         at = [str(gate.alarm_step), str(gate.since_step)]

@@ -1,11 +1,11 @@
-"""What was seen of a run that was still going on."""
+"""What was seen of a log that was held against gates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class GateWatched:
+class HeldGate:
     """A gate over one metric. evidence: the most there ever was; alarm_evidence: what raises it."""
 
     gate: str
@@ -25,12 +25,12 @@ class GateWatched:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WatchedRun:
-    """A log or a folder of dumps, and its gates. ended: why it is no longer watched."""
+class HeldLog:
+    """A log and its gates. ended: why it is looked at no longer."""
 
     name: str
     what: str
     alpha: float
     ended: str
-    gates: Sequence[GateWatched]
+    gates: Sequence[HeldGate]
     method: Sequence[str]

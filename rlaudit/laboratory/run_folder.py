@@ -74,7 +74,7 @@ class RunFolder:
 
         Raises OSError, and then the last report is still there.
         """
-        written = json.dumps(plain(mask(document)), indent=1, allow_nan=False).encode()
+        written = report_as_written(document)
         names = [*([] if write_tokens is None else [TOKENS]), REPORT]
         with replacing(*(self.folder / name for name in (*names, SEAL))) as (*drafts, seal):
             if write_tokens is not None:
@@ -208,3 +208,8 @@ def _damaged(damage: Damage) -> NotFinished:
         f"{damage}: the run is not as it was left",
         "the ablate command that made it runs again what is damaged and keeps the rest",
     )
+
+
+def report_as_written(document: Mapping[str, Any]) -> bytes:
+    """Return a report as it lies in a run directory, without secrets."""
+    return json.dumps(plain(mask(document)), indent=1, allow_nan=False).encode()

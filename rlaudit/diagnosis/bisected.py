@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.version import Version
 
 from rlaudit.advisories import crossed
-from rlaudit.cli.ablation import Ablation
+from rlaudit.diagnosis.ablation import Ablation
 from rlaudit.did_you_mean import did_you_mean
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of

@@ -10,19 +10,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.cli.ablation import Ablation
+from rlaudit.diagnosis.ablation import Ablation
 from rlaudit.diagnosis.each_release import cells_of, without_figures
 from rlaudit.engines.environments.environment import locate, remove
 from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.errors import NotFinished
-from rlaudit.laboratory.run_folder import PLAN, REPORT, has_report
+from rlaudit.laboratory.run_folder import PLAN, REPORT, has_report, report_as_written
 from rlaudit.laboratory.studies.arms.each_release import of_release
 from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.layers import Layer, untested
 from rlaudit.parse_json import parse_json
-from rlaudit.report.formats.json import render
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.releases import Cell, MeasuredRelease, Releases
 from rlaudit.report.read_report import read_report
@@ -67,7 +66,7 @@ def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *
     report["releases"] = Releases(
         on=f"{accelerator.kind}, {accelerator.name}", properties=properties, measured=measured
     )
-    write_atomically(folder / REPORT, render(report, None).encode())
+    write_atomically(folder / REPORT, report_as_written(report))
     return report
 
 

@@ -1,5 +1,6 @@
 """A recipe carried out and judged, however often `ablate` does so: once, for each release, or in a bisection."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -67,8 +68,8 @@ class Ablation:
 
     def _look(self, plan: Any, run: Any) -> bool:
         """Show how the layers stand while arms are still to come, and return whether that ends the run."""
-        from rlaudit.cli.standing_table import standing_table
         from rlaudit.diagnosis.as_it_forms import so_far
+        from rlaudit.diagnosis.standing_table import standing_table
 
         known = so_far(run, plan)
         if not self.progress.stand(partial(standing_table, known, plan)):
@@ -79,9 +80,31 @@ class Ablation:
 
 def reported(study: Study, finished: Any, kept: RunFolder, path: Path, fail_on_mismatch: bool, **more: Any) -> "Report":
     """Return the report of a finished run, which has these parts, too, and lies in the run directory then."""
-    from rlaudit.diagnosis.of_study import judged
-
-    document, write_tokens = judged(study.name, finished, path, fail_on_mismatch)
+    document, write_tokens = _judged(study.name, finished, path, fail_on_mismatch)
     document.update(more)  # type: ignore[typeddict-item]
     kept.finish(document, write_tokens)
     return document
+
+
+def _judged(
+    study: str, finished: Any, path: Path, fail_on_mismatch: bool
+) -> "tuple[Report, Callable[[Path], None] | None]":
+    """Return the report of a study by its name, and what writes the tokens of its arms, if it has any.
+
+    path: the recipe, or the file that it was made of. What judges a study is imported when it is judged.
+    """
+    if study == "updates":
+        from rlaudit.laboratory.studies.updates.document import document_of as of_updates
+
+        return of_updates(finished, path, fail_on_mismatch=fail_on_mismatch), None
+    if study == "canary":
+        from rlaudit.laboratory.studies.canary.document import document_of as of_trainings
+
+        return of_trainings(finished, fail_on_mismatch=fail_on_mismatch), None
+    from rlaudit.diagnosis.diagnose import diagnose
+    from rlaudit.diagnosis.document import document_of
+    from rlaudit.diagnosis.tokens import tokens_of, write_tokens
+
+    diagnosis = diagnose(finished)
+    tokens = tokens_of(diagnosis)
+    return document_of(diagnosis, fail_on_mismatch), None if tokens is None else partial(write_tokens, tokens)

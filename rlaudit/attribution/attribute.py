@@ -13,6 +13,7 @@ experiment of each cause says what would settle it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,13 @@ from rlaudit import causes as cause_files
 from rlaudit.arrays import Floats
 from rlaudit.attribution.base_slope import base_slope
 from rlaudit.attribution.cause import Cause, NotTested, Signature, Stage
+from rlaudit.attribution.semantic_signatures import semantic_signature
 from rlaudit.discover import Offers, discover
 from rlaudit.layers import Layer, Verdict
-from rlaudit.meaning.from_logs import constant_shift
+from rlaudit.meaning.log_statistics import constant_shift
+from rlaudit.meaning.meaning import Meaning
 from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.meaning.words import said_of
 from rlaudit.measurement.excess import ExcessModel, fit_excess
 
 # Sequences or prompts that an error can be read off.
@@ -72,17 +76,41 @@ class Untested:
     left: bool = False
 
 
+class Grounds(StrEnum):
+    """What the verdict of an attribution rests on."""
+
+    NO_TOKENS = "there are no tokens"
+    NAMED = "a signature names a cause"
+    MEANING = "the logprobs mean something else"
+    LEANING = "a cause would be named with some prompts left out"
+    ONE_SEQUENCE = "one sequence has no error"
+    WITHIN = "nothing is named and k2 is surely within the margin"
+    ABOVE = "nothing is named and k2 is surely above the margin"
+    OPEN = "k2 is neither"
+
+    @property
+    def verdict(self) -> Verdict:
+        """What follows."""
+        if self is Grounds.NO_TOKENS:
+            return Verdict.NOT_TESTED
+        if self is Grounds.WITHIN:
+            return Verdict.MATCH
+        convicts = self in {Grounds.NAMED, Grounds.MEANING, Grounds.ABOVE}
+        return Verdict.MISMATCH if convicts else Verdict.INCONCLUSIVE
+
+
 @dataclass(frozen=True)
 class Attribution:
     """What was convicted, and what was not.
 
-    verdict: MATCH only where nothing is named and k2 is surely within the margin. unexplained: share of the excess k2
-    that no named cause accounts for, 0 to 1; None if nothing was there to explain. k2: nats^2, under the meaning found,
-    with its 95 % interval over prompts. leaning: causes that would be named with some prompts left out, and with others
-    not: neither named nor excluded. excluded: signatures of the causes that were tested and not named.
+    meaning: found from scores, if there are any. unexplained: share of the excess k2 that no named cause accounts for,
+    0 to 1; None if nothing was there to explain. k2: nats^2, under the meaning found, with its 95 % interval over
+    prompts. leaning: causes that would be named with some prompts left out, and with others not: neither named nor
+    excluded. excluded: signatures of the causes that were tested and not named.
     """
 
-    verdict: Verdict
+    grounds: Grounds
+    meaning: Meaning | None
     named: tuple[NamedCause, ...]
     unexplained: float | None
     not_tested: tuple[Untested, ...]
@@ -93,12 +121,42 @@ class Attribution:
     k2_high: float
     floor_k2: float | None
     margin: float
-    because: str
+
+    @property
+    def verdict(self) -> Verdict:
+        """MATCH only if nothing is named and k2 is surely within the margin."""
+        return self.grounds.verdict
+
+    @property
+    def because(self) -> str:
+        """The grounds and their figures in a sentence."""
+        if self.unexplained is None:
+            return self._reason()
+        return f"{self._reason()}; unexplained residual: {self.unexplained:.0%} of the excess k2"
+
+    def _reason(self) -> str:
+        if self.grounds is Grounds.NAMED:
+            return because_of(self.named)
+        if self.grounds is Grounds.MEANING and self.meaning is not None:
+            return said_of(self.meaning).because
+        k2, margin = f"k2 {self.k2:.2g} [{self.k2_low:.2g}, {self.k2_high:.2g}]", f"{self.margin:.2g} nats^2"
+        lean = "would be named if some prompts were left out, and not with all of them: more prompts decide"
+        return {
+            Grounds.LEANING: f"{' and '.join(self.leaning)} {lean}",
+            Grounds.ONE_SEQUENCE: f"k2 {self.k2:.2g} nats^2 of one sequence, which has no error",
+            Grounds.WITHIN: f"{k2} is within {margin}",
+            Grounds.ABOVE: f"{k2} is above {margin}, and no signature names a cause",
+            Grounds.OPEN: f"{k2} against {margin}",
+        }.get(self.grounds, self.grounds.value)
 
     @property
     def names(self) -> frozenset[str]:
         """Names of the causes that were convicted."""
         return frozenset(cause.name for cause in self.named)
+
+    def named_of(self, layer: Layer) -> tuple[NamedCause, ...]:
+        """Return the causes of a layer that were convicted."""
+        return tuple(cause for cause in self.named if cause.layer is layer)
 
     def leaning_of(self, layer: Layer) -> tuple[str, ...]:
         """Return the causes of a layer that lean."""
@@ -133,7 +191,8 @@ def attribute(evidence: TokenEvidence, margin: float | None = None, seed: int = 
     if margin is None:
         margin = DEFAULT_MARGIN if floor is None else PARITY_TIMES_FLOOR * floor
     if not evidence.tokens:
-        return case.nothing(margin)
+        case.leave("there are no tokens")
+        return case.attribution(margin, unexplained=None)
     if case.convict(Stage.ALIGNMENT):
         case.leave("the data are shifted: nothing is measured on them")
         return case.attribution(margin, unexplained=None)
@@ -205,6 +264,8 @@ class _Case:
             return NotTested(lacking)
         if cause.name in self.unfit:
             return self.unfit[cause.name]
+        if cause.stage is Stage.MEANING and self.evidence.meaning is not None:
+            return semantic_signature(self.evidence, cause.name)
         return cause.signature(self.evidence)
 
     def leave(self, reason: str) -> None:
@@ -262,33 +323,9 @@ class _Case:
         """Return the result."""
         excess = self.evidence.excess
         k2, low, high = (excess.k2, excess.k2_low, excess.k2_high) if excess else (self.evidence.k2,) * 3
-        if self.named:
-            verdict = Verdict.MISMATCH
-            because = because_of(self.named)
-        elif self.leaning:
-            names = " and ".join(self.leaning)
-            verdict = Verdict.INCONCLUSIVE
-            because = (
-                f"{names} would be named if some prompts were left out, and not with all of them: more prompts decide"
-            )
-        elif self.evidence.clusters < FEWEST_TO_JUDGE:
-            verdict, because = Verdict.INCONCLUSIVE, f"k2 {k2:.2g} nats^2 of one sequence, which has no error"
-        elif excess is not None and high <= margin:
-            verdict, because = Verdict.MATCH, f"k2 {k2:.2g} [{low:.2g}, {high:.2g}] is within {margin:.2g} nats^2"
-        elif excess is not None and low > margin:
-            verdict = Verdict.MISMATCH
-            because = (
-                f"k2 {k2:.2g} [{low:.2g}, {high:.2g}] is above {margin:.2g} nats^2, and no signature names a cause"
-            )
-        else:
-            verdict, because = Verdict.INCONCLUSIVE, f"k2 {k2:.2g} [{low:.2g}, {high:.2g}] against {margin:.2g} nats^2"
-        meaning = self.evidence.meaning
-        if not self.named and meaning is not None and meaning.verdict is Verdict.MISMATCH:
-            verdict, because = Verdict.MISMATCH, meaning.said.because
-        if unexplained is not None:
-            because += f"; unexplained residual: {unexplained:.0%} of the excess k2"
         return Attribution(
-            verdict=verdict,
+            grounds=self._grounds(margin),
+            meaning=self.evidence.meaning,
             named=tuple(self.named),
             unexplained=unexplained,
             not_tested=tuple(self.untested),
@@ -299,14 +336,21 @@ class _Case:
             k2_high=high,
             floor_k2=self.evidence.floor_k2,
             margin=margin,
-            because=because,
         )
 
-    def nothing(self, margin: float) -> Attribution:
-        """Return the attribution without a token: no verdict."""
-        self.leave("there are no tokens")
-        result = self.attribution(margin, None)
-        return replace(result, verdict=Verdict.NOT_TESTED, because="there are no tokens")
+    def _grounds(self, margin: float) -> Grounds:
+        """Return the first that hold."""
+        excess, meaning = self.evidence.excess, self.evidence.meaning
+        holds = {
+            Grounds.NO_TOKENS: not self.evidence.tokens,
+            Grounds.NAMED: bool(self.named),
+            Grounds.MEANING: meaning is not None and meaning.verdict is Verdict.MISMATCH,
+            Grounds.LEANING: bool(self.leaning),
+            Grounds.ONE_SEQUENCE: self.evidence.clusters < FEWEST_TO_JUDGE,
+            Grounds.WITHIN: excess is not None and excess.k2_high <= margin,
+            Grounds.ABOVE: excess is not None and excess.k2_low > margin,
+        }
+        return next((grounds for grounds, held in holds.items() if held), Grounds.OPEN)
 
 
 def holm_adjusted(p_values: Mapping[str, float]) -> dict[str, float]:

@@ -67,7 +67,7 @@ class Cause:
     basis: (T, J) non-negative covariates in which the variance of the log ratio grows, for a cause that is known by
     them. after_others: the basis is made from what the other causes leave of the variance, and added to a first fit.
     least: the data below which nothing is said of it. falsifier: what would refute it. next: the one experiment that
-    settles it.
+    settles it. signature: by logs alone for a cause of meaning, which scores decide (`semantic_signatures.py`).
     factor: of `rlaudit ablate`, the one that takes it away, if there is one. stage: a cause that does not show in the
     size of the log ratio comes before those that do.
     """

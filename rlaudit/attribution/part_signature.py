@@ -32,16 +32,22 @@ def signature_of(evidence: TokenEvidence, part: Part, because: str, least_share:
     # What the rest says, whichever prompts are left out: one outlier neither makes a cause nor drowns it.
     told_K = (share_K >= least_share) & (np.append(part.k2, part.left_K) > least_k2)
     large = bool(told_K.all()) and low >= SURELY
-    return Signature(
-        p_value=part.surely_p,
-        effect=part.k2,
-        low=part.low,
-        high=part.high,
-        effect_of="k2, nats^2",
-        large=large,
-        because=f"{because}: {share:.0%} [{low:.0%}, {high:.0%}] of the excess k2",
-        share=share,
-        share_low=low,
-        share_high=high,
-        leans=not large and bool((told_K & (np.append(part.p_value, part.p_left_K) < LEANS_BELOW)).any()),
-    )
+    leans = not large and bool((told_K & (np.append(part.p_value, part.p_left_K) < LEANS_BELOW)).any())
+    return k2_signature(part.ends, (share, low, high), part.surely_p, large, f"{because}:", leans)
+
+
+def k2_signature(
+    k2: tuple[float, float, float],
+    share: tuple[float, float, float],
+    p_value: float,
+    large: bool,
+    because: str,
+    leans: bool = False,
+) -> Signature:
+    """Return a signature whose effect is a part of k2. k2, share: value, low and high; the share is of the excess.
+
+    because: up to that share.
+    """
+    value, low, high = share
+    because = f"{because} {value:.0%} [{low:.0%}, {high:.0%}] of the excess k2"
+    return Signature(p_value, *k2, "k2, nats^2", large, because, *share, leans)

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from rlaudit.attribution.cause import Signature
 from rlaudit.layers import Verdict
-from rlaudit.meaning.from_logs import first_choice_excess, temperature_ratio
+from rlaudit.meaning.candidates import FILTERS, PENALTIES
 from rlaudit.meaning.honesty import GREEDY_EFFECT, TEMPERATURE_EFFECT
+from rlaudit.meaning.log_statistics import first_choice_excess, temperature_ratio
 from rlaudit.meaning.meaning import Kind, Meaning, ScoredFigures
 from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.meaning.words import said_of
 from rlaudit.statistics.estimate import Estimate
 from rlaudit.statistics.resample import chance_above, standard_score
 
@@ -20,8 +22,6 @@ TRAINER_TEMPERATURE = "trainer-temperature"
 FILTERS_NOT_REPLAYED = "filters-not-replayed"
 HIDDEN_TRUNCATION = "hidden-truncation"
 PENALTY = "penalty"
-FILTERS = frozenset({"top_k", "top_p", "min_p"})
-PENALTIES = frozenset({"repetition_penalty", "presence_penalty", "frequency_penalty"})
 # A 99.9 % interval spans this many standard errors.
 SPAN = 6.581
 
@@ -75,7 +75,7 @@ def semantic_signature(evidence: TokenEvidence, name: str) -> Signature:
     meaning = evidence.meaning
     assert meaning is not None and isinstance(meaning.figures, ScoredFigures)
     names = semantic_names(meaning, meaning.figures)
-    because = meaning.said.because
+    because = said_of(meaning).because
     if name in names.by_tokens:
         return _by_tokens(meaning.figures, because)
     return _by_report(meaning.figures, because, name in names.by_report, evidence.clusters)

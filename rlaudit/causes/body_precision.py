@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
-from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome, Signature
+from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome
+from rlaudit.attribution.part_signature import k2_signature
 from rlaudit.causes.head_precision import explained_share
 from rlaudit.layers import Layer
-from rlaudit.meaning.from_logs import seen_shift
 from rlaudit.meaning.least_data import OF_A_VARIANCE
+from rlaudit.meaning.log_statistics import seen_shift
 from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.measurement.excess import CAP, CONSTANT, LEAST_ROOM
 from rlaudit.statistics.resample import REACH, chance_above, standard_score
@@ -70,18 +71,12 @@ def signature(evidence: TokenEvidence) -> Outcome:
     beyond = kept * constant.low > TIMES_FLOOR * evidence.floor_k2
     # A head in bfloat16 rounds what goes into it as well, which no lattice shows and which adds up to as much again.
     beyond = beyond and (not rounding.rounded_sides or kept > OF_WHAT_IS_LEFT)
-    return Signature(
+    return k2_signature(
+        (value, low, high),
+        (share, share_low, share_high),
         p_value=chance_above(z, evidence.clusters),
-        effect=value,
-        low=low,
-        high=high,
-        effect_of="k2, nats^2",
         large=beyond and share >= LEAST_SHARE_HERE and share_low >= LEAST_SHARE,
-        because=f"dense noise in proportion to 1 - p, without outliers or memory: {share:.0%} "
-        f"[{share_low:.0%}, {share_high:.0%}] of the excess k2",
-        share=share,
-        share_low=share_low,
-        share_high=share_high,
+        because="dense noise in proportion to 1 - p, without outliers or memory:",
     )
 
 

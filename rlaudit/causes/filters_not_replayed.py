@@ -15,12 +15,13 @@ from rlaudit.attribution.cause import Cause, Outcome, Stage
 from rlaudit.attribution.semantic_signatures import (
     FILTERS_NOT_REPLAYED,
     logged_signature,
-    semantic_signature,
     temperature_signature,
 )
 from rlaudit.layers import Layer
-from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.from_logs import (
+from rlaudit.meaning.candidates import FILTERS, Semantics
+from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
+from rlaudit.meaning.least_data import OF_A_BIAS
+from rlaudit.meaning.log_statistics import (
     FEWEST_POSITIONS,
     ONE_SIDED,
     constant_shift,
@@ -28,15 +29,11 @@ from rlaudit.meaning.from_logs import (
     one_sidedness,
     one_sidedness_left,
 )
-from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
-from rlaudit.meaning.least_data import OF_A_BIAS
 from rlaudit.meaning.token_evidence import TokenEvidence
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the semantic verdict; without scores the sign and the size of the log ratios."""
-    if evidence.meaning is not None:
-        return semantic_signature(evidence, FILTERS_NOT_REPLAYED)
+    """Return the sign and the size of the log ratios."""
     found = mean_ratio_minus_one(evidence)
     one_sided = one_sidedness(evidence)
     sided_K = np.append(one_sided, one_sidedness_left(evidence)) > ONE_SIDED
@@ -56,7 +53,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
 def _filter_there(evidence: TokenEvidence) -> bool:
     """Return whether a filter was requested that the trainer does not replay, or shows in the engine's own lists."""
     asked = evidence.sampling
-    unlike = [name for name in ("top_k", "top_p", "min_p") if getattr(asked, name) != getattr(evidence.trainer, name)]
+    unlike = [name for name in FILTERS if getattr(asked, name) != getattr(evidence.trainer, name)]
     if asked.filtered and unlike:
         return True
     if evidence.missing(("rollout_top_ids", "rollout_top_logprobs")):

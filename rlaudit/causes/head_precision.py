@@ -9,11 +9,12 @@ Source: `lattice.py`; NeMo-RL 3936, Fast-LLM 525, prime-rl 2438.
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.attribution.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome, Signature
+from rlaudit.attribution.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome
+from rlaudit.attribution.part_signature import k2_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.measurement.excess import CONSTANT, Part
+from rlaudit.measurement.excess import CONSTANT
 
 NAME = "head-precision"
 # Of a lattice that FEWEST_DIFFERENCES of `lattice.py` hit by chance: below anything that Holm makes of it.
@@ -62,29 +63,21 @@ def signature(evidence: TokenEvidence) -> Outcome:
     part = excess.parts[CONSTANT]
     of_constant = explained_share(evidence)
     of_outliers = _share_one_step_off(evidence)
-    effect, effect_low, effect_high = (
-        of_constant * dense + of_outliers * sparse
-        for dense, sparse in zip(_ends(part), _ends(excess.outliers), strict=True)
+    dense, sparse = part.ends, excess.outliers.ends
+    k2 = (
+        of_constant * dense[0] + of_outliers * sparse[0],
+        of_constant * dense[1] + of_outliers * sparse[1],
+        of_constant * dense[2] + of_outliers * sparse[2],
     )
-    share, low, high = (value / excess.excess_k2 for value in (effect, effect_low, effect_high))
-    sides = " and ".join(rounding.rounded_sides)
-    return Signature(
+    share, low, high = (value / excess.excess_k2 for value in k2)
+    sides = " and ".join(rounding.rounded_sides) or "neither"
+    return k2_signature(
+        k2,
+        (share, low, high),
         p_value=SURELY_ROUNDED if rounding.rounded_sides else 1.0,
-        effect=effect,
-        low=effect_low,
-        high=effect_high,
-        effect_of="k2, nats^2",
         large=share >= LEAST_SHARE and low >= SURELY,
-        because=f"{sides or 'neither'} logits lie on a bfloat16 lattice (step {rounding.step:.3g}): rounding accounts "
-        f"for {share:.0%} [{low:.0%}, {high:.0%}] of the excess k2",
-        share=share,
-        share_low=low,
-        share_high=high,
+        because=f"{sides} logits lie on a bfloat16 lattice (step {rounding.step:.3g}): rounding accounts for",
     )
-
-
-def _ends(part: Part) -> tuple[float, float, float]:
-    return part.k2, part.low, part.high
 
 
 CAUSE = Cause(

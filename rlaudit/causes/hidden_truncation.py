@@ -5,17 +5,12 @@ tokens. Not covered: a filter lighter than the tokens show; the summary says whi
 Source: generation_config.json defaults (NeMo-RL 3497, ART 140); `processed` off by default in V1.
 """
 
-from rlaudit.attribution.cause import Cause, Outcome, Stage
+from functools import partial
+
+from rlaudit.attribution.cause import Cause, Stage
 from rlaudit.attribution.semantic_signatures import HIDDEN_TRUNCATION, semantic_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_SCORES
-from rlaudit.meaning.token_evidence import TokenEvidence
-
-
-def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the outcome of the support tests."""
-    return semantic_signature(evidence, HIDDEN_TRUNCATION)
-
 
 CAUSE = Cause(
     name=HIDDEN_TRUNCATION,
@@ -24,7 +19,7 @@ CAUSE = Cause(
     stage=Stage.MEANING,
     needs=("trainer_scores",),
     least=OF_SCORES,
-    signature=signature,
+    signature=partial(semantic_signature, name=HIDDEN_TRUNCATION),
     falsifier="the same tests on tokens sampled with every sampling parameter written out",
     next="set generation_config=vllm and write out top_k, top_p and min_p, then sample again",
 )

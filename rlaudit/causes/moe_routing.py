@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc
 
-from rlaudit.attribution.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome, Signature
+from rlaudit.attribution.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome
+from rlaudit.attribution.part_signature import k2_signature
 from rlaudit.causes.head_precision import one_step_off
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_OUTLIERS
@@ -55,18 +56,13 @@ def signature(evidence: TokenEvidence) -> Outcome:
     theirs = min(flipped / max(float(squared_T[excess.outlier_T].sum()), 1e-300), 1.0)
     share, low, high = (theirs * one for one in excess.share(excess.outliers))
     p_value = float(bdtrc(count - 1, int(quiet_T.sum()), ORDINARY_SHARE)) if count else 1.0
-    return Signature(
+    k2, k2_low, k2_high = (theirs * one for one in excess.outliers.ends)
+    return k2_signature(
+        (k2, k2_low, k2_high),
+        (share, low, high),
         p_value=max(p_value, math.ulp(0.0)) if count else 1.0,
-        effect=theirs * excess.outliers.k2,
-        low=theirs * excess.outliers.low,
-        high=theirs * excess.outliers.high,
-        effect_of="k2, nats^2",
         large=share >= LEAST_OUTLIER_SHARE and low >= SURELY and count >= FEWEST and count > MORE_THAN_A_TAIL * between,
-        because=f"{count / max(evidence.tokens, 1):.2%} of the tokens lie beyond six standard deviations and carry "
-        f"{share:.0%} [{low:.0%}, {high:.0%}] of the excess k2",
-        share=share,
-        share_low=low,
-        share_high=high,
+        because=f"{count / max(evidence.tokens, 1):.2%} of the tokens lie beyond six standard deviations and carry",
     )
 
 

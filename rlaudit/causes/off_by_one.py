@@ -5,18 +5,13 @@ else by agreement at another lag. Not covered: larger shifts, which look like ot
 Source: ms-swift 8196.
 """
 
+from functools import partial
+
 from rlaudit.attribution.alignment_signature import alignment_signature
-from rlaudit.attribution.cause import Cause, Outcome, Stage
+from rlaudit.attribution.cause import Cause, Stage
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_AGREEMENT
-from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.tokens.alignment import Misalignment
-
-
-def signature(evidence: TokenEvidence) -> Outcome:
-    """Sequences that the search for shifts found."""
-    return alignment_signature(evidence, Misalignment.OFF_BY_ONE)
-
 
 CAUSE = Cause(
     name=Misalignment.OFF_BY_ONE.value,
@@ -25,7 +20,7 @@ CAUSE = Cause(
     stage=Stage.ALIGNMENT,
     needs=(),
     least=OF_AGREEMENT,
-    signature=signature,
+    signature=partial(alignment_signature, kind=Misalignment.OFF_BY_ONE),
     falsifier="agreement at lag 0 after the labels of one side are moved",
     next="move the labels of one side by the lag that was found, and compare again",
 )

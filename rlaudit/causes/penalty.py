@@ -7,11 +7,11 @@ Source: generation_config.json defaults; vLLM 27878 (penalties lost with async s
 """
 
 from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome, Stage
-from rlaudit.attribution.semantic_signatures import PENALTY, logged_signature, semantic_signature
+from rlaudit.attribution.semantic_signatures import PENALTY, logged_signature
 from rlaudit.layers import Layer
-from rlaudit.meaning.from_logs import seen_shift, too_high
 from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
 from rlaudit.meaning.least_data import OF_A_MEAN
+from rlaudit.meaning.log_statistics import seen_shift, too_high
 from rlaudit.meaning.token_evidence import TokenEvidence
 
 # Nats: what a repetition penalty of 1.02 takes from a logit of 1.
@@ -19,9 +19,7 @@ LEAST_SHIFT = 0.02
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the semantic verdict; without scores the log ratios of tokens seen before."""
-    if evidence.meaning is not None:
-        return semantic_signature(evidence, PENALTY)
+    """Return the log ratios of tokens seen before."""
     high = too_high(evidence)
     if high is not None and high.convicts(MEAN_RATIO_EFFECT):
         return NotTested("the mean ratio is surely above 1: a penalty that was reported would leave it at 1")

@@ -11,20 +11,17 @@ from rlaudit.attribution.cause import Cause, NotTested, Outcome, Stage
 from rlaudit.attribution.semantic_signatures import (
     RAW_LOGPROBS,
     logged_signature,
-    semantic_signature,
     temperature_signature,
 )
 from rlaudit.layers import Layer
-from rlaudit.meaning.from_logs import too_high
 from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
 from rlaudit.meaning.least_data import OF_A_MEAN
+from rlaudit.meaning.log_statistics import too_high
 from rlaudit.meaning.token_evidence import TokenEvidence
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the semantic verdict; without scores the temperature between the top logprobs of both sides."""
-    if evidence.meaning is not None:
-        return semantic_signature(evidence, RAW_LOGPROBS)
+    """Return the temperature between the top logprobs of both sides."""
     found = temperature_signature(evidence, dishonest=True)
     if found is not None:
         return found

@@ -5,18 +5,13 @@ shift at a resume restores. Told from engine noise by the lost correlation.
 Source: rllm 816 and 898; return_token_ids exists for this.
 """
 
+from functools import partial
+
 from rlaudit.attribution.alignment_signature import alignment_signature
-from rlaudit.attribution.cause import Cause, Outcome, Stage
+from rlaudit.attribution.cause import Cause, Stage
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_AGREEMENT
-from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.tokens.alignment import Misalignment
-
-
-def signature(evidence: TokenEvidence) -> Outcome:
-    """Sequences that the search for shifts found."""
-    return alignment_signature(evidence, Misalignment.RETOKENISED)
-
 
 CAUSE = Cause(
     name=Misalignment.RETOKENISED.value,
@@ -25,7 +20,7 @@ CAUSE = Cause(
     stage=Stage.ALIGNMENT,
     needs=(),
     least=OF_AGREEMENT,
-    signature=signature,
+    signature=partial(alignment_signature, kind=Misalignment.RETOKENISED),
     falsifier="equal token ids on both sides",
     next="pass token ids in and out (return_token_ids) instead of text",
 )

@@ -5,18 +5,13 @@ shift by one is taken for it, and said so. Told from another tokenisation by the
 Source: vLLM 42043, 42042 and 42117 (async scheduling, pause with mode=keep, clear_cache=True).
 """
 
+from functools import partial
+
 from rlaudit.attribution.alignment_signature import alignment_signature
-from rlaudit.attribution.cause import Cause, Outcome, Stage
+from rlaudit.attribution.cause import Cause, Stage
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_AGREEMENT
-from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.tokens.alignment import Misalignment
-
-
-def signature(evidence: TokenEvidence) -> Outcome:
-    """Sequences that the search for shifts found."""
-    return alignment_signature(evidence, Misalignment.TOKEN_DROPPED)
-
 
 CAUSE = Cause(
     name=Misalignment.TOKEN_DROPPED.value,
@@ -25,7 +20,7 @@ CAUSE = Cause(
     stage=Stage.ALIGNMENT,
     needs=(),
     least=OF_AGREEMENT,
-    signature=signature,
+    signature=partial(alignment_signature, kind=Misalignment.TOKEN_DROPPED),
     falsifier="the same shift in sequences that were never paused",
     next="pause with clear_cache=False or turn async scheduling off, and look at the tokens around a resume",
     factor="async-scheduling",

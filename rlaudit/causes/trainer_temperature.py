@@ -6,16 +6,14 @@ Source: verl 4252, prime-rl 697, ms-swift 8427.
 """
 
 from rlaudit.attribution.cause import Cause, NotTested, Outcome, Stage
-from rlaudit.attribution.semantic_signatures import TRAINER_TEMPERATURE, semantic_signature, temperature_signature
+from rlaudit.attribution.semantic_signatures import TRAINER_TEMPERATURE, temperature_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_MEAN
 from rlaudit.meaning.token_evidence import TokenEvidence
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the semantic verdict; without scores the temperature between the top logprobs of both sides."""
-    if evidence.meaning is not None:
-        return semantic_signature(evidence, TRAINER_TEMPERATURE)
+    """Return the temperature between the top logprobs of both sides."""
     found = temperature_signature(evidence, dishonest=False)
     return found or NotTested("columns trainer_scores, or top ids and logprobs of both sides, are missing")
 

@@ -128,8 +128,8 @@ def compare(
 ) -> int:
     """Find out whether logged rollout logprobs mean what the trainer assumes, and how far they are apart."""
     # Statistics and tables take a second to import, which no other command should wait for.
+    from rlaudit.diagnosis.compare_settings import CompareSettings
     from rlaudit.diagnosis.compare_tables import Comparer, todays
-    from rlaudit.diagnosis.comparison import CompareSettings
     from rlaudit.diagnosis.read_on_ray import ray_cluster
     from rlaudit.tokens.parquet import KNOWN
     from rlaudit.tokens.renamed_columns import check_used, parse_columns

@@ -65,7 +65,7 @@ def _documentation() -> Mapping[str, Callable[[], str]]:
     from rlaudit.inspection.selection import rule_names
     from rlaudit.laboratory.studies.arms.plan import known_factors
     from rlaudit.laboratory.studies.updates import factor as weight_update
-    from rlaudit.meaning.evidence import ALL as ALL_TESTS
+    from rlaudit.meaning.documented import ALL as ALL_TESTS
     from rlaudit.measurement.measure import all_metrics
 
     rules = {name: partial(str, _about_rule(name)) for name in rule_names()}
@@ -157,7 +157,7 @@ def _removed_by(cause: "Cause") -> str:
 
 
 def _about_test(name: str) -> str:
-    from rlaudit.meaning.evidence import ALL
+    from rlaudit.meaning.documented import ALL
 
     test = ALL[name]
     documented = "\n\n".join(inspect.getdoc(module) or "" for module in test.modules)

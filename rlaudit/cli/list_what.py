@@ -127,7 +127,7 @@ def _causes() -> str:
 
 
 def _tests() -> str:
-    from rlaudit.meaning.evidence import ALL
+    from rlaudit.meaning.documented import ALL
 
     return "\n".join(
         f"{name:<18} {test.layer:<15} {_summary(inspect.getdoc(test.modules[0]) or '')} Needs {test.needs}."

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from rlaudit.diagnosis.comparison import Comparison
+from rlaudit.diagnosis.compare import Comparison
 from rlaudit.diagnosis.judgement import exit_code_of, worst_layers
 from rlaudit.meaning.meaning import Meaning, ScoredFigures
+from rlaudit.meaning.words import said_of
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.comparison import Alignment, DataShare, Fault, MisalignedSequence, Semantics, SemanticTest
 from rlaudit.report.parts.comparison import Compared as ReportedTable
@@ -55,12 +56,13 @@ def document_of(compared: Sequence[Compared], not_seen: Sequence[str], fails: bo
 
 
 def _name(one: Compared) -> str:
-    name = one.comparison.name or one.path
+    name = one.comparison.evidence.name or one.path
     return f"before: {name}" if one.is_before else name
 
 
 def _comparison(one: Compared) -> ReportedTable:
-    comparison, counts, share = one.comparison, one.comparison.counts, one.comparison.share
+    comparison, evidence = one.comparison, one.comparison.evidence
+    counts, share = evidence.counts, evidence.share
     return ReportedTable(
         name=_name(one),
         path=one.path,
@@ -75,22 +77,22 @@ def _comparison(one: Compared) -> ReportedTable:
         impossible_tokens=counts.impossible_tokens,
         misaligned=counts.misaligned,
         shortest_sequence=counts.shortest_sequence if counts.compared_tokens else 0,
-        sampling=comparison.sampling,
-        trainer=comparison.trainer,
-        measurements=comparison.measurements,
+        sampling=evidence.sampling,
+        trainer=evidence.trainer,
+        measurements=evidence.measurements,
         alignment=Alignment(
             misaligned=counts.misaligned,
             sequences=[
                 MisalignedSequence(name=bad.name, kind=bad.kind, first=bad.first, lag=bad.lag)
-                for bad in comparison.alignment.misaligned[:SHOWN_SEQUENCES]
+                for bad in evidence.alignment.misaligned[:SHOWN_SEQUENCES]
             ],
-            messages=comparison.alignment.messages,
-            not_tested=comparison.alignment.not_tested,
+            messages=evidence.alignment.messages,
+            not_tested=evidence.alignment.not_tested,
         ),
         semantics=_semantics(comparison.meaning),
         attribution=plain(comparison.attribution),
         objective=None if comparison.split is None else plain(asdict(comparison.split)),
-        evidence_tokens=comparison.evidence_tokens,
+        evidence_tokens=share.tokens if evidence.tokens is None else evidence.tokens.tokens,
         layers={judgement.layer: judgement.verdict for judgement in comparison.layers},
         is_before=one.is_before,
         data=DataShare(**vars(share), left_out=share.left_out, suffices=share.suffices),
@@ -100,8 +102,8 @@ def _comparison(one: Compared) -> ReportedTable:
             shown=[_fault(met) for met in one.faults.met.values()],
         ),
         notes=comparison.notes,
-        versions=comparison.versions or None,
-        distance=None if comparison.distance is None else comparison.distance.reported,
+        versions=evidence.versions or None,
+        distance=None if evidence.distance is None else evidence.distance.reported,
     )
 
 
@@ -122,10 +124,11 @@ def _fault(met: Met) -> Fault:
 def _semantics(found: Meaning) -> Semantics | None:
     if not isinstance(found.figures, ScoredFigures):
         return None
+    said = said_of(found)
     return Semantics(
         verdict=found.verdict,
-        cause=found.said.cause,
-        because=found.said.because,
+        cause=said.cause,
+        because=said.because,
         trainer=found.theta_train.name,
         reported=found.theta_report.name,
         sampled=found.theta_sample.name,

@@ -90,10 +90,15 @@ def score(
         work.add(prompt, ids)
         keys.append((prompt, ids))
     scores = _scores(work, scorer, at, progress)
-    rows_T = scores.rows_of(keys)
-    own_scores = {name: values[rows_T] for name, values in scores.arrays.items() if name != "offsets"}
-    own_scores["offsets"] = batch.offsets
-    scored = ScoredTokens.from_scores(own_scores, batch.rollout_logprobs_T, batch.prompt_S, request.candidates, GRIDS)
+    scored = ScoredTokens.from_scores(
+        scores.arrays,
+        scores.rows_of(keys),
+        batch.lengths_S,
+        batch.rollout_logprobs_T,
+        batch.prompt_S,
+        request.candidates,
+        GRIDS,
+    )
     floor = float(scores.result["micro_batch_floor"]["k3"] or 0.0)
     missing_T = np.isnan(batch.trainer_logprobs_T)
     trainer_T = np.where(missing_T, scored.trainer_logprobs_T, batch.trainer_logprobs_T)

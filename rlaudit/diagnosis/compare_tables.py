@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlaudit.diagnosis.compare import judge
+from rlaudit.diagnosis.compare import Comparison, judged
 from rlaudit.diagnosis.compare_document import Compared, document_of
 from rlaudit.diagnosis.compare_sampling import Meanings, known_of, meanings_of
-from rlaudit.diagnosis.compare_stream import Streamed, together
-from rlaudit.diagnosis.comparison import CompareSettings, Comparison
-from rlaudit.diagnosis.log_part import LogPart, evidence_from, read_file, read_part
+from rlaudit.diagnosis.compare_settings import CompareSettings
+from rlaudit.diagnosis.evidence import Scored, gather
+from rlaudit.diagnosis.read_log import LogPart, read_file, read_part, sampled_from, together
 from rlaudit.diagnosis.read_on_ray import ReadFiles
+from rlaudit.diagnosis.words import worded
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress, readable
 from rlaudit.tokens.complete import complete
@@ -31,7 +32,6 @@ from rlaudit.tokens.token_figures import TokenFigures, logged_figures
 # Logs that are not scored need no laboratory.
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
-    from rlaudit.meaning.scored_tokens import ScoredTokens
     from rlaudit.report.report import Report
 
 
@@ -79,8 +79,8 @@ class Comparer:
             numbers = PromptNumbers()
             found = self._compared(table, trainer, numbers, None)
             self.compared.append(replace(found, is_before=True))
-            today = found.comparison
-            self._today[table.part.name] = (replace(today, name=f"before ({today.name or table.path})"), numbers)
+            named = replace(found.comparison.evidence, name=f"before ({table.part.name or table.path})")
+            self._today[table.part.name] = (replace(found.comparison, evidence=named), numbers)
         return self._today[table.part.name]
 
     def compare(
@@ -107,71 +107,26 @@ class Comparer:
         known, source = known_of(self.given, self.config, table.path, table.part)
         sampling = meanings_of(known, source)
         settings = replace(self.settings, trainer_excludes=sampling.replays)
-        notes: list[str] = []
-        scored = None
-        files = len(table.files)
-        if self.scorer is not None:
-            from rlaudit.diagnosis.compare_scored import score
-
-            picked = _picked(table, self.score_tokens, numbers)
-            scored = score(picked, sampling.sampling, sampling.trainer, self.scorer, self.progress)
-            notes.append(
-                f"{scored[0].tokens} tokens in {scored[0].sequences} sequences were scored with {self.scorer.model}"
-            )
-            if picked.prompt_token_ids_S is None:
-                notes.append(
-                    "prompts were made into tokens here, texts as they are and messages by the model's template: if "
-                    "the rollouts began with other tokens, every figure shows that"
-                )
-        if scored is not None and trainer is None and not picked.comparable_T.any():
-            notes.append("the table has no trainer logprobs: figures are of the tokens that were scored, no others")
-            parts: Iterable[LogPart] = iter([read_part([scored[0]], table.path, settings, Faults())])
-            files = 1
-        elif trainer is not None:
+        scored, only_scored, notes = self._scored(table, numbers, sampling)
+        files, faults = 1, Faults()
+        parts: Iterable[LogPart]
+        if trainer is not None:
             part, note = _joined(table, trainer, settings, numbers)
-            parts = iter([part])
+            parts = [part]
             notes.append(note)
-            files = 1
+        elif scored is not None and only_scored:
+            notes.append("the table has no trainer logprobs: figures are of the tokens that were scored, no others")
+            parts = [read_part([scored[0]], table.path, settings, Faults())]
         else:
-            parts = self._parts(table, settings)
-        return self._judged(
-            table,
-            parts,
-            settings,
-            sampling,
-            numbers,
-            before,
-            expected=files,
-            trainer=trainer,
-            scored=scored,
-            notes=notes,
-        )
-
-    def _judged(
-        self,
-        table: TokenTable,
-        parts: Iterable[LogPart],
-        settings: CompareSettings,
-        sampling: Meanings,
-        numbers: PromptNumbers,
-        before: Comparison | None,
-        *,
-        expected: int,
-        trainer: TokenTable | None = None,
-        scored: "tuple[TokenBatch, ScoredTokens, float] | None" = None,
-        notes: Sequence[str] = (),
-    ) -> Compared:
+            parts, files = self._parts(table, settings), len(table.files)
         self.assumed.extend(sampling.assumed)
         _say(self.progress, table, sampling)
-        faults = Faults()
-        self.progress.expect(expected)
+        self.progress.expect(files)
         with self.progress.step(f"reading {table.path}"):
-            streamed = together(parts, table.path, faults, settings, numbers, evidence_from(expected))
-        self.drawn.append(
-            logged_figures(streamed.evidence, settings.trainer_excludes) if isinstance(streamed, Streamed) else None
-        )
-        comparison = judge(
-            streamed,
+            log = together(parts, table.path, faults, settings, numbers, sampled_from(files))
+        self.drawn.append(None if log.sample is None else logged_figures(log.sample, settings.trainer_excludes))
+        evidence = gather(
+            log,
             sampling.sampling,
             sampling.trainer,
             settings,
@@ -181,6 +136,7 @@ class Comparer:
             before=before,
             weights=table.part.weights,
         )
+        comparison = worded(judged(evidence))
         said = [table.export.note, *table.part.notes, *notes, numbers.note()]
         not_seen = (*table.part.not_seen, *comparison.not_seen)
         return Compared(
@@ -191,6 +147,24 @@ class Comparer:
             trainer_path=None if trainer is None else str(trainer.path),
             faults=faults,
         )
+
+    def _scored(
+        self, table: TokenTable, numbers: PromptNumbers, sampling: Meanings
+    ) -> tuple[Scored | None, bool, list[str]]:
+        """Return a sample with the model's scores, whether no other trainer has scored it, and what is to be noted."""
+        if self.scorer is None:
+            return None, False, []
+        from rlaudit.diagnosis.compare_scored import score
+
+        picked = _picked(table, self.score_tokens, numbers)
+        scored = score(picked, sampling.sampling, sampling.trainer, self.scorer, self.progress)
+        notes = [f"{scored[0].tokens} tokens in {scored[0].sequences} sequences were scored with {self.scorer.model}"]
+        if picked.prompt_token_ids_S is None:
+            notes.append(
+                "prompts were made into tokens here, texts as they are and messages by the model's template: if the "
+                "rollouts began with other tokens, every figure shows that"
+            )
+        return scored, not picked.comparable_T.any(), notes
 
     def _parts(self, table: TokenTable, settings: CompareSettings) -> Iterator[LogPart]:
         """Yield what each file adds, in their order."""

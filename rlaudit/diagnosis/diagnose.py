@@ -25,12 +25,12 @@ from rlaudit.diagnosis.distance import (
 )
 from rlaudit.diagnosis.effect import Effect, EffectVerdict
 from rlaudit.diagnosis.effects import Floor, effects_of, noise_floor
-from rlaudit.diagnosis.inference_path import judge_path_of_arm
+from rlaudit.diagnosis.inference_path import say_path_of_arm
 from rlaudit.diagnosis.judgement import PATH_METRIC
 from rlaudit.diagnosis.measured import MeasuredArm, measure_block
-from rlaudit.diagnosis.objective import judge_objective_of_arm
+from rlaudit.diagnosis.objective import say_objective_of_arm
 from rlaudit.diagnosis.replay import Replay, judge_replay, not_judged
-from rlaudit.diagnosis.semantic_of_arms import judge_meaning_of_arms
+from rlaudit.diagnosis.semantic_of_arms import say_meaning_of_arms
 from rlaudit.engines.hardware.accelerator import machine_of
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role, known_factors
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
@@ -38,6 +38,7 @@ from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.laboratory.studies.arms.seeded_requests import flashinfer_not_seen
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import WORST_FIRST, Judgement, Verdict
+from rlaudit.meaning.words import unseen_by
 from rlaudit.measurement.measure import all_metrics, measure, tally
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
@@ -91,9 +92,9 @@ def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
     judged = _distance(block, measured, floor, settings, recipe.equivalence_margin, recipe.seed)
     distance = None if judged is None else judged[1]
     effects = effects_of(run, block, measured, floor, _k2_to_explain_from(judged, measured))
-    semantic = judge_meaning_of_arms(block, measured, effects, run.of_block(block))
-    path = judge_path_of_arm(judged, effects, floor)
-    objective = judge_objective_of_arm(measured.get("candidate"), (semantic, path), settings, distance)
+    semantic = say_meaning_of_arms(block, measured, effects, run.of_block(block))
+    path = say_path_of_arm(judged, effects, floor)
+    objective = say_objective_of_arm(measured.get("candidate"), (semantic.verdict, path.verdict), settings, distance)
     parity = parity_yaml(block, effects)
     layers = (semantic, path, objective)
     replay = judge_replay(run, block)
@@ -204,7 +205,7 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     if run.setup.accelerator.kind == "cpu":
         lines.append("CUDA kernels: this run was on a CPU; the scheduling and kernels of a GPU are another path")
     candidates = [block.measured["candidate"] for block in blocks if "candidate" in block.measured]
-    lines += dict.fromkeys(note for candidate in candidates for note in candidate.meaning.said.not_told)
+    lines += dict.fromkeys(note for candidate in candidates for note in unseen_by(candidate.meaning))
     return lines
 
 

@@ -11,6 +11,7 @@ from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.laboratory.studies.arms.plan import Arm, Role
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.laboratory.studies.arms.run import FinishedRun
+from rlaudit.meaning.words import said_of
 from rlaudit.measurement.lattice import LatticeEvidence
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.ablation import Arm as ReportedArm
@@ -117,14 +118,13 @@ def _not_seen_in_workers(diagnosis: Diagnosis) -> list[str]:
 
 
 def _with_figures(arm: ReportedArm, measured: MeasuredArm) -> ReportedArm:
+    said = said_of(measured.meaning)
     return replace(
         arm,
         measurements=measured.measurements,
         cached_tokens=measured.cached_tokens,
         observed=measured.observations,
-        semantics=ArmSemantics(
-            verdict=measured.meaning.verdict, cause=measured.meaning.said.cause, because=measured.meaning.said.because
-        ),
+        semantics=ArmSemantics(verdict=measured.meaning.verdict, cause=said.cause, because=said.because),
         heads=Heads(rollout=_head(measured.rollout_head), trainer=_head(measured.trainer_head)),
     )
 

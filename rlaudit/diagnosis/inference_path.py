@@ -1,23 +1,31 @@
-"""Layer 2: the logprobs mean the same; do they come from the same numbers?
+"""What is said of layer 2: the logprobs mean the same; do they come from the same numbers? Nothing parses it.
 
-Judged by a distance (`distance.py`) on figures under a clean meaning. An ablation names a factor as a cause only when
-taking it away was seen to engage, to exceed the noise floor and to remove at least 30 % of the excess k2; a comparison
-convicts by signature only, and a named cause is the one to ablate first. What is left is "unexplained", never
-"precision".
+An ablation names a factor as a cause only when taking it away was seen to engage, to exceed the noise floor and to
+remove at least 30 % of the excess k2; a comparison convicts by signature only, and a named cause is the one to ablate
+first. What is left is "unexplained", never "precision". Weights that are not what updates sent are a cause that was
+read from memory and needs no statistics; updates that the engine's dtype rounds away are one where they are what was
+sent (`rounded_updates.py`).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rlaudit.attribution.attribute import Attribution, NamedCause
-from rlaudit.diagnosis import words
-from rlaudit.diagnosis.distance import Distance
+from rlaudit.attribution.attribute import ALPHA, Attribution, NamedCause
+from rlaudit.attribution.cause import NotTested
+from rlaudit.diagnosis import rounded_updates
+from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
+from rlaudit.diagnosis.distance import Distance, Reference, UsualDistance, Yardstick
 from rlaudit.diagnosis.effect import Effect, EffectVerdict
+from rlaudit.diagnosis.judge_path import SHIFTS, Decided, InferencePath
 from rlaudit.diagnosis.judgement import PATH_METRIC
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as
+from rlaudit.measurement.measure import Measurement
+from rlaudit.measurement.metric import Clip
+from rlaudit.measurement.non_inferiority import NonInferiority
+from rlaudit.recorder.recorded_weights import RecordedWeights
 from rlaudit.statistics.estimate import figure
-from rlaudit.tokens.alignment import Misalignment
 
 # A comparison of logs needs no laboratory.
 if TYPE_CHECKING:
@@ -27,12 +35,17 @@ if TYPE_CHECKING:
 CONVICTED = (EffectVerdict.REMOVES, EffectVerdict.REDUCES)
 MARGIN_OF_A_RECIPE = "equivalence_margin of the recipe"
 MARGIN_OF_A_COMMAND = "--margin"
-SHIFTS = frozenset({Misalignment.TOKEN_DROPPED.value, Misalignment.RETOKENISED.value})
+NOT_AS_SENT = "weights-not-as-sent"
 # Reasons why causes could not be tested that a reader is shown at most; the report's JSON has all.
 SHOWN = 4
 # Causes that are named one by one where all of them were left for one reason.
 NAMED = 4
 UNREFUTED = "a factor whose arm brings the distance within what is let pass"
+
+
+# Of so many prompts without an event, each with a chance of 1 %, one would have shown it in 95 of 100 batches.
+ENOUGH = 300
+ROWS = {Clip.TOKENS: "tokens", Clip.SEQUENCES: "sequences"}
 
 
 @dataclass(frozen=True)
@@ -46,10 +59,11 @@ class _Explained:
     more: str
 
 
-def judge_path_of_arm(
+def say_path_of_arm(
     judged: "tuple[MeasuredArm, Distance] | None", effects: Sequence[Effect], floor: "Floor"
 ) -> Judgement:
-    """Judge one block of an ablation. judged: the arm with clean semantics, and how far it is; None if none has."""
+    """Say what was found of one block of an ablation. judged: the arm with clean semantics, and how far it is; None if
+    none has."""
     if judged is None:
         return judged_as(
             Layer.INFERENCE_PATH,
@@ -60,7 +74,7 @@ def judge_path_of_arm(
     arm, distance = judged
     moved = [effect for effect in effects if effect.metric == PATH_METRIC]
     evidence = (
-        *words.evidence(distance, arm.title, MARGIN_OF_A_RECIPE),
+        *_figures_of(distance, arm.title, MARGIN_OF_A_RECIPE),
         f"noise floor of k2: {floor.value[PATH_METRIC]:.3g} ({floor.because[PATH_METRIC]})",
         *(_effect_line(effect) for effect in moved),
     )
@@ -69,57 +83,115 @@ def judge_path_of_arm(
     return replace(found, cause=None, causes=(), falsifier="") if found.verdict is Verdict.INCONCLUSIVE else found
 
 
-def judge_path(distance: Distance, attribution: Attribution, semantic: Judgement, corrected: bool) -> Judgement:
-    """Judge a comparison. corrected: whether the attribution is of what the right meaning leaves over."""
-    named = [cause for cause in attribution.named if cause.layer is Layer.INFERENCE_PATH]
+def say_path(
+    path: InferencePath,
+    distance: Distance,
+    attribution: Attribution,
+    semantic: Verdict,
+    weights: RecordedWeights | None,
+) -> Judgement:
+    """Say what was found of a comparison. semantic: the verdict of the layer before."""
+    named = attribution.named_of(Layer.INFERENCE_PATH)
     evidence = (
-        *words.evidence(distance, "", MARGIN_OF_A_COMMAND),
+        *_figures_of(distance, "", MARGIN_OF_A_COMMAND),
         *(f"{cause.name}: {cause.signature.because}; adjusted p {cause.adjusted_p:.1g}" for cause in named),
         *_untested(attribution),
     )
-    if semantic.verdict is Verdict.MISMATCH:
-        beneath = f"; under the meaning that fits: {attribution.because}" if corrected else ""
-        return judged_as(
-            Layer.INFERENCE_PATH,
-            Verdict.NOT_TESTED,
-            f"the semantic layer comes first: a difference of meaning is in every figure{beneath}",
-            evidence=evidence if corrected else (),
-            following="mend the semantic layer first",
-        )
-    provided = "" if semantic.verdict is Verdict.MATCH else "provided that the logprobs mean the same: "
+    return _with_weights(_say(path, distance, attribution, semantic, evidence), path, weights)
+
+
+def _say(
+    path: InferencePath, distance: Distance, attribution: Attribution, semantic: Verdict, evidence: tuple[str, ...]
+) -> Judgement:
+    named = attribution.named_of(Layer.INFERENCE_PATH)
     explained = _by_signature(named, attribution)
-    if any(cause.name in SHIFTS for cause in named):
-        because = f"{provided}{attribution.because}"
-        return judged_as(
-            Layer.INFERENCE_PATH,
-            Verdict.MISMATCH,
-            because,
-            causes=explained.causes,
+    provided = "" if semantic is Verdict.MATCH else "provided that the logprobs mean the same: "
+    match path.decided:
+        case Decided.MEANING_FIRST:
+            beneath = f"; under the meaning that fits: {attribution.because}" if path.corrected else ""
+            return judged_as(
+                Layer.INFERENCE_PATH,
+                Verdict.NOT_TESTED,
+                f"the semantic layer comes first: a difference of meaning is in every figure{beneath}",
+                evidence=evidence if path.corrected else (),
+                following="mend the semantic layer first",
+            )
+        case Decided.SHIFTED:
+            return judged_as(
+                Layer.INFERENCE_PATH,
+                Verdict.MISMATCH,
+                f"{provided}{attribution.because}",
+                causes=explained.causes,
+                evidence=evidence,
+                falsifier=explained.falsifier,
+                following=explained.next,
+            )
+        case Decided.ONE_SHIFT:
+            hanging = " and ".join(name for name in attribution.leaning if name in SHIFTS)
+            because = f"{hanging} in one sequence, which decides nothing alone; {_because(distance)}"
+            return judged_as(
+                Layer.INFERENCE_PATH, Verdict.INCONCLUSIVE, because, evidence=evidence, following="more sequences"
+            )
+        case Decided.DISTANCE:
+            seen = f"; {attribution.because}" if named else ""
+            return _by_distance(distance, evidence, explained, provided, seen)
+
+
+def _with_weights(judgement: Judgement, path: InferencePath, weights: RecordedWeights | None) -> Judgement:
+    """Return what is said of the inference path with what was read of the weights."""
+    if weights is not None and weights.faults:
+        return _as_sent(judgement, weights.faults)
+    rounded = path.rounded
+    if rounded is None:
+        return judgement
+    line = rounded.reason if isinstance(rounded, NotTested) else rounded.because
+    if isinstance(rounded, NotTested) or not (rounded.large and rounded.p_value < ALPHA):
+        return replace(judgement, evidence=(*judgement.evidence, f"not named: {rounded_updates.NAME} ({line})"))
+    causes = (*judgement.causes, rounded_updates.NAME)
+    return replace(
+        judgement,
+        cause=" and ".join(causes),
+        causes=causes,
+        because=f"{judgement.because}; {rounded_updates.NAME}: {line}",
+        falsifier=judgement.falsifier if judgement.causes else rounded_updates.FALSIFIER,
+        next=judgement.next if judgement.causes else rounded_updates.NEXT,
+    )
+
+
+def _as_sent(judgement: Judgement, faults: Sequence[str]) -> Judgement:
+    """Judge weights that are not what updates sent: a mismatch has that cause, and nothing matches."""
+    sentence = "; ".join(f"the engine's weights {fault}" for fault in faults)
+    evidence = (*(f"{NOT_AS_SENT}: read from the engine's memory: {fault}" for fault in faults), *judgement.evidence)
+    confirm = "after one update, compare a logprob of the same prompt in the engine with the trainer's own"
+    if judgement.verdict is Verdict.MISMATCH:
+        causes = (NOT_AS_SENT, *judgement.causes)
+        return replace(
+            judgement,
+            cause=" and ".join(causes),
+            causes=causes,
+            because=f"{sentence}; {judgement.because}",
             evidence=evidence,
-            falsifier=explained.falsifier,
-            following=explained.next,
+            falsifier="a reading of the weights that holds what was sent",
+            next=confirm,
         )
-    hanging = [name for name in attribution.leaning if name in SHIFTS]
-    if hanging and distance.verdict is Verdict.MATCH:
-        because = f"{' and '.join(hanging)} in one sequence, which decides nothing alone; {words.because(distance)}"
-        return judged_as(
-            Layer.INFERENCE_PATH, Verdict.INCONCLUSIVE, because, evidence=evidence, following="more sequences"
-        )
-    return _by_distance(distance, evidence, explained, provided, f"; {attribution.because}" if named else "")
+    if judgement.verdict is Verdict.MATCH:
+        because = f"{sentence}: these tokens do not show it; {judgement.because}"
+        return replace(judgement, verdict=Verdict.INCONCLUSIVE, because=because, evidence=evidence, next=confirm)
+    return replace(judgement, because=f"{judgement.because}; {sentence}", evidence=evidence)
 
 
 def _by_distance(
     distance: Distance, evidence: tuple[str, ...], explained: _Explained, provided: str = "", seen: str = ""
 ) -> Judgement:
     """Judge by a distance. provided: what an open semantic layer leaves open. seen: what a match does not take back."""
-    because, verdict = words.because(distance), distance.verdict
+    because, verdict = _because(distance), distance.verdict
     if verdict is Verdict.MATCH:
         return judged_as(
             Layer.INFERENCE_PATH,
             verdict,
             f"{because}{seen}",
             evidence=evidence,
-            falsifier=words.falsifier(distance),
+            falsifier=_falsifier(distance),
         )
     mismatch = verdict is Verdict.MISMATCH
     return judged_as(
@@ -129,7 +201,7 @@ def _by_distance(
         causes=explained.causes,
         evidence=evidence,
         falsifier=explained.falsifier,
-        following=explained.next if mismatch else words.settles(distance, explained.more),
+        following=explained.next if mismatch else _settles(distance, explained.more),
     )
 
 
@@ -197,3 +269,168 @@ def _effect_line(effect: Effect) -> str:
     if effect.interacts:
         text += ", the two disagree: it interacts with another factor"
     return text if effect.first is not None else f"{text} ({effect.because})"
+
+
+def _figures_of(distance: Distance, name: str, margin_from: str) -> tuple[str, ...]:
+    """Figures, the yardstick, the consequence and what is usual.
+
+    name: of what was measured, "" where only one thing was. margin_from: where a user's own margin is set.
+    """
+    k3 = distance.k3
+    lines = [f"{f'{name}: ' if name else ''}k3 {_of(k3)} nats; {k3.tokens} tokens in {k3.sequences} sequences"]
+    if distance.reference is not None:
+        lines.append(_reference(distance.reference))
+    if distance.yardstick is Yardstick.MARGIN:
+        lines.append(f"held against your own margin of {distance.tolerated:g} nats ({margin_from})")
+    if distance.against is not None:
+        lines.append(_against(distance.against))
+    lines.append(_felt(distance))
+    if distance.usual is not None:
+        lines.append(_usual(distance.usual))
+    return tuple(lines)
+
+
+def _because(distance: Distance) -> str:
+    """Say why the verdict is what it is."""
+    return {
+        Yardstick.MARGIN: _because_margin,
+        Yardstick.REFERENCE: _because_reference,
+        Yardstick.CONSEQUENCE: _because_consequence,
+    }[distance.yardstick](distance)
+
+
+def _falsifier(distance: Distance) -> str:
+    """Say what would refute a match."""
+    held = {
+        Yardstick.MARGIN: f"k3 above {distance.tolerated:g} nats",
+        Yardstick.REFERENCE: f"k3 above {distance.tolerated:.3g} nats where the reference stays at its own",
+        Yardstick.CONSEQUENCE: f"more than {NOTICEABLE_CLIPPING:.0%} out of the clip range",
+    }[distance.yardstick]
+    return f"{held} with more tokens, longer completions or other prompts"
+
+
+def _settles(distance: Distance, more: str) -> str:
+    """Say what would settle an inconclusive verdict. more: how to get more tokens."""
+    if distance.withheld:
+        return (
+            "find out what is wrong with the reference (its own settings, its dtype), name a healthy one, or set a "
+            "margin of your own if this model is always that far off"
+        )
+    least = _prompts_needed(distance)
+    return f"{more}: {least}" if least else more
+
+
+def let_pass(distance: Distance | None) -> str:
+    """Name the mismatch that this layer lets pass, for the layer after it."""
+    if distance is None or distance.yardstick is Yardstick.CONSEQUENCE:
+        return "that is left"
+    return "within your margin" if distance.yardstick is Yardstick.MARGIN else "no larger than the reference's"
+
+
+def _of(found: Measurement) -> str:
+    return figure(found.value, found.low, found.high)
+
+
+def _reference(reference: Reference) -> str:
+    said = f"{reference.name}: k3 {_of(reference.k3)} nats"
+    if not reference.serves:
+        why = (
+            "its logprobs mean something else than its trainer assumes"
+            if reference.semantic is Verdict.MISMATCH
+            else "what its logprobs mean is not settled"
+        )
+        return f"{said}; {why}, so nothing is held against it"
+    if reference.odd and reference.usual is not None:
+        return f"{said}, farther off than {reference.usual.dtype} usually is (up to {reference.usual.high:.3g})"
+    return said
+
+
+def _against(against: NonInferiority) -> str:
+    how = "paired by prompt" if against.paired else "over other prompts"
+    ratio = "" if against.ratio is None else f"{against.ratio:.3g} times as far as the reference; "
+    return (
+        f"{ratio}allowed are {against.times:g} times its k3 and {against.floor:.2g} nats that matter to nothing: "
+        f"{figure(against.used, against.low, against.high)} of that is used ({how}, {against.clusters} prompts)"
+    )
+
+
+def _felt(distance: Distance) -> str:
+    felt, settings = distance.consequence, distance.settings
+    ranges = {
+        Clip.TOKENS: (settings.ppo_epsilon_low, settings.ppo_epsilon_high),
+        Clip.SEQUENCES: (settings.gspo_epsilon_low, settings.gspo_epsilon_high),
+    }
+    shares = []
+    for clip, share in felt.shares.items():
+        low, high = ranges[clip]
+        bound = felt.at_most[clip]
+        tells = math.isfinite(bound) and (share.high is None or bound < share.high)
+        at_most = f", at most {bound:.2g} by its mean square" if tells else ""
+        shares.append(f"{_of(share)} of {ROWS[clip]} out of {1 - low:g} to {1 + high:g}{at_most}")
+    return f"the mismatch alone moves {'; '.join(shares)}"
+
+
+def _usual(usual: UsualDistance) -> str:
+    return (
+        f"{usual.dtype} is usually {usual.low:.2g} to {usual.high:.2g} nats apart (dense models; about ten times that "
+        "with experts or FP8)"
+    )
+
+
+def _because_margin(distance: Distance) -> str:
+    if distance.verdict is Verdict.MATCH:
+        return f"k3 is below your margin of {distance.tolerated:g} nats with its whole interval"
+    if distance.verdict is Verdict.MISMATCH:
+        return f"k3 is above your margin of {distance.tolerated:g} nats with its whole interval"
+    return f"the interval of k3 reaches over your margin of {distance.tolerated:g} nats{_why(distance.k3.reason)}"
+
+
+def _because_reference(distance: Distance) -> str:
+    against = distance.against
+    assert against is not None
+    used = figure(against.used, against.low, against.high)
+    if distance.withheld:
+        return (
+            f"no farther from the trainer than the reference ({used} of what is allowed), which is itself farther off "
+            "than its dtype usually is: it cannot vouch for a candidate that is so as well"
+        )
+    if distance.verdict is Verdict.MATCH:
+        felt = distance.consequence.verdict is not Verdict.MATCH
+        rest = "; what that clips is the objective's to judge" if felt else ""
+        return f"no farther from the trainer than the reference: {used} of what is allowed is used{rest}"
+    if distance.verdict is Verdict.MISMATCH:
+        return f"farther from the trainer than the reference: {used} of what is allowed is used"
+    return (
+        f"whether it is farther from the trainer than the reference is not decided: {used} of what is allowed is used"
+        f"{_why(against.reason)}"
+    )
+
+
+def _because_consequence(distance: Distance) -> str:
+    felt = distance.consequence
+    over = [
+        f"{_of(share)} of {ROWS[clip]}"
+        for clip, share in felt.shares.items()
+        if share.low is not None and share.low > NOTICEABLE_CLIPPING
+    ]
+    alone = "" if distance.reference is None else " (the reference cannot serve)"
+    if distance.verdict is Verdict.MATCH:
+        return f"less than {NOTICEABLE_CLIPPING:.0%} leaves the clip range by the mismatch alone{alone}"
+    if distance.verdict is Verdict.MISMATCH and over:
+        return f"the mismatch alone pushes {' and '.join(over)} out of the clip range{alone}"
+    return (
+        f"whether the mismatch alone pushes {NOTICEABLE_CLIPPING:.0%} out of the clip range is not decided"
+        f"{_why(distance.k3.reason)}{alone}"
+    )
+
+
+def _why(reason: str | None) -> str:
+    return f" ({reason})" if reason else ""
+
+
+def _prompts_needed(distance: Distance) -> str:
+    """Return how many prompts without an event would rule NOTICEABLE_CLIPPING out."""
+    unseen = [share for share in distance.consequence.shares.values() if share.value is not None and share.value <= 0.0]
+    if distance.yardstick is not Yardstick.CONSEQUENCE or len(unseen) < len(distance.consequence.shares):
+        return ""
+    return f"{ENOUGH} prompts of which none is clipped rule out {NOTICEABLE_CLIPPING:.0%}; or name a reference"

@@ -12,6 +12,12 @@ PATH_METRIC = "k2"
 SETTLES = "mend what was left out (see the faults and what was not seen), then compare again"
 
 
+def held(verdict: Verdict, *shares: DataShare) -> Verdict:
+    """Return the verdict that such shares of the data support: no match if too much was left out."""
+    short = verdict is Verdict.MATCH and not all(share.suffices for share in shares)
+    return Verdict.INCONCLUSIVE if short else verdict
+
+
 def supported(judgement: Judgement, figures: DataShare, causes: DataShare) -> Judgement:
     """Return the judgement with the share of the data that it rests on; no match if that does not suffice.
 
@@ -22,12 +28,13 @@ def supported(judgement: Judgement, figures: DataShare, causes: DataShare) -> Ju
         return judgement
     said = {f"rests on {figures}": figures, f"causes were looked for in {causes}": causes}
     evidence = (*judgement.evidence, *(line for line, share in said.items() if not share.whole))
-    short = [line for line, share in said.items() if not share.suffices]
-    if judgement.verdict is not Verdict.MATCH or not short:
+    verdict = held(judgement.verdict, figures, causes)
+    if verdict is judgement.verdict:
         return replace(judgement, evidence=evidence)
+    short = [line for line, share in said.items() if not share.suffices]
     return judged_as(
         judgement.layer,
-        Verdict.INCONCLUSIVE,
+        verdict,
         f"{'; '.join(short)}. With more than {MOST_LEFT_OUT:.0%} left out nothing is said to match. Of what is left: "
         f"{judgement.because}",
         evidence=evidence,

@@ -2,7 +2,7 @@
 force."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -93,13 +93,7 @@ def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSetting
         prompts=len(run.prompt_token_ids),
     )
     possible_T = np.isfinite(scored.trainer_logprobs_T)
-    residual = LogprobPairs(
-        rollout_logprobs_T=pairs.rollout_logprobs_T,
-        trainer_logprobs_T=_explained_by(meaning, scored),
-        sequence_T=pairs.sequence_T,
-        prompt_S=pairs.prompt_S,
-        prompts=pairs.prompts,
-    )
+    residual = replace(pairs, trainer_logprobs_T=_explained_by(meaning, scored), entropy_T=None)
     if not possible_T.any():
         raise NotFinished(
             f"the trainer's filters exclude every token of {finished.arm.name}", "check trainer.replay_filters"
@@ -139,12 +133,10 @@ def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSetting
 def scored_tokens(finished: FinishedArm, scores: Scores, run: FinishedRun) -> ScoredTokens:
     """Return an arm's tokens in the order of its sequences, with what the trainer said of each."""
     keys = [(tuple(run.prompt_token_ids[sequence.prompt]), sequence.token_ids) for sequence in finished.sequences]
-    rows_T = scores.rows_of(keys)
-    lengths = [len(sequence.token_ids) for sequence in finished.sequences]
-    own = {name: values[rows_T] for name, values in scores.arrays.items() if name != "offsets"}
-    own["offsets"] = np.concatenate([[0], np.cumsum(lengths)])
     return ScoredTokens.from_scores(
-        own,
+        scores.arrays,
+        scores.rows_of(keys),
+        lengths_S=[len(sequence.token_ids) for sequence in finished.sequences],
         rollout_logprobs=np.concatenate([sequence.logprobs for sequence in finished.sequences]),
         prompt_S=np.array([sequence.prompt for sequence in finished.sequences]),
         candidates=scores.batch.request.candidates,

@@ -1,4 +1,4 @@
-"""Layer 3: does the mismatch that is left leave the objective's clip range, so that the objective has to correct it?
+"""What is said of layer 3: does what is left leave the clip range, so that the objective has to correct it?
 
 Judged only when the two layers before it match: a correction that is switched on over a broken backend hides it. An
 ablation has fresh weights on both sides, so its staleness is zero and what it sees is backend mismatch alone.
@@ -6,12 +6,13 @@ ablation has fresh weights on both sides, so its staleness is zero and what it s
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING, Measurements, consequence
+from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING, Consequence, Measurements, consequence
 from rlaudit.diagnosis.distance import Distance
+from rlaudit.diagnosis.inference_path import let_pass
 from rlaudit.diagnosis.objective_split import ObjectiveSplit
-from rlaudit.diagnosis.words import let_pass
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
 from rlaudit.statistics.estimate import figure
@@ -39,13 +40,11 @@ class _Words:
     refuted: str
 
 
-def judge_objective(
-    measurements: Measurements,
-    split: ObjectiveSplit | None,
-    earlier: tuple[Judgement, Judgement],
-    distance: Distance,
+def say_objective(
+    measurements: Measurements, split: ObjectiveSplit | None, earlier: Sequence[Verdict], distance: Distance
 ) -> Judgement:
-    """Judge a comparison. split: of the evidence, if there is any. distance: what the inference path was judged by."""
+    """Say what was found of a comparison. split: of its sample, if there is any. earlier: verdicts of the two layers
+    before. distance: what the inference path was judged by."""
     above = "more than 1 % of tokens or sequences leave the clip range although both layers before it match"
     chosen = None if split is None else split.recommendation.cost
     words = _Words(
@@ -59,13 +58,14 @@ def judge_objective(
         else f"switch on {chosen.title} and watch the share of tokens it touches ({chosen.touched:.2%} of these)",
         refuted="clip fractions that stay where they are with a correction on",
     )
-    return _judged(measurements, earlier, distance.settings, (_figures(measurements), *_split_lines(split)), words)
+    return _said(distance.consequence, earlier, (_figures(measurements), *_split_lines(split)), words)
 
 
-def judge_objective_of_arm(
-    arm: "MeasuredArm | None", earlier: Sequence[Judgement], settings: ObjectiveSettings, distance: Distance | None
+def say_objective_of_arm(
+    arm: "MeasuredArm | None", earlier: Sequence[Verdict], settings: ObjectiveSettings, distance: Distance | None
 ) -> Judgement:
-    """Judge an ablation, on the arm whose first two layers were judged. distance: what the second was judged by."""
+    """Say what was found of an ablation, on the arm whose first two layers were judged. distance: what the second was
+    judged by."""
     if arm is None:
         return judged_as(Layer.OBJECTIVE, Verdict.NOT_TESTED, "the candidate has no figures")
     evidence = (
@@ -77,28 +77,21 @@ def judge_objective_of_arm(
         unrefuted="clip fractions above 1 % at lag 0 in training",
         more="more sequences: raise samples or prompts",
         cause=f"backend mismatch {let_pass(distance)} is still clipped",
-        because=_fitting_correction(arm.measurements, settings),
+        because=fitting_correction(arm.measurements, settings).value,
         next="switch the correction on, and watch the share of tokens it touches",
         refuted="clip fractions that stay where they are with the correction on",
     )
-    return _judged(arm.measurements, earlier, settings, evidence, words)
+    return _said(consequence(arm.measurements, settings), earlier, evidence, words)
 
 
-def _judged(
-    measurements: Measurements,
-    earlier: Sequence[Judgement],
-    settings: ObjectiveSettings,
-    evidence: tuple[str, ...],
-    words: _Words,
-) -> Judgement:
-    open_layers = [judgement.layer.value for judgement in earlier if judgement.verdict is not Verdict.MATCH]
+def _said(felt: Consequence, earlier: Sequence[Verdict], evidence: tuple[str, ...], words: _Words) -> Judgement:
+    open_layers = [layer.value for layer, verdict in zip(Layer, earlier, strict=False) if verdict is not Verdict.MATCH]
     if open_layers:
         layers, come, them = ("layer", "comes", "it") if len(open_layers) == 1 else ("layers", "come", "them")
         open_now = " and the ".join(open_layers)
         because = f"the {open_now} {layers} {come} first: a correction over {them} would hide {them}"
         step = "switch on no importance-sampling correction before the layers above match"
         return judged_as(Layer.OBJECTIVE, Verdict.NOT_TESTED, because, evidence=evidence, following=step)
-    felt = consequence(measurements, settings)
     if felt.verdict is Verdict.MATCH:
         return judged_as(Layer.OBJECTIVE, felt.verdict, words.match, evidence=evidence, falsifier=words.unrefuted)
     if felt.verdict is Verdict.MISMATCH:
@@ -123,17 +116,24 @@ def _figures(measurements: Measurements) -> str:
     return "; ".join(f"{name} {figure(one.value, one.low, one.high)}" for name, one in found.items())
 
 
-def _fitting_correction(measurements: Measurements, settings: ObjectiveSettings) -> str:
+class Fitting(StrEnum):
+    """Which correction fits what is clipped."""
+
+    WIDEN = (
+        "sequences leave GSPO's range while tokens stay in PPO's: the range is narrower than the backend's noise; "
+        "widen gspo_epsilon above it or weight sequences by a truncated importance ratio (TIS)"
+    )
+    MASK = "a few tokens are far off: mask them (MIS, or IcePop's [0.5, 5]) rather than truncate all"
+    TRUNCATE = "many tokens are a little off: truncated importance sampling (TIS) with C=2 fits"
+
+
+def fitting_correction(measurements: Measurements, settings: ObjectiveSettings) -> Fitting:
+    """Return the correction that fits figures which the clip range feels."""
     clipped = {clip: measurements[clip.value].value or 0.0 for clip in settings.clips}
     tokens, sequences = clipped.get(Clip.TOKENS, 0.0), clipped.get(Clip.SEQUENCES, 0.0)
     if sequences > NOTICEABLE_CLIPPING >= tokens:
-        return (
-            "sequences leave GSPO's range while tokens stay in PPO's: the range is narrower than the backend's noise; "
-            "widen gspo_epsilon above it or weight sequences by a truncated importance ratio (TIS)"
-        )
-    if (measurements["tail_fraction_2"].value or 0.0) > 0.0:
-        return "a few tokens are far off: mask them (MIS, or IcePop's [0.5, 5]) rather than truncate all"
-    return "many tokens are a little off: truncated importance sampling (TIS) with C=2 fits"
+        return Fitting.WIDEN
+    return Fitting.MASK if (measurements["tail_fraction_2"].value or 0.0) > 0.0 else Fitting.TRUNCATE
 
 
 def _split_lines(split: ObjectiveSplit | None) -> list[str]:

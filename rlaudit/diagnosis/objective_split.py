@@ -14,11 +14,11 @@ bounds of its authors:
     IcePop     tokens with w outside [0.5, 5] masked
     sequences  whole sequences masked whose geometric mean ratio leaves [0.99, 1.001] (Miles, slime)
 Not covered: which correction learns best; a cost is the share of tokens it touches, not reward lost.
-A correction is recommended only where semantics and inference path match: over a broken backend it would hide it.
+A correction is recommended only if semantics and inference path match: over a broken backend it would hide it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +92,9 @@ class Recommendation:
     cost: CorrectionCost | None = None
 
 
+UNDECIDED = Recommendation(None, "semantics and inference path do not both match: a correction would hide why")
+
+
 @dataclass(frozen=True)
 class ObjectiveSplit:
     """The ratio taken apart.
@@ -110,17 +113,15 @@ class ObjectiveSplit:
     backend_share: float | None
     staleness: Share | None
     corrections: tuple[CorrectionCost, ...]
-    recommendation: Recommendation
     not_told: tuple[str, ...]
+    recommendation: Recommendation = UNDECIDED
 
 
-def objective_split(
-    batch: TokenBatch, earlier: Sequence[Verdict] = (), settings: ObjectiveSettings | None = None, seed: int = 0
-) -> ObjectiveSplit:
-    """Split the ratio of the comparable tokens of a batch.
+def objective_split(batch: TokenBatch, settings: ObjectiveSettings | None = None, seed: int = 0) -> ObjectiveSplit:
+    """Split the ratio of the comparable tokens of a batch, and recommend nothing yet.
 
-    The trainer's logprobs are the new policy's if the batch has `old_logprob`, else the old one's. earlier: verdicts of
-    the semantic layer and of the inference path. Raises ValueError for a batch without a comparable token.
+    The trainer's logprobs are the new policy's if the batch has `old_logprob`, else the old one's. Raises ValueError
+    for a batch without a comparable token.
     """
     settings = settings or ObjectiveSettings()
     usable_T = batch.comparable_T & np.isfinite(batch.rollout_logprobs_T) & np.isfinite(batch.trainer_logprobs_T)
@@ -147,7 +148,6 @@ def objective_split(
     if staleness is None:
         why = "do not vary, or no token has lag 0" if lag_T is not None else "are missing"
         not_told.append(f"rollout_version and trainer_version {why}: the share of staleness is not known")
-    costs = correction_costs(pairs[BACKEND])
     total = 2.0 * factors[BOTH].k2 if BOTH in factors else 0.0
     return ObjectiveSplit(
         settings=settings,
@@ -157,8 +157,7 @@ def objective_split(
         update_share=2.0 * factors[UPDATE].k2 / total if total > 0 else None,
         backend_share=2.0 * factors[BACKEND].k2 / total if total > 0 else None,
         staleness=staleness,
-        corrections=costs,
-        recommendation=_recommend(factors[BACKEND], costs, staleness, earlier, settings),
+        corrections=correction_costs(pairs[BACKEND]),
         not_told=tuple(not_told),
     )
 
@@ -210,12 +209,9 @@ def _ess(weights: Floats) -> float:
     return float(scaled.sum()) ** 2 / (len(scaled) * float(np.square(scaled).sum()))
 
 
-def _share(values: Floats, prompts: NDArray[np.int64], seed: int) -> Share:
-    return _ratio(values, np.ones(len(values)), prompts, seed)
-
-
-def _ratio(numerator: Floats, denominator: Floats, prompts: NDArray[np.int64], seed: int) -> Share:
-    """Sum over sum, resampled by prompt."""
+def _share(numerator: Floats, prompts: NDArray[np.int64], seed: int, denominator: Floats | None = None) -> Share:
+    """Return the sum over that of the denominator, or over all rows; resampled by prompt."""
+    denominator = np.ones(len(numerator)) if denominator is None else denominator
     known, cluster = np.unique(prompts, return_inverse=True)
     sums_PJ = cluster_sums((numerator, denominator), cluster, len(known))
     found = resampled(sums_PJ, cluster_weights(len(known), REPLICATES, seed), ratio)
@@ -234,21 +230,20 @@ def _staleness(pairs: LogprobPairs, lag_T: Floats, seed: int) -> Share | None:
     whole = float(squared_T.mean())
     if whole == 0:
         return Share(0.0, None, None)
-    fresh = _ratio(squared_T * fresh_T, fresh_T.astype(np.float64), pairs.prompt_T, seed)
+    fresh = _share(squared_T * fresh_T, pairs.prompt_T, seed, fresh_T.astype(np.float64))
     ends = [None if end is None else float(np.clip(1.0 - end / whole, 0.0, 1.0)) for end in (fresh.high, fresh.low)]
     return Share(float(np.clip(1.0 - fresh.value / whole, 0.0, 1.0)), *ends)
 
 
-def _recommend(
-    backend: FactorFigures,
-    costs: Sequence[CorrectionCost],
-    staleness: Share | None,
-    earlier: Sequence[Verdict],
-    settings: ObjectiveSettings,
-) -> Recommendation:
-    if len(earlier) < 2 or any(verdict is not Verdict.MATCH for verdict in earlier):
-        return Recommendation(None, "semantics and inference path do not both match: a correction would hide why")
-    by_name = {cost.name: cost for cost in costs}
+def recommended(split: ObjectiveSplit, earlier: tuple[Verdict, Verdict]) -> ObjectiveSplit:
+    """Return the split with its recommendation. earlier: verdicts of the semantic layer and of the inference path."""
+    clean = all(verdict is Verdict.MATCH for verdict in earlier)
+    return replace(split, recommendation=_recommend(split) if clean else UNDECIDED)
+
+
+def _recommend(split: ObjectiveSplit) -> Recommendation:
+    backend, settings, staleness = split.factors[BACKEND], split.settings, split.staleness
+    by_name = {cost.name: cost for cost in split.corrections}
     ppo, gspo = backend.clipped["ppo"], backend.clipped["gspo"]
     tokens = ppo.value if Clip.TOKENS in settings.clips else 0.0
     sequences = gspo.value if Clip.SEQUENCES in settings.clips else 0.0
@@ -275,44 +270,32 @@ def _recommend(
 
 def correction_costs(pairs: LogprobPairs) -> tuple[CorrectionCost, ...]:
     """Return what each correction costs on the ratio of `pairs`."""
-    weight_T = importance_ratio(pairs.log_ratio_T)
+    ratio_T = importance_ratio(pairs.log_ratio_T)
     lengths_S = np.maximum(pairs.sequence_lengths_S, 1)
     geometric_T = importance_ratio(pairs.sequence_log_ratio_S / lengths_S)[pairs.sequence_T]
-    return (
-        _cost("tis", f"token TIS, C={TIS_BOUND:g}", pairs, np.minimum(weight_T, TIS_BOUND), weight_T > TIS_BOUND),
-        _mask("mis", f"token MIS in [{MIS_BOUNDS[0]:g}, {MIS_BOUNDS[1]:g}]", pairs, _beyond(weight_T, MIS_BOUNDS)),
-        _mask(
-            "icepop", f"IcePop in [{ICEPOP_BOUNDS[0]:g}, {ICEPOP_BOUNDS[1]:g}]", pairs, _beyond(weight_T, ICEPOP_BOUNDS)
-        ),
-        _mask(
-            "sequence",
-            f"sequences with a geometric mean in [{SEQUENCE_BOUNDS[0]:g}, {SEQUENCE_BOUNDS[1]:g}]",
-            pairs,
-            _beyond(geometric_T, SEQUENCE_BOUNDS),
-        ),
+    masks = (
+        ("mis", "token MIS", ratio_T, MIS_BOUNDS),
+        ("icepop", "IcePop", ratio_T, ICEPOP_BOUNDS),
+        ("sequence", "sequences with a geometric mean", geometric_T, SEQUENCE_BOUNDS),
     )
-
-
-def _beyond(ratio: Floats, bounds: tuple[float, float]) -> NDArray[np.bool_]:
-    return (ratio < bounds[0]) | (ratio > bounds[1])
-
-
-def _mask(name: str, title: str, pairs: LogprobPairs, masked_T: NDArray[np.bool_]) -> CorrectionCost:
-    return _cost(name, title, pairs, np.where(masked_T, 0.0, importance_ratio(pairs.log_ratio_T)), masked_T)
+    truncated_T, beyond_T = np.minimum(ratio_T, TIS_BOUND), ratio_T > TIS_BOUND
+    costs = [_cost("tis", f"token TIS, C={TIS_BOUND:g}", pairs.log_ratio_T, truncated_T, beyond_T)]
+    for name, title, bounded_T, (low, high) in masks:
+        masked_T = (bounded_T < low) | (bounded_T > high)
+        kept_T = np.where(masked_T, 0.0, ratio_T)
+        costs.append(_cost(name, f"{title} in [{low:g}, {high:g}]", pairs.log_ratio_T, kept_T, masked_T))
+    return tuple(costs)
 
 
 def _cost(
-    name: str, title: str, pairs: LogprobPairs, corrected_T: Floats, touched_T: NDArray[np.bool_]
+    name: str, title: str, log_ratio_T: Floats, corrected_T: Floats, touched_T: NDArray[np.bool_]
 ) -> CorrectionCost:
-    before_T = importance_ratio(pairs.log_ratio_T)
-    kept_T = ~touched_T
-    k2_left = 0.5 * float(np.square(pairs.log_ratio_T[kept_T]).mean()) if kept_T.any() else 0.0
-    squares = float(np.square(corrected_T).sum())
+    left_T = log_ratio_T[~touched_T]
     return CorrectionCost(
         name=name,
         title=title,
         touched=float(touched_T.mean()),
-        weight_lost=float((before_T - corrected_T).mean()),
-        k2_left=k2_left,
-        ess=float(corrected_T.sum()) ** 2 / (pairs.tokens * squares) if squares > 0 else 0.0,
+        weight_lost=float((importance_ratio(log_ratio_T) - corrected_T).mean()),
+        k2_left=0.5 * float(np.square(left_T).mean()) if left_T.size else 0.0,
+        ess=_ess(corrected_T),
     )

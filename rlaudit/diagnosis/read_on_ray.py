@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import rlaudit
-from rlaudit.diagnosis.comparison import CompareSettings
-from rlaudit.diagnosis.log_part import LogPart, read_file
+from rlaudit.diagnosis.compare_settings import CompareSettings
+from rlaudit.diagnosis.read_log import LogPart, read_file
 from rlaudit.engines.cells.on_ray import connected, first_line
 from rlaudit.errors import NotFinished
 from rlaudit.remote_log import exists, is_remote

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, cast
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.diagnosis.combine import FinishedDocument, combined
+from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.compare_tables import Comparer
-from rlaudit.diagnosis.comparison import CompareSettings
 from rlaudit.diagnosis.recorded_differences import KINDS, differences
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.inspection.document import document_of

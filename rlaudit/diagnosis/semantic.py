@@ -1,13 +1,12 @@
-"""Layer 1: do the reported logprobs mean what the trainer assumes?
+"""What is said of layer 1: do the reported logprobs mean what the trainer assumes? Nothing parses it.
 
 The verdict is that of a meaning (`rlaudit/meaning`), or, for a table, of a cause if a signature names one.
 """
 
 from rlaudit.attribution.attribute import Attribution, because_of
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as
-from rlaudit.meaning.meaning import LoggedFigures, Meaning, RolloutFigures
-from rlaudit.meaning.sibling_words import evidence_of_siblings
-from rlaudit.meaning.words import UNEXPLAINED, evidence_of_logs, ratio_line
+from rlaudit.meaning.meaning import LoggedFigures, Meaning
+from rlaudit.meaning.words import UNEXPLAINED, evidence_of_logs, ratio_line, said_of
 from rlaudit.measurement.measure import Measurement
 
 NEXT_OF_SCORES = {
@@ -16,40 +15,39 @@ NEXT_OF_SCORES = {
 }
 
 
-def judge_meaning(meaning: Meaning, attribution: Attribution, ratio: Measurement) -> Judgement:
-    """Judge the semantic layer of a comparison. ratio: mean ratio - 1 of all tokens."""
-    figures, line = meaning.figures, (ratio_line(ratio),)
-    named = [cause for cause in attribution.named if cause.layer is Layer.SEMANTIC]
+def say_meaning(meaning: Meaning, attribution: Attribution | None, ratio: Measurement | None) -> Judgement:
+    """Say what was found of a comparison. attribution: of its causes. ratio: mean ratio - 1 of all tokens.
+
+    Both are None if no trainer has scored the tokens.
+    """
+    figures, line = meaning.figures, () if ratio is None else (ratio_line(ratio),)
+    named = () if attribution is None else attribution.named_of(Layer.SEMANTIC)
     names = [cause.name for cause in named]
     logged = isinstance(figures, LoggedFigures)
-    if logged and meaning.kind.dishonest:
+    if logged and meaning.kind.dishonest and ratio is not None:
         # The engine's own report does not fit the tokens: that comes first, no matter what the trainer computes.
         more = (f"seen as well, and explained by this: {', '.join(names)}",) if names else ()
-        return judged(meaning, (*line, *more))
+        return said_of_layer(meaning, (*line, *more))
     if named:
+        cause = said_of(meaning).cause
         return judged_as(
             Layer.SEMANTIC,
             Verdict.MISMATCH,
             because_of(named),
-            causes=tuple(names) if logged or meaning.said.cause is None else (meaning.said.cause,),
+            causes=tuple(names) if logged or cause is None else (cause,),
             evidence=line,
             falsifier=named[0].falsifier,
             following=named[0].next,
         )
     if isinstance(figures, LoggedFigures):
-        return judged(meaning, evidence_of_logs(figures))
-    return judged(meaning, line, NEXT_OF_SCORES.get(meaning.verdict, ""))
+        return said_of_layer(meaning, evidence_of_logs(figures))
+    return said_of_layer(meaning, line, NEXT_OF_SCORES.get(meaning.verdict, ""))
 
 
-def judge_rollouts(meaning: Meaning) -> Judgement:
-    """Judge the semantic layer of rollouts that no trainer has scored."""
-    assert isinstance(meaning.figures, RolloutFigures)
-    return judged(meaning, evidence_of_siblings(meaning.figures.siblings))
-
-
-def judged(meaning: Meaning, evidence: tuple[str, ...], step: str = "") -> Judgement:
+def said_of_layer(meaning: Meaning, evidence: tuple[str, ...], step: str = "") -> Judgement:
     """Return a meaning as a judgement. step: the next one, if it is not the meaning's own."""
-    words, cause = meaning.said, meaning.said.cause or ""
+    words = said_of(meaning)
+    cause = words.cause or ""
     explained = cause and meaning.kind not in UNEXPLAINED
     return judged_as(
         Layer.SEMANTIC,

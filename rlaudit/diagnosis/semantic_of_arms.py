@@ -1,4 +1,4 @@
-"""Layer 1 of an ablation: the candidate is judged.
+"""What is said of layer 1 of an ablation: the candidate is judged.
 
 The reference shows whether it was so before, the parity arm whether the fixes mend it. A factor is named as the cure
 only when setting it alone makes the meaning match.
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from rlaudit.diagnosis.effect import Effect
 from rlaudit.diagnosis.judgement import SEMANTIC_METRIC
 from rlaudit.diagnosis.measured import MeasuredArm
-from rlaudit.diagnosis.semantic import judged
+from rlaudit.diagnosis.semantic import said_of_layer
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
 from rlaudit.laboratory.studies.arms.run import FinishedArm
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as
@@ -17,13 +17,13 @@ from rlaudit.meaning.sibling_words import beside_scores
 from rlaudit.statistics.estimate import figure
 
 
-def judge_meaning_of_arms(
+def say_meaning_of_arms(
     block: BlockPlan,
     measured: Mapping[str, MeasuredArm],
     effects: Sequence[Effect],
     arms: Mapping[str, FinishedArm],
 ) -> Judgement:
-    """Judge the semantic layer of one block of an ablation, by its candidate. arms: of the block, measured or not."""
+    """Say what was found of one block of an ablation, by its candidate. arms: of the block, measured or not."""
     candidate = measured.get("candidate")
     if candidate is None:
         return _without_candidate(arms.get("candidate"))
@@ -50,7 +50,7 @@ def judge_meaning_of_arms(
         )
     elif meaning.verdict is Verdict.INCONCLUSIVE:
         step = "more tokens: raise samples or max_tokens"
-    return judged(meaning, tuple(evidence), step)
+    return said_of_layer(meaning, tuple(evidence), step)
 
 
 def _without_candidate(candidate: FinishedArm | None) -> Judgement:

@@ -34,6 +34,10 @@ HIDDEN_DEFAULTS: tuple[dict[str, Any], ...] = (
 )
 
 
+FILTERS = ("top_k", "top_p", "min_p")
+PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
+
+
 @dataclass(frozen=True)
 class Semantics:
     """One meaning of a logprob. The defaults are the model's plain distribution ("raw").
@@ -82,6 +86,11 @@ class Semantics:
         return not self.filtered and not self.penalised
 
     @property
+    def unfiltered(self) -> "Semantics":
+        """The same without filters."""
+        return replace(self, **{name: getattr(RAW, name) for name in FILTERS})
+
+    @property
     def name(self) -> str:
         """Short and unique: the parameters that are on."""
         on = [f"T={self.temperature:g}"]
@@ -121,47 +130,12 @@ class SupportGrids:
         *(0.96, 0.97, 0.98, 0.985, 0.99, 0.995, 0.998, 0.999),
     )
     top_k: tuple[int, ...] = (
-        1,
-        2,
-        5,
-        8,
-        10,
-        15,
-        20,
-        21,
-        22,
-        25,
-        30,
-        40,
-        50,
-        52,
-        55,
-        64,
-        80,
-        100,
-        105,
-        150,
-        200,
-        300,
-        500,
+        *(1, 2, 5, 8, 10, 15, 20, 21, 22, 25, 30),
+        *(40, 50, 52, 55, 64, 80, 100, 105, 150, 200, 300, 500),
     )
     min_p: tuple[float, ...] = (
-        0.3,
-        0.2,
-        0.15,
-        0.1,
-        0.095,
-        0.08,
-        0.05,
-        0.047,
-        0.04,
-        0.03,
-        0.02,
-        0.01,
-        0.005,
-        0.002,
-        1e-3,
-        1e-4,
+        *(0.3, 0.2, 0.15, 0.1, 0.095, 0.08, 0.05, 0.047),
+        *(0.04, 0.03, 0.02, 0.01, 0.005, 0.002, 1e-3, 1e-4),
     )
 
     def as_job(self) -> dict[str, Any]:
@@ -182,7 +156,6 @@ def candidate_semantics(
     its temperature.
     """
     unpenalised = replace(sampling, repetition_penalty=1.0, presence_penalty=0.0, frequency_penalty=0.0)
-    unfiltered = replace(sampling, top_k=0, top_p=1.0, min_p=0.0)
     named = [
         sampling,
         trainer or Semantics(trainer_temperature),
@@ -192,11 +165,11 @@ def candidate_semantics(
         replace(sampling, temperature=1.0),  # vLLM 0.10.0 "processed" left the temperature out
         replace(sampling, temperature=trainer_temperature),
         unpenalised,
-        unfiltered,
+        sampling.unfiltered,
     ]
     hidden = [
         replace(base, **default)
-        for base in _distinct((unfiltered, Semantics(trainer_temperature)))
+        for base in _distinct((sampling.unfiltered, Semantics(trainer_temperature)))
         for default in HIDDEN_DEFAULTS
     ]
     grid = [Semantics(1.0 / inverse) for inverse in INVERSE_TEMPERATURES]

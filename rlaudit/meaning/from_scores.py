@@ -5,18 +5,19 @@ theta_report is a regression (`report_fit.py`), theta_sample a likelihood and te
 never acquits.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
+from rlaudit.meaning.from_siblings import Siblings, Side
 from rlaudit.meaning.honesty import token_tests
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, Meaning, ScoredFigures
 from rlaudit.meaning.report_fit import ReportFit, fit_report, huber_losses, paired_interval
 from rlaudit.meaning.sample_fit import SampleFit, fit_sample, prefers
 from rlaudit.meaning.scored_tokens import ScoredTokens, edge_share
-from rlaudit.meaning.words import worded
 from rlaudit.statistics.resample import FEWEST_SEQUENCES
 
 # Of the trainer's loss that a meaning has to save at least to be what the report follows although it does not halve it.
@@ -38,19 +39,17 @@ def identify(
     """
     if not scored.tokens:
         nan = float("nan")
-        report = ReportFit(theta_train, theta_train, False, nan, nan, nan, nan, nan, 0, scored.sequences)
+        report = ReportFit(theta_train, theta_train, False, nan, nan, nan, nan, nan)
         sample = SampleFit(theta_train, theta_train, False, nan, nan, nan, 0.0)
         figures = ScoredFigures(report, sample, (), 0, scored.sequences, len(scored.candidates))
-        return worded(
-            Meaning(Kind.NO_TOKENS, theta_train, theta_train, theta_sample, theta_sample, theta_train, figures)
-        )
+        return Meaning(Kind.NO_TOKENS, theta_train, theta_train, theta_sample, theta_sample, theta_train, figures)
     tests = token_tests(scored, theta_train, seed)
     convicted = any(test.on_tokens and test.convicts for test in tests)
     report = fit_report(scored, theta_train, floor_k2, seed)
     sample = fit_sample(scored, theta_train, (theta_sample, report.theta), convicted, floor_k2, seed)
     figures = ScoredFigures(report, sample, tests, scored.tokens, scored.sequences, len(scored.candidates))
     kind = _convicted(figures, scored, theta_train, seed) or _open(figures, theta_sample, theta_train)
-    found = Meaning(
+    return Meaning(
         kind=kind,
         theta_train=theta_train,
         theta_report=report.theta,
@@ -59,7 +58,6 @@ def identify(
         reported=_reported(figures, kind, scored, theta_train),
         figures=figures,
     )
-    return worded(found)
 
 
 def _convicted(figures: ScoredFigures, scored: ScoredTokens, train: Semantics, seed: int) -> Kind | None:
@@ -137,3 +135,29 @@ def _follows(fit: ReportFit, scored: ScoredTokens, meaning: Semantics) -> bool:
     saved_T = np.where(possible_T, saved_T - huber_losses(scored.rollout_logprobs_T, known_T, 1.0), 0.0)
     low, _ = paired_interval(scored, saved_T)
     return low > 0 and float(saved_T.mean()) > LEAST_SAVED * fit.trainer_loss
+
+
+# The sides from which tokens were not drawn, by what the scores say. What is open says nothing.
+OFF: Mapping[Kind, frozenset[Side]] = {
+    Kind.AGREE: frozenset(),
+    Kind.RAW_REPORT: frozenset({Side.REPORT}),
+    Kind.OTHER_REPORT: frozenset({Side.REPORT}),
+    Kind.TRAINER: frozenset({Side.TRAINER}),
+    Kind.HIDDEN_FILTER: frozenset(Side),
+    Kind.HIDDEN_SAMPLING: frozenset(Side),
+}
+
+
+def contradicted(kind: Kind, siblings: Siblings) -> dict[Side, bool]:
+    """Return the sides on which scores and samples of one prompt are sure and disagree, and whether the samples call
+    that side off.
+
+    kind: what the scores say. They decide: they know whole distributions. Samples of one prompt know neither the
+    trainer nor its meanings, so they fail for other reasons, and a contradiction is worth a look: a scorer that is not
+    the trainer, groups that are none.
+    """
+    known = OFF.get(kind)
+    if known is None:
+        return {}
+    off = {side: True for side, found in siblings.sides.items() if side not in known and siblings.off(found)}
+    return off | {side: False for side, found in siblings.sides.items() if side in known and siblings.same(found)}

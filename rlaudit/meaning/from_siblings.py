@@ -11,7 +11,7 @@ Fewer agreements than reported convict only where the samples were seen to repor
 agree less as well.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -44,21 +44,34 @@ class Deviation(StrEnum):
     PENALTY = "a repetition penalty"
 
 
+class Side(StrEnum):
+    """Whose logprobs tokens are held against."""
+
+    REPORT = "what is reported"
+    TRAINER = "the trainer"
+
+
 _SPOILED = frozenset({Broken.COPIES, Broken.OTHER_CONTEXTS, Broken.ONE_OUTCOME, Broken.UNEVEN})
 
 
 @dataclass(frozen=True, eq=False)
 class Siblings:
-    """Sample against what is reported, and against the trainer; None if that side has no logprobs.
+    """Sample against what is reported, and against the trainer; None if that one has no logprobs.
 
     broken: why samples of one prompt are no siblings, or may agree too little. left_out: prompts that hold copies,
     where they are few.
     """
 
-    report: Agreement | None
+    report: Agreement
     trainer: Agreement | None
     broken: tuple[Broken, ...]
     left_out: int = 0
+
+    @property
+    def sides(self) -> dict[Side, Agreement]:
+        """The sides that have logprobs."""
+        both = {Side.REPORT: self.report, Side.TRAINER: self.trainer}
+        return {side: agreement for side, agreement in both.items() if agreement is not None}
 
     @property
     def whole(self) -> bool:
@@ -76,9 +89,10 @@ class Siblings:
         """Whether either side is."""
         return self.off(self.report) or self.off(self.trainer)
 
-    def leans(self, side: Agreement | None) -> bool:
-        """Return whether it would be off with some prompts left out only."""
-        return side is not None and self.whole and side.step.leans(TEMPERATURE_EFFECT) and not self.off(side)
+    @property
+    def lean(self) -> bool:
+        """Whether a side would be off with some prompts left out only."""
+        return self.whole and any(side.step.leans(TEMPERATURE_EFFECT) for side in self.sides.values())
 
     def same(self, side: Agreement | None) -> bool:
         """Return whether no deviation that matters could have gone unseen."""
@@ -87,7 +101,7 @@ class Siblings:
     @property
     def alike(self) -> bool:
         """Whether the tokens lie as far from the one side as from the other."""
-        if self.report is None or self.trainer is None:
+        if self.trainer is None:
             return False
         return self.report.step.low <= self.trainer.step.high and self.trainer.step.low <= self.report.step.high
 
@@ -142,8 +156,9 @@ class Smallest:
         return tuple(deviation for deviation, open_ in may_be.items() if open_)
 
 
-def smallest_of(sides: Sequence[Agreement]) -> Smallest:
+def smallest_of(sides: Iterable[Agreement]) -> Smallest:
     """Return the smallest deviations that each of the sides, at least one, would have shown."""
+    sides = list(sides)
     return Smallest(
         temperature=max(reach_of(side) for side in sides),
         mass=max(cut_of(side) for side in sides),

@@ -63,22 +63,23 @@ FILTER_OF = {WhichTest.TOP_P: "top_p", WhichTest.TOP_K: "top_k", WhichTest.MIN_P
 
 @dataclass(frozen=True)
 class SemanticTest:
-    """One test: what was computed, how surprising it is, how large the effect is, and whether both convict.
+    """One test: how surprising what was found is, how large the effect is, and whether both convict.
 
     ln_p is the natural logarithm of the p-value, for values that underflow. convicts: whichever part of the prompts is
     left out (`resample.py`); leans: with some part left out only.
     """
 
     name: WhichTest
-    statistic: float
-    p_value: float
     ln_p: float
     estimate: float | None
     estimate_of: str
-    tokens: int
-    formula: str
     convicts: bool
     leans: bool = False
+
+    @property
+    def p_value(self) -> float:
+        """0 if it underflows."""
+        return math.exp(self.ln_p) if self.ln_p > -700 else 0.0
 
     @property
     def on_tokens(self) -> bool:
@@ -96,7 +97,7 @@ def token_tests(scored: ScoredTokens, trainer: Semantics, seed: int = 0) -> tupl
     return (
         mean_ratio_test(scored),
         temperature_score_test(scored, trainer),
-        *support_tests(scored, trainer),
+        *support_tests(scored),
         greedy_leak_test(scored),
         pit_test(scored, seed),
     )
@@ -114,11 +115,8 @@ def mean_ratio_test(scored: ScoredTokens) -> SemanticTest:
     found = _mean(scored, excess_T)
     impossible = float(np.mean(~np.isfinite(scored.trainer_logprobs_T))) if scored.tokens else 0.0
     margin = MEAN_RATIO_EFFECT + min(impossible, edge_share(scored))
-    return _two_sided(
-        WhichTest.MEAN_RATIO, found, found.value, "mean ratio - 1", scored.tokens,
-        "z of mean(exp(trainer - rollout) - 1)",
-        found.convicts(margin, alpha=ALPHA), found.leans(margin, alpha=ALPHA),
-    )  # fmt: skip
+    convicts, leans = found.convicts(margin, alpha=ALPHA), found.leans(margin, alpha=ALPHA)
+    return SemanticTest(WhichTest.MEAN_RATIO, found.ln_p, found.value, "mean ratio - 1", convicts, leans)
 
 
 def temperature_score_test(scored: ScoredTokens, trainer: Semantics) -> SemanticTest:
@@ -130,11 +128,9 @@ def temperature_score_test(scored: ScoredTokens, trainer: Semantics) -> Semantic
     logprobs_T = np.where(usable_T, scored.trainer_logprobs_T, -scored.entropy_T)
     found = sharpness(logprobs_T, scored.entropy_T, scored.cluster_T, scored.clusters)
     temperature = trainer.temperature / max(0.1, 1.0 + found.inverse_step)
-    return _two_sided(
-        WhichTest.TEMPERATURE_SCORE, found.score, temperature, "sampling temperature", scored.tokens,
-        "z of mean(log pi(a) + H(pi))",
-        found.convicts(TEMPERATURE_EFFECT, ALPHA), found.leans(TEMPERATURE_EFFECT, ALPHA),
-    )  # fmt: skip
+    convicts, leans = found.convicts(TEMPERATURE_EFFECT, ALPHA), found.leans(TEMPERATURE_EFFECT, ALPHA)
+    name = WhichTest.TEMPERATURE_SCORE
+    return SemanticTest(name, found.score.ln_p, temperature, "sampling temperature", convicts, leans)
 
 
 def greedy_leak_test(scored: ScoredTokens) -> SemanticTest:
@@ -144,33 +140,26 @@ def greedy_leak_test(scored: ScoredTokens) -> SemanticTest:
         top_T = scored.top_k_mass_TG[:, scored.grids.top_k.index(1)].astype(np.float64)  # ties at the top together
     found = _mean(scored, (scored.rank_T == 1) - top_T, np.clip(top_T * (1.0 - top_T), 0.0, None))
     more = found.value > 0
-    return _two_sided(
-        WhichTest.GREEDY_LEAK, found, found.value, "share of first choices - their mass", scored.tokens,
-        "z of mean(1[rank 1] - max pi)",
-        more and found.convicts(GREEDY_EFFECT, alpha=ALPHA), more and found.leans(GREEDY_EFFECT, alpha=ALPHA),
-    )  # fmt: skip
+    convicts, leans = found.convicts(GREEDY_EFFECT, alpha=ALPHA), found.leans(GREEDY_EFFECT, alpha=ALPHA)
+    of = "share of first choices - their mass"
+    return SemanticTest(WhichTest.GREEDY_LEAK, found.ln_p, found.value, of, more and convicts, more and leans)
 
 
 def pit_test(scored: ScoredTokens, seed: int = 0) -> SemanticTest:
-    """Randomised probability integral transform: uniform when tokens follow the trainer. Kolmogorov-Smirnov."""
+    """Randomised probability integral transform: mass above + V pi(a), V uniform, which is uniform when tokens follow
+    the trainer. Kolmogorov-Smirnov."""
     jitter_T = np.random.default_rng(seed).random(scored.tokens)
     uniform_T = np.clip(scored.mass_above_T + jitter_T * np.exp(scored.trainer_logprobs_T), 0.0, 1.0)
     if not scored.tokens:
-        return _test(WhichTest.PIT, 0.0, 0.0, None, "distance from uniform", 0, _PIT_FORMULA, False)
+        return SemanticTest(WhichTest.PIT, 0.0, None, "distance from uniform", False)
     # scipy.stats takes as long to import as a million tokens to compare, and logs alone never come here.
     from scipy.stats import kstest
 
-    distance, p_value = kstest(uniform_T, "uniform")
-    ln_p = math.log(max(float(p_value), 1e-300))
-    return _test(
-        WhichTest.PIT, distance, ln_p, float(distance), "distance from uniform", scored.tokens, _PIT_FORMULA, False
-    )
+    distance, p_value = (float(one) for one in kstest(uniform_T, "uniform"))
+    return SemanticTest(WhichTest.PIT, math.log(max(p_value, 1e-300)), distance, "distance from uniform", False)
 
 
-_PIT_FORMULA = "Kolmogorov-Smirnov of mass above + V pi(a), V uniform"
-
-
-def support_tests(scored: ScoredTokens, trainer: Semantics) -> tuple[SemanticTest, ...]:
+def support_tests(scored: ScoredTokens) -> tuple[SemanticTest, ...]:
     """Was nothing sampled beyond an edge although the trainer gives it mass? One test per kind of filter.
 
     p = prod_t S_t(edge), the chance that no token lies beyond the most extreme one observed. The estimate is the
@@ -194,20 +183,19 @@ def _support(
     mass_TG: NDArray[np.floating],
     edges: "list[float] | tuple[float, ...]",
 ) -> SemanticTest:
-    formula = "prod of S_t(edge), or its tilted form that tolerates tokens beyond the edge"
+    """p of prod S_t(edge), or of its tilted form, which tolerates tokens beyond the edge."""
     order = np.argsort(edges)
     edge_G = np.asarray(edges, dtype=np.float64)[order]
-    if not scored_any(extremity_T, edge_G):
-        return _test(name, 0.0, 0.0, None, "edge", len(extremity_T), formula, False)
+    if not len(extremity_T) or not len(edge_G):
+        return SemanticTest(name, 0.0, None, "edge", False)
     beyond_TG = np.clip(1.0 - mass_TG[:, order].astype(np.float64), 0.0, 1.0 - 1e-12)
     beyond_TG[beyond_TG < ROUNDED_TO_ONE] = 0.0
     # What each prompt adds to the tokens beyond each edge, and to the logarithms of all products.
     observed_PG = _per_cluster(scored, (extremity_T[:, None] > edge_G).astype(np.float64))
     exact_PG = _per_cluster(scored, np.log1p(-beyond_TG))
     tilted_PG = [_per_cluster(scored, np.log1p(-beyond_TG * -math.expm1(-tilt))) for tilt in TILTS]
-    ln_p, place, outside = _ln_p_of_support(
-        observed_PG.sum(axis=0), exact_PG.sum(axis=0), [one.sum(axis=0) for one in tilted_PG]
-    )
+    whole = observed_PG.sum(axis=0), exact_PG.sum(axis=0), [one.sum(axis=0) for one in tilted_PG]
+    ln_p, place = _ln_p_of_support(*whole)
     left = zip(sums_left(observed_PG), sums_left(exact_PG), *(sums_left(one) for one in tilted_PG), strict=True)
     ln_p_left = [_ln_p_of_support(observed_G, exact_G, tilted)[0] for observed_G, exact_G, *tilted in left]
     edge = edge_G[place]
@@ -215,11 +203,11 @@ def _support(
     estimate = abs(float(inside_T.max())) if inside_T.size else abs(float(edge))
     told = [one < math.log(SUPPORT_ALPHA) for one in (ln_p, *(ln_p_left if scored.clusters > 1 else [0.0]))]
     convicts = all(told)
-    return _test(name, outside, ln_p, estimate, "edge", len(extremity_T), formula, convicts, any(told) and not convicts)
+    return SemanticTest(name, ln_p, estimate, "edge", convicts, any(told) and not convicts)
 
 
-def _ln_p_of_support(observed_G: Floats, exact_G: Floats, tilted: Sequence[Floats]) -> tuple[float, int, int]:
-    """ln p, the place of the edge it belongs to, and how many tokens lie beyond that."""
+def _ln_p_of_support(observed_G: Floats, exact_G: Floats, tilted: Sequence[Floats]) -> tuple[float, int]:
+    """ln p, and the place of the edge it belongs to."""
     # The smallest tabulated edge that holds every token: larger than the observed extreme, so S is too large.
     none_G = observed_G == 0
     first = int(np.argmax(none_G)) if none_G.any() else len(observed_G) - 1
@@ -228,17 +216,12 @@ def _ln_p_of_support(observed_G: Floats, exact_G: Floats, tilted: Sequence[Float
     tilted_G = tilted_G + math.log(len(TILTS) * len(observed_G))
     choice = int(np.argmin(tilted_G))
     ln_p, place = (exact, first) if exact <= tilted_G[choice] else (float(tilted_G[choice]), choice)
-    return min(0.0, ln_p + math.log(2.0)), place, int(observed_G[place])
+    return min(0.0, ln_p + math.log(2.0)), place
 
 
 def _per_cluster(scored: ScoredTokens, values_TG: Floats) -> Floats:
     """Return (P, G) sums of each column."""
     return cluster_sums(list(values_TG.T), scored.cluster_T, scored.clusters)
-
-
-def scored_any(extremity_T: Floats, edge_G: Floats) -> bool:
-    """Return whether there are tokens and a grid to look at."""
-    return bool(len(extremity_T)) and bool(len(edge_G))
 
 
 def _mean(scored: ScoredTokens, values_T: Floats, stated_T: Floats | None = None) -> Estimate:
@@ -248,20 +231,3 @@ def _mean(scored: ScoredTokens, values_T: Floats, stated_T: Floats | None = None
         columns.append(stated_T)
     sums_PJ = cluster_sums(columns, scored.cluster_T, scored.clusters)
     return estimate_of(sums_PJ[:, :2], least_variance_P=sums_PJ[:, 2:].max(axis=1))
-
-
-def _two_sided(
-    name: WhichTest, found: Estimate, estimate: float, estimate_of: str, tokens: int, formula: str, convicts: bool,
-    leans: bool,
-) -> SemanticTest:  # fmt: skip
-    return _test(name, found.score, found.ln_p, estimate, estimate_of, tokens, formula, convicts, leans)
-
-
-def _test(
-    name: WhichTest, statistic: float, ln_p: float, estimate: float | None, estimate_of: str, tokens: int, formula: str,
-    convicts: bool, leans: bool = False,
-) -> SemanticTest:  # fmt: skip
-    p_value = math.exp(ln_p) if ln_p > -700 else 0.0
-    return SemanticTest(
-        name, float(statistic), p_value, ln_p, estimate, estimate_of, tokens, formula, bool(convicts), bool(leans)
-    )

@@ -9,16 +9,17 @@
 AGREE says that the numbers mean the same, not that they are close: what remains is the inference path's to explain.
 
 A meaning is found `from_scores.py`, where the trainer scored the tokens under other meanings, or `from_logs.py`, which
-asks samples of one prompt as well (`from_siblings.py`); of rollouts that no trainer has scored these are all there is
-(`from_rollouts.py`). Each gathers what it can see of the three (figures) and decides in one place; another way to see
-one of them is a figure more. `words.py` says what was found, and nothing reads that back.
+asks samples of one prompt as well (`from_siblings.py`); of rollouts that no trainer has scored these are all there is.
+Each gathers what it can see of the three (figures) and decides in one place; another way to see one of them is a figure
+more. `words.py` says what was found, and nothing reads that back.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from rlaudit.layers import Verdict
-from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.candidates import FILTERS, RAW, Semantics
 from rlaudit.meaning.from_siblings import Siblings
 from rlaudit.meaning.honesty import SemanticTest
 from rlaudit.meaning.report_fit import ReportFit
@@ -30,6 +31,9 @@ from rlaudit.statistics.resample import FEWEST_SEQUENCES
 
 # Acquitting takes as much as makes an interval reliable, at ten tokens a sequence.
 FEWEST_TOKENS = 10 * FEWEST_SEQUENCES
+# Relative distance of the observed edge of the support from a candidate filter, beyond which the edge is named: the
+# filters that are tried (`candidates.py`) are farther from each other than that.
+BETWEEN_CANDIDATES = 0.1
 
 
 class Kind(StrEnum):
@@ -93,6 +97,20 @@ class ScoredFigures:
         """Whether a test that sees only tokens says that a filter cut the support."""
         return any(test.filter for test in self.on_tokens)
 
+    def at_the_edge(self, drawn: Semantics) -> Semantics:
+        """Return a meaning that tokens follow, its one filter at the edge that they show if no candidate is near it.
+
+        Candidates are a list: a hidden filter may lie between two of them. A penalty has no edge.
+        """
+        filters = [name for name in FILTERS if getattr(drawn, name) != getattr(RAW, name)]
+        for test in () if drawn.penalised else self.on_tokens:
+            if [test.filter] != filters or not test.estimate:
+                continue
+            if abs(test.estimate / getattr(drawn, filters[0]) - 1) > BETWEEN_CANDIDATES:
+                edge: Any = round(test.estimate) if filters[0] == "top_k" else float(f"{test.estimate:.2g}")
+                return replace(drawn, **{filters[0]: edge})
+        return drawn
+
     @property
     def sample_differs(self) -> bool:
         """Whether the tokens were drawn from something else than the trainer computes."""
@@ -103,44 +121,23 @@ class ScoredFigures:
 class LoggedFigures:
     """What logs alone show; None if no column tells.
 
-    ratio: mean ratio - 1 of all tokens, of all three meanings at once. first_choices: report against sample, from the
-    engine's own side. sharp: sample against trainer. temperature: T of the trainer over T reported. shift: the log
-    ratio that every token has. one_sided: share of its squares in negative ones. hanging: what would convict with some
-    prompts left out only, by name. siblings: report against sample and sample against trainer, by samples of one
-    prompt.
+    ratio: mean ratio - 1 of all tokens, of all three meanings at once; None if no trainer has scored them.
+    first_choices: report against sample, from the engine's own side. sharp: sample against trainer. temperature: T of
+    the trainer over T reported. shift: the log ratio that every token has. one_sided: share of its squares in negative
+    ones. hanging: what would convict with some prompts left out only, by name. siblings: report against sample and
+    sample against trainer, by samples of one prompt.
     """
 
-    ratio: Measurement
+    ratio: Measurement | None
     first_choices: Estimate | None
     sharp: Sharpness | None
     temperature: Estimate | None
     shift: float | None
-    one_sided: float
+    one_sided: float | None
     hanging: tuple[str, ...]
     tokens: int
     sequences: int
     siblings: Siblings | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class RolloutFigures:
-    """What rollouts show that no trainer has scored."""
-
-    siblings: Siblings
-    tokens: int
-    sequences: int
-
-
-@dataclass(frozen=True)
-class Said:
-    """A finding in sentences. cause: of a mismatch. falsifier: what would refute it. next: the experiment that settles
-    it. not_told: what the data cannot show of the three."""
-
-    cause: str | None
-    because: str
-    falsifier: str = ""
-    next: str = ""
-    not_told: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +148,7 @@ class Meaning:
     theta_sample what the tokens follow: the trainer's own unless another was accepted.
 
     requested: what the engine was asked to sample from. reported: theta_report, or the meaning that the report follows
-    although its fit alone did not show it (`from_scores.py`). figures: what all of this rests on. said: by `words.py`.
+    although its fit alone did not show it (`from_scores.py`). figures: what all of this rests on.
     """
 
     kind: Kind
@@ -160,8 +157,7 @@ class Meaning:
     theta_sample: Semantics
     requested: Semantics
     reported: Semantics
-    figures: ScoredFigures | LoggedFigures | RolloutFigures
-    said: Said = Said(None, "")
+    figures: ScoredFigures | LoggedFigures
 
     @property
     def verdict(self) -> Verdict:

@@ -48,10 +48,7 @@ class ReportFit:
     gain_low: float
     gain_high: float
     floor: float
-    tokens: int
-    sequences: int
     halves_some: bool = False
-    formula: str = "mean Huber(reported - logprob under meaning), width 1 nat"
 
     @property
     def ratio(self) -> float:
@@ -153,8 +150,6 @@ def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None 
         gain_low=low,
         gain_high=high,
         floor=floor,
-        tokens=scored.tokens,
-        sequences=scored.sequences,
         halves_some=bool(halved(None).any()),
     )
 

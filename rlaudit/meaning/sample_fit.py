@@ -10,7 +10,7 @@ than LEAST_GAIN; that is noise between engines until an ablation says otherwise.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,6 @@ class SampleFit:
     gain_high: float
     ln_p: float
     gains_some: bool = False
-    formula: str = "likelihood ratio of the tokens, meaning / trainer"
 
 
 def fit_sample(
@@ -119,7 +118,7 @@ def fit_sample(
 def _softened(scored: ScoredTokens, trainer: Semantics) -> Floats:
     """Return (T,) the trainer's logprobs, with tokens that noise may carry across the edge of a filter it replays."""
     floor_T = np.maximum(scored.trainer_logprobs_T, OUT_OF_TRAINER_NATS)
-    unfiltered_T = scored.logprobs_under(replace(trainer, top_k=0, top_p=1.0, min_p=0.0))
+    unfiltered_T = scored.logprobs_under(trainer.unfiltered)
     if not trainer.filtered or unfiltered_T is None:
         return floor_T
     edge = edge_share(scored)

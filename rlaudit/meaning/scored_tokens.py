@@ -71,22 +71,23 @@ class ScoredTokens:
     def from_scores(
         cls,
         scores: Mapping[str, NDArray[Any]],
+        rows_T: Integers,
+        lengths_S: Sequence[int] | Integers,
         rollout_logprobs: Sequence[float] | Floats,
         prompt_S: Sequence[int] | Integers,
         candidates: Sequence[Semantics],
         grids: SupportGrids,
     ) -> "ScoredTokens":
-        """Make it from the arrays of scores.npz, whose flat order `rollout_logprobs` must share."""
-        lengths = np.diff(scores["offsets"])
-        flat = {f"{name}_T": np.asarray(scores[name], dtype=np.float64) for name in _FLAT}
+        """Make it from rows of the arrays of scores.npz: those of the tokens of `rollout_logprobs`, in that order."""
+        flat = {f"{name}_T": np.asarray(scores[name][rows_T], dtype=np.float64) for name in _FLAT}
         return cls(
             rollout_logprobs_T=np.asarray(rollout_logprobs, dtype=np.float64),
-            rank_T=np.asarray(scores["rank"], dtype=np.int64),
-            candidate_logprobs_TC=scores["candidate_logprobs"],
-            nucleus_mass_TG=scores["nucleus_mass"],
-            top_k_mass_TG=scores["top_k_mass"],
-            min_p_mass_TG=scores["min_p_mass"],
-            sequence_T=np.repeat(np.arange(len(lengths)), lengths),
+            rank_T=np.asarray(scores["rank"][rows_T], dtype=np.int64),
+            candidate_logprobs_TC=scores["candidate_logprobs"][rows_T],
+            nucleus_mass_TG=scores["nucleus_mass"][rows_T],
+            top_k_mass_TG=scores["top_k_mass"][rows_T],
+            min_p_mass_TG=scores["min_p_mass"][rows_T],
+            sequence_T=np.repeat(np.arange(len(lengths_S)), lengths_S),
             prompt_S=np.asarray(prompt_S, dtype=np.int64),
             candidates=tuple(candidates),
             grids=grids,

@@ -1,14 +1,8 @@
-"""The sentences about samples of one prompt (`from_siblings.py`). Nothing parses them.
+"""The sentences about samples of one prompt (`from_siblings.py`). Nothing parses them."""
 
-They also say where samples of one prompt and the trainer's scores contradict each other about one set of tokens.
+from dataclasses import dataclass
 
-Scores decide: they know whole distributions. Samples of one prompt know neither the trainer nor its meanings, so they
-fail for other reasons, and a contradiction is worth a look: a scorer that is not the trainer, groups that are none.
-"""
-
-from collections.abc import Mapping
-from enum import StrEnum
-
+from rlaudit.meaning.from_scores import contradicted
 from rlaudit.meaning.from_siblings import (
     Deviation,
     Siblings,
@@ -18,46 +12,8 @@ from rlaudit.meaning.from_siblings import (
     reach_of,
     smallest_of,
 )
-from rlaudit.meaning.meaning import Kind, Said
+from rlaudit.meaning.meaning import Kind
 from rlaudit.meaning.siblings import Agreement
-
-
-class Side(StrEnum):
-    """Whose logprobs."""
-
-    REPORT = "what is reported"
-    TRAINER = "the trainer"
-
-
-# The sides from which tokens were not drawn, by what the scores say. What is open says nothing.
-OFF: Mapping[Kind, frozenset[Side]] = {
-    Kind.AGREE: frozenset(),
-    Kind.RAW_REPORT: frozenset({Side.REPORT}),
-    Kind.OTHER_REPORT: frozenset({Side.REPORT}),
-    Kind.TRAINER: frozenset({Side.TRAINER}),
-    Kind.HIDDEN_FILTER: frozenset(Side),
-    Kind.HIDDEN_SAMPLING: frozenset(Side),
-}
-
-
-def sides_of(siblings: Siblings) -> dict[Side, Agreement]:
-    """Return the sides that have logprobs."""
-    found = {Side.REPORT: siblings.report, Side.TRAINER: siblings.trainer}
-    return {side: agreement for side, agreement in found.items() if agreement is not None}
-
-
-def contradicted(kind: Kind, siblings: Siblings) -> dict[Side, bool]:
-    """Return the sides on which both are sure and disagree, and whether samples of one prompt call that side off.
-
-    kind: what the scores say.
-    """
-    said = OFF.get(kind)
-    if said is None:
-        return {}
-    sides = sides_of(siblings)
-    off = {side: True for side, found in sides.items() if side not in said and siblings.off(found)}
-    return off | {side: False for side, found in sides.items() if side in said and siblings.same(found)}
-
 
 # The cause, and what to do next.
 CAUSES = {
@@ -91,6 +47,17 @@ NO_SUCH_FIGURE = {
 LOGGED = "log trainer_entropy, or score a sample with --score MODEL"
 
 
+@dataclass(frozen=True)
+class Said:
+    """A meaning in sentences. cause: of a mismatch. falsifier: what would refute it. next: the experiment that settles
+    it."""
+
+    cause: str | None
+    because: str
+    falsifier: str = ""
+    next: str = ""
+
+
 def refuted_by_siblings(kind: Kind, siblings: Siblings) -> Said:
     """Say why samples of one prompt convict."""
     side = siblings.trainer if kind is Kind.TRAINER else siblings.report
@@ -117,7 +84,7 @@ def evidence_of_siblings(siblings: Siblings | None) -> tuple[str, ...]:
     """Return the figures of both sides, or why there are none."""
     if siblings is None:
         return ()
-    lines = [_line(name, side) for name, side in sides_of(siblings).items() if siblings.whole]
+    lines = [_line(name, side) for name, side in siblings.sides.items() if siblings.whole]
     copies = (
         [f"{siblings.left_out} prompts hold copies and are left out"] if siblings.left_out and siblings.whole else []
     )
@@ -129,7 +96,7 @@ def beside_scores(kind: Kind, siblings: Siblings | None) -> tuple[str, ...]:
 
     Nothing where too few samples leave everything open: the scores say more.
     """
-    if siblings is None or not any(siblings.off(side) or siblings.same(side) for side in sides_of(siblings).values()):
+    if siblings is None or not any(siblings.off(side) or siblings.same(side) for side in siblings.sides.values()):
         return ()
     contradictions = [
         f"contradiction: the trainer's scores say {kind.value!r}, and by samples of one prompt tokens are "
@@ -140,15 +107,14 @@ def beside_scores(kind: Kind, siblings: Siblings | None) -> tuple[str, ...]:
     return (*evidence_of_siblings(siblings), *contradictions)
 
 
-def believed_of_siblings(siblings: Siblings | None) -> str:
+def believed_of_siblings(siblings: Siblings) -> str:
     """Say what both sides show if nothing convicts."""
-    assert siblings is not None
     return f"both sides say, by samples of one prompt: {would_have_been_seen(siblings)}"
 
 
 def would_have_been_seen(siblings: Siblings) -> str:
     """Return the smallest deviation that would have been seen, and by name those that would not."""
-    smallest = smallest_of(list(sides_of(siblings).values()))
+    smallest = smallest_of(siblings.sides.values())
     beyond = [
         f"top-p below {smallest.top_p:.3f}" if smallest.top_p > 0 else "",
         f"min-p above {smallest.min_p:.2g}" if smallest.min_p < 1 else "",
@@ -166,7 +132,7 @@ def would_have_been_seen(siblings: Siblings) -> str:
 
 def what_siblings_leave_open(siblings: Siblings | None) -> str:
     """Say how large a deviation may be that nothing shows."""
-    if siblings is None or siblings.broken or siblings.report is None:
+    if siblings is None or siblings.broken:
         return ""
     return f", and samples of one prompt leave a temperature {reach_of(siblings.report):.0%} off open"
 
@@ -175,11 +141,20 @@ def what_would_tell(siblings: Siblings | None) -> str:
     """Say what to log or sample next."""
     if siblings is None:
         return f"log the token ids of several samples per prompt; or {LOGGED}"
-    if siblings.broken or siblings.report is None:
+    if siblings.broken:
         return LOGGED
     needed = prompts_needed(siblings.report)
     more = "more samples of each prompt" if needed is None else f"about {needed} prompts with as many samples each"
     return f"{more}; or {LOGGED}"
+
+
+def leaning_of_siblings(siblings: Siblings) -> str:
+    """Say what too few samples look like."""
+    step = siblings.report.step
+    if not siblings.whole or step.low <= 0.0 <= step.high:
+        return "samples of one prompt do not refute what is reported, and do not confirm it closely either"
+    sharper = "sharper" if step.value > 0 else "flatter"
+    return f"samples of one prompt look {sharper} than is reported, and too few are seen to convict"
 
 
 def _line(name: str, side: Agreement) -> str:

@@ -2,59 +2,65 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 from rlaudit.layers import Verdict
-from rlaudit.meaning.candidates import RAW, Semantics
+from rlaudit.meaning.candidates import FILTERS, RAW, Semantics
+from rlaudit.meaning.from_siblings import Siblings
 from rlaudit.meaning.honesty import GREEDY_EFFECT, SemanticTest
 from rlaudit.meaning.least_data import OF_A_BIAS
-from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning, RolloutFigures, Said, ScoredFigures
+from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning, ScoredFigures
 from rlaudit.meaning.sibling_words import (
+    LOGGED,
+    Said,
     believed_of_siblings,
     evidence_of_siblings,
+    leaning_of_siblings,
     refuted_by_siblings,
     what_siblings_leave_open,
     what_would_tell,
+    would_have_been_seen,
 )
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import Estimate, figure
 from rlaudit.statistics.resample import FEWEST_SEQUENCES
 
-# Relative distance of the observed edge of the support from a candidate filter, beyond which the edge is named: the
-# filters that are tried (`candidates.py`) are farther from each other than that.
-BETWEEN_CANDIDATES = 0.1
 UNEXPLAINED = {Kind.UNEXPLAINED_BIAS: "unexplained bias", Kind.UNEXPLAINED_SHIFT: "unexplained constant shift"}
 CANNOT_TELL = (
     "a filter that tokens were sampled through while raw logprobs were reported: no difference of logprobs shows it",
     "penalties and logit biases that both sides leave out",
 )
+ONE_NUMBER = (
+    "raw and processed logprobs are the same numbers at T=1 without filters or penalties: they cannot be told apart "
+    "here and need not be"
+)
+NO_TRAINER = "whether the trainer computes what is reported: the table has no trainer logprobs"
+WITH_TRAINER = "give the trainer's table as second argument, or --score MODEL"
 NOT_WITHOUT = "the temperature of the sampler: that needs trainer_entropy, top logprobs of both sides, or --score MODEL"
 
 
-def worded(meaning: Meaning) -> Meaning:
-    """Return the meaning with all that is said of it by itself; of rollouts alone, `from_rollouts.py` says it."""
+def said_of(meaning: Meaning) -> Said:
+    """Return all that is said of a meaning by itself."""
     figures, convicted = meaning.figures, meaning.verdict is Verdict.MISMATCH
-    assert not isinstance(figures, RolloutFigures)
-    if isinstance(figures, LoggedFigures):
-        said = _convicted_by_logs(meaning, figures) if convicted else _open_to_logs(meaning, figures)
-    else:
-        said = _convicted_by_scores(meaning, figures) if convicted else _open_to_scores(meaning, figures)
-    return replace(meaning, said=replace(said, not_told=_not_told(meaning, figures)))
+    if isinstance(figures, ScoredFigures):
+        return _convicted_by_scores(meaning, figures) if convicted else _open_to_scores(meaning, figures)
+    if figures.ratio is None and figures.siblings is not None and not convicted:
+        return _open_to_siblings(meaning, figures, figures.siblings)
+    return _convicted_by_logs(meaning, figures) if convicted else _open_to_logs(meaning, figures)
 
 
-def _not_told(meaning: Meaning, figures: LoggedFigures | ScoredFigures) -> tuple[str, ...]:
+def unseen_by(meaning: Meaning) -> tuple[str, ...]:
+    """Say what the data behind a meaning cannot show of the three."""
+    figures = meaning.figures
     if isinstance(figures, LoggedFigures):
+        if figures.ratio is None:
+            return (NO_TRAINER,)
         blind = figures.sharp is None and figures.temperature is None
         return (NOT_WITHOUT, *CANNOT_TELL) if blind else CANNOT_TELL
     if meaning.kind is Kind.NO_TOKENS:
         return ("everything: no token was scored",)
     found = []
     if meaning.requested == RAW:
-        found.append(
-            "raw and processed logprobs are the same numbers at T=1 without filters or penalties: "
-            "they cannot be told apart here and need not be"
-        )
+        found.append(ONE_NUMBER)
     silent = [test.name for test in figures.tests if test.filter and test.ln_p == 0.0]
     if silent and not figures.sample_differs:
         found.append(f"a filter lighter than these tokens show ({', '.join(silent)})")
@@ -158,7 +164,7 @@ def _dishonest(meaning: Meaning, figures: ScoredFigures) -> Said:
 def _trainer(meaning: Meaning, figures: ScoredFigures) -> Said:
     theta, train = meaning.theta_report, meaning.theta_train
     apart = theta.differences(train, tolerance=0.0)
-    filters = [name for name in apart if name in {"top_k", "top_p", "min_p"}]
+    filters = [name for name in apart if name in FILTERS]
     what = "the sampler's filters" if len(filters) == len(apart) else " and ".join(apart)
     tokens = "tokens are sampled and reported" if figures.sample_differs else "tokens are reported"
     unsure = "" if figures.sample_differs else "; the tokens alone cannot tell which of the two they follow"
@@ -194,23 +200,11 @@ def _at(meaning: Meaning, figures: ScoredFigures, drawn: Semantics) -> str:
 
 
 def _drawn(meaning: Meaning, figures: ScoredFigures, drawn: Semantics) -> str:
-    """Return the sampler's meaning in words; if it was not requested, as exact as the tokens tell.
-
-    Candidates are a list, so a hidden filter between two of them is named by the edge that the tokens show.
-    """
+    """Return the sampler's meaning in words; if it was not requested, as exact as the tokens tell."""
     if not drawn.differences(meaning.requested) or not drawn.differences(meaning.theta_train):
         return drawn.describe()
-    if drawn.penalised:
-        return f"about {drawn.describe()}"
-    filters = [name for name in ("top_k", "top_p", "min_p") if getattr(drawn, name) != getattr(RAW, name)]
-    for test in figures.on_tokens:
-        if [test.filter] != filters or not test.estimate:
-            continue
-        listed, seen = getattr(drawn, filters[0]), test.estimate
-        if abs(seen / listed - 1) > BETWEEN_CANDIDATES:
-            edge: Any = round(seen) if filters[0] == "top_k" else float(f"{seen:.2g}")
-            return f"about {replace(drawn, **{filters[0]: edge}).describe()}"
-    return drawn.describe()
+    seen = figures.at_the_edge(drawn)
+    return f"about {seen.describe()}" if drawn.penalised or seen != drawn else drawn.describe()
 
 
 def _strongest_line(figures: ScoredFigures) -> str:
@@ -242,11 +236,12 @@ def _p(ln_p: float) -> str:
 
 
 def _convicted_by_logs(meaning: Meaning, figures: LoggedFigures) -> Said:
-    biased, first, siblings = ratio_line(figures.ratio), figures.first_choices, figures.siblings
+    first, siblings = figures.first_choices, figures.siblings
     if meaning.kind.dishonest and first is not None and first.convicts(GREEDY_EFFECT):
         return _refuted_by_first_choices(meaning, first)
     if siblings is not None and siblings.convict and meaning.kind not in UNEXPLAINED:
         return refuted_by_siblings(meaning.kind, siblings)
+    biased = "" if figures.ratio is None else ratio_line(figures.ratio)
     match meaning.kind:
         case Kind.UNEXPLAINED_SHIFT:
             return Said(
@@ -278,7 +273,7 @@ def _convicted_by_logs(meaning: Meaning, figures: LoggedFigures) -> Said:
 def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Said:
     size = f"{figures.tokens} tokens in {figures.sequences} sequences"
     match meaning.kind:
-        case Kind.FEW_BIASED:
+        case Kind.FEW_BIASED if figures.ratio is not None:
             return Said(
                 None,
                 f"{ratio_line(figures.ratio)}: too few to convict by; {_shape(figures)}",
@@ -307,6 +302,29 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Said:
             )
 
 
+def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblings) -> Said:
+    """Say what is open of rollouts that no trainer has scored."""
+    size = f"{figures.tokens} tokens in {figures.sequences} sequences"
+    match meaning.kind:
+        case Kind.HANGING:
+            return Said(None, hanging(figures.hanging), next="more prompts")
+        case Kind.AGREE:
+            return Said(
+                None,
+                f"tokens were drawn from what is reported ({size}): {would_have_been_seen(siblings)}",
+                "another agreement of new samples of one prompt",
+                WITH_TRAINER,
+            )
+        case Kind.UNTOLD:
+            return Said(
+                None,
+                f"{leaning_of_siblings(siblings)} ({size}){what_siblings_leave_open(siblings)}",
+                next=f"more prompts or samples of each; or {LOGGED}",
+            )
+        case _:
+            return _open_to_logs(meaning, figures)
+
+
 def _refuted_by_first_choices(meaning: Meaning, found: Estimate) -> Said:
     raw = meaning.kind is Kind.RAW_REPORT
     return Said(
@@ -320,7 +338,9 @@ def _refuted_by_first_choices(meaning: Meaning, found: Estimate) -> Said:
 
 
 def _believed(figures: LoggedFigures) -> str:
-    return "the trainer believes" if figures.sharp is not None else believed_of_siblings(figures.siblings)
+    if figures.sharp is not None or figures.siblings is None:
+        return "the trainer believes"
+    return believed_of_siblings(figures.siblings)
 
 
 def _shape(figures: LoggedFigures) -> str:
@@ -332,7 +352,7 @@ def _shape(figures: LoggedFigures) -> str:
 
 def evidence_of_logs(figures: LoggedFigures) -> tuple[str, ...]:
     """Return the figures, each in a line."""
-    lines = [ratio_line(figures.ratio)]
+    lines = [] if figures.ratio is None else [ratio_line(figures.ratio)]
     if figures.sharp is not None:
         lines.append(
             f"tokens against the trainer's entropy: 1/T of the sampler is {figures.sharp.inverse_step:+.2%} off "

@@ -67,6 +67,11 @@ class Part:
     left_K: Floats
 
     @property
+    def ends(self) -> tuple[float, float, float]:
+        """The part, and from where to where it reaches."""
+        return self.k2, self.low, self.high
+
+    @property
     def surely_p(self) -> float:
         """The largest p-value, with all prompts and without each part of them."""
         return max(self.p_value, float(self.p_left_K.max(initial=0.0)))

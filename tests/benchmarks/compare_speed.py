@@ -193,7 +193,7 @@ def rlaudit(path: Path) -> dict[str, list[float]]:
     assert not faults.count, faults.lines()
     return {
         name: [number for number in (one.value, one.low, one.high) if number is not None]
-        for name, one in found.measurements.items()
+        for name, one in found.evidence.measurements.items()
     }
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rlaudit.cli.app import run
-from rlaudit.meaning.evidence import ALL
+from rlaudit.meaning.documented import ALL
 
 
 def test_the_derivation_of_sibling_agreement_is_printed_with_its_weights_its_interval_and_what_breaks_it(capsys):

@@ -13,7 +13,7 @@ from broken_groups_planted import (
 )
 
 from rlaudit.diagnosis.compare import compare
-from rlaudit.diagnosis.comparison import CompareSettings
+from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Verdict
 from rlaudit.meaning.broken_groups import Broken
 from rlaudit.meaning.candidates import RAW
@@ -74,7 +74,6 @@ def test_the_few_prompts_that_hold_copies_are_left_out_and_counted(together):
     assert not found.broken and not found.convict
     layer = semantic_layer(batch)
     assert layer.verdict is not Verdict.MISMATCH
-    assert any(f"{found.left_out} prompts hold copies" in line for line in layer.evidence)
 
 
 def test_groups_drawn_again_until_outcomes_differ_convict_nobody_where_rewards_are_not_logged():

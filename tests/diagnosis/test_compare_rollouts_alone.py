@@ -12,8 +12,8 @@ from rlaudit.diagnosis.compare import compare
 from rlaudit.errors import NotFinished
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
-from rlaudit.meaning.from_rollouts import NOT_TOLD
 from rlaudit.meaning.meaning import Kind
+from rlaudit.meaning.words import NO_TRAINER
 
 PROMPTS, SAMPLES, TOKENS = 256, 8, 40
 COOL = Semantics(0.7)
@@ -32,7 +32,7 @@ def test_raw_logprobs_are_convicted_without_a_trainer():
     assert semantic.verdict is Verdict.MISMATCH
     assert semantic.causes == ("raw-logprobs",)
     assert {path.verdict, objective.verdict} == {Verdict.NOT_TESTED}
-    assert NOT_TOLD in found.not_seen
+    assert NO_TRAINER in found.not_seen
 
 
 def test_processed_logprobs_are_what_tokens_were_drawn_from():
@@ -70,7 +70,7 @@ def test_the_command_says_it_in_every_format(tmp_path, capsys):
     assert run(["compare", str(table), "--temperature", "0.7", "--quiet", "--output", "text", *formats]) == 1
     said = capsys.readouterr().out
     assert "1. semantic  MISMATCH: raw-logprobs" in said
-    assert NOT_TOLD in said
+    assert NO_TRAINER in said
     assert "Density of d" not in said
     report = json.loads((tmp_path / "json").read_text())
     assert report["comparisons"][0]["measurements"] == {}

@@ -7,9 +7,11 @@ import pytest
 from worlds.sibling_tree import at, tree
 
 from rlaudit.diagnosis.compare import compare
-from rlaudit.diagnosis.comparison import CompareSettings
+from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Verdict
+from rlaudit.meaning.broken_groups import Broken
 from rlaudit.meaning.candidates import RAW, Semantics
+from rlaudit.meaning.from_siblings import prompts_needed
 from rlaudit.meaning.meaning import Kind
 
 FAST = CompareSettings(replicates=200)
@@ -29,55 +31,56 @@ def said(sampler, report, trainer, asked=RAW, trained=RAW, prompts=192, samples=
         noise=1e-3,
     )
     found = compare([batch], asked, trained, FAST)
-    return found.meaning.kind, found.layers[0]
+    return found.meaning.kind, found
 
 
 def test_an_honest_log_matches():
-    kind, layer = said(HONEST, HONEST, HONEST, prompts=512)
+    kind, found = said(HONEST, HONEST, HONEST, prompts=512)
     assert kind is Kind.AGREE
-    assert layer.verdict is Verdict.MATCH
+    assert found.verdicts[0] is Verdict.MATCH
 
 
-def test_too_few_samples_acquit_nobody_and_say_how_many_would():
-    for samples, needed in ((16, "prompts with as many samples each"), (4, "more samples of each prompt")):
-        kind, layer = said(HONEST, HONEST, HONEST, prompts=48, samples=samples)
+def test_too_few_samples_acquit_nobody_and_it_is_known_how_many_would():
+    for samples, would_do in ((16, True), (4, False)):
+        kind, found = said(HONEST, HONEST, HONEST, prompts=48, samples=samples)
         assert kind is Kind.UNTOLD
-        assert needed in layer.next
+        assert (prompts_needed(found.evidence.siblings.report) is not None) == would_do
 
 
 @pytest.mark.parametrize("hidden", [at(top_p=0.98), at(top_k=20), at(min_p=0.02), at(0.95), at(1.05)])
 def test_no_deviation_that_matters_is_acquitted_where_an_honest_log_would_be(hidden):
-    _, layer = said(hidden, HONEST, HONEST, prompts=512)
-    assert layer.verdict is not Verdict.MATCH
+    _, found = said(hidden, HONEST, HONEST, prompts=512)
+    assert found.verdicts[0] is not Verdict.MATCH
 
 
 def test_raw_logprobs_are_named_where_a_temperature_was_asked_for():
-    kind, layer = said(at(0.7), HONEST, at(0.7), asked=AT_07, trained=AT_07)
-    assert layer.verdict is Verdict.MISMATCH
+    kind, found = said(at(0.7), HONEST, at(0.7), asked=AT_07, trained=AT_07)
+    assert found.verdicts[0] is Verdict.MISMATCH
     assert kind is Kind.RAW_REPORT
 
 
 @pytest.mark.parametrize(("hidden", "kind"), [(at(top_p=0.8), Kind.HIDDEN_FILTER), (at(0.7), Kind.HIDDEN_SAMPLING)])
 def test_what_neither_side_knows_of_is_told_from_the_tokens(hidden, kind):
-    found, layer = said(hidden, HONEST, HONEST)
-    assert found is kind
-    assert layer.verdict is Verdict.MISMATCH
+    told, found = said(hidden, HONEST, HONEST)
+    assert told is kind
+    assert found.verdicts[0] is Verdict.MISMATCH
 
 
 def test_a_trainer_at_another_temperature_is_told():
-    kind, layer = said(at(0.7), at(0.7), at(0.75), asked=AT_07, trained=AT_07)
-    assert layer.verdict is Verdict.MISMATCH
+    kind, found = said(at(0.7), at(0.7), at(0.75), asked=AT_07, trained=AT_07)
+    assert found.verdicts[0] is Verdict.MISMATCH
     assert kind in {Kind.TRAINER, Kind.UNEXPLAINED_BIAS}
 
 
 def test_samples_that_are_no_siblings_leave_the_verdict_open_and_say_why():
     batch = tree(np.random.default_rng(3), 192, 16, sampler=HONEST, report=HONEST, noise=1e-3)
     scrambled = replace(batch, token_id_T=np.random.default_rng(4).integers(0, 50_000, batch.tokens))
-    layer = compare([scrambled], RAW, RAW, FAST).layers[0]
-    assert layer.verdict is Verdict.INCONCLUSIVE
-    assert any("report one distribution" in line for line in layer.evidence)
+    found = compare([scrambled], RAW, RAW, FAST)
+    assert found.verdicts[0] is Verdict.INCONCLUSIVE
+    assert Broken.OTHER_CONTEXTS in found.evidence.siblings.broken
+    assert Broken.OTHER_CONTEXTS.value in found.layers[0].evidence
 
 
 def test_two_samples_of_other_prompts_say_nothing():
     batch = tree(np.random.default_rng(5), 400, 1, sampler=HONEST, report=HONEST, noise=1e-3)
-    assert "token ids of several samples per prompt" in compare([batch], RAW, RAW, FAST).layers[0].next
+    assert compare([batch], RAW, RAW, FAST).evidence.siblings is None

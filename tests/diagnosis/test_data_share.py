@@ -8,8 +8,8 @@ import pytest
 from logged_tokens import logged
 
 from rlaudit.diagnosis.compare import compare
-from rlaudit.diagnosis.comparison import CompareSettings
-from rlaudit.diagnosis.judgement import supported
+from rlaudit.diagnosis.compare_settings import CompareSettings
+from rlaudit.diagnosis.judgement import held, supported
 from rlaudit.layers import Layer, Verdict, judged_as
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.tokens.data_share import MOST_LEFT_OUT, DataShare
@@ -40,7 +40,7 @@ def judged(verdict):
 def test_a_match_needs_nearly_all_sequences_and_tokens_of_what_was_given(share, verdict):
     for pair in ((share, WHOLE), (WHOLE, share)):
         found = supported(judged(Verdict.MATCH), *pair)
-        assert found.verdict is verdict
+        assert found.verdict is verdict is held(Verdict.MATCH, *pair)
         assert "nothing is apart" in found.because
         assert any(str(share) in line for line in found.evidence) is not share.whole
 
@@ -56,20 +56,20 @@ def test_honest_tokens_match_until_too_many_sequences_are_broken(broken, verdict
     batch = logged(noise=1e-4)
     batch.rollout_logprobs_T[batch.offsets[:broken]] = 0.5
     found = compared(batch)
-    assert (found.share.sequences, found.share.sequences_left_out) == (80 - broken, broken)
-    assert found.share.tokens_left_out == 40 * broken
-    assert Verdict.MATCH not in [layer.verdict for layer in found.layers] or broken <= MOST_LEFT_OUT * 80
+    assert (found.evidence.share.sequences, found.evidence.share.sequences_left_out) == (80 - broken, broken)
+    assert found.evidence.share.tokens_left_out == 40 * broken
+    assert Verdict.MATCH not in found.verdicts or broken <= MOST_LEFT_OUT * 80
     if verdict is not None:
-        assert found.layers[0].verdict is verdict
+        assert found.verdicts[0] is verdict
 
 
 def test_what_was_left_out_before_the_comparison_counts_as_well():
     faults = Faults()
     faults.add(Fault(Path("t.jsonl"), FaultKind.NO_TRAINER, "no partner"), sequences=80, count=80)
     found = compared(logged(noise=1e-4), faults)
-    assert found.share.left_out == 0.5
-    assert [layer.verdict for layer in found.layers] == [Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED]
-    assert "80 of 160 sequences" in found.layers[0].because
+    assert found.evidence.share.left_out == 0.5
+    assert found.verdicts == (Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED)
+    assert (found.evidence.share.sequences, found.evidence.share.sequences_left_out) == (80, 80)
 
 
 def test_a_sample_in_which_causes_can_hardly_be_looked_for_supports_no_match():
@@ -79,9 +79,10 @@ def test_a_sample_in_which_causes_can_hardly_be_looked_for_supports_no_match():
     sample = replace(batch, token_columns={**batch.token_columns, "old_logprob": old_T})
     faults = Faults()
     found = compared(batch, faults, sample=[sample])
-    assert found.share.whole
-    assert found.layers[0].verdict is Verdict.INCONCLUSIVE
-    assert "causes were looked for in 40 of 80 sequences" in found.layers[0].because
+    assert found.evidence.share.whole
+    assert found.verdicts[0] is Verdict.INCONCLUSIVE
+    looked_at = found.evidence.looked_at
+    assert (looked_at.sequences, looked_at.sequences_left_out) == (40, 40)
     assert (faults.count, faults.sequences_left_out) == (40, 0)
 
 
@@ -118,13 +119,13 @@ def test_no_impossible_value_and_no_gap_in_one_row_turns_a_verdict(column, value
             entropy = {"trainer_entropy": damaged.token_columns["trainer_entropy"]}
             damaged, sample = replace(damaged, token_columns=entropy), [damaged]
         found = compared(damaged, faults, sample=sample)
-        assert [layer.verdict for layer in found.layers] == expected
+        assert found.verdicts == expected
         assert {one.column for one in faults.shown} <= {column}
         assert faults.count <= 1
 
 
 HIDDEN = logged(temperature=0.7, reported_at=1.0, trainer_at=1.0, noise=0.01)
 HONEST_AND_NOT = (
-    (logged(noise=1e-4), [Verdict.MATCH] * 3),
-    (HIDDEN, [Verdict.MISMATCH, Verdict.NOT_TESTED, Verdict.NOT_TESTED]),
+    (logged(noise=1e-4), (Verdict.MATCH,) * 3),
+    (HIDDEN, (Verdict.MISMATCH, Verdict.NOT_TESTED, Verdict.NOT_TESTED)),
 )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rlaudit.attribution.attribute import all_causes
 from rlaudit.diagnosis.compare import compare
-from rlaudit.diagnosis.comparison import CompareSettings
+from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics
 

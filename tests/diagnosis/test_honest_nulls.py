@@ -5,7 +5,7 @@ import pytest
 from honest_tables import ENTROPIES, SHIFT, SIZES, Shape, Size, honest_table
 
 from rlaudit.diagnosis.compare import compare
-from rlaudit.diagnosis.comparison import CompareSettings
+from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.meaning import Kind
@@ -38,7 +38,7 @@ def test_one_constant_is_named_as_such_and_no_filter():
     for asked in (PLAIN, Semantics(top_p=0.9)):
         found = compare([honest_table(2, Size(32, 1, 128), Shape.SHIFT, 1.0)], asked, PLAIN, FAST)
         assert (found.layers[0].verdict, found.meaning.kind) == (Verdict.MISMATCH, Kind.UNEXPLAINED_SHIFT)
-        assert f"{-SHIFT:+.3g} nats at every token" in found.layers[0].because
+        assert found.meaning.figures.shift == pytest.approx(-SHIFT)
         assert found.attribution.names == frozenset()
 
 
@@ -52,6 +52,5 @@ def test_a_constant_beside_noise_is_an_unexplained_bias():
 
 def test_a_constant_over_few_prompts_is_said_and_convicts_nobody():
     found = compare([honest_table(2, Size(8, 2, 40), Shape.SHIFT, 1.0)], PLAIN, PLAIN, FAST)
-    assert found.layers[0].verdict is Verdict.INCONCLUSIVE
-    assert "at every token" in found.layers[0].because
-    assert "16 prompts in 32 sequences" in found.layers[0].next
+    assert (found.verdicts[0], found.meaning.kind) == (Verdict.INCONCLUSIVE, Kind.FEW_BIASED)
+    assert found.meaning.figures.shift == pytest.approx(-SHIFT)

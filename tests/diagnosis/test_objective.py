@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rlaudit.diagnosis.objective import SHOWN, judge_objective_of_arm
-from rlaudit.layers import Judgement, Layer, Verdict, judged_as
+from rlaudit.diagnosis.objective import SHOWN, Fitting, fitting_correction, say_objective_of_arm
+from rlaudit.layers import Layer, Verdict
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
 Figures = tuple[float, float | None, float | None]
@@ -27,68 +27,63 @@ def arm(ppo: Figures = CLEAN, gspo: Figures = CLEAN, tail: float = 0.0, k2: Figu
     return SimpleNamespace(name="candidate", measurements=measurements)
 
 
-def earlier(semantic: Verdict = Verdict.MATCH, path: Verdict = Verdict.MATCH) -> list[Judgement]:
-    return [judged_as(Layer.SEMANTIC, semantic, ""), judged_as(Layer.INFERENCE_PATH, path, "")]
+CLEAN_LAYERS = (Verdict.MATCH, Verdict.MATCH)
 
 
-@pytest.mark.parametrize("verdict", [Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED])
-def test_no_correction_is_advised_over_an_open_layer(verdict: Verdict) -> None:
-    judged = judge_objective_of_arm(arm(gspo=(1.0, 0.9, 1.0)), earlier(path=verdict), SETTINGS, None)
-    assert judged.verdict is Verdict.NOT_TESTED
-    assert "inference path layer comes first" in judged.because
-    both = judge_objective_of_arm(arm(gspo=(1.0, 0.9, 1.0)), earlier(verdict, verdict), SETTINGS, None)
-    assert "the semantic and the inference path layers come first" in both.because
-    assert "no importance-sampling correction" in judged.next
-    both = judge_objective_of_arm(arm(), earlier(verdict, verdict), SETTINGS, None)
-    assert "the semantic and the inference path layer" in both.because
+def verdict(found: Any, settings: ObjectiveSettings = SETTINGS) -> Verdict:
+    return say_objective_of_arm(found, CLEAN_LAYERS, settings, None).verdict
+
+
+@pytest.mark.parametrize("open_", [Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED])
+def test_no_correction_is_advised_over_an_open_layer(open_: Verdict) -> None:
+    for earlier in ((Verdict.MATCH, open_), (open_, Verdict.MATCH), (open_, open_)):
+        said = say_objective_of_arm(arm(gspo=(1.0, 0.9, 1.0)), earlier, SETTINGS, None)
+        assert said.verdict is Verdict.NOT_TESTED
+        assert said.because not in set(Fitting)
+        named = [layer.value in said.because for layer in (Layer.SEMANTIC, Layer.INFERENCE_PATH)]
+        assert named == [one is not Verdict.MATCH for one in earlier]
 
 
 def test_clipping_below_one_per_cent_with_its_whole_interval_matches() -> None:
-    assert judge_objective_of_arm(arm(), earlier(), SETTINGS, None).verdict is Verdict.MATCH
+    assert verdict(arm()) is Verdict.MATCH
 
 
 @pytest.mark.parametrize("name", tuple(Clip))
 def test_an_interval_that_reaches_over_one_per_cent_is_inconclusive(name: str) -> None:
     figures: dict[str, Any] = {name.split("_", maxsplit=1)[0]: (0.0, 0.0, 0.1)}
-    judged = judge_objective_of_arm(arm(**figures), earlier(), SETTINGS, None)
-    assert judged.verdict is Verdict.INCONCLUSIVE
-    assert "more sequences" in judged.next
+    assert verdict(arm(**figures)) is Verdict.INCONCLUSIVE
 
 
 def test_a_k2_too_small_to_clip_a_hundredth_matches_however_few_prompts_there_are() -> None:
     few = {"ppo": (0.0, 0.0, 0.1), "gspo": (0.0, 0.0, 0.1)}
-    assert judge_objective_of_arm(arm(**few, k2=(0.0, 0.0, 1e-8)), earlier(), SETTINGS, None).verdict is Verdict.MATCH
+    assert verdict(arm(**few, k2=(0.0, 0.0, 1e-8))) is Verdict.MATCH
     # 2 x mean square / epsilon^2 is 1.3 % of sequences at GSPO's 0.02.
-    assert (
-        judge_objective_of_arm(arm(**few, k2=(0.0, 0.0, 2.5e-6)), earlier(), SETTINGS, None).verdict
-        is Verdict.INCONCLUSIVE
-    )
+    assert verdict(arm(**few, k2=(0.0, 0.0, 2.5e-6))) is Verdict.INCONCLUSIVE
 
 
 def test_a_range_that_the_objective_does_not_have_is_not_held_against_it() -> None:
     clipped = arm(gspo=(1.0, 0.9, 1.0))
-    assert judge_objective_of_arm(clipped, earlier(), SETTINGS, None).verdict is Verdict.MISMATCH
-    only_tokens = ObjectiveSettings(clips=(Clip.TOKENS,))
-    assert judge_objective_of_arm(clipped, earlier(), only_tokens, None).verdict is Verdict.MATCH
+    assert verdict(clipped) is Verdict.MISMATCH
+    assert verdict(clipped, ObjectiveSettings(clips=(Clip.TOKENS,))) is Verdict.MATCH
 
 
 def test_clip_fractions_without_an_interval_are_inconclusive_and_not_fine() -> None:
-    assert judge_objective_of_arm(arm(ppo=(0.0, None, None)), earlier(), SETTINGS, None).verdict is Verdict.INCONCLUSIVE
+    assert verdict(arm(ppo=(0.0, None, None))) is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(
-    ("figures", "advice"),
+    ("figures", "fitting"),
     [
-        ({"gspo": (0.5, 0.4, 0.6)}, "widen gspo_epsilon"),
-        ({"ppo": (0.05, 0.04, 0.06), "tail": 0.01}, "mask them (MIS, or IcePop"),
-        ({"ppo": (0.05, 0.04, 0.06)}, "truncated importance sampling (TIS)"),
+        ({"gspo": (0.5, 0.4, 0.6)}, Fitting.WIDEN),
+        ({"ppo": (0.05, 0.04, 0.06), "tail": 0.01}, Fitting.MASK),
+        ({"ppo": (0.05, 0.04, 0.06)}, Fitting.TRUNCATE),
     ],
 )
-def test_the_advice_fits_what_is_clipped(figures: dict[str, Any], advice: str) -> None:
-    judged = judge_objective_of_arm(arm(**figures), earlier(), SETTINGS, None)
-    assert judged.verdict is Verdict.MISMATCH
-    assert advice in judged.because
+def test_the_advice_fits_what_is_clipped(figures: dict[str, Any], fitting: Fitting) -> None:
+    clipped = arm(**figures)
+    assert verdict(clipped) is Verdict.MISMATCH
+    assert fitting_correction(clipped.measurements, SETTINGS) is fitting
 
 
 def test_without_figures_nothing_is_said() -> None:
-    assert judge_objective_of_arm(None, earlier(), SETTINGS, None).verdict is Verdict.NOT_TESTED
+    assert verdict(None) is Verdict.NOT_TESTED

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rlaudit.diagnosis.objective_split import BACKEND, BOTH, UPDATE, objective_split
+from rlaudit.diagnosis.objective_split import BACKEND, BOTH, UNDECIDED, UPDATE, objective_split, recommended
 from rlaudit.layers import Verdict
 from rlaudit.measurement.metric import ObjectiveSettings
 from rlaudit.report.plain import plain
@@ -80,25 +80,25 @@ def test_staleness_is_what_fresh_tokens_do_not_show():
     assert found.staleness.low < found.staleness.value < found.staleness.high
 
 
-@pytest.mark.parametrize("earlier", [(), (Verdict.MATCH,), (Verdict.MATCH, Verdict.MISMATCH)])
-def test_nothing_is_recommended_over_an_open_layer(earlier):
-    found = objective_split(rollouts(outliers=0.05), earlier)
-    assert found.recommendation.correction is None
-    assert "hide" in found.recommendation.because
+@pytest.mark.parametrize("verdict", [Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED])
+def test_nothing_is_recommended_before_both_layers_match(verdict):
+    split = objective_split(rollouts(outliers=0.05))
+    for found in (split, *(recommended(split, both) for both in ((Verdict.MATCH, verdict), (verdict, Verdict.MATCH)))):
+        assert found.recommendation == UNDECIDED
 
 
 def test_a_backend_that_clips_nothing_needs_no_correction():
-    assert objective_split(rollouts(backend=0.001), MATCH).recommendation.correction is None
+    assert recommended(objective_split(rollouts(backend=0.001)), MATCH).recommendation.correction is None
 
 
 def test_a_few_far_tokens_are_masked():
-    found = objective_split(rollouts(backend=0.005, outliers=0.015), MATCH)
+    found = recommended(objective_split(rollouts(backend=0.005, outliers=0.015)), MATCH)
     assert found.recommendation.correction in {"icepop", "mis"}
     assert found.recommendation.cost.touched == pytest.approx(0.01, abs=0.01)
 
 
 def test_sequences_that_drift_while_tokens_stay_in_range_are_corrected_as_sequences():
-    found = objective_split(rollouts(backend=0.01, drift=0.05), MATCH)
+    found = recommended(objective_split(rollouts(backend=0.01, drift=0.05)), MATCH)
     assert found.recommendation.correction == "sequence"
 
 
@@ -112,7 +112,7 @@ def test_costs_are_shares_of_the_tokens_and_masking_lowers_what_is_left():
 
 
 def test_a_document_of_a_split_is_json():
-    document = plain(objective_split(rollouts(), MATCH))
+    document = plain(recommended(objective_split(rollouts()), MATCH))
     assert json.loads(json.dumps(document))["factors"][BACKEND]["clipped"]["gspo"]["value"] >= 0
 
 

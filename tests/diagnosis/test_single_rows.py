@@ -8,7 +8,7 @@ from honest_tables import VOCABULARY, Shape, Size, honest_table
 from scipy.special import log_softmax
 
 from rlaudit.diagnosis.compare import compare
-from rlaudit.diagnosis.comparison import CompareSettings
+from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics
 

@@ -7,7 +7,9 @@ from simulated_tokens import RAW, World, another, simulate
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_scores import identify
+from rlaudit.meaning.honesty import WhichTest
 from rlaudit.meaning.meaning import Kind
+from rlaudit.meaning.words import ONE_NUMBER, unseen_by
 
 AT_07 = Semantics(0.7)
 
@@ -24,7 +26,7 @@ def test_an_honest_noisy_engine_is_a_match(near_deterministic, noise, meaning):
     world = World(sampled=meaning, trainer=meaning, noise=noise, near_deterministic=near_deterministic)
     for seed in range(2):
         evidence = judged(another(world, seed))
-        assert evidence.verdict is Verdict.MATCH, evidence.said.because
+        assert evidence.verdict is Verdict.MATCH, evidence.kind
 
 
 @pytest.mark.parametrize("sampled", [AT_07, Semantics(0.7, top_p=0.9)])
@@ -70,7 +72,7 @@ def test_truncation_that_nobody_asked_for_is_named(hidden):
 def test_a_replayed_filter_and_much_engine_noise_are_a_match(meaning):
     world = World(sampled=meaning, trainer=meaning, noise=0.14, near_deterministic=0.0)
     evidence = judged(world)
-    assert evidence.verdict is Verdict.MATCH, evidence.said.because
+    assert evidence.verdict is Verdict.MATCH, evidence.kind
 
 
 def test_a_filter_that_only_the_trainer_applies_is_no_edge_noise():
@@ -83,9 +85,9 @@ def test_a_filter_that_only_the_trainer_applies_is_no_edge_noise():
 def test_a_hidden_filter_between_candidates_is_named_by_the_edge_the_tokens_show(hidden):
     evidence = judged(World(sampled=hidden, reported=RAW, requested=RAW, near_deterministic=0.0))
     (name,) = hidden.differences(RAW)
-    named = evidence.said.cause.split(f"{name}=")[1].split(",")[0]
+    named = evidence.figures.at_the_edge(evidence.theta_sample)
     assert evidence.kind is Kind.HIDDEN_FILTER
-    assert float(named) == pytest.approx(getattr(hidden, name), rel=0.1)
+    assert getattr(named, name) == pytest.approx(getattr(hidden, name), rel=0.1)
 
 
 def test_raw_logprobs_over_a_hidden_filter_state_the_test_that_shows_the_filter():
@@ -94,13 +96,14 @@ def test_raw_logprobs_over_a_hidden_filter_state_the_test_that_shows_the_filter(
     )
     evidence = judged(world)
     assert evidence.kind is Kind.RAW_REPORT
-    assert "support-top-k: p = " in evidence.said.because
+    assert evidence.figures.strongest.name is WhichTest.TOP_K
 
 
 def test_a_hidden_penalty_is_stated_as_an_estimate():
     hidden = Semantics(repetition_penalty=1.3)
     evidence = judged(World(sampled=hidden, requested=RAW, reported=RAW, sequences=80, near_deterministic=0.3))
-    assert "sampled at about T=1 repetition_penalty=1.2," in evidence.said.cause
+    assert evidence.kind is Kind.HIDDEN_SAMPLING
+    assert evidence.theta_sample == Semantics(repetition_penalty=1.2)
 
 
 def test_a_temperature_between_grid_points_is_refined():
@@ -131,12 +134,12 @@ def test_too_few_sequences_do_not_acquit():
 def test_a_request_that_the_tokens_cannot_tell_from_the_trainer_is_not_acquitted():
     world = World(sampled=Semantics(top_p=0.9999), reported=RAW, near_deterministic=0.9)
     evidence = judged(world)
-    assert evidence.verdict is Verdict.INCONCLUSIVE
-    assert "top_p" in evidence.said.because
+    assert evidence.kind is Kind.UNTOLD
+    assert evidence.requested.differences(evidence.theta_train) == ("top_p",)
 
 
 def test_raw_and_processed_at_temperature_one_are_said_to_be_the_same():
-    assert any("cannot be told apart here" in line for line in judged(World()).said.not_told)
+    assert ONE_NUMBER in unseen_by(judged(World()))
 
 
 def test_a_loss_below_the_noise_floor_convicts_nobody():

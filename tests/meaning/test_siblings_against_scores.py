@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from worlds.sibling_tree import at, tree
 
-from rlaudit.meaning.from_siblings import siblings_of
+from rlaudit.meaning.from_scores import contradicted
+from rlaudit.meaning.from_siblings import Side, siblings_of
 from rlaudit.meaning.meaning import Kind
-from rlaudit.meaning.sibling_words import Side, beside_scores, contradicted
+from rlaudit.meaning.sibling_words import beside_scores
 
 HONEST = at()
 

@@ -10,15 +10,15 @@ from rlaudit.meaning.meaning import Kind, LoggedFigures, Meaning, ScoredFigures
 from rlaudit.meaning.report_fit import ReportFit
 from rlaudit.meaning.sample_fit import SampleFit
 from rlaudit.meaning.sharpness import Sharpness
-from rlaudit.meaning.words import worded
+from rlaudit.meaning.words import said_of
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import Estimate
 
 COOL = Semantics(0.7)
 OPEN_KINDS = (Kind.BETTER_FIT, Kind.FEW_BIASED, Kind.HANGING, Kind.WIDE, Kind.UNTOLD, Kind.FEW)
-TESTED = SemanticTest(WhichTest.MEAN_RATIO, 1.0, 0.5, -0.7, 0.001, "mean ratio - 1", 64, "", False, leans=True)
+TESTED = SemanticTest(WhichTest.MEAN_RATIO, -0.7, 0.001, "mean ratio - 1", False, leans=True)
 SCORED = ScoredFigures(
-    ReportFit(RAW, COOL, False, 0.1, 0.2, -0.1, 0.1, 1e-6, 64, 4),
+    ReportFit(RAW, COOL, False, 0.1, 0.2, -0.1, 0.1, 1e-6),
     SampleFit(COOL, COOL, True, 0.1, 0.05, 0.2, -30.0),
     (TESTED,),
     tokens=64,
@@ -30,16 +30,16 @@ RATIO = Measurement(0.1, 0.05, 0.15, 64, 4, 4, "", "ratio", "bca", 0.95, True, N
 LOGGED = LoggedFigures(RATIO, FOUND, Sharpness(FOUND, 0.2, np.zeros(0)), FOUND, 0.1, 0.9, ("bos",), 64, 4)
 
 
-def meaning(kind, figures):
-    return worded(Meaning(kind, RAW, COOL, COOL, COOL, COOL, figures))
+def said(kind, figures):
+    return said_of(Meaning(kind, RAW, COOL, COOL, COOL, COOL, figures))
 
 
 @pytest.mark.parametrize("figures", [SCORED, LOGGED], ids=["scores", "logs"])
 @pytest.mark.parametrize("kind", Kind)
 def test_a_kind_has_a_cause_where_it_convicts_and_only_there(kind, figures):
-    said = meaning(kind, figures).said
-    assert said.because
-    assert (said.cause is not None) == (kind.verdict is Verdict.MISMATCH)
+    found = said(kind, figures)
+    assert found.because
+    assert (found.cause is not None) == (kind.verdict is Verdict.MISMATCH)
 
 
 def test_agreement_is_the_only_kind_that_matches_and_what_is_open_is_never_fine():
@@ -48,5 +48,5 @@ def test_agreement_is_the_only_kind_that_matches_and_what_is_open_is_never_fine(
 
 
 def test_each_kind_of_an_open_verdict_has_a_reason_of_its_own():
-    said = {meaning(kind, LOGGED).said.because for kind in OPEN_KINDS if kind is not Kind.BETTER_FIT}
-    assert len(said) == len(OPEN_KINDS) - 1
+    reasons = {said(kind, LOGGED).because for kind in OPEN_KINDS if kind is not Kind.BETTER_FIT}
+    assert len(reasons) == len(OPEN_KINDS) - 1

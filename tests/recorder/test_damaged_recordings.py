@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from recorded_worlds import World
 
+import rlaudit.diagnosis.compare_settings
 import rlaudit.diagnosis.compare_tables
-import rlaudit.diagnosis.comparison
 from rlaudit.cli.app import run
 from rlaudit.errors import NotFinished, RlauditError
 from rlaudit.recorder.recording import open_recording
@@ -37,8 +37,8 @@ def whole(tmp_path_factory):
 
 @pytest.fixture
 def few_replicates(monkeypatch):
-    settings = partial(rlaudit.diagnosis.comparison.CompareSettings, replicates=20)
-    monkeypatch.setattr(rlaudit.diagnosis.comparison, "CompareSettings", settings)
+    settings = partial(rlaudit.diagnosis.compare_settings.CompareSettings, replicates=20)
+    monkeypatch.setattr(rlaudit.diagnosis.compare_settings, "CompareSettings", settings)
 
 
 def compared(lines: list[bytes], folder: Path):

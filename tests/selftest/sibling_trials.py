@@ -8,7 +8,7 @@ import numpy as np
 from worlds.plant import Dose
 
 from rlaudit.diagnosis.compare import compare
-from rlaudit.diagnosis.comparison import CompareSettings
+from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.discover import discover
 from rlaudit.errors import UsageError
 from rlaudit.layers import Verdict

@@ -9,7 +9,7 @@ from rlaudit.meaning import broken_groups, from_siblings, honesty, report_fit, s
 
 
 @dataclass(frozen=True)
-class Evidence:
+class DocumentedTest:
     """A test. needs: what has to be logged. modules: their docstrings are its documentation, the derivation first."""
 
     needs: str
@@ -17,12 +17,12 @@ class Evidence:
     layer: Layer = Layer.SEMANTIC
 
 
-ALL: Mapping[str, Evidence] = {
-    "sibling-agreement": Evidence(
+ALL: Mapping[str, DocumentedTest] = {
+    "sibling-agreement": DocumentedTest(
         "token ids and one logprob a token, two samples of a prompt at least", (siblings, from_siblings, broken_groups)
     ),
-    "sharpness": Evidence("trainer_entropy", (sharpness,)),
-    "honesty": Evidence("the trainer's scores (--score MODEL, or ablate)", (honesty,)),
-    "report-fit": Evidence("the trainer's scores (--score MODEL, or ablate)", (report_fit,)),
-    "sample-fit": Evidence("the trainer's scores (--score MODEL, or ablate)", (sample_fit,)),
+    "sharpness": DocumentedTest("trainer_entropy", (sharpness,)),
+    "honesty": DocumentedTest("the trainer's scores (--score MODEL, or ablate)", (honesty,)),
+    "report-fit": DocumentedTest("the trainer's scores (--score MODEL, or ablate)", (report_fit,)),
+    "sample-fit": DocumentedTest("the trainer's scores (--score MODEL, or ablate)", (sample_fit,)),
 }

@@ -1,22 +1,28 @@
-"""What one part of a log adds to a comparison: one pass over its batches, in memory that does not grow with it.
+"""A token log, read once: what each part adds, in memory that does not grow with it, and what the whole says.
 
 A part is a file, or tables that were joined. Parts know nothing of each other, and are put together in the order of
-their names (`compare_stream.py`): a log that is read by one machine or by many gives the same bits.
+their names: a log that is read by one machine or by many gives the same bits.
 """
 
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from rlaudit.diagnosis.comparison import CompareSettings, Counts
+from rlaudit.arrays import Integers
+from rlaudit.diagnosis.compare_settings import CompareSettings
+from rlaudit.errors import NotFinished
+from rlaudit.measurement.measure import Tally
 from rlaudit.measurement.running_tally import PartTally, RunningTally
 from rlaudit.tokens.alignment import AlignmentReport, alignment_report
+from rlaudit.tokens.data_share import DataShare
 from rlaudit.tokens.export import Export, Part
-from rlaudit.tokens.fault import Faults
+from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.parallel_map import parallel_map
 from rlaudit.tokens.parquet import KNOWN, MEASURED
 from rlaudit.tokens.prompt_numbers import PROMPTS, PromptNumbers
@@ -26,15 +32,47 @@ from rlaudit.tokens.sound import sound
 from rlaudit.tokens.token_batch import TokenBatch, concatenate
 
 NAMED = 20
-# A log of more files than this has its evidence from so many of them.
+# Of a log of more files than this so many are looked at for causes.
 MOST_SHARES = 64
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was in the table, or in a part of it; counts of parts add up.
+
+    impossible_tokens: outside the filters that the trainer replays; in no figure.
+    misaligned: sequences whose two sides do not meet, by the kind of failure; in no figure.
+    shortest_sequence: tokens of the shortest one compared.
+    """
+
+    tokens: int = 0
+    sequences: int = 0
+    compared_tokens: int = 0
+    unscored_sequences: int = 0
+    uncounted_tokens: int = 0
+    impossible_tokens: int = 0
+    misaligned: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    shortest_sequence: int = sys.maxsize
+
+    def __add__(self, other: "Counts") -> "Counts":
+        """The counts of both."""
+        return Counts(
+            self.tokens + other.tokens,
+            self.sequences + other.sequences,
+            self.compared_tokens + other.compared_tokens,
+            self.unscored_sequences + other.unscored_sequences,
+            self.uncounted_tokens + other.uncounted_tokens,
+            self.impossible_tokens + other.impossible_tokens,
+            dict(Counter(self.misaligned) + Counter(other.misaligned)),
+            min(self.shortest_sequence, other.shortest_sequence),
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class LogPart:
     """Sums of the comparable tokens of aligned sequences, by prompt; what was met; and sequences to look at.
 
-    evidence: a sample of the sound sequences that a trainer scored, shifted or not; None if there is none.
+    sample: of the sound sequences that a trainer scored, shifted or not; None if there is none.
     unlooked: what was wrong in the sample and is in no column that the sums are of. siblings, unscored: groups of
     samples of one prompt, with a trainer's logprobs and without.
     names: of the prompts that have numbers of their own (`PromptNumbers`, apart); None if the numbers are those of the
@@ -45,7 +83,7 @@ class LogPart:
     faults: Faults
     alignment: AlignmentReport
     tally: PartTally
-    evidence: TokenBatch | None
+    sample: TokenBatch | None
     unlooked: Faults
     siblings: SiblingGroups
     unscored: SiblingGroups
@@ -58,12 +96,12 @@ class LogPart:
 
 
 def shares_of(files: int) -> int:
-    """Return among how many files the evidence is shared: a power of two, so that one file more changes nothing."""
+    """Return among how many files the sample is shared: a power of two, so that one file more changes nothing."""
     return min(MOST_SHARES, 1 << max(0, files.bit_length() - 1))
 
 
-def evidence_from(files: int) -> int:
-    """Return n, if every n-th file gives evidence."""
+def sampled_from(files: int) -> int:
+    """Return n, if causes are looked for in every n-th file."""
     return max(1, files // MOST_SHARES)
 
 
@@ -99,7 +137,7 @@ def read_part(
 ) -> LogPart:
     """Read a part once. faults: of its reader. sample: its sequences with all columns, where `batches` has only some.
 
-    shares: how many parts hold the evidence together.
+    shares: how many parts hold the whole sample together.
     """
     summed = RunningTally(2 * PROMPTS, settings=settings.objective)
     sampled = SequenceSample(settings.evidence_tokens // shares)
@@ -122,8 +160,8 @@ def read_part(
     whole = Faults()
     whole.extend(faults)
     whole.extend(found)
-    evidence, unlooked = _looked_at(sample, sampled, path, settings)
-    return LogPart(counted, whole, alignment, summed.compact(), evidence, unlooked, siblings, unscored)
+    kept, unlooked = _looked_at(sample, sampled, path, settings)
+    return LogPart(counted, whole, alignment, summed.compact(), kept, unlooked, siblings, unscored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,3 +225,99 @@ def added(so_far: AlignmentReport, found: AlignmentReport) -> AlignmentReport:
     """Add two reports. The first NAMED shifted sequences keep their names: names of millions would fill the memory."""
     both = so_far + found
     return both if len(both.misaligned) <= NAMED else replace(both, misaligned=both.misaligned[:NAMED])
+
+
+@dataclass(frozen=True, eq=False)
+class ReadLog:
+    """What was read of a whole log.
+
+    share: of its sequences and tokens that figures rest on. groups: samples of one prompt, and the number of each one's
+    group (`tokens/sibling_groups.py`). tally: sums of the comparable tokens of aligned sequences. sample: of all sound
+    sequences, shifted or not. unlooked: what was wrong in the sample and is counted nowhere else.
+    Of rollouts that no trainer has scored there are their groups, and no tally and no sample.
+    """
+
+    counts: Counts
+    share: DataShare
+    groups: tuple[TokenBatch, Integers] | None
+    alignment: AlignmentReport = field(default_factory=lambda: AlignmentReport(0, 0))
+    tally: Tally | None = None
+    sample: TokenBatch | None = None
+    unlooked: Faults = field(default_factory=Faults)
+
+
+def together(
+    parts: Iterable[LogPart],
+    path: Path,
+    faults: Faults,
+    settings: CompareSettings,
+    numbers: PromptNumbers | None = None,
+    sampled_from: int = 1,
+) -> ReadLog:
+    """Put all parts together and note their faults.
+
+    numbers: of the prompts of this log and of those it is held against. sampled_from: causes are looked for in
+    every so many-th part.
+    Raises NotFinished if no token can be compared, and no samples with each other.
+    """
+    numbers = numbers or PromptNumbers()
+    summed = RunningTally(PROMPTS, settings=settings.objective)
+    alignment, counted, unlooked = AlignmentReport(0, 0), Counts(), Faults()
+    siblings, unscored = SiblingGroups(), SiblingGroups()
+    samples: list[TokenBatch] = []
+    for place, part in enumerate(parts):
+        faults.extend(part.faults)
+        counted += part.counts
+        alignment = added(alignment, part.alignment)
+        number_of = None if part.names is None else numbers.ours(part.names, part.grouped)
+        summed.add(part.tally if number_of is None else replace(part.tally, prompts=number_of[part.tally.prompts]))
+        siblings.merge(part.siblings, number_of)
+        unscored.merge(part.unscored, number_of)
+        batch = part.sample
+        if batch is not None and (place % sampled_from == 0 or not samples):
+            samples.append(batch if number_of is None else replace(batch, prompt_S=number_of[batch.prompt_S]))
+            unlooked.extend(part.unlooked)
+    if not samples:
+        groups = unscored.groups()
+        if groups is None:
+            raise nothing_to_compare(counted, faults)
+        tokens = counted.tokens - counted.uncounted_tokens
+        share = DataShare(
+            counted.sequences, faults.sequences_left_out, tokens, faults.tokens_left_out, unread=faults.unread
+        )
+        return ReadLog(counted, share, groups)
+    if counted.unscored_sequences:
+        said = (
+            f"{counted.unscored_sequences} of {counted.sequences} sequences have no trainer logprob, the others have: "
+            "they are in no figure"
+        )
+        faults.add(Fault(path, FaultKind.UNSCORED, said), sequences=counted.unscored_sequences)
+    tally = summed.tally()
+    looked_at = concatenate(samples) if len(samples) > 1 else samples[0]
+    share = _share(tally, counted, faults)
+    return ReadLog(counted, share, siblings.groups(), alignment, tally, looked_at, unlooked)
+
+
+def _share(tally: Tally, counted: Counts, faults: Faults) -> DataShare:
+    """Return how much of what was given the figures rest on."""
+    return DataShare(
+        sequences=int(tally.sequences_P.sum()),
+        sequences_left_out=faults.sequences_left_out + sum(counted.misaligned.values()),
+        tokens=counted.compared_tokens,
+        tokens_left_out=faults.tokens_left_out + counted.tokens - counted.uncounted_tokens - counted.compared_tokens,
+        unread=faults.unread,
+    )
+
+
+def nothing_to_compare(counts: Counts, faults: Faults) -> NotFinished:
+    """Return why a table cannot be judged."""
+    if counts.unscored_sequences:
+        return NotFinished(
+            f"none of {counts.sequences} sequences has a trainer logprob: there is nothing to compare with",
+            "give the trainer's table as second argument, or --score MODEL; or the token ids of several samples per "
+            "prompt, which tell whether the report is honest",
+        )
+    first = f"; the first fault: {faults.shown[0]}" if faults.shown else ""
+    if counts.uncounted_tokens and counts.uncounted_tokens == counts.tokens:
+        first = f": the loss mask counts none of {counts.tokens} tokens"
+    return NotFinished(f"there is no sequence to compare{first}")

@@ -1,0 +1,166 @@
+"""All that one comparison is judged by, gathered once: figures of every token, and the columns of a sample of them.
+
+No layer is judged here, and what judges sees nothing of the tokens but this.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rlaudit.diagnosis.compare_settings import CompareSettings
+from rlaudit.diagnosis.distance import METRIC, USUAL, Candidate, Distance, Reference, judge_distance
+from rlaudit.diagnosis.objective_split import ObjectiveSplit, objective_split
+from rlaudit.diagnosis.read_log import Counts, ReadLog, nothing_to_compare
+from rlaudit.diagnosis.weights_and_tokens import VersionGap, version_gaps
+from rlaudit.layers import Verdict
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.from_scores import identify
+from rlaudit.meaning.from_siblings import Siblings, siblings_of
+from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.token_evidence import TokenEvidence, token_evidence
+from rlaudit.measurement.measure import Measurement, Tally, measure_tally
+from rlaudit.recorder.recorded_weights import RecordedWeights
+from rlaudit.tokens.alignment import AlignmentReport, alignment_report
+from rlaudit.tokens.complete import complete
+from rlaudit.tokens.data_share import DataShare
+from rlaudit.tokens.fault import Faults
+from rlaudit.tokens.token_batch import TokenBatch
+
+# The reference is a comparison by itself.
+if TYPE_CHECKING:
+    from rlaudit.diagnosis.compare import Comparison
+
+# Sequences that the trainer scored under other meanings, their scores, and how far the trainer is from itself when only
+# its micro-batches change (k3, nats).
+Scored = tuple[TokenBatch, ScoredTokens, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What was gathered of one table.
+
+    sampling: what tokens were asked to be sampled from. trainer: what the trainer takes them to be sampled from.
+    share: of the table's sequences and tokens that figures are of. looked_at: of the sample in which causes are looked
+    for. siblings: samples of one prompt, if the trainer's scores do not say more.
+    tally: what `measurements` are made of. alignment: of the table; that of the sample is in `tokens`.
+    weights, versions: of the engine, as far as they were read. gaps: of the sample's columns, in sentences.
+    unscored_today: the name of what runs today, if it cannot be held against for want of a trainer.
+    Of rollouts that no trainer has scored there are siblings alone.
+    """
+
+    name: str
+    sampling: Semantics
+    trainer: Semantics
+    settings: CompareSettings
+    counts: Counts
+    share: DataShare
+    looked_at: DataShare
+    siblings: Siblings | None
+    alignment: AlignmentReport = field(default_factory=lambda: AlignmentReport(0, 0))
+    measurements: Mapping[str, Measurement] = field(default_factory=lambda: MappingProxyType({}))
+    tally: Tally | None = None
+    distance: Distance | None = None
+    tokens: TokenEvidence | None = None
+    split: ObjectiveSplit | None = None
+    weights: RecordedWeights | None = None
+    versions: tuple[VersionGap, ...] = ()
+    gaps: tuple[str, ...] = ()
+    unscored_today: str | None = None
+
+
+def gather(
+    log: ReadLog,
+    sampling: Semantics,
+    trainer: Semantics,
+    settings: CompareSettings,
+    *,
+    name: str = "",
+    faults: Faults,
+    scored: Scored | None = None,
+    before: "Comparison | None" = None,
+    weights: RecordedWeights | None = None,
+) -> Evidence:
+    """Gather the evidence of a log; the arguments are those of `compare`. weights: what was read of the engine's.
+
+    Raises NotFinished if no token can be compared, and no samples with each other.
+    """
+    if log.tally is None or log.sample is None:
+        siblings = siblings_of(log.groups)
+        if siblings is None:
+            raise nothing_to_compare(log.counts, faults)
+        return Evidence(name, sampling, trainer, settings, log.counts, log.share, log.share, siblings)
+    measurements = measure_tally(log.tally, settings.replicates, settings.seed)
+    if scored is not None:
+        # The scores are of these sequences, all of them.
+        batch, gaps = complete(scored[0], sequences_may_go=False)
+        looked_at = DataShare(batch.sequences, 0, batch.tokens, 0)
+    else:
+        faults.extend(log.unlooked.of_a_sample())
+        batch, gaps = complete(log.sample)
+        left_out = log.unlooked
+        looked_at = DataShare(
+            log.sample.sequences, left_out.sequences_left_out, log.sample.tokens, left_out.tokens_left_out
+        )
+    alignment = alignment_report(batch)
+    tokens = token_evidence(
+        batch,
+        sampling=sampling,
+        trainer=trainer,
+        scored=None if scored is None else scored[1],
+        meaning=None if scored is None else identify(scored[1], sampling, trainer, scored[2], settings.seed),
+        alignment=alignment,
+        floor_k2=settings.floor_k2,
+        most_tokens=settings.evidence_tokens,
+    )
+    return Evidence(
+        name,
+        sampling,
+        trainer,
+        settings,
+        log.counts,
+        log.share,
+        looked_at,
+        siblings=siblings_of(log.groups) if scored is None else None,
+        alignment=log.alignment,
+        measurements=measurements,
+        tally=log.tally,
+        distance=_distance(log.tally, log.counts, measurements, settings, before),
+        tokens=tokens,
+        split=_split(batch, alignment, settings),
+        weights=weights,
+        versions=version_gaps(tokens, weights),
+        gaps=gaps,
+        unscored_today=before.evidence.name if before is not None and before.evidence.tally is None else None,
+    )
+
+
+def _distance(
+    tally: Tally,
+    counts: Counts,
+    measurements: Mapping[str, Measurement],
+    settings: CompareSettings,
+    before: "Comparison | None",
+) -> Distance:
+    # Logs do not say in which dtype they were made: what is usual of the coarsest is.
+    usual = USUAL[-1]
+    reference = None
+    today = None if before is None else before.evidence
+    if before is not None and today is not None and today.tally is not None:
+        semantic, *_ = before.verdicts
+        serves = semantic is not Verdict.MISMATCH
+        reference = Reference(today.name, today.measurements[METRIC], today.tally, semantic, serves, usual)
+    candidate = Candidate(measurements, tally, counts.shortest_sequence, usual=usual)
+    return judge_distance(
+        candidate, settings.objective, settings.margin, reference, replicates=settings.replicates, seed=settings.seed
+    )
+
+
+def _split(batch: TokenBatch, alignment: AlignmentReport, settings: CompareSettings) -> ObjectiveSplit | None:
+    """Return the ratio of aligned sequences taken apart; None if nothing is left to take apart."""
+    kept = np.setdiff1d(np.arange(batch.sequences), [one.sequence for one in alignment.misaligned])
+    aligned = batch if kept.size == batch.sequences else batch.take(kept)
+    finite_T = aligned.comparable_T & np.isfinite(aligned.trainer_logprobs_T)
+    return objective_split(aligned, settings.objective, settings.seed) if finite_T.any() else None

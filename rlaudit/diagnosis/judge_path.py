@@ -1,0 +1,65 @@
+"""Layer 2 of a comparison, judged: by a distance (`distance.py`) under a clean meaning, and by shifted sequences."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from rlaudit.attribution.attribute import Attribution
+from rlaudit.attribution.cause import Outcome
+from rlaudit.diagnosis.distance import Distance
+from rlaudit.diagnosis.rounded_updates import updates_rounded_away
+from rlaudit.layers import Layer, Verdict
+from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.recorder.recorded_weights import RecordedWeights
+from rlaudit.tokens.alignment import Misalignment
+
+SHIFTS = frozenset({Misalignment.TOKEN_DROPPED.value, Misalignment.RETOKENISED.value})
+
+
+class Decided(Enum):
+    """What decided the inference path."""
+
+    MEANING_FIRST = "a difference of meaning is in every figure"
+    SHIFTED = "sequences that lost a token"
+    ONE_SHIFT = "one such sequence, which decides nothing alone"
+    DISTANCE = "how far the engine is from the trainer"
+
+
+@dataclass(frozen=True)
+class InferencePath:
+    """The inference path as judged.
+
+    corrected: whether the attribution is of what the right meaning leaves over. rounded: whether updates that the
+    engine's dtype rounds away make a mismatch; None if there is none, or the weights were not read.
+    """
+
+    decided: Decided
+    verdict: Verdict
+    corrected: bool
+    rounded: Outcome | None = None
+
+
+def judge_path(
+    distance: Distance,
+    attribution: Attribution,
+    semantic: Verdict,
+    tokens: TokenEvidence,
+    weights: RecordedWeights | None,
+    seed: int,
+) -> InferencePath:
+    """Judge a comparison. semantic: the verdict of the layer before. weights: what was read of the engine's."""
+    corrected = tokens.meaning is not None
+    if semantic is Verdict.MISMATCH:
+        decided, verdict = Decided.MEANING_FIRST, Verdict.NOT_TESTED
+    elif any(cause.name in SHIFTS for cause in attribution.named_of(Layer.INFERENCE_PATH)):
+        decided, verdict = Decided.SHIFTED, Verdict.MISMATCH
+    elif SHIFTS & set(attribution.leaning) and distance.verdict is Verdict.MATCH:
+        decided, verdict = Decided.ONE_SHIFT, Verdict.INCONCLUSIVE
+    else:
+        decided, verdict = Decided.DISTANCE, distance.verdict
+    if weights is None or verdict not in {Verdict.MATCH, Verdict.MISMATCH}:
+        return InferencePath(decided, verdict, corrected)
+    if weights.faults:
+        # These tokens do not show it, and weights that are not what was sent match nothing.
+        return InferencePath(decided, Verdict.INCONCLUSIVE if verdict is Verdict.MATCH else verdict, corrected)
+    rounded = updates_rounded_away(weights, tokens, seed) if verdict is Verdict.MISMATCH else None
+    return InferencePath(decided, verdict, corrected, rounded)

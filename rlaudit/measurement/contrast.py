@@ -8,7 +8,6 @@ An effect is convicted by size and not only by an interval that excludes 0: verd
 equivalence margin.
 """
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,8 +16,8 @@ from rlaudit.arrays import Floats, Integers
 from rlaudit.layers import Verdict
 from rlaudit.measurement.measure import Tally, tally
 from rlaudit.measurement.metric import Metric, ObjectiveSettings
-from rlaudit.statistics.interval import interval
-from rlaudit.statistics.resample import LEVEL, REPLICATES, cluster_weights
+from rlaudit.statistics.interval import Interval, IntervalMethod, interval
+from rlaudit.statistics.resample import LEVEL, REPLICATES, Statistic, cluster_weights
 from rlaudit.tokens.pairs import LogprobPairs
 
 
@@ -62,25 +61,21 @@ def contrast(
     def difference_of(sums: Floats) -> Floats:
         return both.first_of(sums) - both.second_of(sums)
 
-    found = None
-    if both.missing is None:
-        weights_BP = cluster_weights(len(both.sums_PJ), replicates, seed)
-        found = interval(
-            both.sums_PJ, weights_BP, difference_of, metric.interval, sequences=both.sequences, level=level
-        )
+    found = both.interval_of(difference_of, metric.interval, replicates, seed, level)
+    first, second = both.first, both.second
     return Contrast(
         metric=metric.name,
-        first=None if found is None else both.first,
-        second=None if found is None else both.second,
-        difference=None if found is None else both.first - both.second,
-        low=None if found is None else found.low,
-        high=None if found is None else found.high,
+        first=first,
+        second=second,
+        difference=None if first is None or second is None else first - second,
+        low=found.low,
+        high=found.high,
         clusters=both.clusters,
         sequences=both.sequences,
-        interval="none" if found is None else found.method,
+        interval=found.method,
         level=level,
-        reliable=found is not None and found.reliable,
-        reason=both.missing if found is None else found.reason,
+        reliable=found.reliable,
+        reason=found.reason,
     )
 
 
@@ -109,14 +104,23 @@ class SideBySide:
         return self.metric.combine(sums[..., self.sums_PJ.shape[1] // 2 :])
 
     @property
-    def first(self) -> float:
-        """The metric of the first arm over the rows."""
-        return float(self.first_of(self.sums_PJ.sum(axis=0)))
+    def first(self) -> float | None:
+        """The metric of the first arm over the rows; None if there is nothing to compare."""
+        return None if self.missing is not None else float(self.first_of(self.sums_PJ.sum(axis=0)))
 
     @property
-    def second(self) -> float:
-        """The metric of the second arm over the rows."""
-        return float(self.second_of(self.sums_PJ.sum(axis=0)))
+    def second(self) -> float | None:
+        """The metric of the second arm over the rows; None if there is nothing to compare."""
+        return None if self.missing is not None else float(self.second_of(self.sums_PJ.sum(axis=0)))
+
+    def interval_of(
+        self, statistic: Statistic, method: IntervalMethod, replicates: int, seed: int, level: float
+    ) -> Interval:
+        """Return the interval of a statistic of both arms' sums, or why there is none."""
+        if self.missing is not None:
+            return Interval(None, None, level, "none", False, self.missing)
+        weights_BP = cluster_weights(len(self.sums_PJ), replicates, seed)
+        return interval(self.sums_PJ, weights_BP, statistic, method, sequences=self.sequences, level=level)
 
 
 def side_by_side(first: Tally, second: Tally, metric: Metric, fewest_shared: int | None = None) -> SideBySide:
@@ -141,9 +145,9 @@ def side_by_side(first: Tally, second: Tally, metric: Metric, fewest_shared: int
     sums_b = second.sums[metric.columns][np.flatnonzero(in_b)]
     sums_PJ = np.concatenate([sums_a, sums_b], axis=1) if paired else _apart(sums_a, sums_b)
     both = SideBySide(metric, sums_PJ, paired, clusters, sequences, None)
-    if not (math.isfinite(both.first) and math.isfinite(both.second)):
-        return replace(both, missing="undefined for these tokens")
-    return both
+    totals_J = sums_PJ.sum(axis=0)
+    defined = np.isfinite(both.first_of(totals_J)) and np.isfinite(both.second_of(totals_J))
+    return both if defined else replace(both, missing="undefined for these tokens")
 
 
 def _apart(sums_a: Floats, sums_b: Floats) -> Floats:

@@ -25,8 +25,8 @@ from rlaudit.layers import Verdict
 from rlaudit.measurement.contrast import judge, side_by_side
 from rlaudit.measurement.measure import Tally
 from rlaudit.measurement.metric import Metric
-from rlaudit.statistics.interval import IntervalMethod, interval
-from rlaudit.statistics.resample import FEWEST_CLUSTERS, LEVEL, REPLICATES, cluster_weights
+from rlaudit.statistics.interval import IntervalMethod
+from rlaudit.statistics.resample import FEWEST_CLUSTERS, LEVEL, REPLICATES
 
 # Between what changing nothing of substance does to a mean squared log ratio and what the smallest known defect does:
 # tensor parallelism of 4 instead of 8 moves it by 1.10 (mean |d| .0133 and .0127, vime issue 64), a float32 head on one
@@ -92,32 +92,28 @@ def non_inferiority(
         log_used: Floats = np.log(np.maximum(used, LEAST_USED))
         return log_used
 
-    missing = both.missing is not None
-    found = low = high = None
-    if not missing:
-        weights_BP = cluster_weights(len(both.sums_PJ), replicates, seed)
-        method = IntervalMethod.STUDENTISED
-        found = interval(both.sums_PJ, weights_BP, log_used_of, method, sequences=both.sequences, level=level)
-        low, high = (None if end is None else math.exp(min(end, LARGEST_LOG)) for end in (found.low, found.high))
-    reliable = found is not None and found.reliable and _too_few(both.clusters) is None
+    found = both.interval_of(log_used_of, IntervalMethod.STUDENTISED, replicates, seed, level)
+    low, high = (None if end is None else math.exp(min(end, LARGEST_LOG)) for end in (found.low, found.high))
+    reliable = found.reliable and _too_few(both.clusters) is None
+    first, second = both.first, both.second
     return NonInferiority(
         metric=metric.name,
-        candidate=None if missing else both.first,
-        reference=None if missing else both.second,
+        candidate=first,
+        reference=second,
         times=times,
         floor=floor,
-        used=None if missing else float(np.exp(log_used_of(both.sums_PJ.sum(axis=0)))),
+        used=None if both.missing else float(np.exp(log_used_of(both.sums_PJ.sum(axis=0)))),
         low=low,
         high=high,
         clusters=both.clusters,
         sequences=both.sequences,
         paired=both.paired,
-        interval="none" if found is None else found.method,
+        interval=found.method,
         level=level,
         reliable=reliable,
-        reason=both.missing if found is None else _too_few(both.clusters) or found.reason,
-        ratio=both.first / both.second if not missing and both.second > 0 else None,
-        allowed=None if missing else times * both.second + floor,
+        reason=both.missing or _too_few(both.clusters) or found.reason,
+        ratio=first / second if first is not None and second else None,
+        allowed=None if second is None else times * second + floor,
         verdict=judge(low, high, 1.0, reliable=reliable),
     )
 

@@ -3,7 +3,7 @@
     read      each file once, in memory that does not grow with it     read_log.py
     gather    the figures, and the columns of a sample of sequences    evidence.py
     judge     semantics, inference path, objective, in this order      below, and judge_path.py
-    say       each layer in sentences, which nothing reads back        words.py
+    say       each layer in sentences, which nothing reads back        semantic.py, inference_path.py, objective.py
 
 Covered: any token table (`rlaudit/tokens`). Figures and their intervals are of all comparable tokens; causes are looked
 for in a sample of whole sequences spread over the table.
@@ -13,31 +13,35 @@ Rollouts that no trainer has scored are judged in the first layer alone, by samp
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rlaudit.attribution.attribute import DEFAULT_MARGIN, Attribution, attribute
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.distance import Distance, Yardstick
 from rlaudit.diagnosis.evidence import Evidence, Scored, gather
+from rlaudit.diagnosis.inference_path import say_path
 from rlaudit.diagnosis.judge_path import InferencePath, judge_path
-from rlaudit.diagnosis.judgement import SEMANTIC_METRIC, held
+from rlaudit.diagnosis.judgement import SEMANTIC_METRIC, held, supported
+from rlaudit.diagnosis.objective import say_objective
 from rlaudit.diagnosis.objective_split import ObjectiveSplit, recommended
 from rlaudit.diagnosis.read_log import read_part, together
-from rlaudit.diagnosis.words import worded
-from rlaudit.layers import Judgement, Layer, Verdict
+from rlaudit.diagnosis.semantic import say_meaning
+from rlaudit.layers import Judgement, Layer, Verdict, untested
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_logs import meaning_of_logs, meaning_of_rollouts
 from rlaudit.meaning.meaning import Meaning
+from rlaudit.meaning.words import WITH_TRAINER, unseen_by
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.token_batch import TokenBatch
 
 HERE = Path("tokens")
+UNSCORED = "the table has no trainer logprobs"
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """One table, compared: kinds and figures, and what is said of them (`words.py`).
+    """One table, compared: kinds and figures, and what is said of them.
 
     meaning: from the trainer's scores under other meanings where they are there, from logs alone otherwise.
     attribution, split: of the sample that causes are looked for in. verdicts, layers: semantic, inference path,
@@ -126,3 +130,41 @@ def _parity_k2(distance: Distance, settings: CompareSettings) -> float | None:
     if distance.yardstick is Yardstick.CONSEQUENCE:
         return max(distance.tolerated, DEFAULT_MARGIN)
     return distance.tolerated
+
+
+def worded(comparison: Comparison) -> Comparison:
+    """Return the comparison with all that is said of it: each layer as it was judged, and what was not seen."""
+    not_seen = (*_left_out(comparison.evidence), *comparison.evidence.gaps, *unseen_by(comparison.meaning))
+    return replace(comparison, layers=tuple(_layers(comparison)), not_seen=not_seen)
+
+
+def _layers(comparison: Comparison) -> list[Judgement]:
+    evidence, attribution, path = comparison.evidence, comparison.attribution, comparison.path
+    ratio = evidence.measurements.get(SEMANTIC_METRIC)
+    judgements = [say_meaning(comparison.meaning, attribution, ratio)]
+    if evidence.distance is None or attribution is None or path is None:
+        later = (Layer.INFERENCE_PATH, Layer.OBJECTIVE)
+        judgements += [untested(layer, UNSCORED, WITH_TRAINER) for layer in later]
+    else:
+        distance, (semantic, *_), earlier = evidence.distance, comparison.verdicts, comparison.verdicts[:2]
+        judgements.append(say_path(path, distance, attribution, semantic, evidence.weights))
+        judgements.append(say_objective(evidence.measurements, comparison.split, earlier, distance))
+    return [supported(judgement, evidence.share, evidence.looked_at) for judgement in judgements]
+
+
+def _left_out(evidence: Evidence) -> tuple[str, ...]:
+    """Say which tokens are in no figure, and what runs today if that cannot serve as a reference."""
+    counts = evidence.counts
+    lines = []
+    if counts.misaligned:
+        kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.misaligned.items()))
+        lines.append(f"sequences whose two sides do not meet are in no figure: {kinds}")
+    if counts.uncounted_tokens:
+        lines.append(f"{counts.uncounted_tokens} of {counts.tokens} tokens are not counted by the loss mask")
+    if counts.impossible_tokens:
+        lines.append(
+            f"{counts.impossible_tokens} tokens lie outside what the trainer's filters keep; they have no ratio"
+        )
+    if evidence.unscored_today is not None:
+        lines.append(f"{evidence.unscored_today}: no trainer logprobs, so the inference path is not held against it")
+    return tuple(lines)

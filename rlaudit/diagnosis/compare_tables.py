@@ -6,14 +6,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlaudit.diagnosis.compare import Comparison, judged
+from rlaudit.diagnosis.compare import Comparison, judged, worded
 from rlaudit.diagnosis.compare_document import Compared, document_of
 from rlaudit.diagnosis.compare_sampling import Meanings, known_of, meanings_of
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.evidence import Scored, gather
 from rlaudit.diagnosis.read_log import LogPart, read_file, read_part, sampled_from, together
 from rlaudit.diagnosis.read_on_ray import ReadFiles
-from rlaudit.diagnosis.words import worded
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress, readable
 from rlaudit.tokens.complete import complete

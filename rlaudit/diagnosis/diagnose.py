@@ -30,7 +30,7 @@ from rlaudit.diagnosis.judgement import PATH_METRIC
 from rlaudit.diagnosis.measured import MeasuredArm, measure_block
 from rlaudit.diagnosis.objective import say_objective_of_arm
 from rlaudit.diagnosis.replay import Replay, judge_replay, not_judged
-from rlaudit.diagnosis.semantic_of_arms import say_meaning_of_arms
+from rlaudit.diagnosis.semantic import say_meaning_of_arms
 from rlaudit.engines.hardware.accelerator import machine_of
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role, known_factors
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
@@ -92,7 +92,7 @@ def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
     judged = _distance(block, measured, floor, settings, recipe.equivalence_margin, recipe.seed)
     distance = None if judged is None else judged[1]
     effects = effects_of(run, block, measured, floor, _k2_to_explain_from(judged, measured))
-    semantic = say_meaning_of_arms(block, measured, effects, run.of_block(block))
+    semantic = say_meaning_of_arms(block, measured, effects, run.of_block(block), _cures(block, measured))
     path = say_path_of_arm(judged, effects, floor)
     objective = say_objective_of_arm(measured.get("candidate"), (semantic.verdict, path.verdict), settings, distance)
     parity = parity_yaml(block, effects)
@@ -101,6 +101,15 @@ def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
     if replay is not None and replay.verdict is Verdict.MISMATCH:
         layers = (not_judged(replay, semantic), not_judged(replay, path), not_judged(replay, objective))
     return BlockDiagnosis(block, measured, floor, effects, layers, parity, distance, replay)
+
+
+def _cures(block: BlockPlan, measured: Mapping[str, MeasuredArm]) -> list[str]:
+    """Return `factor=level` of the arms that this one change takes out of the mismatch."""
+    return [
+        f"{arm.factor}={arm.level}"
+        for arm in block.with_role(Role.FIRST)
+        if arm.name in measured and measured[arm.name].meaning.verdict is not Verdict.MISMATCH
+    ]
 
 
 def _distance(

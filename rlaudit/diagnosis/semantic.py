@@ -1,13 +1,28 @@
 """What is said of layer 1: do the reported logprobs mean what the trainer assumes? Nothing parses it.
 
-The verdict is that of a meaning (`rlaudit/meaning`), or, for a table, of a cause if a signature names one.
+The verdict is that of a meaning (`rlaudit/meaning`), or, for a table, of a cause if a signature names one. Of an
+ablation the candidate is judged: the reference shows whether it was so before, the parity arm whether the fixes mend
+it. A factor is named as the cure only if setting it alone makes the meaning match.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
 from rlaudit.attribution.attribute import Attribution, because_of
+from rlaudit.diagnosis.effect import Effect
+from rlaudit.diagnosis.judgement import SEMANTIC_METRIC
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as
 from rlaudit.meaning.meaning import LoggedFigures, Meaning
+from rlaudit.meaning.sibling_words import beside_scores
 from rlaudit.meaning.words import UNEXPLAINED, evidence_of_logs, ratio_line, said_of
 from rlaudit.measurement.measure import Measurement
+from rlaudit.statistics.estimate import figure
+
+# A comparison of logs needs no laboratory.
+if TYPE_CHECKING:
+    from rlaudit.diagnosis.measured import MeasuredArm
+    from rlaudit.laboratory.studies.arms.plan import BlockPlan
+    from rlaudit.laboratory.studies.arms.run import FinishedArm
 
 NEXT_OF_SCORES = {
     Verdict.MISMATCH: "give both sides the same sampling parameters and logprobs mode, then compare again",
@@ -27,7 +42,7 @@ def say_meaning(meaning: Meaning, attribution: Attribution | None, ratio: Measur
     if logged and meaning.kind.dishonest and ratio is not None:
         # The engine's own report does not fit the tokens: that comes first, no matter what the trainer computes.
         more = (f"seen as well, and explained by this: {', '.join(names)}",) if names else ()
-        return said_of_layer(meaning, (*line, *more))
+        return _said(meaning, (*line, *more))
     if named:
         cause = said_of(meaning).cause
         return judged_as(
@@ -40,11 +55,11 @@ def say_meaning(meaning: Meaning, attribution: Attribution | None, ratio: Measur
             following=named[0].next,
         )
     if isinstance(figures, LoggedFigures):
-        return said_of_layer(meaning, evidence_of_logs(figures))
-    return said_of_layer(meaning, line, NEXT_OF_SCORES.get(meaning.verdict, ""))
+        return _said(meaning, evidence_of_logs(figures))
+    return _said(meaning, line, NEXT_OF_SCORES.get(meaning.verdict, ""))
 
 
-def said_of_layer(meaning: Meaning, evidence: tuple[str, ...], step: str = "") -> Judgement:
+def _said(meaning: Meaning, evidence: tuple[str, ...], step: str = "") -> Judgement:
     """Return a meaning as a judgement. step: the next one, if it is not the meaning's own."""
     words = said_of(meaning)
     cause = words.cause or ""
@@ -58,4 +73,59 @@ def said_of_layer(meaning: Meaning, evidence: tuple[str, ...], step: str = "") -
         falsifier=words.falsifier,
         following=step or words.next,
         unexplained="" if explained else cause,
+    )
+
+
+def say_meaning_of_arms(
+    block: "BlockPlan",
+    measured: "Mapping[str, MeasuredArm]",
+    effects: Sequence[Effect],
+    arms: "Mapping[str, FinishedArm]",
+    cures: Sequence[str],
+) -> Judgement:
+    """Say what was found of one block of an ablation, by its candidate. arms: of the block, measured or not. cures:
+    `factor=level` of those in which this one change takes the mismatch away.
+    """
+    candidate = measured.get("candidate")
+    if candidate is None:
+        return _without_candidate(arms.get("candidate"))
+    meaning = candidate.meaning
+    shown = [measured[name] for name in ("reference", *block.judged) if name in measured]
+    evidence = [_line(arm) for arm in shown]
+    evidence += [f"{arm.name}: {line}" for arm in shown for line in beside_scores(arm.meaning.kind, arm.siblings)]
+    step = ""
+    if meaning.verdict is Verdict.MISMATCH:
+        evidence += [
+            f"{effect.factor}={effect.level} alone: {effect.verdict} ({effect.because})"
+            for effect in effects
+            if effect.metric == SEMANTIC_METRIC and effect.first is not None
+        ]
+        absent = [f"{arm.arm.factor}={arm.arm.level}" for arm in arms.values() if arm.status == "unsupported"]
+        release = candidate.finished.arm.treatment.version
+        step = (
+            f"set {' or '.join(cures)} (see the parity settings), then audit again"
+            if cures
+            else f"vLLM {release} does not support {', '.join(absent)}: ablate a later release"
+            if absent
+            else "no factor of this recipe mends it alone: compare sampling parameters and the trainer's temperature"
+        )
+    elif meaning.verdict is Verdict.INCONCLUSIVE:
+        step = "more tokens: raise samples or max_tokens"
+    return _said(meaning, tuple(evidence), step)
+
+
+def _without_candidate(candidate: "FinishedArm | None") -> Judgement:
+    because, step = "the candidate has no figures", ""
+    if candidate is not None and candidate.failure is not None:
+        because += f" ({candidate.status} at {candidate.failure.boundary}: {candidate.failure.message})"
+        step = "mend what stopped the candidate, then give the same command again: arms that ended well are kept"
+    return judged_as(Layer.SEMANTIC, Verdict.NOT_TESTED, because, following=step)
+
+
+def _line(arm: "MeasuredArm") -> str:
+    ratio, k3 = arm.measurements[SEMANTIC_METRIC], arm.measurements["k3"]
+    return (
+        f"{arm.name} (vLLM {arm.finished.arm.treatment.version}): {arm.meaning.verdict.value}; mean ratio - 1 "
+        f"{figure(ratio.value, ratio.low, ratio.high)}, k3 {figure(k3.value, k3.low, k3.high)}, "
+        f"{k3.tokens} tokens in {k3.sequences} sequences"
     )

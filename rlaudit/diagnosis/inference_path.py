@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rlaudit.attribution.attribute import ALPHA, Attribution, NamedCause
+from rlaudit.attribution.attribute import Attribution, NamedCause
 from rlaudit.attribution.cause import NotTested
 from rlaudit.diagnosis import rounded_updates
 from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
@@ -41,8 +41,6 @@ SHOWN = 4
 # Causes that are named one by one where all of them were left for one reason.
 NAMED = 4
 UNREFUTED = "a factor whose arm brings the distance within what is let pass"
-
-
 # Of so many prompts without an event, each with a chance of 1 %, one would have shown it in 95 of 100 batches.
 ENOUGH = 300
 ROWS = {Clip.TOKENS: "tokens", Clip.SEQUENCES: "sequences"}
@@ -145,7 +143,7 @@ def _with_weights(judgement: Judgement, path: InferencePath, weights: RecordedWe
     if rounded is None:
         return judgement
     line = rounded.reason if isinstance(rounded, NotTested) else rounded.because
-    if isinstance(rounded, NotTested) or not (rounded.large and rounded.p_value < ALPHA):
+    if not path.names_rounding:
         return replace(judgement, evidence=(*judgement.evidence, f"not named: {rounded_updates.NAME} ({line})"))
     causes = (*judgement.causes, rounded_updates.NAME)
     return replace(
@@ -159,7 +157,7 @@ def _with_weights(judgement: Judgement, path: InferencePath, weights: RecordedWe
 
 
 def _as_sent(judgement: Judgement, faults: Sequence[str]) -> Judgement:
-    """Judge weights that are not what updates sent: a mismatch has that cause, and nothing matches."""
+    """Say that weights are not what updates sent: a mismatch has that cause, and nothing matches."""
     sentence = "; ".join(f"the engine's weights {fault}" for fault in faults)
     evidence = (*(f"{NOT_AS_SENT}: read from the engine's memory: {fault}" for fault in faults), *judgement.evidence)
     confirm = "after one update, compare a logprob of the same prompt in the engine with the trainer's own"
@@ -183,7 +181,7 @@ def _as_sent(judgement: Judgement, faults: Sequence[str]) -> Judgement:
 def _by_distance(
     distance: Distance, evidence: tuple[str, ...], explained: _Explained, provided: str = "", seen: str = ""
 ) -> Judgement:
-    """Judge by a distance. provided: what an open semantic layer leaves open. seen: what a match does not take back."""
+    """Say how far the engine is. provided: what an open semantic layer leaves open. seen: what a match does not take back."""
     because, verdict = _because(distance), distance.verdict
     if verdict is Verdict.MATCH:
         return judged_as(

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from rlaudit.attribution.attribute import Attribution
-from rlaudit.attribution.cause import Outcome
+from rlaudit.attribution.attribute import ALPHA, Attribution
+from rlaudit.attribution.cause import Outcome, Signature
 from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.rounded_updates import updates_rounded_away
 from rlaudit.layers import Layer, Verdict
@@ -36,6 +36,11 @@ class InferencePath:
     verdict: Verdict
     corrected: bool
     rounded: Outcome | None = None
+
+    @property
+    def names_rounding(self) -> bool:
+        """Whether updates that were rounded away are a cause."""
+        return isinstance(self.rounded, Signature) and self.rounded.large and self.rounded.p_value < ALPHA
 
 
 def judge_path(

@@ -58,7 +58,7 @@ class Stage(Enum):
     EXCESS = 3  # what makes the log ratio larger than rounding does, all of them at once
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cause:
     """A cause of mismatch.
 
@@ -75,7 +75,7 @@ class Cause:
     name: str
     title: str
     layer: Layer
-    needs: tuple[str, ...]
+    needs: tuple[str, ...] = ()
     least: LeastData
     signature: Callable[[TokenEvidence], Outcome]
     falsifier: str

@@ -47,7 +47,6 @@ CAUSE = Cause(
     name=NAME,
     title="Prompts differ (BOS, chat template)",
     layer=Layer.SEMANTIC,
-    needs=(),
     least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,

@@ -74,7 +74,6 @@ CAUSE = Cause(
     title="Filters not replayed by the trainer",
     layer=Layer.SEMANTIC,
     stage=Stage.MEANING,
-    needs=(),
     least=OF_A_BIAS,
     signature=signature,
     falsifier="the same log ratios with the sampler's mask applied to the trainer's logits",

@@ -81,7 +81,6 @@ CAUSE = Cause(
     name=NAME,
     title="Mixture-of-experts routing flips",
     layer=Layer.INFERENCE_PATH,
-    needs=(),
     least=OF_OUTLIERS,
     signature=signature,
     falsifier="the same outliers in a dense model, or with routing replayed",

@@ -18,7 +18,6 @@ CAUSE = Cause(
     title="Off by one",
     layer=Layer.SEMANTIC,
     stage=Stage.ALIGNMENT,
-    needs=(),
     least=OF_AGREEMENT,
     signature=partial(alignment_signature, kind=Misalignment.OFF_BY_ONE),
     falsifier="agreement at lag 0 after the labels of one side are moved",

@@ -40,7 +40,6 @@ CAUSE = Cause(
     title="Penalty on one side",
     layer=Layer.SEMANTIC,
     stage=Stage.MEANING,
-    needs=(),
     least=OF_A_MEAN,
     signature=signature,
     falsifier="the same log ratios with repetition_penalty=1 and the other penalties 0, written out",

@@ -45,7 +45,6 @@ CAUSE = Cause(
     name=NAME,
     title="Quantised key-value cache",
     layer=Layer.INFERENCE_PATH,
-    needs=(),
     least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,

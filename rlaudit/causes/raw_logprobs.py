@@ -42,7 +42,6 @@ CAUSE = Cause(
     title="Raw logprobs",
     layer=Layer.SEMANTIC,
     stage=Stage.MEANING,
-    needs=(),
     least=OF_A_MEAN,
     signature=signature,
     falsifier="reported logprobs that follow the sampling parameters on new tokens",

@@ -18,7 +18,6 @@ CAUSE = Cause(
     title="Re-tokenised text",
     layer=Layer.SEMANTIC,
     stage=Stage.ALIGNMENT,
-    needs=(),
     least=OF_AGREEMENT,
     signature=partial(alignment_signature, kind=Misalignment.RETOKENISED),
     falsifier="equal token ids on both sides",

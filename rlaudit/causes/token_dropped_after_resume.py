@@ -18,7 +18,6 @@ CAUSE = Cause(
     title="A token lost at a resume",
     layer=Layer.INFERENCE_PATH,
     stage=Stage.ALIGNMENT,
-    needs=(),
     least=OF_AGREEMENT,
     signature=partial(alignment_signature, kind=Misalignment.TOKEN_DROPPED),
     falsifier="the same shift in sequences that were never paused",

@@ -23,7 +23,6 @@ CAUSE = Cause(
     title="The trainer's temperature",
     layer=Layer.SEMANTIC,
     stage=Stage.MEANING,
-    needs=(),
     least=OF_A_MEAN,
     signature=signature,
     falsifier="the same difference with the trainer's logits divided by the sampling temperature",

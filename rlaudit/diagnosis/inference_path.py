@@ -181,7 +181,7 @@ def _as_sent(judgement: Judgement, faults: Sequence[str]) -> Judgement:
 def _by_distance(
     distance: Distance, evidence: tuple[str, ...], explained: _Explained, provided: str = "", seen: str = ""
 ) -> Judgement:
-    """Say how far the engine is. provided: what an open semantic layer leaves open. seen: what a match does not take back."""
+    """Say how far it is. provided: what an open semantic layer leaves open. seen: what a match does not take back."""
     because, verdict = _because(distance), distance.verdict
     if verdict is Verdict.MATCH:
         return judged_as(

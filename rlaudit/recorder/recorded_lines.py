@@ -158,11 +158,21 @@ RING_FIELDS: Fields = {
 }
 
 
+def _with_stretches(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a trainer's record with the stretches of its rows, which those of before 2026-11-24 have as a shape."""
+    shape, rows = record.get("shape"), record.get("rows")
+    if record.get("kind") != "trainer" or "begins" in record or not shape or not _counts(shape) or not _counts(rows):
+        return record
+    rows = list(rows or ())
+    return {**record, "begins": [0] * len(rows), "lengths": [shape[-1]] * len(rows)}
+
+
 def checked(record: dict[str, Any], line: int, damage: Damage, fields: Fields = FIELDS) -> dict[str, Any] | None:
     """Return the record with every field of its kind as it has to be; None if it cannot be used.
 
     A field that is not as it has to be is replaced and named. An unknown kind is named.
     """
+    record = _with_stretches(record)
     kind = record.get("kind")
     shape = fields.get(kind) if isinstance(kind, str) else None
     if shape is None:

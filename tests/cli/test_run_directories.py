@@ -38,7 +38,7 @@ def stopped(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, *more: str)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as interrupted:
-        interrupted.setattr("rlaudit.laboratory.study_run.try_trainer", kill)
+        interrupted.setattr("rlaudit.laboratory.study_run.StudyRun._try_trainer", kill)
         assert laboratory.ablate(laboratory.folder / "recipe.yaml", *more).exit_code == 130
 
 

@@ -24,7 +24,7 @@ from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Edit, Place
 
 if TYPE_CHECKING:
-    from rlaudit.recorder.deaths import ShownStep
+    from rlaudit.recorder.shown_step import ShownStep
 
 MANDATORY = "???"
 # A null that is not written itself: it comes from an OmegaConf reference to another key, or from a program's option.

@@ -16,7 +16,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.place import Edit, Place
 
 if TYPE_CHECKING:
-    from rlaudit.recorder.deaths import ShownStep
+    from rlaudit.recorder.shown_step import ShownStep
 
 
 class Origin(StrEnum):

@@ -20,13 +20,21 @@ from rlaudit.inspection.suppression import Judged, Suppressed
 from rlaudit.inspection.without_config import about_engines, about_mentions
 from rlaudit.layers import Judgement, Layer, Verdict
 from rlaudit.report.new_report import new_report
-from rlaudit.report.plain import plain
+from rlaudit.report.parts.inspection import (
+    Config,
+    FixEdit,
+    Inspected,
+    Location,
+    LostSetting,
+    Suppression,
+    UnreadFile,
+)
+from rlaudit.report.parts.inspection import Finding as ReportedFinding
+from rlaudit.report.parts.inspection import Fix as ReportedFix
+from rlaudit.report.parts.inspection import TakenDefault as ReportedDefault
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.inspection import Action as ReportedAction
-    from rlaudit.report.parts.inspection import Config, FixEdit, Fixes, Location, Suppression, Versions
-    from rlaudit.report.parts.inspection import Finding as ReportedFinding
-    from rlaudit.report.parts.inspection import Fix as ReportedFix
+    from rlaudit.report.parts.inspection import Fixes, Versions
     from rlaudit.report.report import Report
 
 STATIC = "inspect reads configs and starts no engine: it can show a mismatch and never a match"
@@ -37,7 +45,7 @@ def document_of(inspection: Inspection, exit_code: int, fail_on: Severity | None
     texts = {file.file.path: file.file.source.text for file in inspection.files}
     configs = [(file, config) for file in inspection.files for config in file.configs]
     settings = [row for number, (_, config) in enumerate(configs) for row in setting_rows(config.audit, number)]
-    rows = Counter(row["config"] for row in settings)
+    rows = Counter(row.config for row in settings)
     asked = inspection.request.context.machine
     machines = {(one.audit.after.machine.platform, one.audit.after.machine.name) for _, one in configs}
     platform, name = machines.pop() if len(machines) == 1 else (asked.platform, asked.name)
@@ -47,25 +55,25 @@ def document_of(inspection: Inspection, exit_code: int, fail_on: Severity | None
         "findings": [_finding(one, texts) for one in inspection.judged],
         "settings": settings,
         "configs": [_config(file, config, rows[number]) for number, (file, config) in enumerate(configs)],
-        "inspection": {
-            "files_read": inspection.read,
-            "files_of_other_kinds": inspection.others,
-            "files_with_config": sum(bool(file.configs) for file in inspection.files),
-            "configs": inspection.configs,
-            "settings": sum(row["origin"] != "engine" or row["written"] is not None for row in settings),
-            "rules": len(inspection.request.context.rules),
-            "platform": platform,
-            "machine": name,
-            "fail_on": fail_on if fail_on is not None else "never",
-            "counted": _counted(inspection.counted),
-            "suppressed": _suppressed_counts(inspection.judged),
-            "stale_baseline_entries": inspection.stale,
-            "unread": [
-                {"path": shown_path(one.path), "reason": one.reason, "wanted": one.wanted} for one in inspection.unread
+        "inspection": Inspected(
+            files_read=inspection.read,
+            files_of_other_kinds=inspection.others,
+            files_with_config=sum(bool(file.configs) for file in inspection.files),
+            configs=inspection.configs,
+            settings=sum(row.origin != "engine" or row.written is not None for row in settings),
+            rules=len(inspection.request.context.rules),
+            platform=platform,
+            machine=name,
+            fail_on=fail_on if fail_on is not None else "never",
+            counted=_counted(inspection.counted),
+            suppressed=_suppressed_counts(inspection.judged),
+            stale_baseline_entries=inspection.stale,
+            unread=[
+                UnreadFile(path=shown_path(one.path), reason=one.reason, wanted=one.wanted) for one in inspection.unread
             ],
-            "bugs": list(inspection.bugs),
-            "fixes": fixes,
-        },
+            bugs=list(inspection.bugs),
+            fixes=fixes,
+        ),
     }
 
 
@@ -87,120 +95,103 @@ def _suppressed_counts(judged: Sequence[Judged]) -> dict[str, int]:
     return dict(sorted(Counter(one.suppressed.kind for one in judged if one.suppressed is not None).items()))
 
 
-def _config(file: InspectedFile, config: InspectedConfig, settings: int) -> "Config":
+def _config(file: InspectedFile, config: InspectedConfig, settings: int) -> Config:
     """settings: how many there are."""
     audit = config.audit
     place = audit.config.place
-    return {
-        "path": shown_path(file.file.path),
-        "line": place.line if place is not None else None,
-        "framework": config.framework.name,
-        "title": config.framework.title,
-        "versions": {"from": str(audit.before.version), "to": str(audit.after.version)},
-        "read_as": {"from": str(audit.before.catalogue.version), "to": str(audit.after.catalogue.version)},
-        "versions_said": list(file.versions.said) if file.versions is not None else [],
-        "engine": {"from": _generation(audit.before.is_v1), "to": _generation(audit.after.is_v1)},
-        "offline": audit.config.offline,
-        "settings": settings,
-        "parts": [shown_path(part) for part in audit.config.parts],
-        "lost": [
-            {
-                "name": lost.name,
-                "written": as_json(lost.written),
-                "loss": str(lost.loss),
-                "reason": lost.reason,
-                "location": _place(lost.place),
-            }
+    return Config(
+        path=shown_path(file.file.path),
+        line=place.line if place is not None else None,
+        framework=config.framework.name,
+        title=config.framework.title,
+        versions={"from": str(audit.before.version), "to": str(audit.after.version)},
+        read_as={"from": str(audit.before.catalogue.version), "to": str(audit.after.catalogue.version)},
+        versions_said=list(file.versions.said) if file.versions is not None else [],
+        engine={"from": _generation(audit.before.is_v1), "to": _generation(audit.after.is_v1)},
+        offline=audit.config.offline,
+        settings=settings,
+        parts=[shown_path(part) for part in audit.config.parts],
+        lost=[
+            LostSetting(
+                name=lost.name,
+                written=as_json(lost.written),
+                loss=lost.loss,
+                reason=lost.reason,
+                location=_place(lost.place),
+            )
             for lost in audit.config.lost
         ],
-        "not_seen": list(audit.config.not_seen),
-        "taken_defaults": [
-            {"variable": one.variable, "sentence": str(one)}
+        not_seen=list(audit.config.not_seen),
+        taken_defaults=[
+            ReportedDefault(variable=one.variable, sentence=str(one))
             for one in audit.config.not_seen
             if isinstance(one, TakenDefault)
         ],
-        "recorded": list(audit.config.recorded),
-        "last_steps": [
-            {
-                "process": step.process,
-                "what": step.what,
-                "number": step.number,
-                "time": step.time,
-                "requests": step.requests,
-                "tokens": step.tokens,
-                "cached": step.cached,
-                "state": step.state,
-            }
-            for step in audit.config.last_steps
-        ],
-    }
+        recorded=list(audit.config.recorded),
+        last_steps=audit.config.last_steps,
+    )
 
 
 def _generation(is_v1: bool | None) -> str | None:
     return None if is_v1 is None else "V1" if is_v1 else "V0"
 
 
-def _finding(one: Judged, texts: dict[str, str]) -> "ReportedFinding":
+def _finding(one: Judged, texts: dict[str, str]) -> ReportedFinding:
     finding = one.finding
-    return {
-        "rule": finding.rule,
-        "layer": finding.layer,
-        "severity": finding.severity,
-        "message": finding.message,
-        "location": _place(finding.place),
-        "setting": finding.setting,
-        "value": finding.value,
-        "confirm": finding.confirm,
-        "fix": _fix(finding.fix, texts) if finding.fix is not None else None,
-        "suppressed": _suppressed(one.suppressed) if one.suppressed is not None else None,
-        "fingerprint": fingerprint(finding, relative_to(Path.cwd())),
-        "action": _action(finding),
-    }
+    return ReportedFinding(
+        rule=finding.rule,
+        layer=finding.layer,
+        severity=finding.severity,
+        message=finding.message,
+        location=_place(finding.place),
+        setting=finding.setting,
+        value=finding.value,
+        confirm=finding.confirm,
+        fix=_fix(finding.fix, texts) if finding.fix is not None else None,
+        suppressed=_suppressed(one.suppressed) if one.suppressed is not None else None,
+        fingerprint=fingerprint(finding, relative_to(Path.cwd())),
+        action=action_of(finding),
+    )
 
 
-def _action(finding: Finding) -> "ReportedAction | None":
-    action = action_of(finding)
-    return None if action is None else {"kind": action.kind, "of": action.of}
+def _place(place: Place) -> Location:
+    return Location(
+        path=shown_path(place.path),
+        line=place.line,
+        column=place.column,
+        setting=place.setting or None,
+    )
 
 
-def _place(place: Place) -> "Location":
-    return {
-        "path": shown_path(place.path),
-        "line": place.line,
-        "column": place.column,
-        "setting": place.setting or None,
-    }
-
-
-def _suppressed(suppressed: Suppressed) -> "Suppression":
+def _suppressed(suppressed: Suppressed) -> Suppression:
     place = suppressed.place
-    return {
-        "kind": plain(suppressed.kind),
-        "reason": suppressed.reason,
-        "path": shown_path(place.path) if place is not None else None,
-        "line": place.line if place is not None else None,
-    }
+    return Suppression(
+        kind=suppressed.kind,
+        reason=suppressed.reason,
+        path=shown_path(place.path) if place is not None else None,
+        line=place.line if place is not None else None,
+    )
 
 
-def _fix(fix: Fix, texts: dict[str, str]) -> "ReportedFix":
+def _fix(fix: Fix, texts: dict[str, str]) -> ReportedFix:
     edits: list[FixEdit] = []
     for edit in fix.edits:
         text = texts.get(edit.path)
         first = _line_and_column(text, edit.start) if text is not None else (None, None)
         last = _line_and_column(text, edit.end) if text is not None else (None, None)
         edits.append(
-            {
-                "path": shown_path(edit.path),
-                "start": edit.start,
-                "end": edit.end,
-                "line": first[0],
-                "column": first[1],
-                "end_line": last[0],
-                "end_column": last[1],
-                "replacement": edit.replacement,
-            }
+            FixEdit(
+                path=shown_path(edit.path),
+                start=edit.start,
+                end=edit.end,
+                line=first[0],
+                column=first[1],
+                end_line=last[0],
+                end_column=last[1],
+                replacement=edit.replacement,
+            )
         )
-    return {"description": fix.description, "safe": fix.safe, "edits": edits}
+    return ReportedFix(description=fix.description, safe=fix.safe, edits=edits)
 
 
 def _line_and_column(text: str, offset: int) -> tuple[int, int]:

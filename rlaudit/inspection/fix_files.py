@@ -10,7 +10,6 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.inspection.baseline import apply_baseline
@@ -19,11 +18,8 @@ from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.fix import FixedFile, fix_file
 from rlaudit.inspection.inspect import Inspection, judge_files, judged, shown_path
 from rlaudit.inspection.inspect_file import InspectedFile
+from rlaudit.report.parts.inspection import Fixes as FixesMade
 from rlaudit.write_atomically import write_atomically
-
-if TYPE_CHECKING:
-    from rlaudit.report.parts.inspection import Fixes as FixesMade
-
 
 _ANYBODY_WRITES = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -42,19 +38,19 @@ class Fixes:
     recorded: tuple[str, ...] = ()
 
     @property
-    def summary(self) -> "FixesMade":
+    def summary(self) -> FixesMade:
         """For the report."""
         changed = [one for one in self.files if one.changed]
-        return {
-            "made": sum(len(one.made) for one in changed),
-            "files": [shown_path(one.original.path) for one in changed],
-            "written": self.inspection is not None,
-            "refused": [
+        return FixesMade(
+            made=sum(len(one.made) for one in changed),
+            files=[shown_path(one.original.path) for one in changed],
+            written=self.inspection is not None,
+            refused=[
                 *(said for one in self.files for said in one.refused),
                 *(f"{path}: a recording says what ran, and nothing in it is edited" for path in self.recorded),
                 *self.failed,
             ],
-        }
+        )
 
 
 def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.errors import UsageError
@@ -19,16 +18,13 @@ from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.inspection.suppression import Judged, Suppression, inline_suppressions, judge
 from rlaudit.inspection.versions import version_named
 from rlaudit.inspection.without_config import Mention, OtherEngine, mention, other_engine
+from rlaudit.report.parts.inspection import Fixes
 from rlaudit.vllm.machine import Machine
-
-if TYPE_CHECKING:
-    from rlaudit.report.parts.inspection import Fixes
-
 
 BUG = 70
 NOT_FINISHED = 3
 FOUND = 1
-NOTHING_FIXED: "Fixes" = {"made": 0, "files": [], "written": False, "refused": []}
+NOTHING_FIXED = Fixes(made=0, files=(), written=False, refused=())
 
 
 @dataclass(frozen=True, eq=False)

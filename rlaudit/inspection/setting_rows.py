@@ -1,25 +1,24 @@
 """The settings of one config, side by side: as written, and as each version will run them."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from rlaudit.configs.rollout_config import Origin, Setting
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Side, as_json
 from rlaudit.inspection.inspect import shown_path
+from rlaudit.report.parts.inspection import Group, Location
+from rlaudit.report.parts.inspection import Setting as ReportedSetting
 from rlaudit.vllm.moved import WHY
 from rlaudit.vllm.removed import removed
 from rlaudit.vllm.resolve import resolution_rules
-
-if TYPE_CHECKING:
-    from rlaudit.report.parts.inspection import Group
-    from rlaudit.report.parts.inspection import Setting as ReportedSetting
 
 # Every dialect names the model in a place of its own; vLLM's default model is no choice of a user.
 NAMED_BY_EVERY_DIALECT = ("model", "tokenizer", "served_model_name")
 
 
-def setting_rows(audit: Audit, number: int) -> "Iterator[ReportedSetting]":
+def setting_rows(audit: Audit, number: int) -> Iterator[ReportedSetting]:
     """Rows of the report's `settings` for the config of that number: all that the file or the framework says, then
     all that vLLM itself decides differently in the two versions.
     """
@@ -33,7 +32,7 @@ def setting_rows(audit: Audit, number: int) -> "Iterator[ReportedSetting]":
         for name in _decided_by_vllm(audit):
             if name not in said and not audit.only_reported(name):
                 row = _engine_row(audit, number, name, None)
-                if row["moves"] and row["origin"] == Origin.ENGINE:
+                if row.moves and row.origin == Origin.ENGINE:
                     yield row
     kept: dict[Group, str] = {
         "sampling": "sampling", "environment": "environment", "trainer": "trainer", "framework": "options",
@@ -67,30 +66,30 @@ def _decided_by_vllm(audit: Audit) -> list[str]:
     )
 
 
-def _engine_row(audit: Audit, number: int, name: str, said: Setting | None) -> "ReportedSetting":
+def _engine_row(audit: Audit, number: int, name: str, said: Setting | None) -> ReportedSetting:
     before, after = _arriving(audit.before, name), _arriving(audit.after, name)
     row = _row(number, "engine", name, before, after, said or after)
     if _is_absent(audit.before, name):
-        row["effective_from"] = {"absent": f"vLLM {audit.before.version} has no {name}"}
+        row = replace(row, effective_from={"absent": f"vLLM {audit.before.version} has no {name}"})
     if _is_absent(audit.after, name):
-        row["effective_to"] = {"absent": f"vLLM {audit.after.version} has no {name}"}
-    if said is not None:
-        row["moves"] = audit.migrates and row["effective_from"] != row["effective_to"]
-        row["note"] = after.note or said.note
-    return row
+        row = replace(row, effective_to={"absent": f"vLLM {audit.after.version} has no {name}"})
+    if said is None:
+        return row
+    moves = audit.migrates and row.effective_from != row.effective_to
+    return replace(row, moves=moves, note=after.note or said.note)
 
 
-def _as_read(audit: Audit, row: "ReportedSetting") -> "ReportedSetting":
+def _as_read(audit: Audit, row: ReportedSetting) -> ReportedSetting:
     """Return a variable's row, with the releases that do not read it any more."""
-    name = row["name"]
-    if removed("variable", name, audit.before.version) is not None:
-        row["effective_from"] = {"absent": f"vLLM {audit.before.version} does not read {name}"}
+    name = row.name
+    is_gone_before = removed("variable", name, audit.before.version) is not None
+    if is_gone_before:
+        row = replace(row, effective_from={"absent": f"vLLM {audit.before.version} does not read {name}"})
     if removed("variable", name, audit.after.version) is not None:
-        row["effective_to"] = {"absent": f"vLLM {audit.after.version} does not read {name}"}
-        row["moves"] = audit.migrates and removed("variable", name, audit.before.version) is None
+        now = {"absent": f"vLLM {audit.after.version} does not read {name}"}
+        row = replace(row, effective_to=now, moves=audit.migrates and not is_gone_before)
     # What vLLM sets in its own process is not a user's setting that could be lost.
-    row["moves"] = row["moves"] and row["origin"] != Origin.ENGINE
-    return row
+    return replace(row, moves=row.moves and row.origin != Origin.ENGINE)
 
 
 def _is_absent(side: Side, name: str) -> bool:
@@ -104,29 +103,28 @@ def _arriving(side: Side, name: str) -> Setting:
 
 
 def _row(
-    number: int, group: "Group", name: str, before: Setting | None, after: Setting | None, said: Setting
-) -> "ReportedSetting":
+    number: int, group: Group, name: str, before: Setting | None, after: Setting | None, said: Setting
+) -> ReportedSetting:
     old = before.value if before is not None else None
     new = after.value if after is not None else None
     place = said.place
-    row: ReportedSetting = {
-        "config": number,
-        "group": group,
-        "name": name,
-        "written": as_json(said.written)
-        if said.origin in {Origin.FILE, Origin.OVERRIDE} or place is not None
-        else None,
-        "effective_from": as_json(old),
-        "effective_to": as_json(new),
-        "origin": str(after.origin if after is not None else said.origin),
-        "moves": _moves(old, new),
-        "note": said.note,
-        "location": None
-        if place is None
-        else {"path": shown_path(place.path), "line": place.line, "column": place.column, "setting": place.setting},
-    }
     facts = [value.fact for value in (new, old) if isinstance(value, Unknown)]
-    return {**row, "open_because": facts[0]} if facts else row
+    is_written = said.origin in {Origin.FILE, Origin.OVERRIDE} or place is not None
+    return ReportedSetting(
+        config=number,
+        group=group,
+        name=name,
+        written=as_json(said.written) if is_written else None,
+        effective_from=as_json(old),
+        effective_to=as_json(new),
+        origin=after.origin if after is not None else said.origin,
+        moves=_moves(old, new),
+        note=said.note,
+        location=None
+        if place is None
+        else Location(path=shown_path(place.path), line=place.line, column=place.column, setting=place.setting),
+        open_because=facts[0] if facts else None,
+    )
 
 
 def _moves(old: Any, new: Any) -> bool:

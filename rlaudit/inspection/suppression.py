@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, Literal
 
 from rlaudit.configs.syntax.place import Place
 from rlaudit.did_you_mean import did_you_mean
@@ -42,6 +42,9 @@ RULES: Mapping[str, str] = {
 }
 
 
+SuppressionKind = Literal["inline", "file", "settings", "baseline"]
+
+
 @dataclass(frozen=True)
 class Suppression:
     """One decision. lines: first and last line it covers, None for the whole file. day: the date of `until`, else
@@ -52,7 +55,7 @@ class Suppression:
     reason: str
     day: date | None
     place: Place
-    kind: str
+    kind: SuppressionKind
     lines: tuple[int, int] | None = None
     applies_to: Callable[[str], bool] = lambda _path: True
     malformed: str = ""
@@ -68,7 +71,7 @@ class Suppression:
 class Suppressed:
     """Why a finding does not count. kind: inline, file, settings or baseline."""
 
-    kind: str
+    kind: SuppressionKind
     reason: str
     place: Place | None = None
 
@@ -104,7 +107,8 @@ def _in_line(lines: Sequence[str], number: int, match: re.Match[str], path: str)
     # A second comment on the same line is no part of the reason.
     reason = match["reason"].split("# rlaudit:")[0].strip().lstrip(":-").strip()
     whole_file = match["file"] is not None
-    kind, span = ("file", None) if whole_file else ("inline", _lines_spoken_for(lines, number))
+    kind: SuppressionKind = "file" if whole_file else "inline"
+    span = None if whole_file else _lines_spoken_for(lines, number)
     return Suppression(tuple(rules), reason, day, place, kind, span, lambda other: other == path, malformed)
 
 

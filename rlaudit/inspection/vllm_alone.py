@@ -1,6 +1,7 @@
 """What moves between two vLLM releases for everybody, without a config: as a report, and as lines of text."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
@@ -9,16 +10,16 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import as_json
 from rlaudit.layers import Layer, untested
 from rlaudit.report.new_report import new_report
+from rlaudit.report.parts.inspection import Group, Setting
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.moved import Change, Moved, Part, moved, moved_values
 from rlaudit.vllm.resolution.engine import has_v0
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.inspection import Group, Setting
     from rlaudit.report.report import Report
 
-GROUPS: "Mapping[Part, Group]" = {
+GROUPS: Mapping[Part, Group] = {
     Part.RESOLVED: "engine",
     Part.ARGUMENT: "engine",
     Part.FLAG: "engine",
@@ -53,35 +54,36 @@ def document_of(before: Version, after: Version, machine: Machine) -> "Report":
     }
 
 
-def _rows(before: Version, after: Version, machine: Machine) -> "list[Setting]":
+def _rows(before: Version, after: Version, machine: Machine) -> list[Setting]:
     """A row for each name: what a new argument resolves to says more than that it is new."""
     rows: dict[tuple[str, str], Setting] = {}
     for one in moved(before, after, machine):
         row = _row(one, before, after)
-        kept = rows.setdefault((row["group"], row["name"]), row)
+        key = (row.group, row.name)
+        kept = rows.setdefault(key, row)
         if one.change is Change.ADDED:
-            kept["effective_from"] = row["effective_from"]
+            rows[key] = replace(kept, effective_from=row.effective_from)
     return list(rows.values())
 
 
-def _row(one: Moved, before: Version, after: Version) -> "Setting":
+def _row(one: Moved, before: Version, after: Version) -> Setting:
     was, now = as_json(one.before), as_json(one.after)
     if one.change is Change.ADDED:
         was = {"absent": f"vLLM {before} has no {one.name}"}
     if one.change is Change.REMOVED:
         now = {"absent": f"vLLM {after} has no {one.name}"}
-    return {
-        "config": None,
-        "group": GROUPS[one.part],
-        "name": one.name,
-        "written": None,
-        "effective_from": was,
-        "effective_to": now,
-        "origin": "engine",
-        "moves": True,
-        "note": ". ".join(part.rstrip(".") for part in (one.note, one.why) if part),
-        "location": None,
-    }
+    return Setting(
+        config=None,
+        group=GROUPS[one.part],
+        name=one.name,
+        written=None,
+        effective_from=was,
+        effective_to=now,
+        origin="engine",
+        moves=True,
+        note=". ".join(part.rstrip(".") for part in (one.note, one.why) if part),
+        location=None,
+    )
 
 
 def moved_lines(before: Version, after: Version, machine: Machine) -> list[str]:

@@ -2,32 +2,15 @@
 
 import signal
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from rlaudit.recorder.last_steps import LastSteps, last_steps
 from rlaudit.recorder.recorded_process import Process
 from rlaudit.recorder.recording import Recording
+from rlaudit.recorder.shown_step import ShownStep
 
 # Rows of a table: enough to see how the last steps differ from those before.
 SHOWN_STEPS = 10
-
-
-@dataclass(frozen=True)
-class ShownStep:
-    """A step as a front end saw it ("step"), or as a worker began it ("batch"). time: of day, UTC, or the host's clock.
-
-    state: of a batch, whether its call had returned; of a step, how many requests ended with it.
-    """
-
-    process: int
-    what: str
-    number: int
-    time: str
-    requests: int
-    tokens: int
-    cached: int | None
-    state: str
 
 
 def death_sentences(

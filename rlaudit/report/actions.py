@@ -27,12 +27,12 @@ def action_lines(findings: "Iterable[Finding]") -> list[str]:
     """Return a line for each action, in the order in which to act; what would settle notes alone is no action."""
     settled: dict[tuple[ActionKind, str], list[Finding]] = {}
     for finding in findings:
-        action = finding.get("action")
+        action = finding.action
         if action is not None:
-            settled.setdefault((action["kind"], action["of"]), []).append(finding)
+            settled.setdefault((action.kind, action.of), []).append(finding)
     together: dict[tuple[ActionKind, str, str], list[str]] = {}
     for (kind, of), found in settled.items():
-        if any(one["severity"] != Severity.NOTE for one in found):
+        if any(one.severity != Severity.NOTE for one in found):
             apart = "" if kind in _JOINED else of
             together.setdefault((kind, apart, _settles(found)), []).append(of)
     ordered = sorted(together.items(), key=lambda one: _ORDER.index(one[0][0]))
@@ -41,7 +41,7 @@ def action_lines(findings: "Iterable[Finding]") -> list[str]:
 
 def _settles(findings: "Sequence[Finding]") -> str:
     """`removed-flag (3), async-scheduling-on and 2 notes`."""
-    rules = Counter(one["rule"] for one in findings if one["severity"] != Severity.NOTE)
+    rules = Counter(one.rule for one in findings if one.severity != Severity.NOTE)
     named = ", ".join(f"{rule} ({number})" if number > 1 else rule for rule, number in rules.items())
     notes = len(findings) - rules.total()
     return f"{named} and {notes} note{'' if notes == 1 else 's'}" if notes else named

@@ -5,23 +5,24 @@ no place in a file; a line of a dump that cannot be used has one.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Judgement, Layer, Verdict
+from rlaudit.report.parts.inspection import Finding, Fix, Location
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.comparison import Compared
     from rlaudit.report.parts.curves import Curves
-    from rlaudit.report.parts.inspection import Finding, Fix, Location
     from rlaudit.report.report import Report
 
-NOWHERE: "Location" = {"path": None, "line": None, "column": None, "setting": None}
+NOWHERE = Location(path=None, line=None, column=None, setting=None)
 UNFINISHED = 3
 _SEVERITIES = {Verdict.MISMATCH: Severity.ERROR, Verdict.INCONCLUSIVE: Severity.WARNING}
 
 
-def statements(document: "Report") -> "list[Finding]":
+def statements(document: "Report") -> list[Finding]:
     """Return all findings, also suppressed ones, and what was measured, if anything was."""
     found: list[Finding] = list(document["findings"])
     if document["command"] == "inspect":
@@ -34,32 +35,32 @@ def statements(document: "Report") -> "list[Finding]":
 
 
 def _statement(
-    rule: str, severity: Severity, message: str, layer: Layer | None = None, location: "Location" = NOWHERE
-) -> "Finding":
-    return {
-        "rule": rule,
-        "severity": severity,
-        "message": message,
-        "layer": layer,
-        "location": location,
-        "fix": None,
-        "suppressed": None,
-    }
+    rule: str, severity: Severity, message: str, layer: Layer | None = None, location: Location = NOWHERE
+) -> Finding:
+    return Finding(
+        rule=rule,
+        severity=severity,
+        message=message,
+        layer=layer,
+        location=location,
+        fix=None,
+        suppressed=None,
+    )
 
 
-def _layer(layer: "Judgement") -> "Iterator[Finding]":
+def _layer(layer: "Judgement") -> Iterator[Finding]:
     if layer.verdict in _SEVERITIES:
         name, cause = layer.layer, f" ({layer.cause})" if layer.cause else ""
         message = f"{name} layer: {layer.verdict}{cause}: {layer.because}"
         yield _statement(f"{name.replace(' ', '-')}-layer", _SEVERITIES[layer.verdict], message, layer=name)
 
 
-def _faults(comparison: "Compared", document: "Report") -> "Iterator[Finding]":
+def _faults(comparison: "Compared", document: "Report") -> Iterator[Finding]:
     """Yield what could not be read of a dump: it left the command unfinished, or was allowed."""
     faults = comparison.faults
     severity = Severity.ERROR if document["exit_code"] == UNFINISHED else Severity.WARNING
     for one in faults.shown:
-        where: Location = {**NOWHERE, "path": one.path, "line": one.line}
+        where = replace(NOWHERE, path=one.path, line=one.line)
         message = f"{one.sequence}: {one.message}" if one.sequence else one.message
         more = one.count - 1
         message += f" (and {more} more like it)" if more else ""
@@ -69,7 +70,7 @@ def _faults(comparison: "Compared", document: "Report") -> "Iterator[Finding]":
         yield _statement("unusable-data", severity, f"{comparison.name}: {rest} more faults are not shown")
 
 
-def _curves(curves: "Curves") -> "Iterator[Finding]":
+def _curves(curves: "Curves") -> Iterator[Finding]:
     """Yield each metric that left its band, and in which order; a metric that could not be compared is no match."""
     for metric in curves.metrics:
         if metric.outcome == "separated":
@@ -87,16 +88,16 @@ def _curves(curves: "Curves") -> "Iterator[Finding]":
         yield _statement("order-of-separation", Severity.NOTE, message)
 
 
-def counted(document: "Report") -> "list[Finding]":
+def counted(document: "Report") -> list[Finding]:
     """Return the findings that are not suppressed."""
-    return [one for one in statements(document) if one["suppressed"] is None]
+    return [one for one in statements(document) if one.suppressed is None]
 
 
-def location(found: "Location") -> str:
+def location(found: Location) -> str:
     """path:line:column."""
-    return ":".join(str(one) for one in (found["path"], found["line"], found["column"]) if one is not None)
+    return ":".join(str(one) for one in (found.path, found.line, found.column) if one is not None)
 
 
-def fix_line(fix: "Fix") -> str:
+def fix_line(fix: Fix) -> str:
     """Return what a fix does, and the option that makes it."""
-    return f"{fix['description']} ({'--fix' if fix['safe'] else '--fix=unsafe'} does it)"
+    return f"{fix.description} ({'--fix' if fix.safe else '--fix=unsafe'} does it)"

@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 import pytest
+from documents import records
 from toy_dialect import PLAIN, Desk
 
 from rlaudit.report.formats import markdown, text
@@ -22,7 +23,7 @@ def document(desk: Desk) -> dict[str, Any]:
 
 
 def test_piped_text_is_not_cut_and_has_no_colour(document: dict[str, Any]) -> None:
-    report = text.render_in_full(document, None)
+    report = text.render_in_full(records(document), None)
     assert "\x1b" not in report
     for one in document["findings"]:
         assert f"   {one['message']}\n" in report
@@ -34,7 +35,7 @@ def test_piped_text_is_not_cut_and_has_no_colour(document: dict[str, Any]) -> No
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_a_terminal_gets_colours_and_every_word_and_no_line_is_wider(document: dict[str, Any], width: int) -> None:
-    report = text.render_in_full(document, width)
+    report = text.render_in_full(records(document), width)
     assert "\x1b[1;31merror\x1b[0m" in report
     plain = " ".join(ANSI.sub("", report).split())
     for one in document["findings"]:
@@ -44,13 +45,15 @@ def test_a_terminal_gets_colours_and_every_word_and_no_line_is_wider(document: d
 
 
 def test_notes_and_settings_that_decide_nothing_are_counted_and_shown_when_asked_for(document: dict[str, Any]) -> None:
-    brief, full = text.render(document, None), text.render_in_full(document, None)
+    brief, full = text.render(records(document), None), text.render_in_full(records(document), None)
     assert {"note", "error"} <= {one["severity"] for one in document["findings"]}
     assert " error x.yaml" in brief and " error x.yaml" in full
     assert " note x.yaml" not in brief and " note x.yaml" in full
     assert "ignore_patterns" not in brief and "ignore_patterns" in full
     assert "-v also shows: notes (" in brief and "-v also shows" not in full
-    assert " note x.yaml" in text.render(document | {"inspection": document["inspection"] | {"fail_on": "note"}}, None)
+    assert " note x.yaml" in text.render(
+        records(document | {"inspection": document["inspection"] | {"fail_on": "note"}}), None
+    )
 
 
 def test_a_setting_that_decides_nothing_is_shown_if_something_sets_it(desk: Desk) -> None:
@@ -59,12 +62,12 @@ def test_a_setting_that_decides_nothing_is_shown_if_something_sets_it(desk: Desk
     document = json.loads(desk.out)
     (row,) = (row for row in document["settings"] if row["name"] == "scheduler_cls")
     row["moves"] = True
-    lines = [line.split()[:2] for line in text.render(document, None).splitlines()]
+    lines = [line.split()[:2] for line in text.render(records(document), None).splitlines()]
     assert ["scheduler_cls", "mine.Scheduler"] in lines
 
 
 def test_what_to_do_comes_first_then_findings_then_what_moves_and_what_is_open(document: dict[str, Any]) -> None:
-    report = text.render(document, None)
+    report = text.render(records(document), None)
     places = [
         report.index(part)
         for part in ("x.yaml: Toy", " What to do", " error x.yaml", " Settings that move", " Open", " Not seen", "Exit")
@@ -75,7 +78,7 @@ def test_what_to_do_comes_first_then_findings_then_what_moves_and_what_is_open(d
 def test_markdown_shows_the_words_of_a_config_and_does_not_obey_them(desk: Desk) -> None:
     desk.file("x.yaml", PLAIN + '  "<img src=x>|`": "[a](b) | *c*"\n')
     desk.inspect("x.yaml", "--output", "json")
-    page = markdown.render_in_full(json.loads(desk.out), None)
+    page = markdown.render_in_full(records(json.loads(desk.out)), None)
     assert "<img" not in page
     assert "[a\\](b)" in page
     assert "*c*" not in page.replace("\\*c\\*", "")
@@ -89,10 +92,10 @@ def test_what_one_fact_leaves_open_is_one_line(document: dict[str, Any]) -> None
         row["open_because"] = fact
     rows[7] |= {"moves": True, "written": "x", "effective_from": 1024, "effective_to": {"unknown": "no file"}}
     rows[7]["open_because"] = "no file"
-    report = text.render(document, None)
+    report = text.render(records(document), None)
     assert f"  - 7 settings with vLLM 0.18.1: {fact}\n" in report
     assert f"  - {rows[7]['name']} with vLLM 0.18.1, 1024 with 0.8.5: no file\n" in report
-    assert rows[0]["name"] in text.render_in_full(document, None)
+    assert rows[0]["name"] in text.render_in_full(records(document), None)
 
 
 def test_findings_with_one_action_are_one_line_and_a_note_alone_is_no_action(document: dict[str, Any]) -> None:
@@ -107,7 +110,7 @@ def test_findings_with_one_action_are_one_line_and_a_note_alone_is_no_action(doc
         first | {"rule": "idle", "severity": "note", "action": None},
         first | {"rule": "off", "severity": "note", "action": {"kind": "record", "of": ""}},
     ]
-    report = text.render(document, None)
+    report = text.render(records(document), None)
     what = report[report.index(" What to do") : report.index(" error ")].split("\n")
     assert what[1:4] == [
         "  - Run it with --fix: reset and 1 note",
@@ -119,7 +122,7 @@ def test_findings_with_one_action_are_one_line_and_a_note_alone_is_no_action(doc
 def test_a_row_too_wide_for_its_table_stands_below_its_name(document: dict[str, Any]) -> None:
     (row,) = (row for row in document["settings"] if row["name"] == "served_model_name")
     row["moves"] = True
-    lines = ANSI.sub("", text.render(document, 80)).splitlines()
+    lines = ANSI.sub("", text.render(records(document), 80)).splitlines()
     (name,) = (number for number, line in enumerate(lines) if line.split() == ["served_model_name"])
     assert lines[name + 1].startswith("      written a-long-name")
     assert any(line.split()[:1] == ["setting"] for line in lines)
@@ -129,7 +132,7 @@ def test_variables_that_were_taken_at_their_defaults_are_one_line(document: dict
     (config,) = document["configs"]
     taken = [{"variable": name, "sentence": f"{name} is taken at its default 1"} for name in ("TP", "SEED")]
     config |= {"taken_defaults": taken, "not_seen": [*(one["sentence"] for one in taken), "whether toys train"]}
-    report = text.render(document, None)
+    report = text.render(records(document), None)
     line = "  - 2 variables are taken at their defaults, unless the environment sets them: TP, SEED\n"
     assert line + "  - whether toys train\n" in report
     assert "is taken at its default" not in report
@@ -137,7 +140,7 @@ def test_variables_that_were_taken_at_their_defaults_are_one_line(document: dict
 
 def test_a_report_of_an_older_release_without_actions_is_still_drawn(document: dict[str, Any]) -> None:
     for one in document["findings"]:
-        del one["action"]
+        one.pop("action", None)
     for row in document["settings"]:
         row.pop("open_because", None)
-    assert "What to do" not in text.render(document, 80)
+    assert "What to do" not in text.render(records(document), 80)

@@ -6,9 +6,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from documents import empty, records
 from toy_dialect import PLAIN, Desk
 
 from rlaudit.report.formats import concise, github, junit, markdown, sarif, text
+from rlaudit.report.report import Report
 
 COMMAND = re.compile(r"::(error|warning|notice) (?P<properties>[^\n]*?)::(?P<data>[^\n]*)")
 
@@ -24,13 +26,12 @@ def finding(message: str = "m", path: str | None = "x.yaml", **more: Any) -> dic
             **more}  # fmt: skip
 
 
-def document(*findings: dict[str, Any]) -> dict[str, Any]:
+def document(*findings: dict[str, Any]) -> Report:
     about = {"files_read": 1, "files_with_config": 1, "configs": 1, "settings": 0, "rules": 1, "platform": "cuda",
              "machine": "H100", "fail_on": "error", "counted": {"error": 1, "warning": 0, "note": 0}, "suppressed": {},
              "stale_baseline_entries": 0, "unread": [], "bugs": [], "files_of_other_kinds": 0,
              "fixes": {"made": 0, "files": [], "written": False, "refused": []}}  # fmt: skip
-    return {"rlaudit": "0", "command": "inspect", "exit_code": 1, "versions": {"from": None, "to": None}, "layers": [],
-            "findings": list(findings), "settings": [], "configs": [], "not_seen": [], "inspection": about}  # fmt: skip
+    return records({**empty("inspect", 1), "findings": list(findings), "configs": [], "inspection": about})
 
 
 def undo(escaped: str) -> str:

@@ -73,7 +73,7 @@ def test_failures_in_junit_and_results_in_sarif_are_the_same_findings(measured: 
     root = ElementTree.fromstring(junit.render(measured, None))
     assert root.findall(".//failure")
     results = json.loads(sarif.render(measured, None))["runs"][0]["results"]
-    assert [one["message"]["text"] for one in results] == [one["message"] for one in statements(measured)]
+    assert [one["message"]["text"] for one in results] == [one.message for one in statements(measured)]
 
 
 def test_a_measurement_in_which_nothing_was_wrong_is_one_case_that_passes() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from importlib.resources import files
+from types import SimpleNamespace
 from typing import Any
 
 import documents
@@ -78,7 +79,7 @@ def test_real_rules_carry_their_documentation(ablation: dict[str, Any]) -> None:
 
     text = rule_documentation("raw-logprobs")
     assert text is not None
-    found = [{"rule": "raw-logprobs", "layer": "semantic"}]
+    found = [SimpleNamespace(rule="raw-logprobs", layer="semantic")]
     rule = sarif._rule("raw-logprobs", found)
     assert rule["shortDescription"]["text"] == text.splitlines()[0]
     assert rule["help"]["text"] == text

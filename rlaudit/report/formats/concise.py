@@ -14,8 +14,8 @@ def render(document: "Report", width: int | None) -> str:
     """Findings that count; the summary is not among them, so that every line is one."""
     lines = []
     for one in printable(counted(document)):
-        where = location(one["location"])
-        lines.append(one_line(f"{where + ': ' if where else ''}{one['severity']} {one['rule']} {one['message']}"))
+        where = location(one.location)
+        lines.append(one_line(f"{where + ': ' if where else ''}{one.severity} {one.rule} {one.message}"))
     return "".join(f"{line}\n" for line in lines)
 
 

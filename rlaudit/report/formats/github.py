@@ -19,27 +19,27 @@ COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 def render(document: "Report", width: int | None) -> str:
     """Return a command for each finding that counts, and one for what could not be read."""
     lines = [_annotation(one) for one in counted(document)]
-    about = document.get("inspection", {})
+    about = document.get("inspection")
     lines += [
-        f"::error file={_property(one['path'])},title=rlaudit%3A not read::{_data(one['reason'])}"
-        for one in about.get("unread", ())
-        if one["wanted"]
+        f"::error file={_property(one.path)},title=rlaudit%3A not read::{_data(one.reason)}"
+        for one in (about.unread if about else ())
+        if one.wanted
     ]
-    lines += [f"::error title=rlaudit failed::{_data(bug)}" for bug in about.get("bugs", ())]
+    lines += [f"::error title=rlaudit failed::{_data(bug)}" for bug in (about.bugs if about else ())]
     return "".join(f"{line}\n" for line in lines)
 
 
 def _annotation(one: "Finding") -> str:
-    place = one["location"]
+    place = one.location
     properties = {
-        "file": place["path"],
-        "line": place["line"],
-        "col": place["column"],
-        "title": f"rlaudit: {one['rule']}",
+        "file": place.path,
+        "line": place.line,
+        "col": place.column,
+        "title": f"rlaudit: {one.rule}",
     }
     words = [f"{name}={_property(str(value))}" for name, value in properties.items() if value is not None]
-    message = one["message"] if one["fix"] is None else f"{one['message']}\nFix: {one['fix']['description']}"
-    return f"::{COMMANDS[one['severity']]} {','.join(words)}::{_data(message)}"
+    message = one.message if one.fix is None else f"{one.message}\nFix: {one.fix.description}"
+    return f"::{COMMANDS[one.severity]} {','.join(words)}::{_data(message)}"
 
 
 def _data(text: str) -> str:

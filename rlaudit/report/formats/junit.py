@@ -24,19 +24,19 @@ _COUNTED = {"tests": "testcase", "failures": "failure", "errors": "error", "skip
 
 def render(document: "Report", width: int | None) -> str:
     """Return a suite for each file."""
-    about = document.get("inspection", {})
-    threshold = _RANKS[about.get("fail_on", "error")]
-    suites = {config["path"]: _suite(config["path"]) for config in document.get("configs", ())}
+    about = document.get("inspection")
+    threshold = _RANKS[about.fail_on if about else "error"]
+    suites = {config.path: _suite(config.path) for config in document.get("configs", ())}
     grouped: dict[tuple[str, str], list[Finding]] = {}
     for one in statements(document):
-        grouped.setdefault((one["location"]["path"] or "rlaudit", one["rule"]), []).append(one)
+        grouped.setdefault((one.location.path or "rlaudit", one.rule), []).append(one)
     for (path, rule), found in grouped.items():
         _case(suites.setdefault(path, _suite(path)), path, rule, found, threshold)
     for path, suite in suites.items():
         if not len(suite):
             _add(suite, "testcase", {"classname": path, "name": "inspect"})
-    broken = [(file["path"], "read", "unread", file["reason"]) for file in about.get("unread", ()) if file["wanted"]]
-    broken += [("rlaudit", "bug", "bug", bug) for bug in about.get("bugs", ())]
+    broken = [(file.path, "read", "unread", file.reason) for file in (about.unread if about else ()) if file.wanted]
+    broken += [("rlaudit", "bug", "bug", bug) for bug in (about.bugs if about else ())]
     for path, name, kind, said in broken:
         case = _add(suites.setdefault(path, _suite(path)), "testcase", {"classname": path, "name": name})
         _add(case, "error", {"type": kind, "message": said})
@@ -53,19 +53,19 @@ def render(document: "Report", width: int | None) -> str:
 
 
 def _case(suite: ET.Element, path: str, rule: str, found: "Sequence[Finding]", threshold: int) -> None:
-    counted = [one for one in found if one["suppressed"] is None]
-    suppressed = [one["suppressed"] for one in found if one["suppressed"] is not None]
+    counted = [one for one in found if one.suppressed is None]
+    suppressed = [one.suppressed for one in found if one.suppressed is not None]
     attributes = {"classname": path, "name": rule}
-    if found[0]["location"]["line"] is not None:
-        attributes |= {"file": path, "line": str(found[0]["location"]["line"])}
+    if found[0].location.line is not None:
+        attributes |= {"file": path, "line": str(found[0].location.line)}
     case = _add(suite, "testcase", attributes)
     if not counted:
-        _add(case, "skipped", {"message": "; ".join(f"{one['kind']}: {one['reason']}" for one in suppressed)})
+        _add(case, "skipped", {"message": "; ".join(f"{one.kind}: {one.reason}" for one in suppressed)})
         return
-    lines = "\n".join(f"{location(one['location'])} {one['severity']}: {one['message']}".lstrip() for one in counted)
-    gravest = max(counted, key=lambda one: _RANKS[one["severity"]])
-    if _RANKS[gravest["severity"]] >= threshold:
-        _add(case, "failure", {"type": gravest["severity"], "message": gravest["message"]}, lines)
+    lines = "\n".join(f"{location(one.location)} {one.severity}: {one.message}".lstrip() for one in counted)
+    gravest = max(counted, key=lambda one: _RANKS[one.severity])
+    if _RANKS[gravest.severity] >= threshold:
+        _add(case, "failure", {"type": gravest.severity, "message": gravest.message}, lines)
     else:
         _add(case, "system-out", {}, lines)
 

@@ -117,11 +117,11 @@ def _layer(number: int, layer: "Judgement") -> str:
 def _findings(findings: "Sequence[Finding]") -> str:
     rows = []
     for one in findings:
-        said = [one["message"]]
-        said += [f"Fix: {fix_line(one['fix'])}."] if one["fix"] is not None else []
-        said += [f"Confirm: {one['confirm']}"] if one.get("confirm") else []
-        where = (coded(location(one["location"])), coded(one["rule"]))
-        rows.append([f"**{one['severity']}**", *where, "<br>".join(map(cell, said))])
+        said = [one.message]
+        said += [f"Fix: {fix_line(one.fix)}."] if one.fix is not None else []
+        said += [f"Confirm: {one.confirm}"] if one.confirm else []
+        where = (coded(location(one.location)), coded(one.rule))
+        rows.append([f"**{one.severity}**", *where, "<br>".join(map(cell, said))])
     return table(["severity", "where", "rule", "what"], rows, str)
 
 

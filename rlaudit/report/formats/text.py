@@ -183,18 +183,18 @@ class _Page:
         )
 
     def finding(self, finding: "Finding") -> None:
-        layer = f" ({finding['layer']})" if finding["layer"] else ""
-        severity = finding["severity"]
-        where = f"{severity} {location(finding['location'])} {finding['rule']}{layer}"
+        layer = f" ({finding.layer})" if finding.layer else ""
+        severity = finding.severity
+        where = f"{severity} {location(finding.location)} {finding.rule}{layer}"
         self.line(0)
         begun = len(self.lines)
         self.line(1, where, hanging=2)
         self.lines[begun] = self.lines[begun].replace(severity, self.coloured(severity, SEVERITIES[severity]), 1)
-        self.line(3, finding["message"])
-        if finding["fix"] is not None:
-            self.line(3, f"fix: {fix_line(finding['fix'])}")
-        if finding.get("confirm"):
-            self.line(3, f"confirm: {finding['confirm']}")
+        self.line(3, finding.message)
+        if finding.fix is not None:
+            self.line(3, f"fix: {fix_line(finding.fix)}")
+        if finding.confirm:
+            self.line(3, f"confirm: {finding.confirm}")
 
     def table(self, table: Table) -> None:
         """Columns for the rows that fit; of a wider row the figures stand below its name: never half a figure."""

@@ -46,8 +46,8 @@ def _drawn(block: Block) -> Markup:  # noqa: PLR0911 - one for each kind of bloc
             return element("div", (_card(number, one) for number, one in enumerate(layers, start=1)), class_="layers")
         case Findings(findings):
             rows = [
-                [one["rule"], one["severity"], location(one["location"]), one["message"],
-                 fix_line(one["fix"]) if one["fix"] is not None else "", one.get("confirm", "")]
+                [one.rule, one.severity, location(one.location), one.message,
+                 fix_line(one.fix) if one.fix is not None else "", one.confirm or ""]
                 for one in findings
             ]  # fmt: skip
             return table(FINDING, rows, "Findings")

@@ -1,6 +1,7 @@
 """The report of a bump: which pins move, what that brings to the configs, and the known defects."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlaudit.inspection.finding import Severity
@@ -40,7 +41,7 @@ def outline(report: "Report") -> Outline:
             listed("not-seen", NOT_SEEN, _not_seen(report), indent=1),
             Section("summary", "Summary", [Prose(_summary(report))]),
         ],
-        facts=[count(number, severity) for severity, number in report["inspection"]["counted"].items()]
+        facts=[count(number, severity) for severity, number in report["inspection"].counted.items()]
         if "inspection" in report
         else (),
         headed=True,
@@ -68,24 +69,22 @@ def _findings(report: "Report") -> list[Block]:
     """One of those that are alike, with the places of the others."""
     alike: dict[tuple[str, str, str], list[Finding]] = {}
     for one in report["findings"]:
-        if one["suppressed"] is None:
-            alike.setdefault((one["severity"], one["rule"], one["message"]), []).append(one)
-    ranked = sorted(alike.values(), key=lambda found: SEVERITIES.index(found[0]["severity"]))
+        if one.suppressed is None:
+            alike.setdefault((one.severity, one.rule, one.message), []).append(one)
+    ranked = sorted(alike.values(), key=lambda found: SEVERITIES.index(found[0].severity))
     about = report.get("inspection")
-    return findings_blocks(
-        [_with_places(one) for one in ranked], about is not None and about["fail_on"] == Severity.NOTE
-    )
+    return findings_blocks([_with_places(one) for one in ranked], about is not None and about.fail_on == Severity.NOTE)
 
 
 def _with_places(found: "Sequence[Finding]") -> "Finding":
     first, *others = found
     if not others:
         return first
-    return {**first, "message": f"{first['message']} Also at {_places([one['location'] for one in others])}."}
+    return replace(first, message=f"{first.message} Also at {_places([one.location for one in others])}.")
 
 
 def _places(places: "Sequence[Location]") -> str:
-    said = [f"{one['path']}:{one['line']}" for one in places]
+    said = [f"{one.path}:{one.line}" for one in places]
     more = f" and {len(said) - MOST_PLACES} more" if len(said) > MOST_PLACES else ""
     return f"{', '.join(said[:MOST_PLACES])}{more}"
 
@@ -114,9 +113,9 @@ def _met(one: "CrossedDefect") -> str:
 def _settings(report: "Report") -> list[Block]:
     alike: dict[tuple[str, str, str], set[int | None]] = {}
     for row in report["settings"]:
-        if row.get("moves"):
-            key = (row["name"], shown(row["effective_from"]), shown(row["effective_to"]))
-            alike.setdefault(key, set()).add(row.get("config"))
+        if row.moves:
+            key = (row.name, shown(row.effective_from), shown(row.effective_to))
+            alike.setdefault(key, set()).add(row.config)
     rows = [[*key, count(len(configs), "config")] for key, configs in alike.items() if key[1] != key[2]]
     versions = report["versions"]
     header = ["setting", f"vLLM {versions['from']}", f"vLLM {versions['to']}", "in"]
@@ -127,8 +126,8 @@ def _not_seen(report: "Report") -> list[str]:
     """Return what many configs leave open, with how many; then what belongs to no config."""
     open_in: dict[str, list[str]] = {}
     for config in report.get("configs", ()):
-        for sentence in config["not_seen"]:
-            open_in.setdefault(sentence, []).append(config["path"])
+        for sentence in config.not_seen:
+            open_in.setdefault(sentence, []).append(config.path)
     of_configs = [
         f"{paths[0]}{f' and {len(paths) - 1} more' if len(paths) > 1 else ''}: {sentence}"
         for sentence, paths in sorted(open_in.items(), key=lambda one: -len(one[1]))

@@ -67,11 +67,11 @@ def _table(name: str, title: str, rows: Sequence[Sequence[str]]) -> Section:
 def _in_short(report: "Report") -> Brief:
     """Return the verdict, every error and warning, and what to call instead."""
     layer = next(layer for layer in report["layers"] if layer.layer == Layer.INFERENCE_PATH)
-    serious = [one for one in report["findings"] if one["severity"] != Severity.NOTE]
+    serious = [one for one in report["findings"] if one.severity != Severity.NOTE]
     return Brief(
         [
             (1, f"{layer.layer} {layer.verdict.upper()}: {layer.because}"),
-            *((1, f"{one['severity']} {one['rule']}: {one['message']}") for one in serious),
+            *((1, f"{one.severity} {one.rule}: {one.message}") for one in serious),
             *((1, sentence) for sentence in report["weight_updates"].to_use),
         ]
     )

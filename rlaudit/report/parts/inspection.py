@@ -1,20 +1,24 @@
 """What an inspection reports: findings with their places and fixes, settings, configs, and how it ended."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NotRequired
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from rlaudit.inspection.action import ActionKind
+from rlaudit.inspection.action import Action
 from rlaudit.inspection.finding import Severity
+from rlaudit.inspection.suppression import SuppressionKind
 from rlaudit.layers import Layer
+from rlaudit.recorder.shown_step import ShownStep
 
 Group = Literal["engine", "sampling", "environment", "trainer", "framework", "model", "method", "import"]
 Versions = TypedDict("Versions", {"from": str | None, "to": str | None})
 """Both sides of a migration."""
 
 
-class Location(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Location:
     """1-based, in characters. setting: the key as it is spelt in its file. path is null for what is in no file."""
 
     path: str | None
@@ -23,7 +27,8 @@ class Location(TypedDict):
     setting: str | None
 
 
-class FixEdit(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class FixEdit:
     """One replacement; start and end are offsets in characters."""
 
     path: str
@@ -36,7 +41,8 @@ class FixEdit(TypedDict):
     replacement: str
 
 
-class Fix(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Fix:
     """A fix. safe: it only restores what the config means today. start and end are offsets in characters."""
 
     description: str
@@ -44,27 +50,18 @@ class Fix(TypedDict):
     edits: Sequence[FixEdit]
 
 
-class Suppression(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Suppression:
     """Who suppressed a finding, where and why."""
 
-    kind: Literal["inline", "file", "settings", "baseline"]
+    kind: SuppressionKind
     reason: str
     path: str | None
     line: int | None
 
 
-class Action(TypedDict):
-    """What settles a finding: findings with equal actions are settled together.
-
-    kind: "fix" (this command with --fix), "framework" (take the release that `of` names), "change" and "decide" (the
-    setting `of`), "unsafe fix" (decide on what `of` says, which --fix=unsafe does), "record" (record the run).
-    """
-
-    kind: ActionKind
-    of: str
-
-
-class Finding(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Finding:
     """What a rule says of one place. action: null for a note that asks for nothing."""
 
     rule: str
@@ -72,16 +69,17 @@ class Finding(TypedDict):
     severity: Severity
     message: str
     location: Location
+    setting: str | None = None
+    value: str | None = None
+    confirm: str | None = None
     fix: Fix | None
     suppressed: Suppression | None
-    setting: NotRequired[str]
-    value: NotRequired[str]
-    confirm: NotRequired[str]
-    fingerprint: NotRequired[str]
-    action: NotRequired[Action | None]
+    fingerprint: str | None = None
+    action: Action | None = None
 
 
-class Setting(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Setting:
     """One setting as it is written and as each side of a migration has it.
 
     written and effective: JSON data; {"unknown": reason} if it is unknown, {"absent": reason} if that version has no
@@ -89,20 +87,21 @@ class Setting(TypedDict):
     open_because: the fact that settles an unknown value; rows with the same one are settled together.
     """
 
+    config: int | None
+    group: Group
     name: str
     written: Any
     effective_from: Any
     effective_to: Any
     origin: str
-    config: NotRequired[int | None]
-    group: NotRequired[Group]
-    moves: NotRequired[bool]
-    note: NotRequired[str]
-    location: NotRequired[Location | None]
-    open_because: NotRequired[str]
+    moves: bool
+    note: str
+    location: Location | None
+    open_because: str | None = None
 
 
-class LostSetting(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class LostSetting:
     """What is written and never arrives."""
 
     name: str
@@ -112,31 +111,16 @@ class LostSetting(TypedDict):
     location: Location
 
 
-class LastStep(TypedDict):
-    """One of the last steps of a recorded process that did not end in order.
-
-    what: "step", as its front end saw it, or "batch", as a worker began it. state: whether the batch had returned, or
-    how many requests ended with the step.
-    """
-
-    process: int
-    what: str
-    number: int
-    time: str
-    requests: int
-    tokens: int
-    cached: int | None
-    state: str
-
-
-class TakenDefault(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class TakenDefault:
     """A variable of a script, or an argument of it, that was taken at its default, and the sentence in `not_seen`."""
 
     variable: str
     sentence: str
 
 
-class Config(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Config:
     """One rollout engine that a file sets up.
 
     read_as: the catalogued releases that stand for the versions. engine: V0, V1, or null if unknown. lost: what is
@@ -156,12 +140,13 @@ class Config(TypedDict):
     parts: Sequence[str]
     lost: Sequence[LostSetting]
     not_seen: Sequence[str]
-    taken_defaults: NotRequired[Sequence[TakenDefault]]
-    recorded: NotRequired[Sequence[str]]
-    last_steps: NotRequired[Sequence[LastStep]]
+    taken_defaults: Sequence[TakenDefault] | None = None
+    recorded: Sequence[str] | None = None
+    last_steps: Sequence[ShownStep] | None = None
 
 
-class UnreadFile(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class UnreadFile:
     """A file that was not read. wanted: given on the command line."""
 
     path: str
@@ -169,7 +154,8 @@ class UnreadFile(TypedDict):
     wanted: bool
 
 
-class Fixes(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Fixes:
     """What --fix or --diff did."""
 
     made: int
@@ -178,7 +164,8 @@ class Fixes(TypedDict):
     refused: Sequence[str]
 
 
-class Inspected(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Inspected:
     """What was looked at and how it ended."""
 
     files_read: int

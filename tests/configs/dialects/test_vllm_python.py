@@ -199,7 +199,7 @@ def test_what_an_open_call_does_not_name_is_not_left_to_vllm(engine: str, rest: 
     assert isinstance(config.engine["seed"].value, Unknown)
     versions = Version("0.8.5"), Version("0.18.1")
     audit = audit_of(read_one(DIALECT, text, "0.8.5", "run.py"), config, versions, Machine())
-    moved = {row["name"] for row in setting_rows(audit, 0) if row["group"] == "engine" and row["moves"]}
+    moved = {row.name for row in setting_rows(audit, 0) if row.group == "engine" and row.moves}
     assert not any(lifetime("engine", name) for name in moved)
     for rule in known_rules().values():
         said = [found.message for found in rule.check(audit)]
@@ -285,6 +285,6 @@ def test_an_argument_of_a_function_is_open_whatever_its_default_and_its_calls() 
 def test_a_variable_that_the_new_release_does_not_read_has_no_value_there() -> None:
     before, after = (read_one(DIALECT, TEXT, vllm, "run.py") for vllm in ("0.8.5", "0.18.1"))
     audit = audit_of(before, after, (Version("0.8.5"), Version("0.18.1")), Machine())
-    (row,) = [one for one in setting_rows(audit, 0) if one["name"] == "VLLM_USE_V1"]
-    assert row["effective_from"] == "0" and row["moves"]
-    assert row["effective_to"] == {"absent": "vLLM 0.18.1 does not read VLLM_USE_V1"}
+    (row,) = [one for one in setting_rows(audit, 0) if one.name == "VLLM_USE_V1"]
+    assert row.effective_from == "0" and row.moves
+    assert row.effective_to == {"absent": "vLLM 0.18.1 does not read VLLM_USE_V1"}

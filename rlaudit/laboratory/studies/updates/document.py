@@ -12,7 +12,7 @@ from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.weight_path import came_over_nccl, in_words
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as, untested
 from rlaudit.report.new_report import new_report
-from rlaudit.report.parts.inspection import Finding
+from rlaudit.report.parts.inspection import Finding, Location
 from rlaudit.report.parts.run import Cost
 from rlaudit.report.parts.weight_updates import UpdateCase, WeightUpdates
 
@@ -83,18 +83,18 @@ def _without_a_sequence(cases: Sequence[JudgedCase]) -> list[str]:
 
 
 def _finding(found: UpdateFinding, recipe_path: Path) -> Finding:
-    return {
-        "rule": found.name,
-        "layer": Layer.INFERENCE_PATH,
-        "severity": found.severity,
-        "message": "; ".join(
+    return Finding(
+        rule=found.name,
+        layer=Layer.INFERENCE_PATH,
+        severity=found.severity,
+        message="; ".join(
             [found.message, *([found.sure] if found.sure else []), *([f"next: {found.next}"] if found.next else [])]
         ),
-        "location": {"path": str(recipe_path), "line": None, "column": None, "setting": found.case},
-        "fix": None,
-        "suppressed": None,
-        "confirm": "",
-    }
+        location=Location(path=str(recipe_path), line=None, column=None, setting=found.case),
+        fix=None,
+        suppressed=None,
+        confirm="",
+    )
 
 
 def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list[Judgement]:

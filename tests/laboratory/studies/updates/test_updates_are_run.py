@@ -128,8 +128,8 @@ def test_stale_keys_fail_the_audit(report: Report) -> None:
 def test_the_text_holds_the_findings_and_the_figures_of_every_case(report: Report) -> None:
     text = TEXT.render(report, None)
     assert all(one.name in text for one in report["weight_updates"].cases)
-    assert all(one["message"] in text for one in report["findings"])
-    (stale,) = [one["message"] for one in report["findings"] if one["rule"] == "stale-kv"]
+    assert all(one.message in text for one in report["findings"])
+    (stale,) = [one.message for one in report["findings"] if one.rule == "stale-kv"]
     assert "mode=keep|wait|abort, clear_cache=False" in stale and "excess k3 at least 0." in stale
 
 
@@ -159,7 +159,7 @@ def test_a_request_that_is_lost_is_an_error(tmp_path: Path, monkeypatch: pytest.
     variables = {**recipe.environment_variables, "FAKE_AILMENT": "repeat"}
     run = run_in(tmp_path, monkeypatch, recipe.model_copy(update={"environment_variables": variables}))
     document = document_of(run, Path("recipe.yaml"), fail_on_mismatch=True)
-    assert "requests-lost" in [one["rule"] for one in document["findings"]]
+    assert "requests-lost" in [one.rule for one in document["findings"]]
 
 
 def test_the_report_follows_the_published_schema(report: Report) -> None:

@@ -121,11 +121,9 @@ def _distance(
     seed: int,
 ) -> tuple[MeasuredArm, Distance] | None:
     """Return the arm that the inference path is judged on, and how far its residual is; None if no arm has clean
-    semantics: the candidate has, or else the parity arm."""
-    arm = next(
-        (measured[name] for name in block.judged if name in measured and measured[name].semantically_clean),
-        None,
-    )
+    semantics: the candidate has, or else the parity arm, or else one with a single factor changed."""
+    names = (*block.judged, *(arm.name for arm in block.with_role(Role.FIRST)))
+    arm = next((measured[name] for name in names if name in measured and measured[name].semantically_clean), None)
     if arm is None:
         return None
     candidate = Candidate(

@@ -1,6 +1,6 @@
 """Which layer is blamed, when the defect is planted: a meaning, a path, or none at all."""
 
-from laboratories import V1, V1_WITH_FLOAT32_HEAD, Laboratory
+from laboratories import ONE_FACTOR, V1, V1_WITH_FLOAT32_HEAD, Laboratory
 
 IN_BFLOAT16 = {"engine_args": {"dtype": "bfloat16"}, "trainer": {"dtype": "bfloat16"}}
 PROCESSED = {"version": V1, "levels": {"logprobs-mode": "processed"}}
@@ -175,3 +175,12 @@ def test_chat_messages_of_the_shipped_prompt_set_reach_the_engine_as_token_ids(l
     run = laboratory.ablate(laboratory.recipe(block, prompts="arithmetic", max_tokens=2))
     assert run.report["run"]["provenance"]["prompts"]["name"] == "arithmetic"
     assert run.arm("candidate")["measurements"]["k3"]["tokens"] == 4
+
+
+def test_without_a_parity_arm_the_path_is_judged_on_the_setting_that_alone_makes_logprobs_mean_the_same(
+    shared_laboratory: Laboratory,
+) -> None:
+    ran = shared_laboratory.ablate(shared_laboratory.recipe(ONE_FACTOR, name="no-parity"))
+    assert ran.layer("semantic")["verdict"] == "mismatch"
+    path = ran.layer("inference path")
+    assert path["verdict"] == "match" and any("logprobs-mode=processed" in line for line in path["evidence"])

@@ -1,12 +1,12 @@
 """The report of an rlaudit command, as a typed value and as JSON: schema `rlaudit-report/1`.
 
-Typed dictionaries and no dataclasses, because a report is JSON from the start: five commands read what another release
-wrote, a key that is absent is not a null, secrets are masked and strings made printable by walking plain data. mypy
-checks each key where it is written and where it is drawn; `schema.py` makes the published JSON schema from these
-classes, with pydantic, and a report is checked against it when it is read.
+Its parts are records: what a judge makes is what a format draws, so a part is the domain's own dataclass where there is
+one, and in `parts/` where there is none. Its top is a typed dictionary, which a command fills part by part. Typed
+dictionaries are also what has a key named "from", and what a worker reports. `schema.py` makes the published JSON
+schema from these classes, and `read_report.py` the records from JSON, both with pydantic.
 
-An inspection takes less time than these classes take to import: what it runs names them for mypy alone.
-A field is added as NotRequired: reports of earlier releases lack it.
+An inspection takes less time than these classes take to import: what it runs names the report for mypy alone.
+A field is added with the default None: reports of earlier releases lack it, and it is left out if it is None.
 """
 
 from collections.abc import Mapping, Sequence

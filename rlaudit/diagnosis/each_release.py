@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 METRICS = ("mean_ratio_minus_one", "k3")
-# What is the recipe's own, or names a place.
+# What names a place, is the recipe's, or is a property of each arm.
 NO_PROPERTY = frozenset({"vllm_version", "engine", "device", "default_sampling_params", "max_model_len", "seed"})
 # A loaded configuration's name of what is called otherwise as an argument.
 ARGUMENTS = {"cache_dtype": "kv_cache_dtype"}
@@ -35,7 +35,8 @@ def cells_of(report: "Report", release: str, machine: Machine) -> tuple[dict[str
             known = resolution_of(release, arm.engine_args, arm.variables, machine)
             found |= {name: (title, cell) for name, title, cell in _of_arm(arm, known)}
             for name, value in {**(arm.loaded or {}).get("features", {}), **arm.resolved}.items():
-                if name not in found and name not in NO_PROPERTY and not isinstance(value, list | dict):
+                is_own = name in NO_PROPERTY or name in arm.engine_args
+                if name not in found and not is_own and not isinstance(value, list | dict):
                     is_setting = name in arm.resolved and value is not None
                     found[name] = (name, _word(*_setting(name, value, known)) if is_setting else _word(value, None))
     return {name: title for name, (title, _) in found.items()}, {name: cell for name, (_, cell) in found.items()}

@@ -49,11 +49,12 @@ def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *
                     report = ablation.report(own, given.of((release,)), folder / release)
         except NotFinished as error:
             progress.note(f"  {release}: not measured: {error.message}")
-            measured.append(_release(release, {}, [error.message], began))
+            measured.append(_release(release, {}, [error.message], time.monotonic() - began, time.time()))
             continue
         titles, cells = cells_of(report, release, machine_of(accelerator))
         properties |= titles
-        measured.append(_release(release, cells, without_figures(report), began))
+        written = (folder / release / REPORT).stat().st_mtime
+        measured.append(_release(release, cells, without_figures(report), report["run"].seconds, written))
         progress.note(f"  {release}: {len(cells)} properties")
     complete = all(one.cells for one in measured)
     report = new_report(
@@ -91,6 +92,7 @@ def _removed_afterwards(release: str, accelerator: Accelerator, keep: bool) -> I
             remove(spec.name)
 
 
-def _release(version: str, cells: dict[str, Cell], why: list[str], began: float) -> MeasuredRelease:
-    minutes = round((time.monotonic() - began) / 60, 1)
-    return MeasuredRelease(version=version, cells=cells, why=why, minutes=minutes, date=time.strftime("%Y-%m-%d"))
+def _release(version: str, cells: dict[str, Cell], why: list[str], seconds: float, written: float) -> MeasuredRelease:
+    """Return a release's row. seconds: that its run took; written: when it ended, in seconds since 1970."""
+    date = time.strftime("%Y-%m-%d", time.localtime(written))
+    return MeasuredRelease(version=version, cells=cells, why=why, minutes=round(seconds / 60, 1), date=date)

@@ -1,8 +1,8 @@
 """Finds what a package's files offer, so that adding one is adding a file.
 
-A factor, a metric, a rule or a report format is a module that binds one agreed name (`FACTOR`, `METRIC`, ...). What
-takes several files is a folder: one or more of its files bind the name, the others are its parts. There is no registry
-to edit and no plug-in interface.
+A factor, a metric, a cause, a rule, a reader or a picture is a module that binds one agreed name (`FACTOR`, `METRIC`,
+...). What takes several files is a folder: at least one of its files binds the name, the others are its parts. There is
+no registry to edit and no plug-in interface.
 """
 
 import importlib

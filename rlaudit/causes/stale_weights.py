@@ -1,10 +1,11 @@
 """Rollouts sampled with older weights than the trainer's: the mismatch grows with the version lag.
 
 Covered: a lag per token or per sequence, of a trainer and a rollout that count versions alike. Told from precision by
-the tokens at lag 0, which stay at the floor; from a stale prefix cache by hitting uncached sequences too.
+the tokens at lag 0, which stay at the floor; from a stale prefix cache by sequences without cached tokens, which
+show it too.
 Not covered: versions that are recorded but not the ones in memory (a failed weight update); that looks like
 wrong weights.
-Source: version lag as in PipelineRL and AReaL; NeMo-RL 4018 for what it is easily confused with.
+Source: version lag as in PipelineRL and AReaL; NeMo-RL 4018, where a stale prefix cache looked like it.
 """
 
 import numpy as np
@@ -20,7 +21,8 @@ NAME = "stale-weights"
 
 
 def basis(evidence: TokenEvidence) -> Floats | NotTested:
-    """Return (T, 3): lagging at all, the lag (steps that are independent) and its square (steps in one direction)."""
+    """Return (T, 3): lagging at all, the lag (the variance of independent updates) and its square (updates
+    in one direction)."""
     lag_T = np.maximum(np.asarray(evidence.columns["version_lag"], dtype=np.float64), 0.0)
     if not np.ptp(lag_T) > 0:
         return NotTested(f"every token has version lag {lag_T[0]:g}: nothing to compare it with")

@@ -1,7 +1,7 @@
 """One name for every spelling of an engine argument: the field of vLLM's EngineArgs.
 
 `--enable-prefix-caching`, `enable_prefix_caching`, `enablePrefixCaching` and `-tp` are spellings. Whether a version has
-the argument at all is the catalogue's matter, not this file's.
+the argument at all is looked up in `vllm/catalogue.py`, not this file's.
 """
 
 import re

@@ -23,7 +23,7 @@ from rlaudit.measurement.measure import all_metrics
 from rlaudit.report.figures import number
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.bisection import Bisection as Reported
-from rlaudit.report.parts.bisection import MeasuredRelease
+from rlaudit.report.parts.bisection import ReleaseFigure
 from rlaudit.vllm.builds import released_for
 from rlaudit.vllm.moved import Change, Part, moved, moved_values
 
@@ -158,7 +158,7 @@ def _reported(found: Bisection, metric: str, engines: Mapping[Version, str], acc
     return Reported(
         metric=metric,
         measured=[
-            MeasuredRelease(version=str(one), engine=engines[one], value=own.value, low=own.low, high=own.high)
+            ReleaseFigure(version=str(one), engine=engines[one], value=own.value, low=own.low, high=own.high)
             for one, own in found.figures.items()
         ],
         neighbours=None if found.neighbours is None else (str(found.neighbours[0]), str(found.neighbours[1])),

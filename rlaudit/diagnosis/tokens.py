@@ -9,8 +9,8 @@ from rlaudit.diagnosis.measured import MeasuredArm
 
 
 def tokens_of(diagnosis: Diagnosis) -> pd.DataFrame | None:
-    """Return every measured arm's tokens, None if nothing was measured; columns as in the design's token table, with
-    `block` and `arm` in front."""
+    """Return every measured arm's tokens, None if nothing was measured; columns are those that `compare` reads,
+    with `block` and `arm` in front."""
     frames = [_frame(block.plan.name, arm) for block in diagnosis.blocks for arm in block.measured.values()]
     return pd.concat(frames, ignore_index=True) if frames else None
 

@@ -13,7 +13,7 @@ from rlaudit.layers import Layer
 
 @lru_cache(maxsize=1)
 def known_rules() -> Mapping[str, Rule]:
-    """Return every rule, by name. An advisory is one as well, unless a rule of its name speaks for it."""
+    """Return every rule, by name. Advisories count as rules; a rule file of the same name replaces one."""
     from rlaudit import rules
     from rlaudit.advisories import known_advisories
     from rlaudit.advisories.advisory import rule_of

@@ -1,7 +1,7 @@
 """Recordings of the nodes of one training, put together where the nodes had no folder in common.
 
-A file is of one process, and its name and first line say which: so they are copied as they are, and nothing is
-rewritten. Clocks stay those of their hosts (`weight_updates.py`).
+Each file belongs to one process, named in its file name and first line, so that files are copied unchanged. Clocks stay
+those of their hosts (`weight_updates.py`).
 """
 
 import filecmp
@@ -17,10 +17,11 @@ from rlaudit.recorder.recording import ENDING, is_recording
 
 
 def merge(recordings: Sequence[Path], into: Path) -> list[str]:
-    """Copy the files of recordings into a new folder, readable by its owner alone; return what to say beside that.
+    """Copy the files of recordings into a new folder, readable by its owner alone; return the sentences to
+    print afterwards.
 
     Raises UsageError for what is no recording, for a folder that holds one, and for two files of one name that differ;
-    NotFinished, and leaves nothing behind, if a file cannot be read or written.
+    NotFinished, and leaves no file behind, if one cannot be read or written.
     """
     for path in recordings:
         if not is_recording(path):
@@ -54,11 +55,13 @@ def _files(recordings: Sequence[Path]) -> Iterator[Path]:
 
 
 def _schema(file: Path) -> str | None:
-    """Return the schema of a recording's file; None for another file."""
+    """Return the schema of a recording's file; None for another file. Raises NotFinished if it cannot be read."""
     try:
         line = first_line(file)
-    except (OSError, ValueError):
+    except ValueError:
         return None
+    except OSError as error:
+        raise NotFinished(f"{file} cannot be read: {error}", "may you read it?") from error
     return str(parse_json(line)["schema"]) if is_first_line(line) else None
 
 

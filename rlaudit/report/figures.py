@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from rlaudit.measurement.contrast import Contrast
     from rlaudit.measurement.measure import Measurement
     from rlaudit.report.parts.ablation import Arm
-    from rlaudit.report.parts.bisection import MeasuredRelease
+    from rlaudit.report.parts.bisection import ReleaseFigure
     from rlaudit.report.parts.releases import Cell
     from rlaudit.report.report import Report
 
@@ -23,7 +23,7 @@ TITLES = {
 HEADLINE = ("mean_ratio_minus_one", "k3", "median_abs_log_ratio", "gspo_clip_fraction")
 
 
-def interval(found: "Measurement | MeasuredRelease | Cell | None") -> str:
+def interval(found: "Measurement | ReleaseFigure | Cell | None") -> str:
     """`1.93e-01 [1.8e-01, 2.1e-01]`, with a mark where the interval is not reliable."""
     return "-" if found is None else _written(found.value, found.low, found.high, getattr(found, "reliable", True))
 

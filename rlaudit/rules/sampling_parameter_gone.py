@@ -43,7 +43,7 @@ from rlaudit.vllm.removed import ADVICE, removed
 REQUEST_FIELDS = ("guided_json", "guided_regex", "guided_choice", "guided_grammar")
 NEUTRAL = {"best_of": "1", "logits_processors": "None"}
 REFUSED_BY_V1 = tuple(NEUTRAL)
-# Dialects of files whose own lines are the calls, also if facts about their trainer are known.
+# Dialects in which the file itself calls vLLM, so that no framework translates the parameter.
 CALLS_VLLM_ITSELF = {"vllm-python"}
 
 

@@ -1,1 +1,1 @@
-"""What may be concluded from clusters of tokens: resampling, intervals, scores, and their guards."""
+"""Intervals and tests for tokens that are not independent, and when they hold. A cluster is the tokens of one prompt."""

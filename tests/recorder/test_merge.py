@@ -6,6 +6,7 @@ import pytest
 from written_recording import WrittenProcess
 
 from rlaudit.cli.app import run
+from rlaudit.recorder import merge
 from rlaudit.recorder.recording import open_recording
 
 
@@ -86,3 +87,19 @@ def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("rlaudit.recorder.merge.shutil.copyfileobj", full)
     assert run(["record", "--merge", str(one), str(other), "--into", str(tmp_path / "c")]) == 3
     assert len(copied) == 2 and not list((tmp_path / "c").iterdir())
+
+
+def test_a_file_that_cannot_be_read_ends_the_merge_with_nothing_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = node(tmp_path / "a", 100), node(tmp_path / "b", 200)
+    kept = next(other.glob("*.jsonl"))
+    readable = merge.first_line
+    monkeypatch.setattr(merge, "first_line", lambda file: unreadable() if file == kept else readable(file))
+    assert run(["record", "--merge", str(one), str(other), "--into", str(tmp_path / "c")]) == 3
+    assert f"{kept} cannot be read" in capsys.readouterr().err
+    assert not (tmp_path / "c").exists()
+
+
+def unreadable() -> bytes:
+    raise PermissionError(13, "Permission denied")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasuredRelease:
+class ReleaseFigure:
     """The metric of one release as it comes, with its 95 % interval. engine: V0 or V1, as it was loaded."""
 
     version: str
@@ -24,7 +24,7 @@ class Bisection:
     """
 
     metric: str
-    measured: Sequence[MeasuredRelease]
+    measured: Sequence[ReleaseFigure]
     neighbours: tuple[str, str] | None
     unmeasured: Sequence[str]
     elsewhere: Sequence[str]

@@ -3,7 +3,7 @@
 job
   model, revision, trust_remote_code
   engine_args           passed to `LLM(...)` as they are; one that does not exist is the engine's error to report
-  engine                {"kind": "V0" or "V1", "because", "way_out"}, the engine that this job is about; None: either
+  engine                {"kind": "V0" or "V1", "because", "way_out"}, the engine that must load; None: either
   optional_engine_args  passed where the release knows them
   requires              [{"factor", "engine_args": [...], "modules": [...]}]: what a factor needs of this release. A
                         release without the arguments, or without any of the modules, cannot take part in that factor.
@@ -11,7 +11,7 @@ job
   sampling              keyword arguments of SamplingParams; `top_logprobs` more logprobs per position
   prompt_token_ids      one list per prompt
   requests              [{"prompt", "sample", "round", "seed"}] ; rounds are generated one after the other. "after": a
-                        request comes when its round has made so many steps; absent: 0
+                        request is submitted after that many engine steps of its round; absent: 0
   reads                 {"name": ["model_config.dtype", ...]}: what to tell of the loaded configuration besides
                         RESOLVED, each with the paths under which one release or another has it
   concurrency           "batch": a round is one call;  "alone": one request at a time
@@ -21,6 +21,8 @@ samples.jsonl           one line per request: token ids, their logprobs, top log
 result                  resolved, loaded (loaded_engine.py), batch_probe (batch_probe.py), recorded_logprobs and
                         own_logprobs (recorded_tokens.py), generated_tokens, generate_seconds, looking_seconds,
                         fp32_head
+
+looking_seconds: spent on inspecting the engine, not on generating.
 
 Every vLLM from 0.8.5 on, V0 and V1: differences are found by feature, never by parsing a version.
 """

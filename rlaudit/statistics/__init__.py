@@ -1,1 +1,1 @@
-"""Intervals and tests for tokens that are not independent, and when they hold. A cluster is the tokens of one prompt."""
+"""Intervals and tests for tokens that are not independent, and when they hold. A cluster is one prompt's tokens."""

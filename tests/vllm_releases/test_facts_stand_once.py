@@ -16,7 +16,6 @@ ELSEWHERE = {
     "configs/recorded_source.py": "what a run reports as its release when it does not know it",
     "engines/environments/resolve.py": "packages beside which a release was tried",
     "inspection/update_path.py": "the vLLM beside which a framework is known to load weights in one way",
-    "inspection/versions.py": "releases of frameworks, each with the vLLM that it requires",
 }
 
 

@@ -54,13 +54,13 @@ def test_a_fault_is_told_by_when_it_begins_and_by_which_weights_fit(
 
 
 def test_updates_that_met_requests_are_told_with_what_became_of_them(canaries: Canaries) -> None:
-    layers = {layer["layer"]: layer for layer in layers_of(judged(canaries, "ahead on old keys"))}
+    layers = {layer.layer: layer for layer in layers_of(judged(canaries, "ahead on old keys"))}
     path = layers[Layer.INFERENCE_PATH]
     assert path["verdict"] is Verdict.MISMATCH and "clear_cache=True" in path["next"]
     # 29 steps after the first, three seeds.
     assert any("updates met 5568 requests in flight: k3 0.0003" in said for said in path["evidence"])
-    lagging = {layer["layer"]: layer for layer in layers_of(judged(canaries, "ahead"))}[Layer.OBJECTIVE]
-    assert "1.4 updates old on average and no token more than 2" in lagging["because"]
+    lagging = {layer.layer: layer for layer in layers_of(judged(canaries, "ahead"))}[Layer.OBJECTIVE]
+    assert "1.4 updates old on average and no token more than 2" in lagging.because
 
 
 def test_a_trainer_that_does_not_divide_is_told_from_raw_logprobs(canaries: Canaries) -> None:
@@ -80,26 +80,26 @@ def test_a_stale_cache_is_convicted_by_the_arm_that_clears_it_and_not_without_on
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_layer_is_judged_when_the_one_before_it_is_clean(canaries: Canaries, fault: str) -> None:
     layers = layers_of(judged(canaries, fault))
-    assert [layer["layer"] for layer in layers] == list(Layer)
-    verdicts = [layer["verdict"] for layer in layers]
+    assert [layer.layer for layer in layers] == list(Layer)
+    verdicts = [layer.verdict for layer in layers]
     if Verdict.MISMATCH in verdicts:
         place = verdicts.index(Verdict.MISMATCH)
         assert set(verdicts[:place]) <= {Verdict.MATCH}
         assert set(verdicts[place + 1 :]) <= {Verdict.NOT_TESTED}
-        assert layers[place]["next"]
-        assert layers[place]["falsifier"]
+        assert layers[place].next
+        assert layers[place].falsifier
 
 
 def test_a_correction_over_a_broken_backend_is_said_to_hide_it_and_never_recommended(canaries: Canaries) -> None:
     semantic = layers_of(judged(canaries, "raw", correction="tis"))[0]
-    assert any("tis hides it" in said for said in semantic["evidence"])
-    assert "correction" not in semantic["next"]
-    assert not any("hides" in said for said in layers_of(judged(canaries, "raw"))[0]["evidence"])
+    assert any("tis hides it" in said for said in semantic.evidence)
+    assert "correction" not in semantic.next
+    assert not any("hides" in said for said in layers_of(judged(canaries, "raw"))[0].evidence)
 
 
 def test_a_lag_that_the_log_names_is_left_to_the_objective(canaries: Canaries) -> None:
     layers = layers_of(judged(canaries, "lag"))
-    assert [layer["verdict"] for layer in layers] == [Verdict.MATCH, Verdict.MATCH, Verdict.MISMATCH]
+    assert [layer.verdict for layer in layers] == [Verdict.MATCH, Verdict.MATCH, Verdict.MISMATCH]
 
 
 def test_seeds_on_both_sides_show_a_drift_of_the_reward(canaries: Canaries) -> None:

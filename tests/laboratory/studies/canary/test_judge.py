@@ -56,9 +56,9 @@ def test_a_fault_is_told_by_when_it_begins_and_by_which_weights_fit(
 def test_updates_that_met_requests_are_told_with_what_became_of_them(canaries: Canaries) -> None:
     layers = {layer.layer: layer for layer in layers_of(judged(canaries, "ahead on old keys"))}
     path = layers[Layer.INFERENCE_PATH]
-    assert path["verdict"] is Verdict.MISMATCH and "clear_cache=True" in path["next"]
+    assert path.verdict is Verdict.MISMATCH and "clear_cache=True" in path.next
     # 29 steps after the first, three seeds.
-    assert any("updates met 5568 requests in flight: k3 0.0003" in said for said in path["evidence"])
+    assert any("updates met 5568 requests in flight: k3 0.0003" in said for said in path.evidence)
     lagging = {layer.layer: layer for layer in layers_of(judged(canaries, "ahead"))}[Layer.OBJECTIVE]
     assert "1.4 updates old on average and no token more than 2" in lagging.because
 

@@ -138,8 +138,8 @@ def _open_to_scores(meaning: Meaning, figures: ScoredFigures) -> Said:
                 None,
                 f"reported logprobs, tokens and trainer agree on {train.describe()} ({_test_line(figures.tests[0])}; "
                 f"no test of {len(figures.tests)} convicts; {size}){same if meaning.requested == RAW == train else ''}",
-                "on new tokens: a meaning that halves the loss, a support test below 1e-6, a mean ratio off 1 by over "
-                "1 %",
+                "a meaning that halves the loss, a support test below 1e-6, or a mean ratio off 1 by over 1 %, on new "
+                "tokens",
             )
 
 

@@ -75,8 +75,9 @@ from rlaudit.configs.rollout_config import (
 )
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.place import Edit, Place
-from rlaudit.inspection.audit import Audit, Rule, audit_of
+from rlaudit.inspection.audit import Audit, audit_of
 from rlaudit.inspection.finding import Finding, Fix
+from rlaudit.inspection.rule import Rule
 from rlaudit.vllm.machine import Machine
 
 PATH = "rollout.yaml"

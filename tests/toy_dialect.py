@@ -19,8 +19,9 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.place import Edit
 from rlaudit.inspection import read_configs, selection
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
 

@@ -17,9 +17,10 @@ from packaging.version import Version
 from rlaudit.advisories.conditions import Condition, condition_of
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.did_you_mean import did_you_mean
-from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 
 # libyaml reads an advisory in a third of a millisecond, PyYAML's own loader in three.

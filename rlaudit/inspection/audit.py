@@ -1,8 +1,7 @@
 """What a rule looks at: one config under the version it runs on today, and under the one it moves to."""
 
-import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +11,7 @@ from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Edit, Place
-from rlaudit.inspection.action import Action, without_fix
-from rlaudit.inspection.finding import Finding, Fix, Severity
-from rlaudit.layers import Layer
+from rlaudit.inspection.finding import Fix
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING, keeps_every_token
@@ -141,49 +138,6 @@ class Audit:
         return Fix(description, tuple(edits), safe)
 
 
-@dataclass(frozen=True)
-class Rule:
-    """One rule. check: yields findings for one audit; `finding` below builds them. defaults: engine arguments whose
-    moved default it reports, so that changed-default does not list them. already: for a rule about what a release does
-    not have, how severe it is if the release before the migration does not have it either.
-    """
-
-    name: str
-    layer: Layer
-    check: Callable[[Audit], Iterator[Finding]]
-    defaults: tuple[str, ...] = ()
-    already: Severity | None = None
-
-    def finding(
-        self, audit: Audit, severity: Severity, setting: str, message: str, fix: Fix | None = None,
-        confirm: str = "", place: Place | None = None, by: Sequence[str] = (), action: Action | None = None,
-    ) -> Finding:  # fmt: skip
-        """Return a finding at the place where `setting` is written, else where the first of `by` that decides it is."""
-        where = place or audit.place(setting, by)
-        action = action or without_fix(audit, setting, where.setting)
-        line = audit.config.decided.get(setting)
-        message = message if line is None else f"{message} What decides: {line}."
-        value = _value(audit, setting)
-        return Finding(self.name, self.layer, severity, message, where, setting, value, fix, confirm, action)
-
-
-def _value(audit: Audit, setting: str) -> str:
-    """Return what the finding is about, as text: a baseline knows the finding again by it."""
-    if audit.after.exists(setting):
-        return _text(audit.after.engine(setting).value)
-    for settings in (audit.config.sampling, audit.config.environment, audit.config.trainer):
-        if setting in settings:
-            return _text(settings[setting].value)
-    return ""
-
-
-def _text(value: Any) -> str:
-    """As configs spell it: JSON, and text without quotes."""
-    if isinstance(value, Unknown):
-        return "unknown"
-    return value if isinstance(value, str) else json.dumps(as_json(value), sort_keys=True)
-
-
 def audit_of(before: RolloutConfig, after: RolloutConfig, versions: tuple[Version, Version], machine: Machine) -> Audit:
     """Resolve one config under both versions."""
     sides = []
@@ -193,7 +147,7 @@ def audit_of(before: RolloutConfig, after: RolloutConfig, versions: tuple[Versio
     return Audit(sides[0], sides[1])
 
 
-__all__ = ["FILTERS", "Audit", "Origin", "Rule", "Side", "audit_of"]
+__all__ = ["FILTERS", "Audit", "Origin", "Side", "audit_of"]
 
 
 def as_json(value: Any) -> Any:

@@ -11,10 +11,11 @@ from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.place import Place
-from rlaudit.inspection.audit import Audit, Rule, audit_of
+from rlaudit.inspection.audit import Audit, audit_of
 from rlaudit.inspection.files import TextFile
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.read_configs import Bug, Unreadable, parts_of, read_all
+from rlaudit.inspection.rule import Rule
 from rlaudit.inspection.versions import Versions, choose
 from rlaudit.layers import Layer
 from rlaudit.vllm.machine import NPU, ROCM, Machine

@@ -7,9 +7,10 @@ from typing import Any
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import Origin, Setting
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Rule, audit_of
+from rlaudit.inspection.audit import Audit, audit_of
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.inspection.rule import Rule
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from rlaudit.did_you_mean import did_you_mean
 from rlaudit.discover import discover
 from rlaudit.errors import UsageError
-from rlaudit.inspection.audit import Rule
+from rlaudit.inspection.rule import Rule
 from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.layers import Layer
 

@@ -28,9 +28,10 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.batch_invariance import BACKEND_VARIABLE, attention_backend
 from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import NO_BACKEND_VARIABLE
 from rlaudit.vllm.renamed import renamed_value

@@ -31,9 +31,10 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.batch_invariance import VARIABLE, asks_for_batch_invariance
 from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import BATCH_INVARIANCE
 from rlaudit.vllm.resolve import part

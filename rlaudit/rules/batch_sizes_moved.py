@@ -31,10 +31,11 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import moved_default
 from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 
 SETTINGS = ("max_num_batched_tokens", "max_num_seqs")

@@ -33,10 +33,11 @@ from typing import Any
 
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.batch_invariance import BACKEND_VARIABLE
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import moved_default
+from rlaudit.inspection.rule import Rule
 from rlaudit.inspection.selection import known_rules
 from rlaudit.layers import Layer
 

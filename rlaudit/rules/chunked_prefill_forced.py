@@ -31,9 +31,10 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.rollout_config import Origin
-from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import HONOURS_NO_CHUNKED_PREFILL
 

@@ -33,8 +33,9 @@ from collections.abc import Iterator
 
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 

@@ -28,8 +28,9 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import UNKNOWN_VARIABLE_IS_LOGGED, VLLM_USE_V1_IS_NOT_READ
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0

@@ -33,7 +33,7 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import FILTERS, Audit, Rule
+from rlaudit.inspection.audit import FILTERS, Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import (
     Returned,
@@ -42,6 +42,7 @@ from rlaudit.inspection.returned_logprobs import (
     in_the_loss,
     returned_logprobs,
 )
+from rlaudit.inspection.rule import Rule
 from rlaudit.inspection.sampling import filters, is_greedy, listed, temperature, unknown_among
 from rlaudit.layers import Layer
 

@@ -36,9 +36,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.inspection.rule import Rule
 from rlaudit.inspection.sampling import filters, is_greedy, listed
 from rlaudit.layers import Layer
 from rlaudit.vllm.resolve import resolve

@@ -31,8 +31,9 @@ from collections.abc import Iterator
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.action import Action, ActionKind
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 
 PASS = "fuse_allreduce_rms"

@@ -29,9 +29,10 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import in_the_loss
+from rlaudit.inspection.rule import Rule
 from rlaudit.inspection.sampling import is_greedy, temperature
 from rlaudit.layers import Layer
 

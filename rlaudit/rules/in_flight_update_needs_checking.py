@@ -31,8 +31,9 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 
 

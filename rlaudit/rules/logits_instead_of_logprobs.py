@@ -29,9 +29,10 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import Returned, engine_of, returned_logprobs
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
 

@@ -32,9 +32,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import Returned, engine_of, returned_logprobs
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 
 PARAMETERS = ("logit_bias", "allowed_token_ids", "bad_words", "logits_processors")

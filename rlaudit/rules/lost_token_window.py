@@ -32,9 +32,10 @@ from collections.abc import Iterator
 
 from rlaudit.advisories import known_advisories
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 
 SETTING = "async_scheduling"

@@ -31,10 +31,11 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.inspection.head_dtype import rollout_head_dtype, trainer_head_dtype
 from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import HEAD_DTYPE
 

@@ -32,9 +32,10 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import Returned, engine_of, in_the_loss, returned_logprobs
+from rlaudit.inspection.rule import Rule
 from rlaudit.inspection.sampling import PENALTIES, listed, penalties, unknown_among
 from rlaudit.layers import Layer
 

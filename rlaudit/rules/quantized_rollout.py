@@ -30,9 +30,10 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.rollout_config import Origin
-from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 
 NOT_QUANTIZED = ("auto", "bfloat16", "float16", "half", "float32")

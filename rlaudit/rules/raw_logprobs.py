@@ -39,7 +39,7 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import (
     Returned,
@@ -48,6 +48,7 @@ from rlaudit.inspection.returned_logprobs import (
     in_the_loss,
     returned_logprobs,
 )
+from rlaudit.inspection.rule import Rule
 from rlaudit.inspection.sampling import filters, is_greedy, listed, penalties, temperature
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import LOGPROBS_MODE, PROCESSED_IS_FINAL

@@ -30,8 +30,9 @@ from collections.abc import Iterator
 
 from rlaudit.configs.rollout_config import Setting
 from rlaudit.did_you_mean import VERY_NEAR, did_you_mean
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Fix, Severity
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.lifetimes import lifetime

@@ -32,8 +32,9 @@ How to confirm
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import UNKNOWN_KEY_IS_REFUSED
 from rlaudit.vllm.renamed import NESTED, renamed_keys

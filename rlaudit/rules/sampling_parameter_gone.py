@@ -34,9 +34,10 @@ from typing import Any
 
 from rlaudit.configs.rollout_config import Setting
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 from rlaudit.vllm.removed import ADVICE, removed
 

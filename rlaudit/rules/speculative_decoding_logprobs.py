@@ -32,9 +32,10 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.inspection.rule import Rule
 from rlaudit.inspection.sampling import penalties
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import DRAFTED_WITH_LOGPROBS

@@ -35,9 +35,10 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
+from rlaudit.inspection.rule import Rule
 from rlaudit.inspection.update_path import cleaned
 from rlaudit.layers import Layer
 

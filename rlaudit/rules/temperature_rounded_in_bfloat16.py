@@ -36,9 +36,10 @@ import struct
 from collections.abc import Iterator
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.inspection.rule import Rule
 from rlaudit.inspection.sampling import is_greedy, temperature
 from rlaudit.layers import Layer
 

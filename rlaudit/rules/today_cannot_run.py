@@ -33,8 +33,9 @@ from collections.abc import Iterator
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.place import Place
-from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 from rlaudit.vllm.lifetimes import lifetime
 

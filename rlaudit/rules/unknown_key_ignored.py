@@ -35,8 +35,9 @@ from collections.abc import Iterator
 from rlaudit.configs.rollout_config import Loss, Lost
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.did_you_mean import VERY_NEAR, did_you_mean
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 
 HOW = {

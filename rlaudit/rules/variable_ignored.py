@@ -30,9 +30,10 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.rollout_config import Setting
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.batch_invariance import BACKEND_VARIABLE
 from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 from rlaudit.vllm.removed import removed
 

@@ -36,8 +36,9 @@ from collections.abc import Iterator
 
 from rlaudit.configs.rollout_config import Loss, Lost
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 
 CONFIRM = '"non-default args" in the engine\'s start-up log'

@@ -11,9 +11,10 @@ from toy_dialect import PLAIN, Desk
 
 from rlaudit.configs.syntax.place import Edit
 from rlaudit.inspection import fix as fix_module
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.inspection.fix import Misplaced, Span, apply, moved, overlap
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 
 FIXED = PLAIN.replace("seed: 1", "logprobs_mode: processed_logprobs\n    seed: 1")

@@ -8,8 +8,9 @@ import toy_dialect
 from toy_dialect import PLAIN, Desk
 
 from rlaudit.cli.app import run
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Severity
+from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -11,7 +11,7 @@ from simulated_audit import findings, fixed, laid_over
 
 from rlaudit import rules
 from rlaudit.discover import discover
-from rlaudit.inspection.audit import Rule
+from rlaudit.inspection.rule import Rule
 from rlaudit.laboratory.recipe import recipe_folders
 from rlaudit.laboratory.studies.arms.plan import known_factors
 

@@ -38,7 +38,7 @@ def test_the_plants_are_a_plan_of_both_engines_with_one_arm_each():
     assert all(len(block.arms) == 1 for block in plan.blocks)
 
 
-def test_every_cause_of_the_issue_is_planted_or_said_not_to_be():
+def test_every_cause_is_planted_in_an_engine_or_said_not_to_be():
     causes = {cause for plant in (*engine_plants(), *update_plants()) for cause in plant.causes}
     assert causes >= {
         "raw-logprobs", "trainer-temperature", "hidden-truncation", "penalty", "head-precision", "off-by-one",

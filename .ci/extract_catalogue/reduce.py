@@ -2,22 +2,14 @@
 
 import ast
 import operator
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from extract_catalogue.modules import FieldNode, Module, Tree
+from rlaudit.configs.syntax.python_values import ARITHMETIC
 
 DEEPEST = 12
-_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Pow: operator.pow,
-    ast.LShift: operator.lshift,
-}
+_ARITHMETIC = {**ARITHMETIC, ast.Pow: operator.pow, ast.LShift: operator.lshift}
 _EMPTY: dict[str, Any] = {"list": [], "set": [], "tuple": [], "dict": {}, "frozenset": []}
 _DICTIONARIES = ("dict", "UserDict", "TypedDict")
 

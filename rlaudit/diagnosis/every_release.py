@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlaudit.diagnosis.ablation import Ablation
-from rlaudit.diagnosis.each_release import cells_of, without_figures
+from rlaudit.diagnosis.release_cells import cells_of, without_figures
 from rlaudit.engines.environments.environment import locate, remove
 from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.errors import NotFinished
 from rlaudit.laboratory.run_folder import PLAN, REPORT, has_report, report_as_written
-from rlaudit.laboratory.studies.arms.each_release import of_release
+from rlaudit.laboratory.studies.arms.of_release import of_release
 from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.layers import Layer, untested
 from rlaudit.parse_json import parse_json

@@ -63,4 +63,4 @@ def test_the_tied_head_is_named_where_reload_weights_does_not_reach_it(report: d
 
 
 def test_the_report_follows_the_published_schema(report: dict[str, Any]) -> None:
-    jsonschema.validate(report, report_schema())
+    assert not list(jsonschema.Draft202012Validator(report_schema()).iter_errors(report))

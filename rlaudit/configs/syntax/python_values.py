@@ -20,7 +20,7 @@ MOST_VALUES = 20_000
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "str": str, "bool": bool}
 LONGEST_TEXT = 10_000
 LARGEST = 1e12
-_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -173,9 +173,9 @@ def _computed(sign: ast.operator, left: Any, right: Any) -> Any:
         if isinstance(side, Unknown):
             return side
     numbers = isinstance(left, int | float) and isinstance(right, int | float)
-    if numbers and max(abs(left), abs(right)) < LARGEST and type(sign) in _ARITHMETIC:
+    if numbers and max(abs(left), abs(right)) < LARGEST and type(sign) in ARITHMETIC:
         try:
-            return _ARITHMETIC[type(sign)](left, right)
+            return ARITHMETIC[type(sign)](left, right)
         except (ArithmeticError, ValueError):
             return Unknown("the computation fails")
     joins = isinstance(left, str) and isinstance(right, str) and isinstance(sign, ast.Add)

@@ -213,12 +213,18 @@ def _experiment(
 ) -> "tuple[Study, AnyRecipe, Path] | None":
     """Return the study, its recipe and the recipe's path; None if the recipe was to be written down, and is."""
     from rlaudit.laboratory.from_file import as_yaml, experiment_of, is_recipe
+    from rlaudit.laboratory.recipe import names_recipe
     from rlaudit.laboratory.study import known_studies, load_study
     from rlaudit.recorder.recording import is_recording
 
     path = Path(recipe)
     if (updates or repeated) and not is_recording(path):
         raise UsageError(f"--{'updates' if updates else 'take-over'} is for a recording, which {recipe} is not")
+    if (from_ is not None or to is not None) and names_recipe(recipe):
+        raise UsageError(
+            f"--from and --to are for a config or a recording, and {recipe} is a recipe",
+            "Its releases are written in it: copy it and change `version`.",
+        )
     if from_ is None and to is None and not is_recording(path) and not (path.is_file() and not is_recipe(path)):
         if write_recipe is not None:
             raise UsageError(f"--write-recipe: {recipe} is a recipe already")

@@ -6,6 +6,7 @@ from packaging.version import InvalidVersion, Version
 
 from rlaudit.advisories import crossed, known_advisories
 from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.errors import UsageError
 from rlaudit.inspection.vllm_alone import text_of
 from rlaudit.report.figures import interval
 from rlaudit.report.parts.releases import Cell
@@ -17,13 +18,17 @@ from rlaudit.vllm.resolve import resolution_rules, resolve
 
 
 def release_page(name: str) -> str | None:
-    """Return the page of a catalogued release; None for another word."""
+    """Return the page of a catalogued release; None for what is no release. Raises UsageError for another release."""
     try:
         version = Version(name)
     except InvalidVersion:
         return None
     if version not in known_versions():
-        return None
+        known = known_versions()
+        raise UsageError(
+            f"vLLM {version} is not among the releases that rlaudit knows, {known[0]} to {known[-1]}",
+            "`rlaudit list versions` prints them.",
+        )
     machine = Machine()
     parts = [
         (f"What an API server runs with if nothing is set, on {machine.name}", _decided(version, machine)),

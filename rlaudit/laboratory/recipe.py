@@ -139,6 +139,11 @@ def find_recipe(name_or_path: str) -> Path:
     return known[name_or_path]
 
 
+def names_recipe(name: str) -> bool:
+    """Return whether this is the name of a recipe that travels with rlaudit, and of no file or folder here."""
+    return name in _known_names() and not Path(name).exists()
+
+
 def _known_names() -> dict[str, Path]:
     return {path.stem: path for folder in recipe_folders() for path in sorted(folder.glob("*.yaml"))}
 

@@ -170,3 +170,8 @@ def test_what_ends_python_from_within_does_not_pass_for_a_verdict(code, exit_cod
     monkeypatch.setattr(app, "_outcome", leave)
     assert app.run(["compare"]) == exit_code
     assert ("interrupted" in capsys.readouterr().err) == (exit_code == 130)
+
+
+def test_releases_of_a_recipe_are_not_changed_by_options(capsys):
+    assert app.run(["ablate", "v0-to-v1", "--to", "0.99.0"]) == 2
+    assert "--from and --to are for a config or a recording, and v0-to-v1 is a recipe" in capsys.readouterr().err

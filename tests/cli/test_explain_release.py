@@ -46,4 +46,4 @@ def test_what_was_measured_stands_beside_it(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_release_that_is_not_catalogued_has_no_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "0.7.0"]) == 2
-    assert "nothing is called '0.7.0'" in capsys.readouterr().err
+    assert "vLLM 0.7.0 is not among the releases that rlaudit knows, 0.8.5 to " in capsys.readouterr().err

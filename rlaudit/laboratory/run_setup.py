@@ -38,6 +38,8 @@ from rlaudit.trainer import __path__ as trainer_folder
 
 TOKENIZE = Path(trainer_folder[0]) / "tokenize_prompts.py"
 TOKENIZE_TIMEOUT_SECONDS = 300.0
+# A model that is there takes less; one that is made or fetched is a step that a reader waits for.
+NOTICED_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -165,11 +167,14 @@ def prepare(
     # What the user named is asked before anything is built, so that a slip of the pen is reported at once.
     engines: dict[str, Environment | Failure] = {spec.version: had(spec) for spec in engines_wanted if spec.command}
     trainer = had(trainer_wanted)
+    fetched = time.monotonic()
     with progress.step(f"model {plan.recipe.model}"):
         # From here on a branch of the hub is the commit that it names now: engines and trainer load the same files.
         revision = files.commit or plan.recipe.revision
         model = ensure_model(plan.recipe.model, trainer.spec, progress.update, revision)
         others = {name: model_identity(name, _commit(name)) for name in other_models(plan)}
+    if time.monotonic() - fetched > NOTICED_SECONDS:
+        progress.note(f"  ready       model {plan.recipe.model}, {seconds_since(fetched)}")
     problem: NotFinished | None = None
     for spec in [spec for spec in engines_wanted if not spec.command]:
         if given.by_release:

@@ -37,8 +37,5 @@ def measured(version: Version | str) -> Measured | None:
 
 @lru_cache(maxsize=1)
 def _data() -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads((DATA / FILE).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {"measured": [], "properties": {}}
+    found: dict[str, Any] = json.loads((DATA / FILE).read_text(encoding="utf-8"))
     return found

@@ -8,7 +8,9 @@ import yaml
 from laboratories import V0, V1, V1_WITH_FLOAT32_HEAD, Laboratory, Run, interpreter_with_fakes
 from pydantic import TypeAdapter
 
+from rlaudit.diagnosis import every_release
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
+from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.report.parts.releases import Releases
 from rlaudit.report.release_spans import spans_of_property as spans
 
@@ -79,6 +81,23 @@ def test_a_finished_release_is_not_run_again(shared_laboratory: Laboratory, meas
     again = shared_laboratory.ablate(shared_laboratory.folder / "each.yaml", *given)
     assert again.report["releases"]["properties"] == measured.report["releases"]["properties"]
     assert " ok " not in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("was_there", "keep", "removed"),
+    [(False, False, ["vllm-0.18.1-cpu"]), (False, True, []), (True, False, [])],
+    ids=["built for it", "built and kept", "there before"],
+)
+def test_an_environment_that_was_built_for_a_release_goes_with_it(
+    was_there: bool, keep: bool, removed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = iter([object() if was_there else None, object()])
+    gone: list[str] = []
+    monkeypatch.setattr(every_release, "locate", lambda spec: next(found))
+    monkeypatch.setattr(every_release, "remove", gone.append)
+    with every_release._removed_afterwards(V1, Accelerator("cpu", "a processor", (), "", 2, 24_000), keep):
+        assert gone == []
+    assert gone == removed
 
 
 @pytest.mark.parametrize(

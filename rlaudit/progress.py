@@ -53,14 +53,14 @@ class Progress:
         """Show what the step in progress is doing now; it is not kept."""
         self._doing = text
 
-    def stand(self, made: Callable[[], RenderableType]) -> bool:
-        """Show above each step what is known by now, until that is shown anew. made: makes it, for a terminal alone.
+    def stand(self, made: Callable[[int], RenderableType]) -> bool:
+        """Show above each step what is known by now, until that is shown anew. made: makes it for so many columns.
 
-        Returns whether it is shown.
+        Returns whether it is shown: a pipe has no place for it.
         """
         if not self._console.is_terminal:
             return False
-        self._standing = made()
+        self._standing = made(self._console.width)
         return True
 
     def expect(self, steps: int) -> None:

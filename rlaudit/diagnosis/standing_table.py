@@ -23,16 +23,22 @@ FOR = {
 }
 METRICS = {"mean_ratio_minus_one": "mean ratio - 1", "k3": "k3 (nats)"}
 WAITS = "to come"
+# Columns of a terminal that hold two figures with their intervals, an arm and what it is for.
+EXPLAINS_FROM = 120
 
 
-def standing_table(known: SoFar, plan: Plan) -> Group:
-    """Return the table of a run under way, and its layers below it."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for title in ("arm", "what it is for", *METRICS.values()):
+def standing_table(known: SoFar, plan: Plan, width: int) -> Group:
+    """Return the table of a run under way, and its layers below it; names give way to figures on a narrow terminal."""
+    table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
+    explains = width >= EXPLAINS_FROM
+    for title in ("arm", *(["what it is for"] if explains else [])):
+        table.add_column(title, no_wrap=True, overflow="ellipsis", ratio=1)
+    for title in METRICS.values():
         table.add_column(title, no_wrap=True, overflow="ellipsis")
     for block in plan.blocks:
         for arm in block.arms:
-            table.add_row(arm.name, FOR[arm.role], *_figures(arm, known), style="" if _ended(arm, known) else "dim")
+            purpose = [FOR[arm.role]] if explains else []
+            table.add_row(arm.name, *purpose, *_figures(arm, known), style="" if _ended(arm, known) else "dim")
     return Group(table, *(Text(f"  {line}", no_wrap=True, overflow="ellipsis") for line in known.layer_lines))
 
 

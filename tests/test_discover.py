@@ -46,26 +46,6 @@ def test_a_file_that_offers_nothing_or_something_else_is_a_mistake(package: Modu
         discover(package, "OFFER", Path)
 
 
-def test_what_takes_several_files_is_a_folder_in_which_one_offers_it(package: ModuleType) -> None:
-    folder = Path(str(package.__file__)).parent / "large"
-    folder.mkdir()
-    for name, text in {"__init__": "", "read": OFFER.format(name="c"), "engine": "PART = 1\n"}.items():
-        (folder / f"{name}.py").write_text(text)
-    assert list(discover(package, "OFFER", Path)) == ["a", "b", "c"]
-    (folder / "read.py").unlink()
-    with pytest.raises(TypeError, match=r"a file of offers_of_a_test\.large must bind OFFER to a Path"):
-        discover(package, "OFFER", Path)
-
-
-def test_a_file_of_a_folder_may_annotate_what_it_binds(package: ModuleType) -> None:
-    folder = Path(str(package.__file__)).parent / "large"
-    folder.mkdir()
-    (folder / "__init__.py").write_text("")
-    (folder / "read.py").write_text(OFFER.format(name="c").replace("OFFER =", "OFFER: Path ="))
-    (folder / "part.py").write_text('"""Says OFFER = without binding it."""\n\nOFFER: int\nraise ImportError\n')
-    assert list(discover(package, "OFFER", Path)) == ["a", "b", "c"]
-
-
 def test_the_documentation_of_an_offer_is_that_of_the_file_that_binds_it(package: ModuleType) -> None:
     """Not of the file in which one of its functions was written: two offers may share a function."""
     offers = discover(package, "OFFER", Path)

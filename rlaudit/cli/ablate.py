@@ -23,7 +23,7 @@ from rlaudit.progress import Progress
 from rlaudit.say import answer
 
 if TYPE_CHECKING:
-    from rlaudit.diagnosis.ablation import Ablation
+    from rlaudit.ablation.run import Ablation
     from rlaudit.engines.hardware.accelerator import Accelerator
     from rlaudit.laboratory.recipe import AnyRecipe
     from rlaudit.laboratory.study import Study
@@ -95,7 +95,7 @@ def ablate(
 ) -> int:
     """Run controlled arms, on this machine or a cluster, and say which layer is to blame."""
     # Statistics and tables take a second to import, which no other command should wait for.
-    from rlaudit.diagnosis.ablation import Ablation
+    from rlaudit.ablation.run import Ablation
     from rlaudit.engines.hardware.accelerator import detect
     from rlaudit.engines.hardware.shares import split
     from rlaudit.laboratory.carry_out import carried_out
@@ -185,12 +185,12 @@ def _report_of(
     from rlaudit.laboratory.studies.arms.recipe import Recipe
 
     if isinstance(recipe, Recipe) and recipe.versions:
-        from rlaudit.diagnosis.every_release import each_release
+        from rlaudit.ablation.every_release import each_release
 
         return each_release(ablation, recipe, given, keep=keep)
     if metric is None:
         return ablation.report(recipe, given, looked_at=True)
-    from rlaudit.diagnosis.bisected import bisected
+    from rlaudit.ablation.bisection import bisected
 
     if not isinstance(recipe, Recipe):
         raise UsageError("--bisect is for recipes of arms, configs and recordings")
@@ -243,7 +243,7 @@ def _merge(
     runs: Sequence[Path], run_dir: Path | None, outputs: Sequence[Output], fail_on: FailOn, progress: Progress
 ) -> int:
     """Report on the cells of several runs together."""
-    from rlaudit.diagnosis.ablation import reported
+    from rlaudit.ablation.run import reported
     from rlaudit.laboratory.carry_out import gathered
     from rlaudit.laboratory.merge import planned
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rlaudit.recorder.recording import Recording
 
 ENDING = ".jsonl"
+# What a config that was read from a recording is called in reports.
+DIALECT_NAME = "vllm-recording"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

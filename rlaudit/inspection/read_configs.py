@@ -66,10 +66,10 @@ class FileConfigs:
 @lru_cache(maxsize=4)
 def known_dialects(own: tuple[Path, ...] = ()) -> Mapping[str, Dialect]:
     """Return every dialect by name. own: files of further ones; one of a known name replaces it."""
-    from rlaudit.configs import dialects
+    from rlaudit.configs import readers
     from rlaudit.dialects.declared import declared, named_dialect
 
-    read_by_code = discover(dialects, "DIALECT", Dialect)
+    read_by_code = discover(readers, "DIALECT", Dialect)
     documented = {name: replace(one, about=read_by_code.documentation(name)) for name, one in read_by_code.items()}
     further = {path.stem: named_dialect(path) for path in own}
     return dict(sorted({**documented, **declared(), **further}.items()))

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit.configs.dialects.vllm.recorded_config import generation
+from rlaudit.configs.vllm_inputs.recorded_config import generation
 from rlaudit.errors import NotFinished
 from rlaudit.recorder.recorded_engine import recorded_engines
 from rlaudit.recorder.recorded_process import token_records

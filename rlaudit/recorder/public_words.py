@@ -12,7 +12,7 @@ from typing import TypedDict
 
 import yaml
 
-from rlaudit.configs.dialects.vllm.server_report import RENAMED
+from rlaudit.configs.vllm_inputs.config_objects import RENAMED
 from rlaudit.recorder.shipped.rlaudit_recorder import PACKAGES, WORKER_METHODS
 from rlaudit.vllm.catalogue import Catalogue, Declared, known_versions
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.dialects.vllm.python import DIALECT, makes_bare_engine
+from rlaudit.configs.readers.python import DIALECT, makes_bare_engine
 from rlaudit.configs.source import Source
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import machine_named

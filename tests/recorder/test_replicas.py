@@ -7,7 +7,7 @@ import pytest
 from recorded_worlds import RESET, effective, engine, process_of
 from written_recording import WrittenProcess, coded
 
-from rlaudit.configs.dialects.vllm.recorded_facts import recorded_facts, recorded_sentences
+from rlaudit.configs.vllm_inputs.recorded_facts import recorded_facts, recorded_sentences
 from rlaudit.recorder.recorded_engine import RecordedEngine, recorded_engines
 from rlaudit.recorder.recording import open_recording
 from rlaudit.recorder.shipped.rlaudit_recorder import ELEMENTS

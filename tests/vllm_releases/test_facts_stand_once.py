@@ -12,7 +12,7 @@ PACKAGE = Path(rlaudit.__file__).parent
 ELSEWHERE = {
     "__init__.py": "rlaudit's own release",
     "cli/demo.py": "the releases whose tokens the demo has",
-    "configs/dialects/vllm/server_report.py": "what a server reports as its release when it does not know it",
+    "configs/readers/server_report.py": "what a server reports as its release when it does not know it",
     "configs/recorded_source.py": "what a run reports as its release when it does not know it",
     "engines/environments/resolve.py": "packages beside which a release was tried",
     "inspection/update_path.py": "the vLLM beside which a framework is known to load weights in one way",

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.vllm import config_file as vllm_config_file
-from rlaudit.configs.dialects.vllm import python as vllm_python
-from rlaudit.configs.dialects.vllm import serve as vllm_serve
-from rlaudit.configs.dialects.vllm import server_report as vllm_server_report
+from rlaudit.configs.readers import config_file as vllm_config_file
+from rlaudit.configs.readers import python as vllm_python
+from rlaudit.configs.readers import serve as vllm_serve
+from rlaudit.configs.readers import server_report as vllm_server_report
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.python_calls import calls
 from rlaudit.configs.syntax.shell_text import commands

@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rlaudit.configs.dialects.vllm.invocations import MENTION, VLLM_IMAGE, Invocation, of_commands, tail
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.configs.syntax.shell_text import commands
 from rlaudit.configs.syntax.unreadable import UnreadableText
+from rlaudit.configs.vllm_inputs.invocations import MENTION, VLLM_IMAGE, Invocation, of_commands, tail
 from rlaudit.parse_json import parse_json
 
 _INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)[ \t]+", re.MULTILINE)

@@ -3,7 +3,7 @@ import json
 import pytest
 from reading import read_all, read_one, source_of
 
-from rlaudit.configs.dialects.vllm.server_report import DIALECT
+from rlaudit.configs.readers.server_report import DIALECT
 from rlaudit.configs.rollout_config import Origin
 from rlaudit.configs.syntax.node import Unknown
 

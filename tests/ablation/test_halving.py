@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 from packaging.version import Version
 
-from rlaudit.laboratory.bisect import Figure, bisect
+from rlaudit.ablation.halving import Figure, bisect
 
 RELEASES = [Version(f"0.{minor}.0") for minor in range(1, 13)]
 

@@ -1,7 +1,7 @@
 import pytest
 from reading import read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.vllm.config_file import DIALECT
+from rlaudit.configs.readers.config_file import DIALECT
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.syntax.node import Unknown
 

@@ -2,7 +2,7 @@ import pytest
 from packaging.version import Version
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.vllm.python import DIALECT
+from rlaudit.configs.readers.python import DIALECT
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import audit_of

@@ -3,11 +3,9 @@
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.recorded_source import RecordedSource
+from rlaudit.configs.recorded_source import DIALECT_NAME, RecordedSource
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
-
-NAME = "vllm-recording"
 
 
 def recognise(source: Source) -> bool:
@@ -18,10 +16,10 @@ def recognise(source: Source) -> bool:
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Return every engine of the recording."""
     # Reading recordings costs start-up time that files should not pay.
-    from rlaudit.configs.dialects.vllm.recorded_config import recorded_configs
+    from rlaudit.configs.vllm_inputs.recorded_config import recorded_configs
 
     assert isinstance(source, RecordedSource)
     return recorded_configs(source, vllm)
 
 
-DIALECT = Dialect(NAME, "recording of a training", 0, recognise, read)
+DIALECT = Dialect(DIALECT_NAME, "recording of a training", 0, recognise, read)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.vllm.flags import take_variables
 from rlaudit.configs.draft import Draft, by_file, unwritten
 from rlaudit.configs.elsewhere import as_written, leave_open
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
@@ -24,6 +23,7 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.spelling import Spell
+from rlaudit.configs.vllm_inputs.flags import take_variables
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.lifetimes import lifetime
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
@@ -86,7 +86,7 @@ def _is_vllm(call: "Call") -> bool:
 def calls_of(source: Source) -> "tuple[Call, ...]":
     """Return what the file builds, samples with and updates."""
     # Reading Python costs start-up time that other files should not pay.
-    from rlaudit.configs.dialects.vllm.weight_updates import METHODS
+    from rlaudit.configs.vllm_inputs.weight_updates import METHODS
 
     return source.calls((*ENGINES, FROM_COMMAND_LINE, *SERVERS, SAMPLING, *METHODS))
 
@@ -123,9 +123,9 @@ def engine_config(
 ) -> RolloutConfig:
     """Return one engine. call: what builds it. calls, sampled: of the file, the second its sampling parameters."""
     # Reading Python costs start-up time that other files should not pay.
-    from rlaudit.configs.dialects.vllm.weight_updates import posted, take_weight_updates
     from rlaudit.configs.lost_updates import lost_updates
     from rlaudit.configs.python_environment import python_environment
+    from rlaudit.configs.vllm_inputs.weight_updates import posted, take_weight_updates
 
     call = _as_open(call)
     draft = Draft(NAME, source.path, lost_updates=lost_updates(source))

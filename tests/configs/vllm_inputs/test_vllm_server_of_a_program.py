@@ -3,8 +3,8 @@
 import pytest
 from reading import read_one, source_of
 
-from rlaudit.configs.dialects.vllm.python import DIALECT as IN_PROCESS
-from rlaudit.configs.dialects.vllm.server_of_a_program import DIALECT
+from rlaudit.configs.readers.python import DIALECT as IN_PROCESS
+from rlaudit.configs.readers.server_of_a_program import DIALECT
 from rlaudit.configs.syntax.node import Unknown
 
 LOOP = """\

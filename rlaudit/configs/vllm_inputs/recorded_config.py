@@ -9,14 +9,13 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialects.vllm.recorded_facts import recorded_facts, recorded_sentences
-from rlaudit.configs.dialects.vllm.recording import NAME
-from rlaudit.configs.dialects.vllm.server_report import ARGUMENTS, RENAMED
 from rlaudit.configs.draft import Draft
-from rlaudit.configs.recorded_source import RecordedSource, release_of
+from rlaudit.configs.recorded_source import DIALECT_NAME, RecordedSource, release_of
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.vllm_inputs.config_objects import ARGUMENTS, RENAMED
+from rlaudit.configs.vllm_inputs.recorded_facts import recorded_facts, recorded_sentences
 from rlaudit.recorder.deaths import shown_steps
 from rlaudit.recorder.recorded_engine import RecordedEngine, recorded_engines
 from rlaudit.vllm.catalogue import Catalogue, Declared
@@ -44,7 +43,7 @@ def recorded_configs(source: RecordedSource, vllm: Version) -> tuple[RolloutConf
 
 
 def _config(source: RecordedSource, one: RecordedEngine, vllm: Version) -> RolloutConfig:
-    draft = Draft(NAME, source.path)
+    draft = Draft(DIALECT_NAME, source.path)
     release = release_of(one.process)
     file = str(one.process.file)
     place = Place(file, one.engine.line, 1, "")

@@ -68,8 +68,8 @@ class Ablation:
 
     def _look(self, plan: Any, run: Any) -> bool:
         """Show how the layers stand while arms are still to come, and return whether that ends the run."""
-        from rlaudit.diagnosis.as_it_forms import so_far
-        from rlaudit.diagnosis.standing_table import standing_table
+        from rlaudit.ablation.as_it_forms import so_far
+        from rlaudit.ablation.standing_table import standing_table
 
         known = so_far(run, plan)
         if not self.progress.stand(partial(standing_table, known, plan)):

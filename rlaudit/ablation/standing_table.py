@@ -6,7 +6,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from rlaudit.diagnosis.as_it_forms import SoFar
+from rlaudit.ablation.as_it_forms import SoFar
 from rlaudit.laboratory.studies.arms.plan import Arm, Plan, Role
 from rlaudit.statistics.estimate import figure
 

@@ -11,7 +11,7 @@ declared default that has not moved is left out.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -19,13 +19,14 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.vllm.printed import pairs, printed_value
 from rlaudit.configs.draft import Draft, arriving
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node, Unknown, entries
 from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.vllm_inputs.config_objects import ARGUMENTS, RENAMED
+from rlaudit.configs.vllm_inputs.printed import pairs, printed_value
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.resolution.engine import has_v0
 
@@ -38,15 +39,6 @@ _START = re.compile(
 _CODE = {".py", ".sh", ".bash", ".slurm", ".sbatch", ".yaml", ".yml", ".toml", ".md", ".rst", ".ipynb"}
 _MOST_STARTS = 64
 _MOST_PAIRS = 500
-# Sections of vLLM's configuration that are arguments of the engine themselves.
-ARGUMENTS = frozenset({"compilation_config", "speculative_config", "kv_transfer_config", "attention_config"})
-# Attributes of vLLM's config objects that EngineArgs spells differently (0.8.5 to 0.33.0).
-RENAMED: Mapping[str, str] = {
-    "max_seq_len": "max_model_len",
-    "cache_dtype": "kv_cache_dtype",
-    "chunked_prefill_enabled": "enable_chunked_prefill",
-    "policy": "scheduling_policy",
-}
 
 
 @dataclass

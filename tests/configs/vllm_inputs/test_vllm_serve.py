@@ -4,7 +4,7 @@ import pytest
 from packaging.version import Version
 from reading import lost_names, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.vllm.serve import DIALECT
+from rlaudit.configs.readers.serve import DIALECT
 from rlaudit.configs.rollout_config import Loss, Origin, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown

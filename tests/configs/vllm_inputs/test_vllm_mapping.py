@@ -4,8 +4,8 @@ import pytest
 from packaging.version import Version
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.vllm.mapping import DIALECT
 from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.readers.mapping import DIALECT
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.read_configs import known_dialects, recognise
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.diagnosis.ablation import Ablation
-from rlaudit.diagnosis.release_cells import cells_of, without_figures
+from rlaudit.ablation.release_cells import cells_of, without_figures
+from rlaudit.ablation.run import Ablation
 from rlaudit.engines.environments.environment import locate, remove
 from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters

@@ -1,1 +1,0 @@
-"""Plain vLLM: its commands, its config files, its Python classes, and what a running server reports."""

@@ -1,0 +1,1 @@
+"""What the readers of plain vLLM share: flags, images, invocations, recorded arguments and weight updates."""

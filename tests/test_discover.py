@@ -10,8 +10,8 @@ from rlaudit.discover import discover
 from rlaudit.laboratory import factors
 from rlaudit.laboratory.factor import Factor
 from rlaudit.measurement.metric import Metric
-from rlaudit.report import formats
-from rlaudit.report.report_format import ReportFormat
+from rlaudit.rendering import formats
+from rlaudit.rendering.report_format import ReportFormat
 
 OFFER = "from pathlib import Path\n\nOFFER = Path({name!r})\n"
 

@@ -13,10 +13,10 @@ from rlaudit.ablation.halving import Bisection, Figure, bisect
 from rlaudit.ablation.run import Ablation
 from rlaudit.advisories import crossed
 from rlaudit.did_you_mean import did_you_mean
+from rlaudit.documents.vllm_alone import text_of
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.inspection.vllm_alone import text_of
 from rlaudit.laboratory.studies.arms.recipe import Point, Recipe
 from rlaudit.layers import Layer, untested
 from rlaudit.measurement.measure import all_metrics

@@ -94,16 +94,16 @@ def _judged(
     path: the recipe, or the file that it was made of. What judges a study is imported when it is judged.
     """
     if study == "updates":
-        from rlaudit.laboratory.studies.updates.document import document_of as of_updates
+        from rlaudit.documents.weight_updates import document_of as of_updates
 
         return of_updates(finished, path, fail_on_mismatch=fail_on_mismatch), None
     if study == "canary":
-        from rlaudit.laboratory.studies.canary.document import document_of as of_trainings
+        from rlaudit.documents.canary import document_of as of_trainings
 
         return of_trainings(finished, fail_on_mismatch=fail_on_mismatch), None
     from rlaudit.diagnosis.diagnose import diagnose
-    from rlaudit.diagnosis.document import document_of
     from rlaudit.diagnosis.tokens import tokens_of, write_tokens
+    from rlaudit.documents.ablation import document_of
 
     diagnosis = diagnose(finished)
     tokens = tokens_of(diagnosis)

@@ -176,7 +176,9 @@ def _document(comparer: "Comparer", fails: bool, allow_partial: bool) -> "Report
     for one in comparer.compared:
         for line in one.faults.lines():
             say(line)
-    return comparer.report(fails, allow_partial)
+    from rlaudit.documents.comparison import document_of
+
+    return document_of(comparer, fails, allow_partial)
 
 
 def _opened(

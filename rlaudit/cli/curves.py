@@ -92,7 +92,7 @@ def curves(
         raise UsageError("--gate takes one log", "rlaudit curves LOG --gate 'k3<0.015'")
     from rlaudit.curves.follow import FollowedLog
     from rlaudit.curves.gate import parse_gate
-    from rlaudit.curves.gates_document import document_of
+    from rlaudit.documents.gates import document_of
 
     outputs = parse_outputs(output)
     gates = tuple(dict.fromkeys(parse_gate(text) for text in gate))
@@ -126,8 +126,8 @@ def _compared(
     # Statistics take a second to import, which no other command should wait for.
     from rlaudit.curves.comparison import compare
     from rlaudit.curves.curve import run_of, step_keys
-    from rlaudit.curves.document import document_of
     from rlaudit.curves.open_run import open_run
+    from rlaudit.documents.curves import document_of
 
     if len(runs) < candidates + 1:
         raise UsageError(

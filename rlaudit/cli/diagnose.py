@@ -22,7 +22,7 @@ def diagnose(
     fail_on: FailOnMismatch = FailOn.ERROR,
 ) -> int:
     """Combine what was inspected, ablated, compared, logged and recorded into the three layers, in their order."""
-    from rlaudit.diagnosis.combine import combined, read_document
+    from rlaudit.documents.combined import combined, read_document
     from rlaudit.recorder.recording import is_recording
 
     outputs = parse_outputs(output)
@@ -30,7 +30,7 @@ def diagnose(
     sources = [read_document(run) for run in runs if run not in recordings]
     if recordings:
         # Statistics and tables take a second to import, which finished reports need not wait for.
-        from rlaudit.diagnosis.recorded_training import diagnosed
+        from rlaudit.documents.recorded_training import diagnosed
 
         document = diagnosed(recordings, sources, fail_on is FailOn.ERROR)
     else:

@@ -126,8 +126,8 @@ def _inspected(asked: "Asked", outputs: Sequence[Output], bump: "Bump | None" = 
 
 def _defaults(before: "Version | None", after: "Version | None", machine: "Machine", outputs: Sequence[Output]) -> int:
     """Write what moves in vLLM alone; the project's own version stands in for a side that is not given."""
+    from rlaudit.documents.vllm_alone import document_of, moved_lines
     from rlaudit.inspection.versions import choose
-    from rlaudit.inspection.vllm_alone import document_of, moved_lines
 
     chosen = choose(before, after, str(Path.cwd() / DASH), "")
     if not chosen.migrates:
@@ -169,12 +169,12 @@ def _check(paths: Sequence[str], wishes: _Wishes, defaults: bool, framework_sour
 
 
 def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
+    from rlaudit.documents.inspection import document_of
     from rlaudit.inspection.baseline import load_baseline, write_baseline
-    from rlaudit.inspection.document import document_of
     from rlaudit.inspection.files import recordings_alone
-    from rlaudit.inspection.inspect import NOT_FINISHED, NOTHING_FIXED, collected_for, exit_code
+    from rlaudit.inspection.inspect import NOT_FINISHED, collected_for, exit_code
     from rlaudit.inspection.inspect import inspect as inspect_paths
-    from rlaudit.report.outlines.inspect import summary
+    from rlaudit.rendering.outlines.inspect import summary
 
     if wishes.baseline is not None:
         request = replace(request, baseline=load_baseline(wishes.baseline))
@@ -191,18 +191,18 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
 
         judged = brought_by(inspection, inspect_paths(_at_old_release(request), collected))
         standing, inspection = len(inspection.judged) - len(judged), replace(inspection, judged=judged)
-    patch, fixed = "", NOTHING_FIXED
-    failed: tuple[str, ...] = ()
+    patch, fixes = "", None
     if wishes.diff or wishes.fix is not None:
         from rlaudit.inspection.fix_files import diff_of, fix_files
 
         fixes = fix_files(inspection, unsafe=wishes.fix == "unsafe", write=not wishes.diff)
-        patch, fixed, failed = diff_of(fixes) if wishes.diff else "", fixes.summary, fixes.failed
+        patch = diff_of(fixes) if wishes.diff else ""
         inspection = fixes.inspection or inspection
+    failed = fixes.failed if fixes else ()
     code = exit_code(inspection, wishes.threshold, wishes.none_is_fine)
     if failed:
         code = max(code, NOT_FINISHED)
-    document = document_of(inspection, code, wishes.threshold, fixed)
+    document = document_of(inspection, code, wishes.threshold, fixes)
     if bump is not None:
         from rlaudit.bump.bump import reported
 
@@ -214,7 +214,7 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
     pages = [one for one in wishes.outputs if one.report_format.name == "html"]
     recordings = recordings_alone(collected) if pages and bump is None else ()
     if recordings:
-        from rlaudit.inspection.public_recording import public_report
+        from rlaudit.documents.public_recording import public_report
 
         write_outputs(pages, public_report(recordings, request, code, wishes.threshold))
     write_outputs([one for one in wishes.outputs if not recordings or one not in pages], document)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlaudit.errors import UsageError
-from rlaudit.report import formats
-from rlaudit.report.report_format import ReportFormat
+from rlaudit.rendering import formats
+from rlaudit.rendering.report_format import ReportFormat
 from rlaudit.standard_input import DASH
 from rlaudit.standard_output import to_stdout
 from rlaudit.unusable_place import unusable_place

@@ -6,8 +6,8 @@ from packaging.version import InvalidVersion, Version
 
 from rlaudit.advisories import crossed, known_advisories
 from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.documents.vllm_alone import text_of
 from rlaudit.errors import UsageError
-from rlaudit.inspection.vllm_alone import text_of
 from rlaudit.report.figures import interval
 from rlaudit.report.parts.releases import Cell
 from rlaudit.vllm.catalogue import Catalogue, known_versions

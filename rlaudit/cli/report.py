@@ -12,7 +12,7 @@ from rlaudit.say import say
 from rlaudit.standard_output import to_stdout
 
 if TYPE_CHECKING:
-    from rlaudit.report.mismatch_table import MismatchTable
+    from rlaudit.rendering.mismatch_table import MismatchTable
 
 
 def report(
@@ -29,9 +29,9 @@ def report(
     ] = None,
 ) -> int:
     """Render a run again, finished or not; ends with the run's own exit code, and with 3 where it has not finished."""
+    from rlaudit.documents.unfinished_run import NEXT, unfinished_document
     from rlaudit.laboratory.run_folder import REPORT, has_report, is_run
-    from rlaudit.laboratory.unfinished_run import NEXT, unfinished_document
-    from rlaudit.report.mismatch_table import rendered
+    from rlaudit.rendering.mismatch_table import rendered
     from rlaudit.report.read_report import read_report
 
     outputs = parse_outputs(output, verbose) if output or table is None else []
@@ -50,7 +50,7 @@ def report(
 
 
 def _table(name: str, outputs: list[Output]) -> "MismatchTable":
-    from rlaudit.report.mismatch_table import TABLES
+    from rlaudit.rendering.mismatch_table import TABLES
 
     if name not in TABLES:
         raise UsageError(f"no project {name!r} asks for a table", f"there are: {', '.join(TABLES)}")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.diagnosis.compare import Comparison, judged, worded
-from rlaudit.diagnosis.compare_document import Compared, document_of
 from rlaudit.diagnosis.compare_sampling import Meanings, known_of, meanings_of
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.evidence import Scored, gather
@@ -31,7 +30,6 @@ from rlaudit.tokens.token_figures import TokenFigures, logged_figures
 # Logs that are not scored need no laboratory.
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
-    from rlaudit.report.report import Report
 
 
 def todays(
@@ -50,6 +48,19 @@ def todays(
                 f"there are: {', '.join(by_name)}",
             )
         yield table, today
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison with where its tokens came from, in what format, and what could not be read of it."""
+
+    comparison: Comparison
+    path: str
+    export: str
+    files: int
+    trainer_path: str | None
+    faults: Faults
+    is_before: bool = False
 
 
 @dataclass
@@ -88,17 +99,6 @@ class Comparer:
         """One table, held against what runs today where that is given."""
         before, numbers = today if today is not None else (None, PromptNumbers())
         self.compared.append(self._compared(table, trainer, numbers, before))
-
-    def report(self, fails: bool, allow_partial: bool) -> "Report":
-        """Return the report of all that was compared. The arguments are those of `document_of`."""
-        document = document_of(self.compared, list(dict.fromkeys(self.assumed)), fails, allow_partial)
-        # Rollouts that no trainer has scored have no log ratios to draw.
-        document["token_figures"] = [
-            replace(drawn, name=one.name)
-            for drawn, one in zip(self.drawn, document["comparisons"], strict=True)
-            if drawn and drawn.tokens
-        ]
-        return document
 
     def _compared(
         self, table: TokenTable, trainer: TokenTable | None, numbers: PromptNumbers, before: Comparison | None

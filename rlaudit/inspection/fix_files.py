@@ -18,7 +18,6 @@ from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.fix import FixedFile, fix_file
 from rlaudit.inspection.inspect import Inspection, judge_files, judged, shown_path
 from rlaudit.inspection.inspect_file import InspectedFile
-from rlaudit.report.parts.inspection import Fixes as FixesMade
 from rlaudit.write_atomically import write_atomically
 
 _ANYBODY_WRITES = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -36,21 +35,6 @@ class Fixes:
     inspection: Inspection | None
     failed: tuple[str, ...]
     recorded: tuple[str, ...] = ()
-
-    @property
-    def summary(self) -> FixesMade:
-        """For the report."""
-        changed = [one for one in self.files if one.changed]
-        return FixesMade(
-            made=sum(len(one.made) for one in changed),
-            files=[shown_path(one.original.path) for one in changed],
-            written=self.inspection is not None,
-            refused=[
-                *(said for one in self.files for said in one.refused),
-                *(f"{path}: a recording says what ran, and nothing in it is edited" for path in self.recorded),
-                *self.failed,
-            ],
-        )
 
 
 def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:

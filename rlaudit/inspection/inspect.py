@@ -18,13 +18,11 @@ from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.inspection.suppression import Judged, Suppression, inline_suppressions, judge
 from rlaudit.inspection.versions import version_named
 from rlaudit.inspection.without_config import Mention, OtherEngine, mention, other_engine
-from rlaudit.report.parts.inspection import Fixes
 from rlaudit.vllm.machine import Machine
 
 BUG = 70
 NOT_FINISHED = 3
 FOUND = 1
-NOTHING_FIXED = Fixes(made=0, files=(), written=False, refused=())
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from rlaudit.engines.cells.seal import LARGEST, SEAL, Damage, Mark, Seal, mark_of, read_seal, regular_size
 from rlaudit.errors import NotFinished
 from rlaudit.parse_json import parse_json
-from rlaudit.report.plain import plain
+from rlaudit.plain import plain
 from rlaudit.secrets import mask
 from rlaudit.write_atomically import replacing, write_atomically
 

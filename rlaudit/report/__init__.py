@@ -1,1 +1,1 @@
-"""Reports: the document of an audit, in the formats people read and machines parse."""
+"""What a report is: its parts are the records of the rooms that judge, its schema is made from them."""

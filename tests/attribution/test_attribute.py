@@ -17,7 +17,7 @@ from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.token_evidence import token_evidence
-from rlaudit.report.plain import plain
+from rlaudit.plain import plain
 from rlaudit.tokens.alignment import alignment_report
 
 FLOOR = 0.01

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from rlaudit.curves.order import Order, Precedence
-from rlaudit.diagnosis.combine import FinishedDocument, combined, read_document
 from rlaudit.diagnosis.judgement import worst_layers
+from rlaudit.documents.combined import FinishedDocument, combined, read_document
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.layers import Judgement, Layer, Verdict
 from rlaudit.report.new_report import new_report

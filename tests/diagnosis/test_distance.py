@@ -8,7 +8,7 @@ from rlaudit.diagnosis.distance import USUAL, Candidate, Reference, Yardstick, j
 from rlaudit.layers import Verdict
 from rlaudit.measurement.measure import all_metrics, measure, tally
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
-from rlaudit.report.plain import plain
+from rlaudit.plain import plain
 
 NARROW = ObjectiveSettings(gspo_epsilon_low=3e-4, gspo_epsilon_high=4e-4, clips=(Clip.SEQUENCES,))
 WIDE = ObjectiveSettings(gspo_epsilon_low=3e-4, gspo_epsilon_high=4e-4, clips=(Clip.TOKENS,))

@@ -9,7 +9,7 @@ import pytest
 from rlaudit.diagnosis.objective_split import BACKEND, BOTH, UNDECIDED, UPDATE, objective_split, recommended
 from rlaudit.layers import Verdict
 from rlaudit.measurement.metric import ObjectiveSettings
-from rlaudit.report.plain import plain
+from rlaudit.plain import plain
 from rlaudit.tokens.token_batch import TokenBatch
 
 MATCH = (Verdict.MATCH, Verdict.MATCH)

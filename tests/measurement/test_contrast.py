@@ -8,7 +8,7 @@ from simulated_pairs import honest_pairs
 from rlaudit.layers import Verdict
 from rlaudit.measurement.contrast import contrast, judge
 from rlaudit.measurement.measure import all_metrics, measure
-from rlaudit.report.plain import plain
+from rlaudit.plain import plain
 from rlaudit.tokens.pairs import LogprobPairs
 
 METRICS = all_metrics()

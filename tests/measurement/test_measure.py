@@ -7,7 +7,7 @@ from simulated_pairs import five_tokens, honest_pairs
 
 from rlaudit.measurement.measure import all_metrics, measure
 from rlaudit.measurement.metric import ObjectiveSettings
-from rlaudit.report.plain import plain
+from rlaudit.plain import plain
 from rlaudit.tokens.pairs import LogprobPairs
 
 

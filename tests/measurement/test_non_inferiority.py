@@ -8,7 +8,7 @@ from rlaudit.layers import Verdict
 from rlaudit.measurement.measure import all_metrics, measure, tally
 from rlaudit.measurement.metric import ObjectiveSettings
 from rlaudit.measurement.non_inferiority import TIMES, non_inferiority
-from rlaudit.report.plain import plain
+from rlaudit.plain import plain
 
 K3 = all_metrics()["k3"]
 FLOOR = 1e-9

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit.report.plain import plain
+from rlaudit.plain import plain
 from rlaudit.report.report import Report
 from rlaudit.report.schema import report_type
 from rlaudit.tokens import token_figures as figures_of_tokens

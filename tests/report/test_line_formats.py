@@ -9,7 +9,7 @@ import pytest
 from documents import empty, records
 from toy_dialect import PLAIN, Desk
 
-from rlaudit.report.formats import concise, github, junit, markdown, sarif, text
+from rlaudit.rendering.formats import concise, github, junit, markdown, sarif, text
 from rlaudit.report.report import Report
 
 COMMAND = re.compile(r"::(error|warning|notice) (?P<properties>[^\n]*?)::(?P<data>[^\n]*)")
@@ -109,10 +109,10 @@ def test_a_file_without_findings_is_there_all_the_same(desk: Desk) -> None:
 
 def test_every_format_is_called_what_its_file_is_called() -> None:
     from rlaudit.discover import discover
-    from rlaudit.report import formats
-    from rlaudit.report.report_format import ReportFormat
+    from rlaudit.rendering import formats
+    from rlaudit.rendering.report_format import ReportFormat
 
     found = discover(formats, "FORMAT", ReportFormat)
     assert set(found) >= {"text", "concise", "json", "markdown", "sarif", "junit", "github"}
     for name, one in found.items():
-        assert one.render.__module__ == f"rlaudit.report.formats.{name}"
+        assert one.render.__module__ == f"rlaudit.rendering.formats.{name}"

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import documents
 import pytest
 
-from rlaudit.report.formats import concise, github, junit, sarif
+from rlaudit.rendering.formats import concise, github, junit, sarif
+from rlaudit.rendering.statements import statements
 from rlaudit.report.report import Report
-from rlaudit.report.statements import statements
 
 
 def document(maker: Callable[[], dict[str, Any]], exit_code: int, key: str, part: Any) -> Report:

@@ -7,10 +7,10 @@ from typing import Any
 import documents
 import pytest
 
-from rlaudit.report import outlines
-from rlaudit.report.formats import markdown, text
-from rlaudit.report.html.blocks import titled
-from rlaudit.report.outline import (
+from rlaudit.rendering import outlines
+from rlaudit.rendering.formats import markdown, text
+from rlaudit.rendering.html.blocks import titled
+from rlaudit.rendering.outline import (
     Brief,
     Code,
     Entries,

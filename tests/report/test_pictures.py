@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlaudit.report.drawing.axes import both_sides, decades, short, thinned
-from rlaudit.report.formats import markdown, text
-from rlaudit.report.formats.text import BLOCKS, encodable, sparkline, sparklines
-from rlaudit.report.html.markup import element
-from rlaudit.report.html.svg import svg_of
-from rlaudit.report.picture import Missing, Picture, Table, pictures_of
+from rlaudit.rendering.drawing.axes import both_sides, decades, short, thinned
+from rlaudit.rendering.formats import markdown, text
+from rlaudit.rendering.formats.text import BLOCKS, encodable, sparkline, sparklines
+from rlaudit.rendering.html.markup import element
+from rlaudit.rendering.html.svg import svg_of
+from rlaudit.rendering.picture import Missing, Picture, Table, pictures_of
 
 
 def test_a_sparkline_goes_from_the_lowest_block_to_the_highest() -> None:

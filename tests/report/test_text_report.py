@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from documents import EXAMPLE
 
+from rlaudit.rendering.formats import text
 from rlaudit.report.figures import HEADLINE, interval
-from rlaudit.report.formats import text
 from rlaudit.report.read_report import read_report
 from rlaudit.report.report import Report
 

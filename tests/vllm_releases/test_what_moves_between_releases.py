@@ -3,7 +3,7 @@ from packaging.version import Version
 
 from rlaudit.cli.list_what import Listed, list_
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.vllm_alone import moved_lines
+from rlaudit.documents.vllm_alone import moved_lines
 from rlaudit.layers import Layer
 from rlaudit.vllm.catalogue import known_versions
 from rlaudit.vllm.machine import MACHINES

@@ -5,9 +5,9 @@ from reading import read_all, read_one, rewritten, source_of
 from rlaudit.configs.readers.python import DIALECT
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.documents.setting_rows import setting_rows
 from rlaudit.inspection.audit import audit_of
 from rlaudit.inspection.selection import known_rules
-from rlaudit.inspection.setting_rows import setting_rows
 from rlaudit.vllm.lifetimes import lifetime
 from rlaudit.vllm.machine import Machine
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rlaudit.documents.canary import document_of
 from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import detect
@@ -16,7 +17,6 @@ from rlaudit.laboratory.run_folder import opened
 from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.studies.canary import plan as canary_plan
 from rlaudit.laboratory.studies.canary import run as canary_run
-from rlaudit.laboratory.studies.canary.document import document_of
 from rlaudit.laboratory.studies.canary.recipe import training_recipe_of
 from rlaudit.laboratory.studies.canary.run import FinishedCanary, execute
 from rlaudit.laboratory.study_run import StudyRun

@@ -7,11 +7,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from trainings import Canaries
 
-from rlaudit.laboratory.studies.canary.document import document_of
+from rlaudit.documents.canary import document_of
 from rlaudit.laboratory.studies.canary.judge import ENTROPY, JUDGED, KL
-from rlaudit.report.formats import html, markdown, text
-from rlaudit.report.formats import json as as_json
-from rlaudit.report.picture import pictures_of
+from rlaudit.rendering.formats import html, markdown, text
+from rlaudit.rendering.formats import json as as_json
+from rlaudit.rendering.picture import pictures_of
 from rlaudit.report.report import Report
 from rlaudit.report.schema import report_schema
 

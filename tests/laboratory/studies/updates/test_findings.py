@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from rlaudit.documents.weight_updates import exit_code
 from rlaudit.laboratory.studies.updates.cases import CaseKind, UpdateCase
-from rlaudit.laboratory.studies.updates.document import exit_code
 from rlaudit.laboratory.studies.updates.findings import findings_of, sequences, sequences_to_use
 from rlaudit.laboratory.studies.updates.judge import JudgedCase
 from rlaudit.laboratory.studies.updates.parts import HEAD, Parts, PartsRead

@@ -12,6 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from rlaudit.documents.weight_updates import document_of
 from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import detect
@@ -22,15 +23,14 @@ from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.run_folder import opened
 from rlaudit.laboratory.run_setup import RunSetup
 from rlaudit.laboratory.studies.updates import checkpoints
-from rlaudit.laboratory.studies.updates.document import document_of
 from rlaudit.laboratory.studies.updates.plan import plan_updates
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe, update_recipe_of
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates, execute
 from rlaudit.laboratory.study_run import StudyRun
 from rlaudit.progress import Progress
-from rlaudit.report.formats.json import FORMAT as JSON
-from rlaudit.report.formats.markdown import FORMAT as MARKDOWN
-from rlaudit.report.formats.text import FORMAT as TEXT
+from rlaudit.rendering.formats.json import FORMAT as JSON
+from rlaudit.rendering.formats.markdown import FORMAT as MARKDOWN
+from rlaudit.rendering.formats.text import FORMAT as TEXT
 from rlaudit.report.parts.weight_updates import UpdateCase
 from rlaudit.report.report import Report
 from rlaudit.report.schema import report_schema

@@ -1,0 +1,288 @@
+"""The report of an inspection."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlaudit.configs.recorded_source import RecordedSource
+from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.shell_command import TakenDefault
+from rlaudit.documents.setting_rows import setting_rows
+from rlaudit.inspection.action import action_of
+from rlaudit.inspection.audit import as_json
+from rlaudit.inspection.baseline import fingerprint, relative_to
+from rlaudit.inspection.finding import Finding, Fix, Severity
+from rlaudit.inspection.fix_files import Fixes
+from rlaudit.inspection.inspect import Inspection, shown_path
+from rlaudit.inspection.inspect_file import InspectedConfig, InspectedFile
+from rlaudit.inspection.suppression import Judged, Suppressed
+from rlaudit.inspection.without_config import about_engines, about_mentions
+from rlaudit.layers import Judgement, Layer, Verdict
+from rlaudit.report.new_report import new_report
+from rlaudit.report.parts.inspection import (
+    Config,
+    FixEdit,
+    Inspected,
+    Location,
+    LostSetting,
+    Suppression,
+    UnreadFile,
+)
+from rlaudit.report.parts.inspection import Finding as ReportedFinding
+from rlaudit.report.parts.inspection import Fix as ReportedFix
+from rlaudit.report.parts.inspection import Fixes as ReportedFixes
+from rlaudit.report.parts.inspection import TakenDefault as ReportedDefault
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.inspection import Versions
+    from rlaudit.report.report import Report
+
+STATIC = "inspect reads configs and starts no engine: it can show a mismatch and never a match"
+
+
+def document_of(
+    inspection: Inspection, exit_code: int, fail_on: Severity | None, fixes: Fixes | None = None
+) -> "Report":
+    """Return the report of an inspection. fixes: what --fix or --diff did."""
+    texts = {file.file.path: file.file.source.text for file in inspection.files}
+    configs = [(file, config) for file in inspection.files for config in file.configs]
+    settings = [row for number, (_, config) in enumerate(configs) for row in setting_rows(config.audit, number)]
+    rows = Counter(row.config for row in settings)
+    asked = inspection.request.context.machine
+    machines = {(one.audit.after.machine.platform, one.audit.after.machine.name) for _, one in configs}
+    platform, name = machines.pop() if len(machines) == 1 else (asked.platform, asked.name)
+    return {
+        **new_report("inspect", exit_code, layers=_layers(inspection.counted), not_seen=_not_seen(inspection, configs)),
+        "versions": _versions(inspection.files),
+        "findings": [_finding(one, texts) for one in inspection.judged],
+        "settings": settings,
+        "configs": [_config(file, config, rows[number]) for number, (file, config) in enumerate(configs)],
+        "inspection": Inspected(
+            files_read=inspection.read,
+            files_of_other_kinds=inspection.others,
+            files_with_config=sum(bool(file.configs) for file in inspection.files),
+            configs=inspection.configs,
+            settings=sum(row.origin != "engine" or row.written is not None for row in settings),
+            rules=len(inspection.request.context.rules),
+            platform=platform,
+            machine=name,
+            fail_on=fail_on if fail_on is not None else "never",
+            counted=_counted(inspection.counted),
+            suppressed=_suppressed_counts(inspection.judged),
+            stale_baseline_entries=inspection.stale,
+            unread=[
+                UnreadFile(path=shown_path(one.path), reason=one.reason, wanted=one.wanted) for one in inspection.unread
+            ],
+            bugs=list(inspection.bugs),
+            fixes=_fixes(fixes),
+        ),
+    }
+
+
+def _versions(files: Sequence[InspectedFile]) -> "Versions":
+    """Return the versions of all configs, null if they are not the same for all."""
+    found = {(str(one.versions.before), str(one.versions.after)) for one in files if one.versions is not None}
+    if len(found) != 1:
+        return {"from": None, "to": None}
+    before, after = found.pop()
+    return {"from": before, "to": after}
+
+
+def _counted(counted: Sequence[Judged]) -> dict[str, int]:
+    found = Counter(one.finding.severity for one in counted)
+    return {str(severity): found[severity] for severity in reversed(Severity)}
+
+
+def _suppressed_counts(judged: Sequence[Judged]) -> dict[str, int]:
+    return dict(sorted(Counter(one.suppressed.kind for one in judged if one.suppressed is not None).items()))
+
+
+def _config(file: InspectedFile, config: InspectedConfig, settings: int) -> Config:
+    """settings: how many there are."""
+    audit = config.audit
+    place = audit.config.place
+    return Config(
+        path=shown_path(file.file.path),
+        line=place.line if place is not None else None,
+        framework=config.framework.name,
+        title=config.framework.title,
+        versions={"from": str(audit.before.version), "to": str(audit.after.version)},
+        read_as={"from": str(audit.before.catalogue.version), "to": str(audit.after.catalogue.version)},
+        versions_said=list(file.versions.said) if file.versions is not None else [],
+        engine={"from": _generation(audit.before.is_v1), "to": _generation(audit.after.is_v1)},
+        offline=audit.config.offline,
+        settings=settings,
+        parts=[shown_path(part) for part in audit.config.parts],
+        lost=[
+            LostSetting(
+                name=lost.name,
+                written=as_json(lost.written),
+                loss=lost.loss,
+                reason=lost.reason,
+                location=_place(lost.place),
+            )
+            for lost in audit.config.lost
+        ],
+        not_seen=list(audit.config.not_seen),
+        taken_defaults=[
+            ReportedDefault(variable=one.variable, sentence=str(one))
+            for one in audit.config.not_seen
+            if isinstance(one, TakenDefault)
+        ],
+        recorded=list(audit.config.recorded),
+        last_steps=audit.config.last_steps,
+    )
+
+
+def _generation(is_v1: bool | None) -> str | None:
+    return None if is_v1 is None else "V1" if is_v1 else "V0"
+
+
+def _finding(one: Judged, texts: dict[str, str]) -> ReportedFinding:
+    finding = one.finding
+    return ReportedFinding(
+        rule=finding.rule,
+        layer=finding.layer,
+        severity=finding.severity,
+        message=finding.message,
+        location=_place(finding.place),
+        setting=finding.setting,
+        value=finding.value,
+        confirm=finding.confirm,
+        fix=_fix(finding.fix, texts) if finding.fix is not None else None,
+        suppressed=_suppressed(one.suppressed) if one.suppressed is not None else None,
+        fingerprint=fingerprint(finding, relative_to(Path.cwd())),
+        action=action_of(finding),
+    )
+
+
+def _place(place: Place) -> Location:
+    return Location(
+        path=shown_path(place.path),
+        line=place.line,
+        column=place.column,
+        setting=place.setting or None,
+    )
+
+
+def _suppressed(suppressed: Suppressed) -> Suppression:
+    place = suppressed.place
+    return Suppression(
+        kind=suppressed.kind,
+        reason=suppressed.reason,
+        path=shown_path(place.path) if place is not None else None,
+        line=place.line if place is not None else None,
+    )
+
+
+def _fix(fix: Fix, texts: dict[str, str]) -> ReportedFix:
+    edits: list[FixEdit] = []
+    for edit in fix.edits:
+        text = texts.get(edit.path)
+        first = _line_and_column(text, edit.start) if text is not None else (None, None)
+        last = _line_and_column(text, edit.end) if text is not None else (None, None)
+        edits.append(
+            FixEdit(
+                path=shown_path(edit.path),
+                start=edit.start,
+                end=edit.end,
+                line=first[0],
+                column=first[1],
+                end_line=last[0],
+                end_column=last[1],
+                replacement=edit.replacement,
+            )
+        )
+    return ReportedFix(description=fix.description, safe=fix.safe, edits=edits)
+
+
+def _line_and_column(text: str, offset: int) -> tuple[int, int]:
+    return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
+
+
+def _layers(counted: Sequence[Judged]) -> list[Judgement]:
+    """Judge the layers. A semantic error is certain, and a mismatch; all else is not judged without a measurement."""
+    judgements: list[Judgement] = []
+    open_layer = ""
+    for layer in Layer:
+        found = [one.finding for one in counted if one.finding.layer is layer]
+        errors = [finding for finding in found if finding.severity is Severity.ERROR]
+        convicted = layer is Layer.SEMANTIC and bool(errors)
+        rules = list(dict.fromkeys(finding.rule for finding in errors)) if convicted else []
+        judgements.append(
+            Judgement(
+                layer=layer,
+                verdict=Verdict.MISMATCH if convicted else Verdict.NOT_TESTED,
+                cause=", ".join(rules) or None,
+                causes=rules,
+                because=errors[0].message if convicted else _why_not(open_layer),
+                evidence=[_evidence(finding) for finding in found],
+                falsifier=errors[0].confirm if convicted else "",
+                next=_next(layer, errors[0] if errors else None, open_layer),
+            )
+        )
+        open_layer = open_layer or (str(layer) if convicted else "")
+    return judgements
+
+
+def _why_not(open_layer: str) -> str:
+    return f"the {open_layer} layer comes first" if open_layer else STATIC
+
+
+def _next(layer: Layer, error: Finding | None, open_layer: str) -> str:
+    if open_layer:
+        return ""
+    if error is not None and error.fix is not None:
+        return error.fix.description
+    return "measure it: rlaudit ablate" if layer is not Layer.OBJECTIVE else ""
+
+
+def _evidence(finding: Finding) -> str:
+    place = finding.place
+    return f"{finding.severity} {finding.rule} at {shown_path(place.path)}:{place.line}: {finding.message}"
+
+
+def _ran_on_both_sides(config: InspectedConfig) -> bool:
+    """Return whether a recorded engine is compared with what really ran: itself alone, or an engine of a recording."""
+    before, after = config.audit.before.config, config.audit.after.config
+    return not config.audit.migrates or (bool(before.recorded) and before.path != after.path)
+
+
+def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, InspectedConfig]]) -> list[str]:
+    said = [f"{shown_path(one.path)}: {one.reason}" for one in inspection.unread]
+    for file in inspection.files:
+        said += file.not_seen
+    for file, config in configs:
+        where = shown_path(file.file.path)
+        said += [f"{where}: {sentence}" for sentence in config.audit.config.not_seen]
+        said += [side.catalogue.said for side in (config.audit.before, config.audit.after) if side.catalogue.said]
+    said += about_engines(replace(one, path=shown_path(one.path)) for one in inspection.other_engines)
+    said += about_mentions(replace(one, path=shown_path(one.path)) for one in inspection.mentions)
+    if inspection.others:
+        said.append(f"{inspection.others} files of kinds that configs are not written in")
+    ran = [one for file, one in configs if isinstance(file.file.source, RecordedSource) and _ran_on_both_sides(one)]
+    if ran:
+        known = all(one.audit.config.says("weight_faults") is not None for one in ran)
+        weights = "most elements of the weights" if known else "weights"
+        said.append(f"kernels and {weights}: a recording holds what was configured, called, sampled and scored")
+    if not ran or len(ran) < len(configs):
+        said.append("what is decided only when the engine runs: this is read from files, nothing was started")
+    return list(dict.fromkeys(said))
+
+
+def _fixes(fixes: Fixes | None) -> ReportedFixes:
+    if fixes is None:
+        return ReportedFixes(made=0, files=(), written=False, refused=())
+    changed = [one for one in fixes.files if one.changed]
+    return ReportedFixes(
+        made=sum(len(one.made) for one in changed),
+        files=[shown_path(one.original.path) for one in changed],
+        written=fixes.inspection is not None,
+        refused=[
+            *(said for one in fixes.files for said in one.refused),
+            *(f"{path}: a recording says what ran, and nothing in it is edited" for path in fixes.recorded),
+            *fixes.failed,
+        ],
+    )

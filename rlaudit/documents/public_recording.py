@@ -1,0 +1,67 @@
+"""The report of recordings for a page that anyone may read: made of copies in which nothing else is left.
+
+Private data cannot slip into the page: rules, sentences and settings are made from a copy without token ids, text,
+command lines, hosts, users and paths. Only the figures of an engine's life come from the recording itself.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from rlaudit.documents.inspection import document_of
+from rlaudit.inspection.finding import Severity
+from rlaudit.inspection.inspect import Request, inspect
+from rlaudit.printable import with_texts
+from rlaudit.recorder.engine_life import engine_life
+from rlaudit.recorder.public_copy import write_public_copy
+from rlaudit.recorder.recording import Recording, open_recording
+from rlaudit.recorder.weight_updates import served_weights
+from rlaudit.report.parts.engine_life import EngineLife, Protocol, PublicRecording
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
+
+LEFT_OUT = (
+    "Made to be shown to anyone: token ids, prompts and completions, stop strings, command lines, paths, names of "
+    "hosts, users, files, models and datasets, and the texts of errors were left out before this page was made. What "
+    "begins with redacted- stands for a name or a text that vLLM's own code does not know."
+)
+
+
+def public_report(originals: Sequence[Recording], asked: Request, code: int, threshold: Severity | None) -> "Report":
+    """Return the report of recordings without what only their owner may read.
+
+    code, threshold: of the command. Raises OSError if there is no room for copies without tokens.
+    """
+    with TemporaryDirectory(prefix="rlaudit-") as folder:
+        above = Path(folder).resolve()
+        names = ["recording"] if len(originals) == 1 else [f"recording-{one}" for one in range(1, len(originals) + 1)]
+        for original, name in zip(originals, names, strict=True):
+            write_public_copy(original, above / name)
+        paths = tuple(str(above / name) for name in names)
+        # Suppressions and baselines are about files by their paths.
+        request = Request(paths, asked.context, asked.about_suppressions)
+        document = document_of(inspect(request), code, threshold)
+        copies = [open_recording(above / name) for name in names]
+        lives = [
+            life
+            for pair in zip(originals, copies, names, strict=True)
+            for life in _lives(*pair, several=len(originals) > 1)
+        ]
+        shown: Report = with_texts(document, lambda text: text.replace(f"{above}/", ""))
+    shown["public_recording"] = PublicRecording(left_out=LEFT_OUT, engines=lives)
+    return shown
+
+
+def _lives(original: Recording, copy: Recording, name: str, several: bool) -> Iterator[EngineLife]:
+    fronts = served_weights(original)
+    for number, (front, public) in enumerate(zip(fronts, served_weights(copy), strict=True), 1):
+        parts = [*([name] if several else []), *([f"engine {number}"] if len(fronts) > 1 else [])]
+        orders = Counter(update.order for update in public.updates)
+        yield EngineLife(
+            name=", ".join(parts),
+            **vars(engine_life(front, original)),
+            protocols=[Protocol(times=times, calls=calls) for calls, times in orders.most_common()],
+        )

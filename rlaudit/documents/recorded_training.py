@@ -1,0 +1,215 @@
+"""Recordings in a diagnosis: what their tokens say, what their engines ran with, and what a migration changed.
+
+One recording is judged alone. Of two, the old one is what runs today: the new one is held against it, token for token
+and setting for setting, and the old one's own verdict stands beside.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from rlaudit.configs.recorded_source import RecordedSource
+from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.diagnosis.compare_settings import CompareSettings
+from rlaudit.diagnosis.compare_tables import Comparer
+from rlaudit.documents.combined import FinishedDocument, combined
+from rlaudit.documents.comparison import document_of as comparison_document
+from rlaudit.documents.inspection import document_of as inspection_document
+from rlaudit.documents.recorded_differences import KINDS, differences
+from rlaudit.errors import NotFinished, UsageError
+from rlaudit.inspection.files import Collected, TextFile, collect
+from rlaudit.inspection.finding import Severity
+from rlaudit.inspection.inspect import Request, exit_code, judged
+from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
+from rlaudit.inspection.read_configs import known_dialects
+from rlaudit.inspection.selection import known_rules
+from rlaudit.inspection.versions import Versions
+from rlaudit.layers import Layer
+from rlaudit.progress import Progress
+from rlaudit.report.parts.diagnosis import Difference, Kind, RecordedTraining, Role, Trainings
+from rlaudit.report.shown_value import shown
+from rlaudit.tokens.open_table import open_tables
+from rlaudit.vllm.catalogue import known_versions
+from rlaudit.vllm.machine import Machine
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
+
+
+@dataclass(frozen=True, eq=False)
+class _Inspected:
+    """A recording, and its engines as its own release ran them; None if they cannot be read, and why."""
+
+    path: Path
+    file: TextFile
+    source: RecordedSource
+    inspected: InspectedFile | None
+    why: str = ""
+
+    @property
+    def configs(self) -> tuple[RolloutConfig, ...]:
+        """One for each engine."""
+        return () if self.inspected is None else tuple(one.audit.after.config for one in self.inspected.configs)
+
+
+def diagnosed(recordings: Sequence[Path], others: Sequence[FinishedDocument], fails: bool) -> "Report":
+    """Return the diagnosis of one recording, or of an old and a new one, beside other finished reports.
+
+    fails: whether a mismatch makes the exit code 1. Raises UsageError for more than two recordings, NotFinished for one
+    that cannot be read.
+    """
+    if len(recordings) > 2:
+        raise UsageError(
+            f"{len(recordings)} recordings, expected one, or the old and the new one of a migration",
+            "rlaudit diagnose OLD NEW",
+        )
+    inspected = [_inspected(path) for path in recordings]
+    old, new = (inspected[0] if len(inspected) == 2 else None), inspected[-1]
+    migration = None if old is None else _migrated(old, new)
+    tokens, unjudged = _tokens(recordings)
+    sources = [] if tokens is None else [tokens]
+    read = migration or new.inspected
+    if read is not None:
+        sources.append(FinishedDocument(str(new.path), _inspection(read, new)))
+        unjudged += [str(bug) for bug in read.bugs]
+    for source in sources:
+        source.document["not_seen"] = _without(source.document["not_seen"], inspected)
+    document = combined([*sources, *others], fails)
+    found = [] if old is None or migration is None else _differences(old, new, migration)
+    document["not_seen"] = [*_missing(inspected, unjudged), *document["not_seen"]]
+    document["layers"] = [
+        replace(layer, evidence=[*layer.evidence, *_evidence(found, layer.layer)]) for layer in document["layers"]
+    ]
+    if tokens is not None:
+        document["comparisons"] = tokens.document["comparisons"]
+        document["token_figures"] = tokens.document["token_figures"]
+    roles: Sequence[Role] = ("alone",) if old is None else ("old", "new")
+    document["trainings"] = Trainings(
+        recordings=[_training(one, role, tokens) for one, role in zip(inspected, roles, strict=True)],
+        differences=found,
+        same=[] if migration is None else _same(found, migration),
+    )
+    before, after = (one.source.release for one in (old or new, new))
+    document["versions"] = {
+        "from": None if before is None else str(before),
+        "to": None if after is None else str(after),
+    }
+    return document
+
+
+def _inspected(path: Path) -> _Inspected:
+    collected = collect([str(path)], None, lambda _path: False)
+    if not collected.files:
+        raise NotFinished(f"{path}: {collected.unread[0].reason if collected.unread else 'no recording'}")
+    (file,) = collected.files
+    source = cast("RecordedSource", file.source)
+    release = source.release
+    why = ""
+    if release is None:
+        several = any(process.engines for process in source.recording.processes)
+        why = "no one release of vLLM built its engines" if several else "no engine was recorded"
+    elif release < known_versions()[0]:
+        why = f"vLLM {release} is older than the catalogue ({known_versions()[0]})"
+    if release is None or why:
+        return _Inspected(path, file, source, None, f"its configuration is not judged: {why}")
+    return _Inspected(path, file, source, inspect_file(file, _context(), Versions(release, release)))
+
+
+def _context() -> Context:
+    return Context(known_rules(), known_dialects(), Machine())
+
+
+def _migrated(old: _Inspected, new: _Inspected) -> InspectedFile | None:
+    """Return the new recording's engines, each against the old one's in its place; None if one of the two has none."""
+    before, after = old.source.release, new.source.release
+    if not old.configs or not new.configs or before is None or after is None:
+        return None
+    today = [*old.configs, *[old.configs[-1]] * len(new.configs)][: len(new.configs)]
+    return inspect_file(new.file, _context(), Versions(before, after), today)
+
+
+def _inspection(file: InspectedFile, new: _Inspected) -> "Report":
+    request = Request((str(new.path),), _context())
+    inspection = judged(request, Collected((file.file,), (), 0), [file])
+    code = exit_code(inspection, Severity.ERROR, none_is_fine=True)
+    return inspection_document(inspection, code, Severity.ERROR)
+
+
+def _without(lines: Sequence[str], inspected: Sequence[_Inspected]) -> list[str]:
+    """Return what a report has not seen, without what the recordings lack: the diagnosis lists that for each."""
+    missing = [(one.path, sentence) for one in inspected for sentence in one.source.recording.missing]
+    listed = {sentence for _, sentence in missing}
+    # `compare` names the table that runs today first.
+    listed |= {f"{before}{path}: {sentence}" for path, sentence in missing for before in ("", "before: ")}
+    return [line for line in lines if line not in listed]
+
+
+def _tokens(recordings: Sequence[Path]) -> tuple[FinishedDocument | None, list[str]]:
+    """Return what the tokens say, the last recording held against the one before it; and why some say nothing."""
+    comparer = Comparer({}, None, CompareSettings(), None, 0, Progress(True))
+    today, unjudged = None, []
+    for place, path in enumerate(recordings):
+        is_last = place + 1 == len(recordings)
+        try:
+            (table,) = open_tables(path)
+            if is_last:
+                comparer.compare(table, None, today)
+            else:
+                today = comparer.compare_today(table, None)
+        except NotFinished as error:
+            unjudged.append(f"{path}: its tokens are not judged: {error}")
+            if is_last:
+                return None, unjudged
+    document = comparison_document(comparer, fails=True, allow_partial=False)
+    return FinishedDocument(str(recordings[-1]), document), unjudged
+
+
+def _differences(old: _Inspected, new: _Inspected, migration: InspectedFile) -> list[Difference]:
+    """Return what differs between all pairs of engines, each difference once."""
+    found: list[Difference] = []
+    for config in migration.configs:
+        found += [one for one in differences(old.source, new.source, config.audit) if one not in found]
+    return found
+
+
+def _same(found: Sequence[Difference], migration: InspectedFile) -> list[Kind]:
+    """Return the kinds that both recordings tell of, and in which they agree."""
+    differ = {one.kind for one in found}
+    sides = [side for config in migration.configs for side in (config.audit.before, config.audit.after)]
+    known: dict[Kind, bool] = {
+        "sampling": all(side.config.sampling for side in sides),
+        "update": all(side.config.says("weight_updates") is not None for side in sides),
+    }
+    return [kind for kind in KINDS if kind not in differ and known.get(kind, True)]
+
+
+def _evidence(found: Sequence[Difference], layer: Layer) -> list[str]:
+    return [
+        f"differs: {one.name}: {shown(one.old)} -> {shown(one.new)} ({one.why})"
+        for one in found
+        if one.layer == layer and one.why and one.old != one.new
+    ]
+
+
+def _missing(inspected: Sequence[_Inspected], unjudged: Sequence[str]) -> list[str]:
+    """Return what is not in the recordings, before all that is not in the reports made of them."""
+    lines = [*unjudged, *(f"{one.path}: {one.why}" for one in inspected if one.why)]
+    for one in inspected:
+        lines += [f"{one.path}: {sentence}" for sentence in one.source.recording.missing]
+    return list(dict.fromkeys(lines))
+
+
+def _training(one: _Inspected, role: Role, tokens: FinishedDocument | None) -> RecordedTraining:
+    compared = () if tokens is None else tokens.document["comparisons"]
+    layers = next((own.layers for own in compared if own.is_before == (role == "old")), {})
+    seen = dict.fromkeys(sentence for config in one.configs for sentence in config.recorded)
+    return RecordedTraining(
+        path=str(one.path),
+        role=role,
+        vllm=None if one.source.release is None else str(one.source.release),
+        engines=len(one.configs),
+        layers=layers,
+        seen=list(seen),
+        missing=one.source.recording.missing,
+    )

@@ -1,0 +1,175 @@
+"""A forest: a row for each arm or factor, its value as a mark, its interval as a line, the noise floor as a band.
+
+`ArmForest` is one metric of every arm drawn so.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rlaudit.measurement.measure import Measurement
+from rlaudit.rendering.compared_things import Group, Thing, groups
+from rlaudit.rendering.drawing.axes import SMALL, both_sides, decades, name_axes, plot, set_ticks, short
+from rlaudit.rendering.drawing.styles import BAND, GRID, INK, MUTED, PAPER, mark_of
+from rlaudit.rendering.picture import Missing, Picture, Table
+from rlaudit.report.figures import interval, number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from rlaudit.report.report import Report
+
+ROW = 35
+MARGINS = 50
+NAME_SIGNS = 34
+# If values are further apart than this factor, the small ones look like zero on a linear axis.
+LINEAR_UP_TO = 200.0
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A value with its interval; `hollow` tells the second of a row from the first."""
+
+    value: float
+    low: float | None
+    high: float | None
+    hollow: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A name and what is drawn below it; `said` stands at the right: the figure, or why there is none."""
+
+    name: str
+    said: str
+    marks: Sequence[Mark]
+    colour: str
+    shape: str = "o"
+
+
+def height_of(rows: Sequence[Row]) -> int:
+    """Pixels."""
+    return MARGINS + ROW * len(rows)
+
+
+def forest(figure: "Figure", rows: Sequence[Row], floor: float | None, across: str, *, positive: bool) -> None:
+    """Draw a forest. positive: values cannot be negative and are drawn on a logarithm, else on both sides of zero."""
+    axes = plot(figure, left=12, right=12, top=6, bottom=44)
+    axes.set_ylim(len(rows) - 0.35, -0.65)
+    axes.set_yticks([])
+    place = _logarithm(axes, rows, floor) if positive else _signed(axes, rows, floor)
+    for height, row in enumerate(rows):
+        if height:
+            axes.axhline(height - 0.62, color=GRID, linewidth=0.6)
+        name = row.name if len(row.name) <= NAME_SIGNS else row.name[: NAME_SIGNS - 1] + "…"
+        axes.annotate(name, (0, height - 0.31), xycoords=("axes fraction", "data"), fontsize=SMALL, color=INK,
+                      va="center", ha="left", zorder=4)  # fmt: skip
+        axes.annotate(row.said, (1, height - 0.31), xycoords=("axes fraction", "data"), fontsize=SMALL, color=MUTED,
+                      va="center", ha="right", zorder=4)  # fmt: skip
+        for offset, mark in enumerate(row.marks):
+            _draw(axes, mark, row, height + 0.05 + 0.17 * offset, place)
+    name_axes(axes, across)
+
+
+def _draw(axes: "Axes", mark: Mark, row: Row, height: float, place: Callable[[float], float]) -> None:
+    if mark.low is not None and mark.high is not None:
+        axes.plot([place(mark.low), place(mark.high)], [height, height], color=row.colour, linewidth=2.2,
+                  solid_capstyle="butt", alpha=0.75)  # fmt: skip
+    axes.plot([place(mark.value)], [height], marker="D" if mark.hollow else row.shape, markersize=5.5,
+              color=row.colour, markerfacecolor=PAPER if mark.hollow else row.colour, markeredgewidth=1.3)  # fmt: skip
+
+
+def _ends(rows: Sequence[Row]) -> list[float]:
+    return [one for row in rows for mark in row.marks for one in (mark.value, mark.low, mark.high) if one is not None]
+
+
+def _logarithm(axes: "Axes", rows: Sequence[Row], floor: float | None) -> Callable[[float], float]:
+    known = [one for one in _ends(rows) if one > 0] + ([floor] if floor else [])
+    low, high = min(known, default=1e-3) / 4, max(known, default=1.0) * 4
+    axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    ticks = decades(low, high)
+    set_ticks(axes.xaxis, ticks, [short(tick) for tick in ticks])
+    if floor:
+        axes.axvspan(low, floor, color=BAND, linewidth=0)
+    return lambda value: max(value, low)
+
+
+def _signed(axes: "Axes", rows: Sequence[Row], floor: float | None) -> Callable[[float], float]:
+    furthest = max([abs(one) for one in _ends(rows)] + [floor or 0.0]) or 1.0
+    sizes = [abs(mark.value) for row in rows for mark in row.marks if mark.value]
+    inner = max(min(sizes, default=furthest), floor or 0.0)
+    if max(sizes, default=0.0) > LINEAR_UP_TO * inner:
+        axes.set_xscale("symlog", linthresh=inner, linscale=0.5)
+        axes.set_xlim(-furthest * 3, furthest * 3)
+        ticks = both_sides(inner * 1.5, furthest * 3)
+    else:
+        from matplotlib.ticker import MaxNLocator
+
+        axes.set_xlim(-furthest * 1.15, furthest * 1.15)
+        ticks = list(MaxNLocator(5).tick_values(-furthest, furthest))[1:-1]
+    set_ticks(axes.xaxis, ticks, [short(float(f"{tick:.6g}")) for tick in ticks])
+    if floor:
+        axes.axvspan(-floor, floor, color=BAND, linewidth=0)
+    axes.axvline(0, color=MUTED, linewidth=0.8)
+    return lambda value: value
+
+
+@dataclass(frozen=True)
+class ArmForest:
+    """What is drawn. floor: the metric whose noise floor is shaded, and floor_said what the caption adds then.
+
+    column: the header of its table. across: the name of the axis. times: what values are multiplied with.
+    """
+
+    name: str
+    title: str
+    caption: str
+    metric: str
+    floor: str
+    floor_said: str
+    column: str
+    across: str
+    positive: bool
+    times: float = 1.0
+
+    def pictures(self, document: "Report") -> Sequence[Picture | Missing]:
+        """Return a forest for each block, or for all tables."""
+        known = [one for one in groups(document) if any(self.metric in thing.measurements for thing in one.things)]
+        return [self._picture(group) for group in known] or [Missing(self.title, "no arm has been measured")]
+
+    def _picture(self, group: Group) -> Picture:
+        floor = group.floor.get(self.floor)
+        scaled = [(one, self._scaled(one)) for one in group.things]
+        rows = [_row(one, found) for one, found in scaled]
+        shaded = floor * self.times if floor else None
+        return Picture(
+            f"{self.name}-{group.slug}",
+            self.title,
+            self.caption + (self.floor_said if floor else ""),
+            Table(["arm", self.column, "tokens"], [_cells(one, found) for one, found in scaled]),
+            height_of(rows),
+            lambda figure: forest(figure, rows, shaded, self.across, positive=self.positive),
+            group=group.name,
+        )
+
+    def _scaled(self, one: Thing) -> Measurement | None:
+        found = one.measurements.get(self.metric)
+        if found is None:
+            return None
+        value, low, high = (None if end is None else end * self.times for end in (found.value, found.low, found.high))
+        return replace(found, value=value, low=low, high=high)
+
+
+def _row(one: Thing, found: Measurement | None) -> Row:
+    colour, shape = mark_of(one.role)
+    if found is None or found.value is None:
+        return Row(one.short_name, one.state or "-", (), colour)
+    value = found.value
+    said = f"{value:.0f}" if abs(value) >= 1000 else number(value)
+    return Row(one.short_name, said, (Mark(value, found.low, found.high),), colour, shape)
+
+
+def _cells(one: Thing, found: Measurement | None) -> list[str]:
+    return [one.name, one.state, ""] if found is None else [one.name, interval(found), str(found.tokens)]

@@ -1,0 +1,54 @@
+"""Annotations of GitHub Actions: workflow commands that put each finding beside its line.
+
+Escaping as the runner undoes it: `%`, carriage return and line feed everywhere, `:` and `,` in properties as well.
+"""
+
+from typing import TYPE_CHECKING
+
+from rlaudit.printable import printable
+from rlaudit.rendering.report_format import ReportFormat
+from rlaudit.rendering.statements import counted
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.inspection import Finding
+    from rlaudit.report.report import Report
+
+COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def render(document: "Report", width: int | None) -> str:
+    """Return a command for each finding that counts, and one for what could not be read."""
+    lines = [_annotation(one) for one in counted(document)]
+    about = document.get("inspection")
+    lines += [
+        f"::error file={_property(one.path)},title=rlaudit%3A not read::{_data(one.reason)}"
+        for one in (about.unread if about else ())
+        if one.wanted
+    ]
+    lines += [f"::error title=rlaudit failed::{_data(bug)}" for bug in (about.bugs if about else ())]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _annotation(one: "Finding") -> str:
+    place = one.location
+    properties = {
+        "file": place.path,
+        "line": place.line,
+        "col": place.column,
+        "title": f"rlaudit: {one.rule}",
+    }
+    words = [f"{name}={_property(str(value))}" for name, value in properties.items() if value is not None]
+    message = one.message if one.fix is None else f"{one.message}\nFix: {one.fix.description}"
+    return f"::{COMMANDS[one.severity]} {','.join(words)}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    text = printable(text.replace("\r", "\n"))
+    return text.replace("%", "%25").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+FORMAT = ReportFormat("github", render, for_programs=True)

@@ -1,0 +1,19 @@
+"""HTML: one file with pictures and without scripts, to read, to print and to attach."""
+
+from typing import TYPE_CHECKING
+
+from rlaudit.rendering.report_format import ReportFormat
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
+
+
+def render(document: "Report", width: int | None) -> str:
+    """Return the page. Nothing in it is loaded from elsewhere."""
+    # Drawing takes a second to import, which no other format should wait for.
+    from rlaudit.rendering.html.page import page
+
+    return page(document)
+
+
+FORMAT = ReportFormat("html", render)

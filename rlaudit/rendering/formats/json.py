@@ -1,0 +1,18 @@
+"""JSON: the document itself, schema rlaudit-report/1."""
+
+import json
+from typing import TYPE_CHECKING
+
+from rlaudit.plain import plain
+from rlaudit.rendering.report_format import ReportFormat
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
+
+
+def render(document: "Report", width: int | None) -> str:
+    """Return the whole document; numbers that do not exist are null, never NaN."""
+    return json.dumps(plain(document), indent=1, allow_nan=False) + "\n"
+
+
+FORMAT = ReportFormat("json", render, for_programs=True)

@@ -1,0 +1,133 @@
+"""SARIF 2.1.0, for code scanning: results with their rules, fixes, suppressions and fingerprints.
+
+Paths are relative to the working directory; columns count characters, as everywhere in rlaudit.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from rlaudit.inspection.documentation import rule_documentation
+from rlaudit.rendering.report_format import ReportFormat
+from rlaudit.rendering.statements import statements
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.inspection import Finding, Fix, Location
+    from rlaudit.report.report import Report
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+# SARIF knows suppressions in the source, and all others.
+_IN_SOURCE = {"inline", "file"}
+
+
+def render(document: "Report", width: int | None) -> str:
+    """One run with every finding, the suppressed ones marked."""
+    found = statements(document)
+    names = sorted({one.rule for one in found})
+    about = document.get("inspection")
+    log = {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "rlaudit",
+                        "version": document["rlaudit"],
+                        "semanticVersion": document["rlaudit"],
+                        "rules": [_rule(name, found) for name in names],
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The folder rlaudit was run in."}}},
+                "invocations": [
+                    {
+                        "executionSuccessful": document["exit_code"] in {0, 1},
+                        "exitCode": document["exit_code"],
+                        "toolExecutionNotifications": [
+                            *(_notification("error", one.reason, one.path) for one in (about.unread if about else ())),
+                            *(_notification("error", bug, None) for bug in (about.bugs if about else ())),
+                        ],
+                    }
+                ],
+                "results": [_result(one, names) for one in found],
+            }
+        ],
+    }
+    return json.dumps(log, indent=1, allow_nan=False) + "\n"
+
+
+def _rule(name: str, found: "Sequence[Finding]") -> dict[str, Any]:
+    text = rule_documentation(name)
+    first = next(one for one in found if one.rule == name)
+    rule: dict[str, Any] = {"id": name, "name": "".join(word.capitalize() for word in name.split("-"))}
+    if text:
+        rule |= {
+            "shortDescription": {"text": text.split("\n", 1)[0]},
+            "fullDescription": {"text": text.split("\n\n", 2)[1] if "\n\n" in text else text},
+            "help": {"text": text, "markdown": f"```text\n{text}\n```"},
+        }
+    rule["properties"] = {"tags": [word for word in ("vllm", first.layer) if word]}
+    return rule
+
+
+def _result(one: "Finding", names: Sequence[str]) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": one.rule,
+        "ruleIndex": names.index(one.rule),
+        "level": one.severity,
+        "message": {"text": one.message},
+        "locations": _locations(one.location),
+        "properties": {"layer": one.layer} if one.layer else {},
+    }
+    if one.fingerprint is not None:
+        result["partialFingerprints"] = {"rlaudit/v1": one.fingerprint}
+    if one.suppressed is not None:
+        kind = "inSource" if one.suppressed.kind in _IN_SOURCE else "external"
+        result["suppressions"] = [{"kind": kind, "justification": one.suppressed.reason}]
+    if one.fix is not None and all(edit.line is not None for edit in one.fix.edits):
+        result["fixes"] = [_fix(one.fix)]
+    return result
+
+
+def _locations(place: "Location") -> list[dict[str, Any]]:
+    if not place.path:
+        return []
+    region = {"startLine": max(1, place.line or 1), "startColumn": max(1, place.column or 1)}
+    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": _artifact(place.path), "region": region}}
+    if place.setting:
+        location["logicalLocations"] = [{"fullyQualifiedName": place.setting, "kind": "member"}]
+    return [location]
+
+
+def _fix(fix: "Fix") -> dict[str, Any]:
+    by_path: dict[str, list[dict[str, Any]]] = {}
+    for edit in fix.edits:
+        region = {
+            "startLine": edit.line,
+            "startColumn": edit.column,
+            "endLine": edit.end_line,
+            "endColumn": edit.end_column,
+        }
+        replacement = {"deletedRegion": region, "insertedContent": {"text": edit.replacement}}
+        by_path.setdefault(edit.path, []).append(replacement)
+    changes = [{"artifactLocation": _artifact(path), "replacements": made} for path, made in by_path.items()]
+    return {"description": {"text": fix.description}, "artifactChanges": changes}
+
+
+def _artifact(path: str) -> dict[str, Any]:
+    uri = quote(path.encode("utf-8", "surrogateescape"), safe="/~!$&'()*+,;=@-._")
+    if path.startswith("/"):
+        return {"uri": f"file://{uri}"}
+    return {"uri": uri, "uriBaseId": "%SRCROOT%"}
+
+
+def _notification(level: str, text: str, path: str | None) -> dict[str, Any]:
+    said: dict[str, Any] = {"level": level, "message": {"text": text}}
+    if path is not None:
+        said["locations"] = [{"physicalLocation": {"artifactLocation": _artifact(path)}}]
+    return said
+
+
+FORMAT = ReportFormat("sarif", render, for_programs=True)

@@ -1,0 +1,305 @@
+"""Text for people: what matters first, then what it rests on, then what was not seen.
+
+On a terminal it is coloured, and no line is wider than the terminal (except code, which is to be pasted). Piped, each
+sentence is a line, and a table's row that is too wide for columns is its name and a line: without a terminal there is
+no width to cut to.
+
+A picture is a line of blocks for each of its series.
+"""
+
+import sys
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rlaudit.inspection.finding import Severity
+from rlaudit.layers import Judgement, Verdict
+from rlaudit.printable import one_line, printable
+from rlaudit.rendering.outline import (
+    Block,
+    Brief,
+    Code,
+    Entries,
+    Findings,
+    Folded,
+    Indents,
+    Lines,
+    Outline,
+    Prose,
+    Section,
+    Table,
+    Verdicts,
+    outline_of,
+)
+from rlaudit.rendering.picture import Picture, pictures_of
+from rlaudit.rendering.report_format import ReportFormat
+from rlaudit.rendering.statements import fix_line, location
+from rlaudit.report.figures import number
+
+if TYPE_CHECKING:
+    from rlaudit.layers import Judgement
+    from rlaudit.report.parts.inspection import Finding
+    from rlaudit.report.report import Report
+
+BOLD, DIM, RED = "1", "2", "1;31"
+VERDICTS = {Verdict.MATCH: "32", Verdict.MISMATCH: RED, Verdict.INCONCLUSIVE: "33", Verdict.NOT_TESTED: DIM}
+SEVERITIES = {Severity.ERROR: RED, Severity.WARNING: "33", Severity.NOTE: "36"}
+NARROWEST = 20
+# Piped, sentences stay whole; a row of a table that is wider than this is read as a sentence too.
+WIDEST_PIPED = 160
+# Of a table that fits less well no row is in columns.
+FEWEST_IN_COLUMNS = 3
+# The end of a long report on a screen: its lines, and those of one statement, from the most to what fits any terminal.
+MOST_LINES, NARROWEST_BRIEF = 40, 40
+ROOM = (6, 4, 3, 2, 1)
+# How a series is drawn in a line: its values from the lowest to the highest.
+BLOCKS = "▁▂▃▄▅▆▇█"
+GAP = " "
+INDENT = "   "
+NARROWEST_BLOCKS = 24
+
+
+def render(document: "Report", width: int | None) -> str:
+    """Return the report as text: ANSI colours only for a terminal (`width` given), blocks only if encodable."""
+    return _rendered(document, width, unfolded=False)
+
+
+def render_in_full(document: "Report", width: int | None) -> str:
+    """Render it with what a page folds."""
+    return _rendered(document, width, unfolded=True)
+
+
+def _rendered(document: "Report", width: int | None, unfolded: bool) -> str:
+    outline = outline_of(document)
+    page = _Page(width, outline.indents, unfolded)
+    page.begin(outline)
+    shown = outline.shown(on_terminal=width is not None)
+    for section in shown:
+        if not section.closes:
+            page.section(section)
+    if outline.left_out and not unfolded:
+        page.line(0, outline.left_out)
+    told = page.text()
+    if "text" in outline.pictured:
+        told += sparklines(document, width) if encodable(sys.stdout.encoding) else ""
+    closing = _Page(width, outline.indents, unfolded)
+    for section in shown:
+        if section.closes:
+            closing.section(section)
+    end = closing.text()
+    return f"{told}\n{end}" if end else told
+
+
+class _Page:
+    def __init__(self, width: int | None, indents: Indents, unfolded: bool) -> None:
+        self.width, self.indents, self.unfolded, self.lines = width, indents, unfolded, list[str]()
+
+    def text(self) -> str:
+        return "".join(f"{line.rstrip()}\n" for line in self.lines).lstrip("\n")
+
+    def coloured(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.width is not None and code and text else text
+
+    def line(self, indent: int, text: str = "", code: str = "", hanging: int = 0) -> None:
+        """Return a sentence, broken on a terminal. hanging: how much further its other lines are indented."""
+        text = " ".join(map(str.strip, text.splitlines()))
+        room = None if self.width is None else max(NARROWEST, self.width - indent)
+        parts = [text]
+        if room is not None:
+            parts = textwrap.wrap(text, room, subsequent_indent=" " * hanging, break_on_hyphens=False) or [""]
+        self.lines += [" " * indent + self.coloured(part, code) for part in parts]
+
+    def begin(self, outline: Outline) -> None:
+        if outline.headed:
+            lead = f"  {outline.lead}" if outline.lead else ""
+            self.line(0, outline.title + lead, BOLD)
+        for line in outline.about:
+            self.line(self.indents.line, line)
+
+    def section(self, section: Section) -> None:
+        if not section.gathers and section.title:
+            self.heading(section.indent, section.title, *section.also)
+        for block in section.blocks:
+            if block.title:
+                self.heading(self.indents.title, block.title)
+            self.block(block)
+
+    def heading(self, indent: int, *titles: str) -> None:
+        if self.lines:
+            self.line(0)
+        for title in titles:
+            self.line(indent, title, BOLD)
+
+    def block(self, block: Block) -> None:  # noqa: PLR0912 - a branch for each kind of block
+        match block:
+            case Lines(lines, _, mark):
+                for line in lines:
+                    self.line(self.indents.line, mark + line, hanging=len(mark))
+            case Entries(entries):
+                for name, said in entries:
+                    self.line(self.indents.line, name)
+                    for line in said:
+                        self.line(self.indents.line + 4, line)
+            case Prose(lines):
+                self.line(0)
+                for line in lines:
+                    self.line(0, line)
+            case Table():
+                self.table(block)
+            case Code(code):
+                # To be pasted: a line that a narrow terminal cut in two would not be what is meant.
+                self.lines += [" " * self.indents.table + line for line in code.splitlines()]
+            case Verdicts(layers):
+                for number, layer in enumerate(layers, start=1):
+                    self.line(0)
+                    self.line(0, f"{number}. {layer.layer}  {verdict_title(layer)}", VERDICTS[layer.verdict])
+                    for line in layer_lines(layer):
+                        self.line(self.indents.line, line)
+            case Findings(findings):
+                for finding in findings:
+                    self.finding(finding)
+            case Brief(statements):
+                self.brief(statements)
+            case Folded(summary, inner) if self.unfolded:
+                self.heading(self.indents.title, summary)
+                self.block(inner)
+            case Folded():
+                pass
+
+    def brief(self, statements: Sequence[tuple[int, str]]) -> None:
+        """Put all of them on one screen: the longest are cut, and say so."""
+        for room in ROOM:
+            lines = [part for indent, said in statements for part in self.cut(indent, one_line(said), room)]
+            if len(self.lines) + len(lines) <= MOST_LINES:
+                break
+        self.lines += lines
+
+    def cut(self, indent: int, said: str, room: int) -> list[str]:
+        """One statement in at most `room` lines."""
+        begin, further = " " * indent, " " * (indent + 2)
+        width = max(self.width or NARROWEST, NARROWEST_BRIEF)
+        return textwrap.wrap(
+            said, width, initial_indent=begin, subsequent_indent=further, max_lines=room, placeholder=" …"
+        )
+
+    def finding(self, finding: "Finding") -> None:
+        layer = f" ({finding.layer})" if finding.layer else ""
+        severity = finding.severity
+        where = f"{severity} {location(finding.location)} {finding.rule}{layer}"
+        self.line(0)
+        begun = len(self.lines)
+        self.line(1, where, hanging=2)
+        self.lines[begun] = self.lines[begun].replace(severity, self.coloured(severity, SEVERITIES[severity]), 1)
+        self.line(3, finding.message)
+        if finding.fix is not None:
+            self.line(3, f"fix: {fix_line(finding.fix)}")
+        if finding.confirm:
+            self.line(3, f"confirm: {finding.confirm}")
+
+    def table(self, table: Table) -> None:
+        """Columns for the rows that fit; of a wider row the figures stand below its name: never half a figure."""
+        header = [one_line(name) for name in table.header[: table.on_terminal]]
+        rows = [[one_line(cell) for cell in row[: len(header)]] for row in table.rows]
+        indent = self.indents.table
+        shown = [header] if table.headed else []
+        fitting = _fitting(shown, rows, (WIDEST_PIPED if self.width is None else self.width) - indent)
+        widths = _widths([*shown, *(rows[place] for place in fitting)], len(header))
+        if table.headed and fitting:
+            self.lines.append(" " * indent + self.coloured(_columns(header, widths), DIM))
+        for place, row in enumerate(rows):
+            code = RED if place in table.marked else ""
+            if place in fitting:
+                self.lines.append(" " * indent + self.coloured(_columns(row, widths), code))
+                continue
+            name, *figures = row
+            self.line(indent, name, code)
+            named = zip(header[1:], figures, strict=False)
+            # A row that ends early has no figures, and says why in their place.
+            whole = table.headed and len(figures) == len(header) - 1
+            said = [f"{word} {figure}" if whole else figure for word, figure in named if figure]
+            self.line(indent + 3, "; ".join(said))
+
+
+def _fitting(header: Sequence[Sequence[str]], rows: Sequence[Sequence[str]], room: int) -> set[int]:
+    """Return the rows that fit in columns beside each other: the widest are left out, all if hardly one remains."""
+    columns = max(map(len, (*header, *rows)), default=0)
+    fitting = set(range(len(rows)))
+    while len(fitting) >= FEWEST_IN_COLUMNS or len(fitting) == len(rows):
+        widths = _widths([*header, *(rows[place] for place in fitting)], columns)
+        if sum(widths) + 2 * len(widths) <= room or not fitting:
+            return fitting
+        fitting.remove(max(fitting, key=lambda place: max(map(len, rows[place]), default=0)))
+    return set()
+
+
+def _widths(rows: Sequence[Sequence[str]], columns: int) -> list[int]:
+    padded = [[*map(len, row), *[0] * (columns - len(row))] for row in rows]
+    return [max(column) for column in zip(*padded, strict=True)]
+
+
+def _columns(row: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(room) for cell, room in zip(row, widths, strict=False)).rstrip()
+
+
+def verdict_title(layer: Judgement) -> str:
+    """Verdict, and the cause where one is named."""
+    return layer.verdict.upper() + (f": {layer.cause}" if layer.cause else "")
+
+
+def layer_lines(layer: Judgement) -> Sequence[str]:
+    """Return why, what next, what would refute it, and the evidence."""
+    said = (("because", layer.because), ("next", layer.next), ("refuted by", layer.falsifier))
+    return [*(f"{label} {text}" for label, text in said if text), *(f"- {line}" for line in layer.evidence)]
+
+
+def sparklines(document: "Report", width: int | None) -> str:
+    """Draw a document's lines as blocks, if it has any. width: of the terminal; longer lines of blocks are thinned."""
+    drawn, _ = pictures_of(printable(dict(document)))
+    lines = [line for picture in drawn for line in _lines(picture, width)]
+    return "\n".join(["", *lines]) + "\n" if lines else ""
+
+
+def _lines(picture: Picture, width: int | None) -> list[str]:
+    if not picture.sparklines:
+        return []
+    names = [one_line(one.name) for one in picture.sparklines]
+    room = None if width is None else max(width - len(INDENT), NARROWEST_BLOCKS)
+    title = one_line(f"{picture.full_title} ({picture.sparklines[0].ends})")
+    lines = [title] if width is None else textwrap.wrap(title, width)
+    longest = max(map(len, names))
+    for name, one in zip(names, picture.sparklines, strict=True):
+        known = [value for value in one.values if value is not None]
+        span = f"{number(min(known))} to {number(max(known))}" if known else "no value"
+        before = f"{name.ljust(longest)}  "
+        left = None if room is None else room - len(before) - len(span) - 2
+        if room is not None and left is not None and left < NARROWEST_BLOCKS:
+            lines += [INDENT + part for part in textwrap.wrap(f"{name}  {span}", room)]
+            before, span, left = "", "", room
+        blocks = sparkline(one.values if left is None else _thinned(one.values, left))
+        lines.append(f"{INDENT}{before}{blocks}  {span}".rstrip())
+    return [*lines, ""]
+
+
+def _thinned(values: Sequence[float | None], most: int) -> list[float | None]:
+    step = -(-len(values) // most)
+    return list(values[::step])
+
+
+def sparkline(values: Sequence[float | None]) -> str:
+    """One character for each value, from the lowest to the highest; a blank where there is none."""
+    known = [value for value in values if value is not None]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    step = (high - low) / len(BLOCKS) or 1.0
+    return "".join(GAP if one is None else BLOCKS[min(int((one - low) / step), len(BLOCKS) - 1)] for one in values)
+
+
+def encodable(encoding: str | None) -> bool:
+    """Return whether a stream of this encoding can carry the blocks."""
+    try:
+        BLOCKS.encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+FORMAT = ReportFormat("text", render, in_full=render_in_full)

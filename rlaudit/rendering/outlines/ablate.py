@@ -1,0 +1,356 @@
+"""The report of an ablation: the verdict of each layer first, then the figures behind it, block by block.
+
+What the engines had loaded, as their workers saw it, comes arm by arm where it differs, and once where it does not.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rlaudit.diagnosis.effect import Effect
+from rlaudit.diagnosis.replay import Replay
+from rlaudit.layers import Verdict
+from rlaudit.rendering.outline import (
+    COST,
+    Block,
+    Brief,
+    Code,
+    Lines,
+    Outline,
+    Section,
+    Table,
+    listed,
+    not_seen,
+    verdicts,
+)
+from rlaudit.report.figures import HEADLINE, TITLES, arm_state, cost, difference, interval
+from rlaudit.report.parts.ablation import Arm
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
+
+ARMS = ("vLLM", *(TITLES[name] for name in HEADLINE), "tokens", "cached")
+FACTORS = ("factor", "verdict", "on", "first: set - as it is", "last: parity - left out", "because")
+ENGAGED = {True: "yes", False: "no", None: "not known"}
+COVERED = {
+    "prompts": "recorded prompts",
+    "completions": "recorded completions",
+    "tokens_of_first_weights": "recorded tokens of the first weights",
+}
+# A value that is longer is a whole configuration of its own, to be read in the JSON report.
+LONGEST = 120
+
+
+def outline(report: "Report") -> Outline:
+    """In reading order."""
+    names = [block.name for block in report.get("blocks", ())]
+    several = len(names) > 1
+    codes = [
+        Code(block.parity, "yaml", block.name if several else "") for block in report.get("blocks", ()) if block.parity
+    ]
+    differing = _differing(report, names)
+    return Outline(
+        _title(report),
+        [
+            Section("bisection", "The release that moves it", _bisection(report), gathers=True),
+            verdicts(report),
+            Section("arms", "Arms", [_arms(report, name) for name in names], gathers=True),
+            Section("replay", "Recorded tokens, asked for again", _replays(report), gathers=True),
+            Section("factors", "Factors", _factors(report, names), gathers=True),
+            Section("loaded", "What the engines loaded", _loaded(report), gathers=True),
+            Section("parity", "Parity settings", codes),
+            Section("settings", "What differs between the engines", differing, page_only=True),
+            not_seen(report),
+            listed("cost", COST, cost(report) if "run" in report else ()),
+            Section("in-short", "In short", [_in_short(report)], closes=True, terminal_only=True),
+        ],
+        lead=report.get("description", ""),
+        facts=_facts(report),
+    )
+
+
+def _bisection(report: "Report") -> list[Block]:
+    """The releases that were measured, and what the two neighbours differ in."""
+    if "bisection" not in report:
+        return []
+    found = report["bisection"]
+    metric = TITLES.get(found.metric, found.metric)
+    rows = [[one.version, one.engine, interval(one)] for one in found.measured]
+    neighbours = found.neighbours
+    said = (
+        [f"the ends agree in {metric}: nothing between them was measured"]
+        if neighbours is None
+        else [f"{metric} moves between {neighbours[0]} and {neighbours[1]}; a move taken back is not seen"]
+    )
+    said += [f"not measured, between them: {', '.join(found.unmeasured)}"] if found.unmeasured else []
+    said += [f"apart from both ends, so not one move: {', '.join(found.elsewhere)}"] if found.elsewhere else []
+    blocks: list[Block] = [Table(("vLLM", "engine", metric), rows, "The release that moves it"), Lines(said)]
+    for title, lines in (("Defaults that differ", found.moved), ("Known defects", found.advisories)):
+        blocks += [Lines(lines, title)] if lines else []
+    return blocks
+
+
+def _title(report: "Report") -> str:
+    before, after = report["versions"]["from"], report["versions"]["to"]
+    return f"vLLM {before} -> {after}" if before else f"vLLM {after}" if after else "Ablation"
+
+
+def _facts(report: "Report") -> list[str]:
+    arms = report["arms"]
+    tokens = sum(arm.measurements["k3"].tokens for arm in arms if "k3" in arm.measurements)
+    return [f"{len(arms)} arms", f"{tokens} tokens"] if arms else []
+
+
+def _arms(report: "Report", block: str) -> Table:
+    rows = [_arm(arm) for arm in report["arms"] if arm.block == block]
+    title = f"Arms of {block}, rollout against trainer (95 % intervals over prompts)"
+    return Table(("arm", *ARMS, "in force"), rows, title, on_terminal=len(ARMS) + 1)
+
+
+def _replays(report: "Report") -> list[Block]:
+    """What each engine reports of the recorded tokens: the reference held against the recording, the others against
+    the reference."""
+    shown: list[Block] = []
+    for block in report.get("blocks", ()):
+        replay = block.replay
+        if replay is None:
+            continue
+        recorded = {} if replay.recorded is None else {"reference against the recording": replay.recorded}
+        against = {f"{_short(name)} against the reference": found for name, found in replay.arms.items()}
+        prefill = {
+            f"{name}: decode against prefill of its own": found
+            for name, found in (replay.prefill_against_decode or {}).items()
+        }
+        rows = [
+            [name, *(interval(found.get(metric)) for metric in HEADLINE), str(found["k3"].tokens)]
+            for name, found in {**recorded, **against, **prefill}.items()
+        ]
+        title = f"Recorded tokens, asked for again in {block.name} (95 % intervals over prompts)"
+        shown.append(Table(("engine", *(TITLES[name] for name in HEADLINE), "tokens"), rows, title))
+        then = [f"{name}: recorded {one}, replayed {other}" for name, (one, other) in replay.differing.items()]
+        left = [f"{name}: {count} tokens not reported" for name, count in replay.not_reported.items()]
+        shown.append(Lines([replay.because, *_coverage(replay), *then, *left]))
+    return shown
+
+
+def _coverage(replay: Replay) -> list[str]:
+    """How much of the recording was asked again."""
+    parts = [
+        f"{asked} of {recorded} {what} ({asked / recorded:.0%})" if asked < recorded else f"all {recorded} {what}"
+        for name, what in COVERED.items()
+        for asked, recorded in [(replay.coverage or {}).get(name, (0, 0))]
+        if recorded
+    ]
+    return [f"asked again: {'; '.join(parts)}"] if parts else []
+
+
+def _short(name: str) -> str:
+    return name.replace("candidate + ", "+ ").replace("parity - ", "- ")
+
+
+def _arm(arm: Arm) -> list[str]:
+    found = arm.measurements
+    row = [
+        _short(arm.name),
+        arm.environment.removeprefix("vllm "),
+    ]
+    if not found:
+        return [*row, arm_state(arm)]
+    engaged = ", ".join(f"{factor}: {ENGAGED[value]}" for factor, value in arm.engaged.items())
+    figures = [interval(found.get(name)) for name in HEADLINE]
+    cached = "" if arm.cached_tokens is None else str(arm.cached_tokens)
+    return [*row, *figures, str(found["k3"].tokens), cached, engaged]
+
+
+def _factors(report: "Report", blocks: Sequence[str]) -> list[Block]:
+    tables: list[Block] = []
+    for block in blocks:
+        rows = [_effect(one) for one in report["effects"] if one.block == block and one.worth_a_row]
+        title = f"Factors of {block}, paired by prompt"
+        tables += [Table(FACTORS, rows, title, on_terminal=len(FACTORS) - 1)] if rows else []
+    return tables
+
+
+def _effect(effect: Effect) -> list[str]:
+    measured = effect.first is not None
+    return [
+        f"{effect.factor}={effect.level}",
+        effect.verdict + (", interacts" if effect.interacts else ""),
+        TITLES.get(effect.metric, effect.metric) if measured else "",
+        difference(effect.first) if measured else "",
+        difference(effect.last) if effect.last is not None else "",
+        effect.because,
+    ]
+
+
+def _loaded(report: "Report") -> list[Block]:
+    """What the workers said they loaded and ran: each difference, then what all arms of a block share."""
+    blocks: list[Block] = []
+    for found in loaded_engines(report):
+        title = f"Loaded by the engines of {found.block}, as seen in their workers"
+        rows = [[label, values] for label, values in found.differing_lines]
+        shared = [f"all arms: {found.shared_line}"] if found.shared else []
+        if rows:
+            blocks.append(Table(("seen in the workers", "value (arms)"), rows, title, headed=False))
+        if shared:
+            blocks.append(Lines(shared, "" if rows else title, mark=""))
+    return blocks
+
+
+def _differing(report: "Report", blocks: Sequence[str]) -> list[Block]:
+    """What differs between arms of a block, as the engines resolved it; what is the same everywhere is left out."""
+    rows = []
+    for block in blocks:
+        arms = [arm for arm in report["arms"] if arm.block == block and arm.resolved]
+        for name in dict.fromkeys(name for arm in arms for name in arm.resolved):
+            parts = by_value({arm.name: _value(arm.resolved, name) for arm in arms})
+            if len(parts) > 1:
+                rows += [[f"{block}: {name}", value, own] for value, own in parts]
+    return [Table(("setting", "value in the loaded engine", "arms"), rows)] if rows else []
+
+
+def _value(resolved: Mapping[str, Any], name: str) -> str:
+    if name not in resolved:
+        return "no such setting"
+    text = json.dumps(resolved[name], ensure_ascii=False)
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
+
+
+def _in_short(report: "Report") -> Brief:
+    """What was found, how sure it is, what to do next."""
+    lines = []
+    for number, layer in enumerate(report["layers"], start=1):
+        cause = f": {layer.cause}" if layer.cause else ""
+        lines.append((1, f"{number}. {layer.layer} {layer.verdict.upper()}{cause}"))
+        lines.append((4, f"because {layer.because}"))
+    return Brief([*lines, (1, _how_sure(report)), (1, f"next: {_next(report)}")])
+
+
+def _how_sure(report: "Report") -> str:
+    """What the verdicts rest on, and what they do not."""
+    measured = [arm.measurements["k3"] for arm in report["arms"] if arm.measurements]
+    tokens, sequences = (sum(one.tokens for one in measured), sum(one.sequences for one in measured))
+    lost = len(report["arms"]) - len(measured)
+    missing = f"; arms without a figure: {lost}" if lost else ""
+    return (
+        f"how sure: {tokens} tokens in {sequences} sequences of {len(measured)} arms, 95 % intervals over prompts, "
+        f"effects paired by prompt{missing}; {len(report['not_seen'])} things were not seen (listed above)"
+    )
+
+
+def _next(report: "Report") -> str:
+    """What the first layer that does not match asks for."""
+    unsettled = [layer.next for layer in report["layers"] if layer.verdict != Verdict.MATCH]
+    return unsettled[0] if unsettled else "nothing: all three layers match on these prompts"
+
+
+# In reading order; what a worker reports beyond them stands in the JSON report.
+LABELS = {
+    "model_runner": "model runner",
+    "attention_backend": "attention",
+    "attention_version": "attention kernels",
+    "cudagraph_mode": "CUDA graphs",
+    "compilation": "torch.compile",
+    "sampler": "sampler",
+    "moe_backend": "experts",
+    "all_reduce": "all-reduce",
+    "quantization": "quantization",
+    "weight_dtype": "weights",
+    "kv_cache_dtype": "KV cache",
+    "kv_block_size": "KV block size",
+    "gpu": "GPU",
+    "compute_capability": "compute capability",
+    "driver": "driver",
+    "torch_cuda": "CUDA of torch",
+}
+NOT_SEEN = "not seen"
+NOT_THERE = "not there"
+# Arms that are named one by one.
+NAMED = 4
+
+
+@dataclass(frozen=True)
+class LoadedEngines:
+    """Of one block: (label, value) that all arms share, and (label, [(value, which arms)]) where they differ."""
+
+    block: str
+    shared: Sequence[tuple[str, str]]
+    differing: Sequence[tuple[str, Sequence[tuple[str, str]]]]
+
+    @property
+    def shared_line(self) -> str:
+        """All that is the same, in one line."""
+        return ", ".join(f"{label} {value}" for label, value in self.shared)
+
+    @property
+    def differing_lines(self) -> list[tuple[str, str]]:
+        """(label, "TORCH_SDPA (reference), CPU_ATTN (all others)")."""
+        return [(label, ", ".join(f"{value} ({arms})" for value, arms in parts)) for label, parts in self.differing]
+
+
+def loaded_engines(document: "Report") -> list[LoadedEngines]:
+    """Every block of which a worker told something."""
+    blocks = []
+    for name in dict.fromkeys(arm.block for arm in document["arms"]):
+        seen = {arm.name: seen_in(arm) for arm in document["arms"] if arm.block == name and arm.loaded}
+        labels = [label for label in [*LABELS.values(), *RAN] if any(label in values for values in seen.values())]
+        shared, differing = [], []
+        for label in labels:
+            parts = by_value({arm: values.get(label, NOT_SEEN) for arm, values in seen.items()})
+            if len(parts) > 1:
+                differing.append((label, parts))
+            elif parts[0][0] != NOT_THERE:
+                shared.append((label, parts[0][0]))
+        if shared or differing:
+            blocks.append(LoadedEngines(name, shared, differing))
+    return blocks
+
+
+def seen_in(arm: Arm) -> dict[str, str]:
+    """Label and value of what the arm's workers have and ran; nothing of what could not be seen."""
+    loaded = arm.loaded or {}
+    features, because = loaded.get("features", {}), loaded.get("because", {})
+    values = {
+        label: features.get(name) or NOT_THERE
+        for name, label in LABELS.items()
+        if features.get(name) or name in because
+    }
+    return values | {label: value for label, told in RAN.items() if (value := told(arm)) is not None}
+
+
+def by_value(values: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Each value with the arms that have it, the many without naming them."""
+    arms: dict[str, list[str]] = {}
+    for arm, value in values.items():
+        arms.setdefault(value, []).append(arm)
+    most = max(arms, key=lambda value: len(arms[value]), default="")
+    return [
+        (value, "all others" if value == most and len(own) > NAMED and len(arms) > 1 else ", ".join(own))
+        for value, own in arms.items()
+    ]
+
+
+def _graphs_run(arm: Arm) -> str | None:
+    ran = (arm.loaded or {}).get("ran")
+    return None if not ran else " and ".join(sorted(ran.get("graphs") or ())) or NOT_THERE
+
+
+def _cascade(arm: Arm) -> str | None:
+    ran = (arm.loaded or {}).get("ran")
+    if not ran:
+        return None
+    counted = ran.get("cascade")
+    return NOT_THERE if counted is None else "used" if counted.get("used") else "not used"
+
+
+def _batch_dependence(arm: Arm) -> str | None:
+    identical = (arm.batch_probe or {}).get("identical")
+    return None if identical is None else "bit-identical" if identical else "differs"
+
+
+RAN = {
+    "graphs that ran": _graphs_run,
+    "cascade attention": _cascade,
+    "alone against in a batch": _batch_dependence,
+}

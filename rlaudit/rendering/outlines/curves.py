@@ -1,0 +1,100 @@
+"""The report of a comparison of training curves: what separated and in which order, then what it rests on."""
+
+from typing import TYPE_CHECKING
+
+from rlaudit.rendering.outline import Entries, Indents, Lines, Outline, Section, Table, listed, not_seen
+from rlaudit.report.figures import number
+from rlaudit.report.parts.curves import CurveMetric, Curves
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
+
+HEADER = ("metric", "separated at step", "begins about", "reference", "candidate", "steps compared")
+
+
+def outline(report: "Report") -> Outline:
+    """Return the outline, in reading order."""
+    curves = report["curves"]
+    compared = [metric for metric in curves.metrics if metric.outcome != "unknown"]
+    separated = frozenset(place for place, metric in enumerate(compared) if metric.outcome == "separated")
+    rows = [_row(metric) for metric in compared]
+    return Outline(
+        _title(curves, len(compared), len(separated)),
+        [
+            Section("order", f"Order: {curves.order.precedence}", [Lines(_order(curves), mark="")], leads=True),
+            Section("metrics", "Metrics", [Table(HEADER, rows, marked=separated)] if rows else []),
+            Section("meaning", "What they are", [Entries([(one.name, _details(one)) for one in compared])]
+                    if compared else []),
+            listed("not-used", "Not used", _problems(curves), mark=""),
+            not_seen(report, mark=""),
+            listed("method", "Method", _method(curves), mark=""),
+        ],
+        facts=[f"{len(compared)} metrics compared"],
+        about=_runs(curves),
+        indents=Indents(line=2, table=2),
+    )  # fmt: skip
+
+
+def _title(curves: Curves, compared: int, separated: int) -> str:
+    """Return how many metrics separated, of how many that could be compared."""
+    what = f"{separated} of {compared} metrics separated" if compared else "nothing could be compared"
+    candidates, references = (", ".join(run.name for run in side) for side in (curves.candidates, curves.reference))
+    return f"{what}: {candidates} against {references}"
+
+
+def _runs(curves: Curves) -> list[str]:
+    """Return what each run is and how it was read."""
+    sides = {"reference": curves.reference, "candidate": curves.candidates}
+    named = [(role, run) for role, runs in sides.items() for run in runs]
+    return [
+        f"{role} {run.name}: {run.sink}, {run.metrics} metrics, steps {run.first_step} to {run.last_step} ({run.step})"
+        for role, run in named
+    ]
+
+
+def _row(metric: CurveMetric) -> list[str]:
+    at = ["-", "-", "-", "-"]
+    if metric.outcome == "separated":
+        steps = [str(metric.detected_step), str(metric.onset_step)]
+        at = [*steps, number(metric.reference_level), number(metric.candidate_level)]
+    over = metric.steps
+    many = metric.averaged_steps or 1
+    averaged = f", means of {many}" if many > 1 else ""
+    return [metric.name, *at, f"{over.count} ({over.first} to {over.last}){averaged}" if over else ""]
+
+
+def _details(metric: CurveMetric) -> list[str]:
+    """Return what a metric is, how the outcome came about, what else was seen."""
+    lines = ["a name of no framework known here: its definition is not known"]
+    if metric.canonical is not None:
+        weights = f"; trainer logprobs {metric.trainer_logprobs}" if metric.trainer_logprobs else ""
+        meaning = f"{metric.definition}; {metric.clipping}{weights}"
+        lines = [f"{metric.canonical} ({metric.framework}): {meaning}"]
+    if metric.candidate_name not in (None, metric.name):
+        lines.append(f"in the candidate: {metric.candidate_name}")
+    lines.append(metric.because + (" (on the logarithm)" if metric.logarithm else ""))
+    return [*lines, *metric.notes]
+
+
+def _order(curves: Curves) -> list[str]:
+    """Return which separated first, what that suggests, what to do."""
+    found = curves.order
+    labelled = (("", found.because), ("suggests ", found.suggests), ("next ", found.next))
+    return [f"{label}{text}" for label, text in labelled if text]
+
+
+def _problems(curves: Curves) -> list[str]:
+    """Return what was met in the logs and not used."""
+    return [
+        f"{problem.path}{', ' + problem.place if problem.place else ''}: {problem.message}"
+        for run in (*curves.reference, *curves.candidates)
+        for problem in run.problems
+    ]
+
+
+def _method(curves: Curves) -> list[str]:
+    """Return what the band is made of and what the test assumes."""
+    return [
+        f"band: {curves.band}; a false alarm anywhere in this report has probability {curves.alpha:g}",
+        *curves.assumptions,
+    ]

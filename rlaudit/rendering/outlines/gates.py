@@ -1,0 +1,43 @@
+"""The report of a log that was held against gates: gate by gate what was seen, then what an alarm means."""
+
+from typing import TYPE_CHECKING
+
+from rlaudit.rendering.outline import Entries, Indents, Outline, Section, Table, listed, not_seen
+from rlaudit.report.figures import number
+from rlaudit.report.parts.gates import HeldGate
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
+
+HEADER = ("gate", "metric", "raised at step", "begins about", "steps seen", "beyond", "last value", "evidence")
+
+
+def outline(report: "Report") -> Outline:
+    """Return the outline, in reading order."""
+    held = report["gates"]
+    gates = held.gates
+    raised = frozenset(place for place, gate in enumerate(gates) if gate.alarm_step is not None)
+    rows = [_row(gate) for gate in gates]
+    said = [(gate.gate, [gate.because]) for gate in gates]
+    return Outline(
+        f"{len(raised)} of {len(gates)} gates raised: {held.name}" if gates else f"nothing seen: {held.name}",
+        [
+            Section("gates", "Gates", [Table(HEADER, rows, marked=raised)] if rows else []),
+            Section("seen", "What was seen", [Entries(said)] if said else []),
+            not_seen(report, mark=""),
+            listed("method", "Method", held.method, mark=""),
+        ],
+        facts=[f"ended: {held.ended}"],
+        about=[held.what] if held.what else [],
+        indents=Indents(line=2, table=2),
+    )
+
+
+def _row(gate: HeldGate) -> list[str]:
+    at = ["-", "-"]
+    if gate.alarm_step is not None:
+        at = [str(gate.alarm_step), str(gate.since_step)]
+    steps = f"{gate.steps} ({gate.first_step} to {gate.last_step})" if gate.steps else "0"
+    value = "no number" if gate.last_value is None else number(gate.last_value)
+    evidence = f"{gate.evidence:.3g} of {gate.alarm_evidence:.3g}"
+    return [gate.gate, gate.metric, *at, steps, str(gate.steps_beyond), value, evidence]

@@ -1,0 +1,121 @@
+"""The report of a recording for a page that anyone may read: what ran, by which settings and protocol, and what of it
+is missing.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rlaudit.layers import Layer
+from rlaudit.rendering.outline import NOT_SEEN, Block, Entries, Lines, Outline, Prose, Section, Table, listed
+from rlaudit.rendering.outlines.inspect import count, not_seen_elsewhere, summary
+from rlaudit.report.shown_value import shown
+from rlaudit.vllm.moved import WHY
+from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.engine_life import EngineLife
+    from rlaudit.report.parts.inspection import Config, Finding, Setting
+    from rlaudit.report.report import Report
+
+_SAMPLING = (
+    "temperature",
+    *(name for name in NEUTRAL_SAMPLING if name != "temperature"),
+    "logprobs",
+    "n",
+    "max_tokens",
+)
+_GROUPS = ("engine", "sampling", "environment")
+
+
+def outline(report: "Report") -> Outline:
+    """Return the outline, in reading order; the pictures stand before the first section that does not lead."""
+    about, lives = report["inspection"], report["public_recording"].engines
+    configs = report.get("configs", ())
+    found = [one for one in report["findings"] if one.suppressed is None]
+    return Outline(
+        _title(configs, lives),
+        [
+            *(_engine(report, number, config) for number, config in enumerate(configs)),
+            Section("updates", "Weight updates, call by call", list(_protocols(lives))),
+            listed("missing", "Not recorded", list(dict.fromkeys(line for one in configs for line in one.not_seen))),
+            Section("findings", "Findings", [Entries([_finding(one) for one in found])] if found else []),
+            listed("failed", "Failed", about.bugs),
+            listed("not-seen", NOT_SEEN, not_seen_elsewhere(report)),
+            Section("summary", "Summary", [Prose(summary(report))]),
+        ],
+        lead=f"{report['public_recording'].left_out} Made by rlaudit {report['rlaudit']}.",
+        facts=[count(number, severity) for severity, number in about.counted.items()],
+    )
+
+
+def _finding(one: "Finding") -> tuple[str, list[str]]:
+    """Return a finding without its place: a line of a file that the reader does not have."""
+    confirm = one.confirm or ""
+    return f"{one.rule} ({one.severity})", [
+        one.message.rstrip("."),
+        *([f"Confirm: {confirm}"] if confirm else []),
+    ]
+
+
+def _title(configs: "Sequence[Config]", lives: "Sequence[EngineLife]") -> str:
+    """`A recorded training: vLLM 0.10.2 (V1), 8 weight updates`."""
+    ran = dict.fromkeys(
+        f"vLLM {one.versions['to']}{f' ({kind})' if (kind := one.engine['to']) else ''}" for one in configs
+    )
+    updates = count(sum(life.updates for life in lives), "weight update")
+    engines = f" in {len(lives)} engines" if len(lives) > 1 else ""
+    return f"A recorded training: {', '.join([*ran, updates])}{engines}"
+
+
+def _engine(report: "Report", number: int, config: "Config") -> Section:
+    several = len(report.get("configs", ())) > 1
+    rows = sorted(_rows(report, number), key=_rank)
+    deciding = [row for row in rows if _decides(row)]
+    others = [row for row in rows if not _decides(row)]
+    blocks: list[Block] = [Lines(config.recorded or (), "What ran")]
+    header = ["setting", "written", "as it ran"]
+    if deciding:
+        cells = [[row.name, _written(row), shown(row.effective_to), _why(row)] for row in deciding]
+        blocks.append(Table([*header, "matters because"], cells, "Settings that decide a logprob", values=True))
+    if others:
+        cells = [[row.name, _written(row), shown(row.effective_to)] for row in others]
+        blocks.append(Table(header, cells, "Other settings that were written", values=True))
+    return Section(f"engine-{number}", f"Engine {number + 1}" if several else "Engine", blocks)
+
+
+def _rows(report: "Report", number: int) -> "Iterator[Setting]":
+    """Yield what was written, and what decides a logprob, written or not."""
+    for row in report["settings"]:
+        told = row.name in WHY or row.name in _SAMPLING or row.written not in (None, [], {}, "")
+        if told and row.config == number and row.group in _GROUPS:
+            yield row
+
+
+def _decides(row: "Setting") -> bool:
+    return row.name in WHY or row.name in _SAMPLING
+
+
+def _rank(row: "Setting") -> tuple[int, int]:
+    """Rank a setting: first what says which distribution a logprob is of, then how it is computed, then the rest."""
+    if row.name in _SAMPLING:
+        return 1, _SAMPLING.index(row.name)
+    if row.name in WHY:
+        return (0 if WHY[row.name][0] is Layer.SEMANTIC else 2), list(WHY).index(row.name)
+    return 3, _GROUPS.index(row.group)
+
+
+def _written(row: "Setting") -> str:
+    return "-" if row.written is None else shown(row.written)
+
+
+def _why(row: "Setting") -> str:
+    return WHY[row.name][1] if row.name in WHY else ""
+
+
+def _protocols(lives: "Sequence[EngineLife]") -> Iterator[Block]:
+    for life in lives:
+        for protocol in life.protocols:
+            what = f"{life.name}: " if life.name else ""
+            title = f"{what}{count(protocol.times, 'update')} in this order"
+            rows = [[str(place), call] for place, call in enumerate(protocol.calls, 1)]
+            yield Table(["step", "call"], rows, title)

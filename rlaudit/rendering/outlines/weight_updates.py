@@ -1,0 +1,168 @@
+"""The report of an audit of weight updates: what was found, the matrix, lags, what each way of loading reaches."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from rlaudit.inspection.finding import Severity
+from rlaudit.laboratory.studies.updates.requests import RequestCount
+from rlaudit.layers import Layer, Verdict
+from rlaudit.measurement.contrast import Contrast
+from rlaudit.measurement.measure import Measurement
+from rlaudit.rendering.outline import (
+    COST,
+    Brief,
+    Findings,
+    Indents,
+    Outline,
+    Section,
+    Table,
+    listed,
+    not_seen,
+    verdicts,
+)
+from rlaudit.report.figures import damaged
+from rlaudit.report.parts.weight_updates import UpdateCase
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
+
+STALE = {
+    Verdict.MATCH: "none",
+    Verdict.MISMATCH: "STALE",
+    Verdict.INCONCLUSIVE: "unclear",
+    Verdict.NOT_TESTED: "not tested",
+}
+CLEAN = {True: "yes", False: "no", None: ""}
+ENDS: Final = ("completed", "aborted", "truncated", "duplicated", "lost", "failed")
+
+
+def outline(report: "Report") -> Outline:
+    """Return the outline, in reading order."""
+    cases = report["weight_updates"].cases
+    return Outline(
+        f"Weight updates in vLLM {', '.join(dict.fromkeys(case.version for case in cases))}",
+        [
+            verdicts(report),
+            Section("findings", "What was found", [Findings(report["findings"])] if report["findings"] else []),
+            listed("to-use", "Which sequence of calls to use", report["weight_updates"].to_use, mark=""),
+            _table("sequences", "Sequences of calls (k3 in nats)", _sequences(cases)),
+            _table("lag-table", "Tokens in flight by version lag", _lags(cases)),
+            listed("updated", "What is updated", _parts(cases), mark=""),
+            listed("transports", "How the weights came", _transports(cases), mark=""),
+            not_seen(report, mark=""),
+            listed("cost", COST, [_cost(report)], mark=""),
+            Section("in-short", "In short", [_in_short(report)], closes=True, terminal_only=True),
+        ],
+        lead=report.get("description", ""),
+        facts=[f"{len(cases)} cases on {len({case.start for case in cases})} engines"],
+        indents=Indents(line=2, table=2),
+        pictured=frozenset(),
+    )
+
+
+def _table(name: str, title: str, rows: Sequence[Sequence[str]]) -> Section:
+    return Section(name, title, [Table(rows[0], rows[1:])] if len(rows) > 1 else [])
+
+
+def _in_short(report: "Report") -> Brief:
+    """Return the verdict, every error and warning, and what to call instead."""
+    layer = next(layer for layer in report["layers"] if layer.layer == Layer.INFERENCE_PATH)
+    serious = [one for one in report["findings"] if one.severity != Severity.NOTE]
+    return Brief(
+        [
+            (1, f"{layer.layer} {layer.verdict.upper()}: {layer.because}"),
+            *((1, f"{one.severity} {one.rule}: {one.message}") for one in serious),
+            *((1, sentence) for sentence in report["weight_updates"].to_use),
+        ]
+    )
+
+
+def _cost(report: "Report") -> str:
+    spent = report["weight_updates"].cost
+    spent_in_words = f"{spent.seconds:.0f} s, {spent.cells_run} cells run, {spent.cells_kept} kept"
+    return f"{spent_in_words}; {damaged(spent.damaged)}" if spent.damaged else spent_in_words
+
+
+def _sequences(cases: Sequence[UpdateCase]) -> list[list[str]]:
+    """Return the matrix: what became of requests, and what tokens after each sequence of calls were computed from."""
+    rows = [["engine", "sequence", "in flight", "others", "cached", "stale KV", "excess k3", "flights after", "clean"]]
+    for case in cases:
+        if case.kind not in ("matrix", "in a row"):
+            continue
+        stale = case.staleness
+        if case.problem or stale is None:
+            rows.append([case.start, case.name, case.problem or "not judged", *[""] * 6])
+            continue
+        rows.append(
+            [
+                case.start,
+                case.name,
+                _requests(case.in_flight),
+                _requests(case.around),
+                str(stale.cached_tokens),
+                STALE[stale.verdict],
+                _interval(stale.excess),
+                _interval(stale.flight),
+                CLEAN[case.clean],
+            ]
+        )
+    return rows
+
+
+def _lags(cases: Sequence[UpdateCase]) -> list[list[str]]:
+    """Tokens in flight by the number of updates since they were sampled, and what that does to the objective."""
+    rows = [["engine", "sequence", "lag", "tokens", "k3, right weights", "k2, trainer's weights", "clipped"]]
+    for case in cases:
+        for group in case.lags:
+            right, trainer = group.right_weights, group.trainer_weights
+            rows.append(
+                [
+                    case.start,
+                    case.name,
+                    str(group.lag),
+                    str(group.tokens),
+                    _interval(right.get("k3")),
+                    _interval(trainer.get("k2")),
+                    _interval(trainer.get("ppo_clip_fraction")),
+                ]
+            )
+    return rows
+
+
+def _parts(cases: Sequence[UpdateCase]) -> list[str]:
+    """Return which parameters each way of loading reaches, a sentence for every case that was read back."""
+    lines = []
+    for case in cases:
+        where = f"{case.start}, loading by {case.path}"
+        if case.kind == "path" and case.problem:
+            lines.append(f"{where}: refused. {case.problem}")
+        elif case.parts:
+            lines.append(f"{where}: {case.parts.because}. {case.parts.sure}")
+    return lines
+
+
+def _transports(cases: Sequence[UpdateCase]) -> list[str]:
+    """Return what brought the weights in each engine start that ran; starts alike in a line."""
+    starts: dict[str, list[str]] = {}
+    for case in cases:
+        transport = case.transport
+        if transport and case.start not in starts.setdefault(transport, []):
+            starts[transport].append(case.start)
+    return [f"{transport}: {'; '.join(names)}" for transport, names in starts.items()]
+
+
+def _interval(found: Measurement | Contrast | None) -> str:
+    """Return a figure with its interval; a question mark where the interval is of too few sequences."""
+    value = None if found is None else found.difference if isinstance(found, Contrast) else found.value
+    if found is None or value is None:
+        return "-"
+    if found.low is None or found.high is None:
+        return f"{value:.2g}"
+    return f"{value:.2g} [{found.low:.2g}, {found.high:.2g}]" + ("" if found.reliable else "?")
+
+
+def _requests(count: RequestCount) -> str:
+    counted = {name: getattr(count, name) for name in ENDS}
+    ends = [f"{number} {name}" for name, number in counted.items() if number]
+    leaked = [f"{count.leaked_tokens} tokens leaked"] if count.leaked_tokens else []
+    return ", ".join(ends + leaked) or "none"

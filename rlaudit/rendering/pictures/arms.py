@@ -1,0 +1,46 @@
+"""Every arm's distance from the trainer (k3), and how far its mean importance ratio is from 1, in ten-thousandths: each
+with its interval and the noise floor."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rlaudit.rendering.drawing.forest import ArmForest
+from rlaudit.rendering.picture import Missing, Picture, PictureKind
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
+
+DISTANCE = ArmForest(
+    "arms",
+    "Distance from the trainer, arm by arm",
+    "k3 in nats, mean(exp(d) − 1 − d) with d = trainer − rollout logprob, and its 95 % interval over prompts, on a "
+    "logarithm.",
+    metric="k3",
+    floor="k2",
+    floor_said=" Shaded: the noise floor (of k2, which is k3 where d is small); what lies in it cannot be told from "
+    "zero.",
+    column="k3 (nats) [95 % interval]",
+    across="k3 (nats)",
+    positive=True,
+)
+RATIO_DEVIATION = ArmForest(
+    "ratio-deviation",
+    "Ratio deviation × 10⁴",
+    "mean exp(d) − 1, times 10 000, with its 95 % interval over prompts. It is 0 when the reported logprobs are those "
+    "the tokens were sampled with, under any noise.",
+    metric="mean_ratio_minus_one",
+    floor="mean_ratio_minus_one",
+    floor_said=" Shaded: the noise floor.",
+    column="× 10⁴ [95 % interval]",
+    across="(mean ratio − 1) × 10⁴",
+    positive=False,
+    times=1e4,
+)
+
+
+def pictures(document: "Report") -> Sequence[Picture | Missing]:
+    """Return the distances of all blocks, then their ratios."""
+    return [*DISTANCE.pictures(document), *RATIO_DEVIATION.pictures(document)]
+
+
+PICTURES = PictureKind("arms", 10, frozenset({"ablate", "compare"}), pictures)

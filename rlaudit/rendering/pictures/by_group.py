@@ -1,0 +1,133 @@
+"""|d| by group: the mean of each as a line, from its median to its 90th percentile as a band, on a logarithm.
+
+By position in the completion: what grows along it is carried from token to token, as stale state is. By the entropy of
+the trainer's distribution: rounding in the head moves sure tokens less than open ones.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from rlaudit.rendering.compared_things import NO_TOKENS, Group, Thing, groups
+from rlaudit.rendering.drawing.axes import decades, key, name_axes, plot, room_for_key, set_ticks, short, thinned
+from rlaudit.rendering.drawing.styles import styles
+from rlaudit.rendering.picture import Missing, Picture, PictureKind, Sparkline, Table
+from rlaudit.report.figures import number
+from rlaudit.tokens.token_figures import TokenGroup
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from rlaudit.report.report import Report
+
+HEIGHT = 250
+NAMES = 9
+Column = Literal["by_position", "by_entropy"]
+POSITION, ENTROPY = "|d| by position", "|d| by entropy"
+OF_POSITION = (
+    "Mean |d| of the tokens at each position of the completion (0 is its first token), in groups that widen; the band "
+    "goes from the median to the 90th percentile."
+)
+OF_ENTROPY = (
+    "Mean |d| of the tokens by the entropy of the trainer's distribution before they were drawn; the band goes from "
+    "the median to the 90th percentile."
+)
+NO_ENTROPY = "the tokens carry no trainer_entropy"
+
+
+def pictures(document: "Report") -> Sequence[Picture | Missing]:
+    """One by position for each block, then one by entropy for each that has entropies."""
+    found = groups(document)
+    missing = NO_ENTROPY if any(group.main for group in found) else NO_TOKENS
+    position = [
+        _grouped(group, "by-position", POSITION, OF_POSITION, "by_position", "position in the completion")
+        for group in found
+    ]
+    entropy = [_grouped(group, "by-entropy", ENTROPY, OF_ENTROPY, "by_entropy", "entropy (nats)") for group in found]
+    drawn: list[Picture | Missing] = [one for one in position if one is not None] or [Missing(POSITION, NO_TOKENS)]
+    drawn += [one for one in entropy if one is not None] or [Missing(ENTROPY, missing)]
+    return drawn
+
+
+def _grouped(group: Group, name: str, title: str, caption: str, column: Column, across: str) -> Picture | None:
+    """Return the picture of `column` of token_figures; None if no main arm has it."""
+    of_column: list[tuple[Thing, Sequence[TokenGroup] | None]] = [
+        (one, getattr(one.tokens, column)) for one in group.main if one.tokens
+    ]
+    found = [(one, rows) for one, rows in of_column if rows]
+    if not found:
+        return None
+    things = [one for one, _ in found]
+    rows_of = [{row["from"]: row for row in rows} for _, rows in found]
+    limits = sorted({limit for rows in rows_of for limit in rows})
+    below = {limit: row["below"] for rows in rows_of for limit, row in rows.items()}
+    whole = column == "by_position"
+    names = [one.short_name for one in things]
+    cells = [
+        [
+            _named(limit, below[limit], whole),
+            *(cell for rows in rows_of for cell in _cells(rows.get(limit))),
+        ]
+        for limit in limits
+    ]
+    header = [across, *(f"{one}: {said}" for one in names for said in ("tokens", "mean |d|", "median", "90 %"))]
+    ends = f"{_named(limits[0], below[limits[0]], whole)} to {_named(limits[-1], below[limits[-1]], whole)}"
+    return Picture(
+        f"{name}-{group.slug}",
+        title,
+        caption,
+        Table(header, cells),
+        HEIGHT,
+        lambda figure: _draw(figure, limits, rows_of, things, across),
+        [
+            Sparkline(one, [rows[limit]["mean"] if limit in rows else None for limit in limits], ends)
+            for one, rows in zip(names, rows_of, strict=True)
+        ],
+        group.name,
+    )
+
+
+def _cells(row: TokenGroup | None) -> list[str]:
+    if row is None:
+        return ["-"] * 4
+    return [str(row["tokens"]), *map(number, (row["mean"], row["median"], row["p90"]))]
+
+
+def _named(low: float, below: float | None, whole: bool) -> str:
+    if below is None:
+        return f"{short(low)} or more"
+    if whole:
+        return short(low) if below - low <= 1 else f"{short(low)}–{short(below - 1)}"
+    return f"{short(low)}–{short(below)}"
+
+
+def _draw(
+    figure: "Figure",
+    limits: Sequence[float],
+    rows_of: Sequence[Mapping[float, TokenGroup]],
+    things: Sequence[Thing],
+    across: str,
+) -> None:
+    axes = plot(figure, left=48, top=room_for_key([one.short_name for one in things]))
+    axes.set_yscale("log")
+    artists, seen = [], list[float]()
+    for rows, (colour, mark, dashes) in zip(rows_of, styles([one.role for one in things]), strict=True):
+        known = [(place, rows[limit]) for place, limit in enumerate(limits) if limit in rows]
+        means = [(place, row["mean"]) for place, row in known if row["mean"] > 0]
+        band = [(place, row) for place, row in known if row["median"] > 0 and row["p90"] > 0]
+        axes.fill_between([place for place, _ in band], [row["median"] for _, row in band],
+                          [row["p90"] for _, row in band], color=colour, alpha=0.13, linewidth=0)  # fmt: skip
+        artists += axes.plot([place for place, _ in means], [mean for _, mean in means], color=colour, marker=mark,
+                             markersize=4, linewidth=1.5, linestyle=dashes)  # fmt: skip
+        seen += [mean for _, mean in means] + [row[name] for _, row in band for name in ("median", "p90")]
+    low, high = min(seen, default=1e-3) / 1.6, max(seen, default=1.0) * 1.6
+    axes.set_ylim(low, high)
+    ticks = decades(low, high, 6) or [low, high]
+    set_ticks(axes.yaxis, ticks, [short(float(f"{tick:.2g}")) for tick in ticks])
+    set_ticks(
+        axes.xaxis, [float(place) for place in range(len(limits))], thinned([short(one) for one in limits], NAMES)
+    )
+    name_axes(axes, across, "|d| (nats)")
+    key(axes, list(zip([one.short_name for one in things], artists, strict=True)))
+
+
+PICTURES = PictureKind("by-group", 50, frozenset({"ablate", "compare"}), pictures)

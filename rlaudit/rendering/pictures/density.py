@@ -1,0 +1,114 @@
+"""How d = trainer - rollout logprob is distributed: noise is a spike at zero, another meaning a wide hump beside it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rlaudit.rendering.compared_things import NO_TOKENS, Group, groups
+from rlaudit.rendering.drawing.axes import decades, key, name_axes, plot, room_for_key, set_ticks, short
+from rlaudit.rendering.drawing.styles import MUTED, styles
+from rlaudit.rendering.picture import Missing, Picture, PictureKind, Sparkline, Table
+from rlaudit.report.figures import number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from rlaudit.report.report import Report
+
+TITLE = "Density of d"
+CAPTION = (
+    "Share of tokens by d = trainer − rollout logprob, in {steps} equal steps, on a logarithm; {outside} of the tokens "
+    "of the widest arm lie outside. Noise is a spike at zero, another meaning of the logprobs is wide or shifted."
+)
+HEIGHT = 250
+STEPS = 51
+# Of the widest arm's tokens, the share that the axis may leave out.
+OUTSIDE = 0.005
+Bins = Sequence[Sequence[float]]
+
+
+def pictures(document: "Report") -> Sequence[Picture | Missing]:
+    """One for each block, of its candidate, reference and parity arm."""
+    found = [_picture(group) for group in groups(document) if group.main]
+    return found or [Missing(TITLE, NO_TOKENS)]
+
+
+def _picture(group: Group) -> Picture:
+    bins_of = [one.tokens.log_ratio for one in group.main if one.tokens]
+    names = [one.short_name for one in group.main]
+    furthest = max(_reach(bins) for bins in bins_of)
+    edges = [furthest * (2 * place / STEPS - 1) for place in range(STEPS + 1)]
+    shares = [_shares(bins, edges) for bins in bins_of]
+    rows = [
+        [f"{number(edges[place])} to {number(edges[place + 1])}", *(f"{100 * one[place]:.3g}" for one in shares)]
+        for place in range(STEPS)
+    ]
+    outside = max(1 - sum(one) for one in shares)
+    ends = f"{number(-furthest)} to {number(furthest)} nats"
+    return Picture(
+        f"density-{group.slug}",
+        TITLE,
+        CAPTION.format(steps=STEPS, outside=f"{max(outside, 0):.1%}"),
+        Table(["d (nats)", *(f"{name}, % of tokens" for name in names)], rows),
+        HEIGHT,
+        lambda figure: _draw(figure, edges, shares, names, [one.role for one in group.main]),
+        [Sparkline(name, one, ends) for name, one in zip(names, shares, strict=True)],
+        group.name,
+    )
+
+
+def _reach(bins: Bins) -> float:
+    """|d| beyond which at most OUTSIDE of the tokens lie."""
+    left = OUTSIDE * sum(tokens for _, _, tokens in bins)
+    for low, high, tokens in sorted(bins, key=lambda one: -max(abs(one[0]), abs(one[1]))):
+        left -= tokens
+        if left < 0:
+            return max(abs(low), abs(high))
+    return 1.0
+
+
+def _shares(bins: Bins, edges: Sequence[float]) -> list[float]:
+    """Return the share of tokens in each step; the tokens of a bin that spans several are spread evenly over it."""
+    total = sum(tokens for _, _, tokens in bins) or 1
+    width = edges[1] - edges[0]
+    shares = [0.0] * (len(edges) - 1)
+    for low, high, tokens in bins:
+        first = max(int((low - edges[0]) // width), 0)
+        last = min(int((high - edges[0]) // width), len(shares) - 1)
+        for place in range(first, last + 1):
+            inside = min(high, edges[place + 1]) - max(low, edges[place])
+            shares[place] += max(inside, 0.0) / (high - low) * tokens / total
+    return shares
+
+
+def _draw(
+    figure: "Figure",
+    edges: Sequence[float],
+    shares: Sequence[Sequence[float]],
+    names: Sequence[str],
+    roles: Sequence[str],
+) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes = plot(figure, left=48, top=room_for_key(names))
+    axes.set_yscale("log")
+    lowest = min((100 * one for share in shares for one in share if one > 0), default=0.1)
+    bottom = max(lowest, 0.01) / 1.5
+    artists = []
+    for share, (colour, _, dashes) in zip(shares, styles(roles), strict=True):
+        percent = [max(100 * one, bottom / 10) for one in share]
+        axes.stairs(percent, edges, baseline=bottom / 10, fill=True, color=colour, alpha=0.13, linewidth=0)
+        artists.append(axes.stairs(percent, edges, baseline=bottom / 10, color=colour, linewidth=1.5, linestyle=dashes))
+    axes.axvline(0, color=MUTED, linewidth=0.8, zorder=0)
+    axes.set_xlim(edges[0], edges[-1])
+    axes.set_ylim(bottom, 150)
+    ticks = decades(bottom, 150)
+    set_ticks(axes.yaxis, ticks, [short(float(f"{tick:.2g}")) for tick in ticks])
+    across = [
+        tick for tick in MaxNLocator(6, symmetric=True).tick_values(edges[0], edges[-1]) if abs(tick) <= edges[-1]
+    ]
+    set_ticks(axes.xaxis, across, [short(float(f"{tick:.6g}")) for tick in across])
+    name_axes(axes, "d = trainer − rollout logprob (nats)", "% of tokens")
+    key(axes, list(zip(names, artists, strict=True)))
+
+
+PICTURES = PictureKind("density", 40, frozenset({"ablate", "compare"}), pictures)

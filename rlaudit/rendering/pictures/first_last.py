@@ -1,0 +1,77 @@
+"""What each factor does set first, on the candidate as it is, and left out last, of the parity settings."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rlaudit.diagnosis.effect import Effect, EffectVerdict
+from rlaudit.rendering.drawing.forest import Mark, Row, forest, height_of
+from rlaudit.rendering.drawing.styles import CANDIDATE, MUTED, OTHER
+from rlaudit.rendering.picture import Missing, Picture, PictureKind, Table
+from rlaudit.report.figures import TITLES, difference
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
+
+TITLE = "Effects of the factors"
+CAPTION = (
+    "Difference in {metric}, paired by prompt, with its 95 % interval. Filled: the factor set first, on the candidate "
+    "as it is. Hollow: left out last, of the parity settings. Shaded: the noise floor."
+)
+COLOURS: Mapping[str, str] = {
+    EffectVerdict.REMOVES: OTHER,
+    EffectVerdict.REDUCES: OTHER,
+    EffectVerdict.ADDS: CANDIDATE,
+}
+
+
+def pictures(document: "Report") -> Sequence[Picture | Missing]:
+    """Return a forest for each block and metric."""
+    by_panel: dict[tuple[str, str], list[Effect]] = {}
+    for effect in document["effects"]:
+        if effect.first is not None and effect.first.difference is not None and effect.worth_a_row:
+            by_panel.setdefault((effect.block, effect.metric), []).append(effect)
+    if not by_panel:
+        return [Missing(TITLE, "no factor was changed, or none changed anything in the loaded engine")]
+    several = len({block for block, _ in by_panel}) > 1
+    return [
+        _picture(place, block if several else "", metric, found)
+        for place, ((block, metric), found) in enumerate(by_panel.items())
+    ]
+
+
+def _picture(place: int, block: str, metric: str, effects: Sequence[Effect]) -> Picture:
+    rows = [_row(effect) for effect in effects]
+    named = TITLES.get(metric, metric)
+    return Picture(
+        f"effects-{place}",
+        f"{TITLE} on {named}",
+        CAPTION.format(metric=named),
+        Table(
+            ["factor", "verdict", "first [95 % interval]", "last [95 % interval]"],
+            [
+                [
+                    f"{effect.factor}={effect.level}",
+                    effect.verdict,
+                    difference(effect.first),
+                    difference(effect.last),
+                ]
+                for effect in effects
+            ],
+        ),
+        height_of(rows),
+        lambda figure: forest(figure, rows, effects[0].floor, f"difference in {named}", positive=False),
+        group=block,
+    )
+
+
+def _row(effect: Effect) -> Row:
+    contrasts = [(effect.first, False), (effect.last, True)]
+    marks = [
+        Mark(one.difference, one.low, one.high, hollow)
+        for one, hollow in contrasts
+        if one is not None and one.difference is not None
+    ]
+    return Row(f"{effect.factor}={effect.level}", effect.verdict, marks, COLOURS.get(effect.verdict, MUTED))
+
+
+PICTURES = PictureKind("effects", 30, frozenset({"ablate", "diagnose"}), pictures)

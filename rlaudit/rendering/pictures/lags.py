@@ -1,0 +1,69 @@
+"""How old the weights were that sampled the tokens: tokens by version lag."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rlaudit.rendering.compared_things import groups
+from rlaudit.rendering.drawing.axes import name_axes, plot, set_ticks, thinned
+from rlaudit.rendering.drawing.styles import CANDIDATE
+from rlaudit.rendering.picture import Missing, Picture, PictureKind, Sparkline, Table
+from rlaudit.report.figures import number
+from rlaudit.tokens.token_figures import Lag
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from rlaudit.report.report import Report
+
+TITLE = "Version lag"
+CAPTION = (
+    "Tokens by how many updates the weights that sampled them are older than the trainer's. What lag alone adds is the "
+    "objective's to correct, the path's faults are not."
+)
+ONE_LOAD = "every arm loads its weights once: no token has a lag"
+NO_VERSIONS = "the tokens carry no rollout_version and trainer_version"
+HEIGHT = 200
+
+
+def pictures(document: "Report") -> Sequence[Picture | Missing]:
+    """Return one for each table."""
+    found = [
+        _picture(f"{group.slug}-{place}", one.name, one.tokens.lags)
+        for group in groups(document)
+        for place, one in enumerate(group.things)
+        if one.tokens and one.tokens.lags
+    ]
+    return found or [Missing(TITLE, ONE_LOAD if document["command"] == "ablate" else NO_VERSIONS)]
+
+
+def _picture(slug: str, name: str, lags: Sequence[Lag]) -> Picture:
+    return Picture(
+        f"lags-{slug}",
+        f"{TITLE}: {name}" if name else TITLE,
+        CAPTION,
+        Table(
+            ["lag (updates)", "tokens", "mean |d| (nats)"],
+            [[str(one.lag), str(one.tokens), number(one.mean)] for one in lags],
+        ),
+        HEIGHT,
+        lambda figure: _draw(figure, lags),
+        [Sparkline(name, [one.tokens for one in lags], f"lag {lags[0].lag} to {lags[-1].lag}, tokens")],
+    )
+
+
+def _draw(figure: "Figure", lags: Sequence[Lag]) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes = plot(figure, left=52)
+    axes.grid(visible=False, axis="x")
+    first, last = lags[0].lag, lags[-1].lag
+    axes.bar([one.lag for one in lags], [one.tokens for one in lags], width=0.7, color=CANDIDATE, alpha=0.85)
+    places = list(range(first, last + 1))
+    set_ticks(axes.xaxis, [float(place) for place in places], thinned([str(place) for place in places], 12))
+    axes.set_xlim(first - 0.6, last + 0.6)
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda tokens, _: f"{tokens:g}"))
+    name_axes(axes, "lag (updates)", "tokens")
+
+
+PICTURES = PictureKind("lags", 80, frozenset({"ablate", "compare"}), pictures)

@@ -1,0 +1,61 @@
+"""At which releases a property moves: a row for each property, a field for each release, a colour for each value."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rlaudit.rendering.drawing.axes import plot, set_ticks
+from rlaudit.rendering.drawing.styles import CANDIDATE, INK, OTHER, PAPER, PARITY, REFERENCE
+from rlaudit.rendering.picture import RELEASES, WIDE, Missing, Picture, PictureKind, Table
+from rlaudit.rendering.release_spans import Span, spans_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from rlaudit.report.report import Report
+
+TITLE = "What moves, release by release"
+CAPTION = (
+    "A field for each release, a colour for each value of the property: where the colour changes, the word is another "
+    "one, or the interval of a figure lies apart from that of the first release of its colour. Empty: no figure."
+)
+COLOURS = (REFERENCE, CANDIDATE, PARITY, OTHER)
+ROW, FRAME, LEFT = 20, 110, 300
+
+
+def pictures(document: "Report") -> Sequence[Picture | Missing]:
+    """Return the picture of all properties that move."""
+    found = document["releases"]
+    moving = {title: spans for title, spans in spans_of(found).items() if len(spans) > 1}
+    if not moving:
+        return [Missing(TITLE, "no property has two values")]
+    versions = [one.version for one in found.measured]
+    rows = [[title, "; ".join(f"{one.said}: {one.value}" for one in spans)] for title, spans in moving.items()]
+    return [
+        Picture(
+            "releases",
+            TITLE,
+            CAPTION,
+            Table(["property", "value by release"], rows),
+            FRAME + ROW * len(moving),
+            lambda figure: _draw(figure, versions, moving),
+            width=WIDE,
+        )
+    ]
+
+
+def _draw(figure: "Figure", versions: Sequence[str], moving: Mapping[str, Sequence[Span]]) -> None:
+    axes = plot(figure, left=LEFT, bottom=FRAME - 40)
+    axes.grid(visible=False)
+    for row, spans in enumerate(moving.values()):
+        for place, span in enumerate(spans):
+            across = [versions.index(version) for version in span.versions]
+            colour = COLOURS[place % len(COLOURS)]
+            axes.bar(across, [0.8] * len(across), 0.9, [row - 0.4] * len(across), color=colour, edgecolor=PAPER)
+    axes.set_ylim(len(moving) - 0.4, -0.6)
+    axes.set_xlim(-0.6, len(versions) - 0.4)
+    set_ticks(axes.yaxis, [float(row) for row in range(len(moving))], list(moving))
+    set_ticks(axes.xaxis, [float(place) for place in range(len(versions))], list(versions))
+    axes.tick_params(axis="x", rotation=90, labelcolor=INK)
+
+
+PICTURES = PictureKind("releases", 5, frozenset({RELEASES}), pictures)

@@ -1,0 +1,147 @@
+"""Training curves of runs against their reference's noise band, and the steps from which they are separate."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import TYPE_CHECKING
+
+from rlaudit.rendering.drawing.axes import SMALL, key, name_axes, plot, room_for_key
+from rlaudit.rendering.drawing.styles import BAND, CANDIDATE, INK, MUTED, OTHER, PARITY, REFERENCE
+from rlaudit.rendering.picture import CANARY, Missing, Picture, PictureKind, Sparkline, Table
+from rlaudit.report.figures import number
+from rlaudit.report.parts.curves import CurveMetric
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from rlaudit.report.report import Report
+
+TITLE = "Training curves"
+NOTHING = "no metric could be compared"
+OLD = "an earlier release wrote this report, and kept its curves in a form that only that release draws"
+CAPTION = "Shaded: the reference's noise band"
+HEIGHT = 240
+# Of the key, in which two candidates share a row.
+ROW = 15
+COLOURS = (CANDIDATE, PARITY, OTHER)
+DASHES = ("solid", (0, (1.5, 1.5)), (0, (6, 2, 1, 2)))
+# What a candidate is called, and its curve.
+Candidate = tuple[str, CurveMetric]
+
+
+def pictures(document: "Report") -> Sequence[Picture | Missing]:
+    """One for each metric that was compared, with the candidate of `curves` or with the arms of a canary."""
+    if "canary" in document:
+        sides = [(arm.name, curves) for arm in document["canary"].arms if (curves := arm.curves)]
+        reference = document["canary"].arms[0].name
+    else:
+        sides, reference = [("candidate", document["curves"])], "reference"
+    drawn: dict[str, list[Candidate]] = {}
+    for name, curves in sides:
+        for metric in curves.metrics:
+            if metric.points:
+                drawn.setdefault(metric.name, []).append((name, metric))
+    old = "canary" in document and any(arm.ended for arm in document["canary"].arms[1:])
+    return [_picture(place, reference, candidates) for place, candidates in enumerate(drawn.values())] or [
+        Missing(TITLE, OLD if old else NOTHING)
+    ]
+
+
+def _picture(place: int, reference: str, candidates: Sequence[Candidate]) -> Picture:
+    first = _banded(candidates)[1]
+    points = first.points
+    names = [name for name, _ in candidates]
+    # The title names the metric; two lines of one candidate are told apart without it.
+    before = f"{first.name}, " if len(candidates) == 1 else ""
+    drawn = [_values(metric) for _, metric in candidates]
+    rows = [
+        [
+            str(at.step),
+            number(at.reference),
+            *(number(values.get(at.step)) for values in drawn),
+            *map(number, (at.low, at.high)),
+        ]
+        for at in points
+    ]
+    steps = f"step {points[0].step} to {points[-1].step}"
+    return Picture(
+        f"curve-{place}",
+        first.name,
+        _caption(candidates),
+        Table(["step", reference, *names, "band from", "to"], rows),
+        HEIGHT + ROW * (len(candidates) // 2),
+        lambda figure: _draw(figure, reference, candidates),
+        [
+            Sparkline(before + reference, [at.reference for at in points], steps),
+            *(Sparkline(before + name, [at.candidate for at in metric.points], steps) for name, metric in candidates),
+        ],
+    )
+
+
+def _banded(candidates: Sequence[Candidate]) -> Candidate:
+    """Return the candidate whose band is drawn: the narrowest, which a noisier one widens for itself alone."""
+
+    def width(candidate: Candidate) -> float:
+        last = candidate[1].points[-1]
+        return inf if last.low is None or last.high is None else last.high - last.low
+
+    return min(candidates, key=width)
+
+
+def _values(metric: CurveMetric) -> dict[int, float]:
+    return {at.step: at.candidate for at in metric.points}
+
+
+def _caption(candidates: Sequence[Candidate]) -> str:
+    """Return what is shaded, and where which candidate separated."""
+    name, first = _banded(candidates)
+    if len(candidates) > 1:
+        apart = [f"{arm} at step {one.detected_step}" for arm, one in candidates if one.outcome == "separated"]
+        shaded = (
+            f"{CAPTION} for a candidate as noisy as {name}" if first.points[0].low is not None else "No noise, no band"
+        )
+        return f"{shaded}. Separated: {', '.join(apart) or 'none'}."
+    if first.outcome != "separated":
+        return f"{CAPTION}. Not separated: {first.because}."
+    return f"{CAPTION}. Separated at step {first.detected_step}, which begins about step {first.onset_step}."
+
+
+def _draw(figure: "Figure", reference: str, candidates: Sequence[Candidate]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    first = _banded(candidates)[1]
+    names = [reference, *(name for name, _ in candidates)]
+    axes = plot(figure, left=52) if len(candidates) == 1 else plot(figure, left=58, top=room_for_key(names))
+    points = first.points
+    steps = [at.step for at in points]
+    band = [(at.step, at.low, at.high) for at in points if at.low is not None and at.high is not None]
+    axes.fill_between([step for step, _, _ in band], [low for _, low, _ in band], [high for _, _, high in band],
+                      color=BAND, linewidth=0)  # fmt: skip
+    lines = axes.plot(steps, [at.reference for at in points], color=REFERENCE, linewidth=1.4, linestyle=(0, (5, 2)))
+    for place, (_, metric) in enumerate(candidates):
+        lines += axes.plot(
+            [at.step for at in metric.points], [at.candidate for at in metric.points],
+            color=COLOURS[place % len(COLOURS)], linestyle=DASHES[place // len(COLOURS) % len(DASHES)], linewidth=1.6,
+        )  # fmt: skip
+    if len(candidates) == 1:
+        _mark_separation(axes, first, steps)
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.set_xlim(steps[0], max(steps[-1], steps[0] + 1))
+    name_axes(axes, "step")
+    key(axes, list(zip(names, lines, strict=True)))
+
+
+def _mark_separation(axes: "Axes", metric: CurveMetric, steps: Sequence[int]) -> None:
+    onset, detected = metric.onset_step, metric.detected_step
+    if onset is not None:
+        axes.axvline(onset, color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
+    if detected is not None:
+        axes.axvline(detected, color=INK, linewidth=1)
+        left = detected > (steps[0] + steps[-1]) / 2
+        axes.annotate(f"separated at {detected}", (detected, 0.02), fontsize=SMALL,
+                      xycoords=("data", "axes fraction"), xytext=(-5 if left else 5, 0), textcoords="offset points",
+                      ha="right" if left else "left", va="bottom", color=INK)  # fmt: skip
+
+
+PICTURES = PictureKind("training-curves", 90, frozenset({"curves", CANARY}), pictures)

@@ -19,7 +19,7 @@ from pathlib import Path
 from rlaudit.attribution.attribute import DEFAULT_MARGIN, Attribution, attribute
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.distance import Distance, Yardstick
-from rlaudit.diagnosis.evidence import Evidence, Scored, gather
+from rlaudit.diagnosis.evidence import Evidence, Scored, Today, gather
 from rlaudit.diagnosis.inference_path import say_path
 from rlaudit.diagnosis.judge_path import InferencePath, judge_path
 from rlaudit.diagnosis.judgement import SEMANTIC_METRIC, held, supported
@@ -59,6 +59,11 @@ class Comparison:
     notes: tuple[str, ...] = ()
     not_seen: tuple[str, ...] = ()
 
+    @property
+    def as_today(self) -> Today:
+        """What another comparison is held against."""
+        return Today(self.evidence.name, self.evidence.measurements, self.evidence.tally, self.verdicts[0])
+
 
 def compare(
     batches: Iterable[TokenBatch],
@@ -86,7 +91,16 @@ def compare(
     settings = settings or CompareSettings()
     faults = faults or Faults()
     log = together([read_part(batches, path, settings, Faults(), sample)], path, faults, settings)
-    evidence = gather(log, sampling, trainer, settings, name=name, faults=faults, scored=scored, before=before)
+    evidence = gather(
+        log,
+        sampling,
+        trainer,
+        settings,
+        name=name,
+        faults=faults,
+        scored=scored,
+        before=None if before is None else before.as_today,
+    )
     return worded(judged(evidence))
 
 

@@ -132,7 +132,7 @@ class Comparer:
             name=table.part.name,
             faults=faults,
             scored=scored,
-            before=before,
+            before=None if before is None else before.as_today,
             weights=table.part.weights,
         )
         comparison = worded(judged(evidence))

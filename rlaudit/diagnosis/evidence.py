@@ -6,7 +6,6 @@ No layer is judged here, and what judges sees nothing of the tokens but this.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,10 +27,6 @@ from rlaudit.tokens.complete import complete
 from rlaudit.tokens.data_share import DataShare
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.token_batch import TokenBatch
-
-# The reference is a comparison by itself.
-if TYPE_CHECKING:
-    from rlaudit.diagnosis.compare import Comparison
 
 # Sequences that the trainer scored under other meanings, their scores, and how far the trainer is from itself when only
 # its micro-batches change (k3, nats).
@@ -71,6 +66,17 @@ class Evidence:
     unscored_today: str | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Today:
+    """What was measured of the engine that runs today, and whether its logprobs mean what the trainer assumes."""
+
+    name: str
+    measurements: Mapping[str, Measurement]
+    # None if no trainer has scored its tokens.
+    tally: Tally | None
+    semantic: Verdict
+
+
 def gather(
     log: ReadLog,
     sampling: Semantics,
@@ -80,7 +86,7 @@ def gather(
     name: str = "",
     faults: Faults,
     scored: Scored | None = None,
-    before: "Comparison | None" = None,
+    before: Today | None = None,
     weights: RecordedWeights | None = None,
 ) -> Evidence:
     """Gather the evidence of a log; the arguments are those of `compare`. weights: what was read of the engine's.
@@ -133,7 +139,7 @@ def gather(
         weights=weights,
         versions=version_gaps(tokens, weights),
         gaps=gaps,
-        unscored_today=before.evidence.name if before is not None and before.evidence.tally is None else None,
+        unscored_today=before.name if before is not None and before.tally is None else None,
     )
 
 
@@ -142,16 +148,14 @@ def _distance(
     counts: Counts,
     measurements: Mapping[str, Measurement],
     settings: CompareSettings,
-    before: "Comparison | None",
+    before: Today | None,
 ) -> Distance:
     # Logs do not say in which dtype they were made: what is usual of the coarsest is.
     usual = USUAL[-1]
     reference = None
-    today = None if before is None else before.evidence
-    if before is not None and today is not None and today.tally is not None:
-        semantic, *_ = before.verdicts
-        serves = semantic is not Verdict.MISMATCH
-        reference = Reference(today.name, today.measurements[METRIC], today.tally, semantic, serves, usual)
+    if before is not None and before.tally is not None:
+        serves = before.semantic is not Verdict.MISMATCH
+        reference = Reference(before.name, before.measurements[METRIC], before.tally, before.semantic, serves, usual)
     candidate = Candidate(measurements, tally, counts.shortest_sequence, usual=usual)
     return judge_distance(
         candidate, settings.objective, settings.margin, reference, replicates=settings.replicates, seed=settings.seed

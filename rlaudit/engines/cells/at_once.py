@@ -16,7 +16,6 @@ from typing import Self
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.executor import Asked, Note, OnEvent, run_here, unheard
 from rlaudit.engines.cells.launch import Outcome
-from rlaudit.engines.cells.own_cache import with_own_cache
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.hardware.shares import Share, share_of
 from rlaudit.engines.hardware.visible_gpus import only_these
@@ -109,7 +108,7 @@ class AtOnce:
         if cores:
             # Of this thread alone, and inherited by what it starts.
             os.sched_setaffinity(0, cores)
-        cell = with_own_cache(job.asked.cell, f"share-{shown[0]}")
+        cell = job.asked.cell.with_own_cache(f"share-{shown[0]}")
         if shares[0].gpu is not None:
             cell = replace(cell, variables={**cell.variables, **only_these(cell.variables, shown)})
         return run_here(

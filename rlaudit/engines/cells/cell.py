@@ -10,13 +10,14 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.cells.handed_over import hand_over
 from rlaudit.engines.cells.launch import PACKAGE, WORKER, Event, Outcome, judge, launch, shipped
+from rlaudit.engines.cells.own_cache import own_cache
 from rlaudit.engines.cells.seal import SEAL, Damage, read_seal, regular_size, write_seal
 from rlaudit.engines.environments.environment_spec import Command
 from rlaudit.secrets import mask, take_out
@@ -57,6 +58,10 @@ class Cell:
     def uses_accelerator(self) -> bool:
         """Whether the result depends on the accelerator, which is then to be free."""
         return "accelerator" in self.identity
+
+    def with_own_cache(self, place: str) -> "Cell":
+        """Return the cell with a folder of its `place` for what its engine compiles."""
+        return replace(self, variables={**self.variables, **own_cache(self.variables, place)})
 
     @cached_property
     def key(self) -> str:

@@ -9,16 +9,11 @@ import os
 import re
 import socket
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from platformdirs import user_cache_path
 
 from rlaudit.engines.vllm.engine import ENGINE
-
-if TYPE_CHECKING:
-    from rlaudit.engines.cells.cell import Cell
 
 # Where torch keeps what it compiles; by default in the temporary folder, which a cell has of its own.
 OF_TORCH = "TORCHINDUCTOR_CACHE_DIR"
@@ -30,12 +25,11 @@ def cache_of_torch(variables: Mapping[str, str]) -> dict[str, str]:
     return {OF_TORCH: os.environ.get(OF_TORCH, str(place / "torch"))}
 
 
-def with_own_cache(cell: "Cell", place: str) -> "Cell":
-    """Return the cell with the folder of its `place`: a share of a machine, a node, a job of an array, or one within
-    another. One whose recipe names a folder keeps that."""
+def own_cache(variables: Mapping[str, str], place: str) -> dict[str, str]:
+    """Return the variable that names the folder of a `place`: a share of a machine, a node, a job of an array, or one
+    within another. A folder that a recipe names is kept."""
     root = user_cache_path("rlaudit") / "compiled"
-    given = Path(cell.variables.get(ENGINE.compiled_in, root / socket.gethostname()))
+    given = Path(variables.get(ENGINE.compiled_in, root / socket.gethostname()))
     if given.parent != root:
-        return cell
-    folder = given.with_name(re.sub(r"[^\w.-]", "-", f"{given.name}-{place}"))
-    return replace(cell, variables={**cell.variables, ENGINE.compiled_in: str(folder)})
+        return {}
+    return {ENGINE.compiled_in: str(given.with_name(re.sub(r"[^\w.-]", "-", f"{given.name}-{place}")))}

@@ -18,7 +18,6 @@ from rlaudit.engines.cells.described import check_machine, on_gpus_of, read_desc
 from rlaudit.engines.cells.executor import Asked, run_here, unheard
 from rlaudit.engines.cells.inherited_variables import Fate, fate_of
 from rlaudit.engines.cells.launch import Outcome
-from rlaudit.engines.cells.own_cache import with_own_cache
 from rlaudit.engines.hardware.accelerator import Accelerator, detect
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.errors import NotFinished
@@ -50,9 +49,8 @@ def run(directory: Path, secrets: Sequence[Any], variables: Mapping[str, str]) -
             "Put it on a file system that all nodes share: the model, interpreters that are given, and rlaudit's own "
             "environments (XDG_CACHE_HOME).",
         )
-        ready = with_own_cache(
-            on_gpus_of(cell, accelerator), "-".join(["node", *(device.uuid for device in accelerator.devices[:1])])
-        )
+        place = "-".join(["node", *(device.uuid for device in accelerator.devices[:1])])
+        ready = on_gpus_of(cell, accelerator).with_own_cache(place)
         return run_here(directory.parent, Asked(ready), unheard, [GpuMemory(accelerator.devices)], print)
 
 

@@ -13,7 +13,6 @@ from typing import Self
 from rlaudit.engines.cells.cell import adopt, describe
 from rlaudit.engines.cells.executor import Asked, Executor, OnEvent, unheard
 from rlaudit.engines.cells.launch import Outcome
-from rlaudit.engines.cells.own_cache import with_own_cache
 from rlaudit.errors import UsageError
 
 
@@ -72,7 +71,7 @@ class OfAShard:
         """Take cells; the outcome of one that is another shard's to run is LEFT."""
         of_others = {place: self._of_another(one) for place, one in enumerate(asked) if not self._is_own(one)}
         # Several shards may run on one machine, or share a home directory.
-        own = [replace(one, cell=with_own_cache(one.cell, self.shard.folder)) for one in asked if self._is_own(one)]
+        own = [replace(one, cell=one.cell.with_own_cache(self.shard.folder)) for one in asked if self._is_own(one)]
         return self._outcomes(asked, of_others, self.inner.run(own, on_event))
 
     def _outcomes(

@@ -17,7 +17,6 @@ from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.executor import Asked
 from rlaudit.engines.cells.guardian import Process, descendants, processes
 from rlaudit.engines.cells.launch import Cancelled
-from rlaudit.engines.cells.own_cache import with_own_cache
 from rlaudit.engines.cells.shard import OfAShard, Shard
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.engines.hardware.nvidia_driver import Device
@@ -102,7 +101,7 @@ def test_engines_at_once_compile_into_folders_of_their_own(cores: tuple[Share, .
     assert [Path(place).name.rpartition(shard.folder)[2] for place in places] == ["-share-0", "-share-1"]
     named = cell(tmp_path, 3)
     named = replace(named, variables={**named.variables, ENGINE.compiled_in: "/recipes/own"})
-    assert with_own_cache(named, "share-0") is named
+    assert named.with_own_cache("share-0") == named
 
 
 def test_a_timed_cell_shares_its_device_with_nobody() -> None:

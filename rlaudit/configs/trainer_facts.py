@@ -26,8 +26,9 @@ class WeightUpdates(StrEnum):
 
 
 class PauseMode(StrEnum):
-    """What pause_generation of vLLM does with running requests."""
+    """What a pause for new weights does with running requests; none if weights are loaded without a pause."""
 
+    NONE = "none"
     KEEP = "keep"
     WAIT = "wait"
     ABORT = "abort"

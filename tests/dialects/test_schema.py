@@ -59,7 +59,7 @@ def test_the_grammar_names_every_way_of_writing_a_config() -> None:
         ("engine:\n  dtype: 3\n", 8, "a mapping"),
         ("trainer:\n  dtyp: {value: 1}\n", 8, "dtyp is no trainer fact; known: weight_updates, "),
         ("trainer:\n  weight_updates: {value: in fligt}\n", 8, "one of none, between rollouts, in flight is expected"),
-        ("trainer:\n  pause_mode:\n  - {key: '@a', default: kept}\n", 9, "one of keep, wait, abort is expected"),
+        ("trainer:\n  pause_mode:\n  - {key: '@a', default: kept}\n", 9, "one of none, keep, wait, abort is expected"),
         ("trainer:\n  dtype: {key: '@a', map: {bf16: bfloat}}\n", 8, "one of float32, bfloat16, float16 is expected"),
         ("trainer:\n  replays_filters: {value: 'no'}\n", 8, "true or false is expected"),
         ("trainer:\n  replicas: {value: many}\n", 8, "a whole number is expected"),

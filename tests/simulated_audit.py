@@ -7,7 +7,7 @@ The form is the one that rules' docstrings give their examples in, so that an ex
     engine: {enable_prefix_caching: false}        # EngineArgs names, as they arrive
     sampling: {temperature: 0.7}                  # SamplingParams names
     environment: {VLLM_USE_V1: "0"}
-    trainer: {divides_by_temperature: true}       # names of TRAINER in rollout_config.py
+    trainer: {divides_by_temperature: true}       # names of TrainerFacts
     options: {weight_broadcast.type: nccl}        # the framework's own switches
 
 and, where a rule needs them:
@@ -63,7 +63,6 @@ import yaml
 from packaging.version import Version
 
 from rlaudit.configs.rollout_config import (
-    TRAINER,
     FrameworkReleases,
     Loss,
     Lost,
@@ -140,9 +139,6 @@ def _lost_update(line: int, what: str, sends: bool = False, passed_over_at: int 
 
 
 def _config(data: Mapping[str, Any]) -> RolloutConfig:
-    trainer = data.get("trainer", {})
-    strange = set(trainer) - set(TRAINER)
-    assert not strange, f"no trainer fact is called {sorted(strange)}"
     by_framework = data.get("set_by_framework", ())
     config = RolloutConfig(
         framework=data.get("framework", "simulated"),
@@ -156,6 +152,9 @@ def _config(data: Mapping[str, Any]) -> RolloutConfig:
         write=_write,
         **{section: _settings(section, data.get(section, {}), by_framework) for section in SECTIONS},
     )
+    facts = config.facts.given()
+    wrong = [name for name, one in config.trainer.items() if one.known and isinstance(facts.get(name), Unknown)]
+    assert not wrong, f"no trainer fact can be like this: {wrong}"
     model = data.get("model")
     return replace(config, model=_setting("model", model, Origin.FILE, "model")) if model else config
 

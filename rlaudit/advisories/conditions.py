@@ -10,6 +10,7 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.trainer_facts import Dtype, WeightUpdates, fact_of
 from rlaudit.did_you_mean import did_you_mean
 from rlaudit.inspection.audit import Side
 from rlaudit.inspection.batch_invariance import asks_for_batch_invariance
@@ -93,8 +94,11 @@ def _sampling_above(name: str, least: int) -> Held:
 
 
 def _trainer_is(name: str, wanted: Any) -> Held:
-    """Ask whether a fact about the trainer is known, and the wanted one."""
-    return lambda side: side.config.says(name) == wanted
+    """Ask whether a fact about the trainer is known, and the wanted one. Raises ValueError if it can never be that."""
+    value = fact_of(name, wanted)
+    if isinstance(value, Unknown):
+        raise ValueError(value.reason)
+    return lambda side: bool(getattr(side.config.facts, name) == value)
 
 
 def _model_has(trait: str) -> Held:
@@ -208,16 +212,14 @@ def _flashinfer_experts(side: Side) -> Asked:
 
 
 def _updated(side: Side) -> Asked:
-    updates = side.config.trainer.get("weight_updates")
-    return False if updates is None else _for(updates.value, lambda how: how not in (None, "none"))
+    return _for(side.config.facts.weight_updates, lambda when: when not in (None, WeightUpdates.NONE))
 
 
 def _cache_survives(side: Side) -> Asked:
-    facts = [side.config.trainer.get(name) for name in ("resets_prefix_cache", "salts_prefix_cache")]
-    if any(fact is not None and fact.value is True for fact in facts):
+    facts = side.config.facts
+    if facts.resets_prefix_cache is True or facts.salts_prefix_cache is True:
         return False
-    reset = facts[0]
-    if reset is None or isinstance(reset.value, Unknown):
+    if facts.resets_prefix_cache is None or isinstance(facts.resets_prefix_cache, Unknown):
         return Unknown("whether the prefix cache is reset with every update is not told by this file")
     return True
 
@@ -266,11 +268,11 @@ NAMED: Mapping[str, Condition] = {
     ),
     "half-precision-head": Condition(
         "the output head runs in half precision",
-        lambda side: _for(rollout_head_dtype(side), lambda dtype: dtype != "float32"),
+        lambda side: _for(rollout_head_dtype(side), lambda dtype: dtype != Dtype.FLOAT32),
     ),
     "float32-head": Condition(
         "the output head runs in float32",
-        lambda side: _for(rollout_head_dtype(side), lambda dtype: dtype == "float32"),
+        lambda side: _for(rollout_head_dtype(side), lambda dtype: dtype == Dtype.FLOAT32),
     ),
     "head-dtype-requested": Condition(
         "hf_overrides asks for a head dtype", lambda side: asked_head_dtype(side) is not None

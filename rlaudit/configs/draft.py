@@ -10,7 +10,6 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from rlaudit.configs.rollout_config import (
-    TRAINER,
     FrameworkReleases,
     Loss,
     Lost,
@@ -22,6 +21,7 @@ from rlaudit.configs.rollout_config import (
 )
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Edit, Place
+from rlaudit.configs.trainer_facts import TrainerFacts
 
 if TYPE_CHECKING:
     from rlaudit.recorder.shown_step import ShownStep
@@ -102,14 +102,13 @@ class Draft:
         """Something written that never arrives."""
         self.lost.append(Lost(name, written(node), node.place, loss, reason, certain))
 
-    def trains(self, name: str, value: Any, note: str, node: Node | None = None) -> None:
-        """A trainer fact; with a node it is written in the file, without one the framework's code decides."""
-        if name not in TRAINER:
-            raise KeyError(f"{name} is no trainer fact")
-        if node is None:
-            self.trainer.by_code(name, value, note)
-        else:
-            self.trainer.by_file(name, node, value, note)
+    def trains(self, facts: TrainerFacts, note: str, node: Node | None = None) -> None:
+        """Take trainer facts; with a node they are written in the file, without one the framework's code decides."""
+        for name, value in facts.given().items():
+            if node is None:
+                self.trainer.by_code(name, value, note)
+            else:
+                self.trainer.by_file(name, node, value, note)
 
     def count_replicas(
         self, devices: Any, ranks: Sequence[Any], note: str, missing: str, node: Node | None = None
@@ -117,7 +116,7 @@ class Draft:
         """Engines that run side by side: the devices divided by the ranks of one engine, if both are known."""
         told = isinstance(devices, int) and bool(ranks) and all(isinstance(one, int) for one in ranks)
         if told and 0 < prod(ranks) <= devices:
-            self.trains("replicas", devices // prod(ranks), f"{note} / ranks of one engine", node)
+            self.trains(TrainerFacts(replicas=devices // prod(ranks)), f"{note} / ranks of one engine", node)
         else:
             self.not_seen.append(f"the number of rollout engines: {missing}")
 

@@ -8,12 +8,14 @@ setting carries what was written, what arrives, and what decided it.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.place import Edit, Place
+from rlaudit.configs.trainer_facts import OF_UPDATES, TrainerFacts
 
 if TYPE_CHECKING:
     from rlaudit.recorder.shown_step import ShownStep
@@ -33,7 +35,7 @@ class Setting:
     """One value on its way to the engine, the sampler, the environment or the trainer.
 
     name: vLLM's own field name (`enable_prefix_caching`), SamplingParams' (`top_p`), a variable's (`VLLM_USE_V1`) or
-    one of TRAINER below. value: what arrives, or Unknown. written: what the file says. place: None if code says it.
+    one of TrainerFacts. value: what arrives, or Unknown. written: what the file says. place: None if code says it.
     note: why the two differ, or which code sets it, with its source. through: the reference by which a null came, which
     what starts the job may fill.
     """
@@ -109,42 +111,6 @@ class LostUpdate:
     passed_over_at: int = 0
 
 
-# What rules may ask about the trainer's side. A reader gives those it knows; a missing one is unknown, never fine.
-TRAINER: Mapping[str, str] = {
-    "divides_by_temperature": "bool: whether the trainer's logprobs are of logits / sampling temperature",
-    "replays_filters": "bool: whether the trainer applies the sampler's top-k, top-p and min-p",
-    "uses_rollout_logprobs": "bool: whether the returned logprobs enter loss, correction or a metric",
-    "recomputes_old_logprobs": "bool: whether old logprobs are recomputed by the trainer under the rollout's weights",
-    "reads_prompt_logprobs": "bool: whether prompt_logprobs of the engine are used for a recomputation",
-    "dtype": "str: dtype of the trainer's forward pass (bfloat16, float32, float16)",
-    "head_dtype": "str: dtype of the trainer's lm_head, where it differs from or equals dtype",
-    "rollout_head_dtype": "str: dtype of the engine's lm_head where a framework plug-in sets it (float32)",
-    "importance_sampling_correction": "bool: whether a rollout correction (TIS, MIS, IcePop) is on",
-    "importance_sampling_mode": "str: its kind in the framework's word",
-    "weight_updates": "str: none | between rollouts | in flight",
-    "resets_prefix_cache": "bool: whether the prefix cache is reset with every weight update",
-    "salts_prefix_cache": "bool: whether prompts carry a cache salt that changes with the policy version",
-    "pause_mode": "str: keep | wait | abort, of pause_generation around a weight update",
-    "pause_clears_cache": "bool: clear_cache of pause_generation",
-    "pause_arguments": "list[str]: names of the keyword arguments that pause_generation is called with",
-    "shares_weights": "bool: whether the engine and the trainer compute with the same weights, quantized ones included",
-    "replicas": "int: rollout engines that run side by side (not tensor parallel ranks)",
-    "seeds_replicas": "bool: whether every replica gets its own seed",
-    "scores_rollouts": "bool: whether the trainer was seen to compute logprobs of sampled tokens",
-    "update_calls": "list[str]: methods of vLLM by which new weights came, as they were recorded",
-    "weight_faults": "list[str]: how the engine's weights were seen to differ from what updates sent",
-    "stale_prefixes": "str: how cached prefixes of older weights were seen to be served; empty if none was",
-    "logs_mismatch": "bool: whether a rollout-trainer mismatch metric is logged as configured",
-}
-
-# Those that are about how weights are updated, and not about what the trainer computes.
-OF_UPDATES = frozenset({
-    "weight_updates", "resets_prefix_cache", "salts_prefix_cache",
-    "pause_mode", "pause_clears_cache", "pause_arguments", "update_calls",
-    "weight_faults", "stale_prefixes",
-})  # fmt: skip
-
-
 @dataclass(frozen=True)
 class RolloutConfig:
     """All that one file says about one rollout engine, for one vLLM version.
@@ -193,7 +159,7 @@ class RolloutConfig:
         """Whether anything is known of the trainer's own computation."""
         return not OF_UPDATES.issuperset(self.trainer)
 
-    def says(self, name: str) -> Any:
-        """Return a trainer fact, or None if the reader does not know it."""
-        setting = self.trainer.get(name)
-        return setting.value if setting is not None and setting.known else None
+    @cached_property
+    def facts(self) -> TrainerFacts:
+        """What is known of the trainer's side, without the places and notes of `trainer`."""
+        return TrainerFacts.of({name: setting.value for name, setting in self.trainer.items()})

@@ -81,9 +81,9 @@ def of_config(path: Path) -> dict[str, Any]:
         for name, setting in config.sampling.items()
         if name in PARAMETERS and setting.known and setting.value is not None
     }
-    if config.says("divides_by_temperature") is False:
+    if config.facts.divides_by_temperature is False:
         values["trainer_temperature"] = 1.0
-    if config.says("replays_filters") is True:
+    if config.facts.replays_filters is True:
         values["trainer_replays_filters"] = True
     return values
 

@@ -4,13 +4,14 @@ Dialects of this package are checked by the tests; one that a user names, each t
 """
 
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 from packaging.version import InvalidVersion, Version
 
-from rlaudit.configs.rollout_config import TRAINER
+from rlaudit.configs.trainer_facts import fact_types
 from rlaudit.dialects.clause import LOSSES
 from rlaudit.dialects.condition import condition
 from rlaudit.dialects.spec import LARGEST_BYTES, shipped
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 SCHEMA = Path(__file__).with_name("schema.yaml")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # What a type of JSON schema is to a reader.
-_TYPES = {"object": "a mapping", "array": "a list", "boolean": "true or false", "number": "a number"}
+_TYPES = {"object": "a mapping", "array": "a list", "boolean": "true or false", "number": "a number",
+          "integer": "a whole number"}  # fmt: skip
 # Sections whose null entries are taken out of an extended dialect, as the sections themselves are.
 _WITH_NULLS = ("release",)
 
@@ -52,8 +54,7 @@ def faults(path: Path, *, has_hooks: bool = True) -> list[str]:
         return [f"{path}: {str(error).partition(chr(10))[0]}"]
     if root is None:
         return [f"{path}:1: it is empty"]
-    schema = yaml.load(SCHEMA.read_text(encoding="utf-8"), Loader=_LOADER)
-    validator = Draft202012Validator(schema, format_checker=_formats())
+    validator = Draft202012Validator(_schema(), format_checker=_formats())
     try:
         wrong = sorted(validator.iter_errors(_without_nulls(said)), key=lambda one: list(map(str, one.absolute_path)))
         found = [fault for error in wrong for fault in _faults(root, error)]
@@ -62,6 +63,24 @@ def faults(path: Path, *, has_hooks: bool = True) -> list[str]:
     if not has_hooks:
         found += [(key, f"{key.value}: no Python is run for a dialect that is named") for key in _hooks(root)]
     return [f"{path}:{node.start_mark.line + 1}: {what}" for node, what in found]
+
+
+def _schema() -> dict[str, Any]:
+    """Return the schema, with the values that each trainer fact can have."""
+    schema: dict[str, Any] = yaml.load(SCHEMA.read_text(encoding="utf-8"), Loader=_LOADER)
+    facts = {name: _clauses_giving(kind) for name, kind in fact_types().items()}
+    schema["properties"]["trainer"]["allOf"] = [{"properties": facts}]
+    return schema
+
+
+def _clauses_giving(kind: Any) -> dict[str, Any]:
+    """Return what clauses must be like if the setting can have values of one type only."""
+    types = {bool: "boolean", int: "integer", str: "string"}
+    is_word = isinstance(kind, type) and issubclass(kind, StrEnum)
+    value = {"enum": list(map(str, kind))} if is_word else {"type": types.get(kind, "array")}
+    listed, mapped = {"items": value}, {"additionalProperties": value}
+    clause = {"properties": {"value": value, "default": value, "map": mapped, "moved": mapped, "among": listed}}
+    return {"if": {"type": "array"}, "then": {"items": clause}, "else": clause}
 
 
 def _without_nulls(said: Any) -> Any:
@@ -88,7 +107,7 @@ def _formats() -> "FormatChecker":
     formats.checks("condition", (ValueError, RecursionError))(lambda said: bool(condition(str(said))))
     formats.checks("release", InvalidVersion)(lambda said: Version(str(said)) is not None)
     formats.checks("loss")(lambda said: isinstance(said, str) and said in LOSSES)
-    formats.checks("trainer fact")(lambda said: said in TRAINER or said == "*")
+    formats.checks("trainer fact")(lambda said: said in fact_types() or said == "*")
     formats.checks("dialect")(lambda said: said in shipped())
     return formats
 
@@ -124,8 +143,8 @@ def _misspelt(kind: str, instance: Any, cause: str) -> str:
         return cause
     if kind == "loss":
         return f"one of {', '.join(LOSSES)} is expected, found {instance!r}"
-    known = f"; known: {', '.join(shipped())}" if kind == "dialect" else ""
-    return f"{instance} is no {kind}{known}"
+    known = {"dialect": shipped(), "trainer fact": fact_types()}.get(kind)
+    return f"{instance} is no {kind}; known: {', '.join(known)}" if known else f"{instance} is no {kind}"
 
 
 def _at(root: yaml.Node, error: "ValidationError") -> yaml.Node:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rlaudit.configs.draft import Settings, known
-from rlaudit.configs.rollout_config import TRAINER, Loss
+from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown, entries
 from rlaudit.dialects.clause import LOSSES, Found, Said, found
 from rlaudit.dialects.condition import Truth, both
@@ -81,8 +81,6 @@ def _settle(reading: Reading, kind: str, name: str, says: Found, said: Said) -> 
     value = Unknown(gone) if gone else says.value
     note = gone or reading.note(says, said)
     settings: Settings = getattr(reading.draft, kind)
-    if kind == "trainer" and name not in TRAINER:
-        raise KeyError(f"{name} is no trainer fact")
     if says.node is None:
         settings.by_code(name, value, note)
     else:

@@ -264,7 +264,7 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
         said.append(f"{inspection.others} files of kinds that configs are not written in")
     ran = [one for file, one in configs if isinstance(file.file.source, RecordedSource) and _ran_on_both_sides(one)]
     if ran:
-        known = all(one.audit.config.says("weight_faults") is not None for one in ran)
+        known = all(isinstance(one.audit.config.facts.weight_faults, list) for one in ran)
         weights = "most elements of the weights" if known else "weights"
         said.append(f"kernels and {weights}: a recording holds what was configured, called, sampled and scored")
     if not ran or len(ran) < len(configs):

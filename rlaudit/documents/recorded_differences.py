@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from rlaudit.configs.recorded_source import RecordedSource
-from rlaudit.configs.rollout_config import OF_UPDATES, RolloutConfig
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.trainer_facts import OF_UPDATES
 from rlaudit.documents.setting_rows import NAMED_BY_EVERY_DIALECT
 from rlaudit.inspection.audit import Audit, Side, as_json
 from rlaudit.layers import Layer
@@ -147,13 +147,8 @@ def _sampling(audit: Audit) -> Iterator[Difference]:
 def _updates(audit: Audit) -> Iterator[Difference]:
     before, after = audit.before.config, audit.after.config
     for name in sorted(OF_UPDATES):
-        old, new = _fact(before, name), _fact(after, name)
+        old, new = getattr(before.facts, name), getattr(after.facts, name)
         # What one of the two does not tell is no difference.
         if old != new and not isinstance(old, Unknown) and not isinstance(new, Unknown):
             why = "decides which weights, and which keys and values, a token is computed with"
             yield _difference("update", name, (old, None), (new, None), Layer.INFERENCE_PATH, why)
-
-
-def _fact(config: RolloutConfig, name: str) -> Any:
-    setting = config.trainer.get(name)
-    return None if setting is None else setting.value

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.trainer_facts import WeightUpdates
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.compare_tables import Comparer
 from rlaudit.documents.combined import FinishedDocument, combined
@@ -179,7 +180,7 @@ def _same(found: Sequence[Difference], migration: InspectedFile) -> list[Kind]:
     sides = [side for config in migration.configs for side in (config.audit.before, config.audit.after)]
     known: dict[Kind, bool] = {
         "sampling": all(side.config.sampling for side in sides),
-        "update": all(side.config.says("weight_updates") is not None for side in sides),
+        "update": all(isinstance(side.config.facts.weight_updates, WeightUpdates) for side in sides),
     }
     return [kind for kind in KINDS if kind not in differ and known.get(kind, True)]
 

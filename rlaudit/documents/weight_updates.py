@@ -149,7 +149,7 @@ def _case(judged: JudgedCase) -> UpdateCase:
         levels=start.levels,
         name=case.name,
         kind=case.kind,
-        mode=case.mode,
+        mode=case.mode.value,
         clear_cache=case.clear_cache,
         problem=judged.problem,
         clean=judged.clean if case.kind is CaseKind.MATRIX else None,

@@ -9,6 +9,7 @@ LogitsProcessor, vllm/model_executor/layers/logits_processor.py (0.26.0:105); vL
 from typing import Any
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.trainer_facts import Dtype
 from rlaudit.inspection.audit import Audit, Side
 from rlaudit.parse_json import parse_json
 from rlaudit.vllm.milestones import HEAD_DTYPE
@@ -31,9 +32,9 @@ def asked_head_dtype(side: Side) -> str | None:
 
 def rollout_head_dtype(side: Side) -> str | Unknown:
     """`float32`, another dtype's name, or HALF where the head follows a model in half precision."""
-    by_plug_in = side.config.trainer.get("rollout_head_dtype")
-    if by_plug_in is not None and by_plug_in.value is not None:
-        return by_plug_in.value if isinstance(by_plug_in.value, Unknown) else _name(by_plug_in.value)
+    by_plug_in = side.config.facts.rollout_head_dtype
+    if by_plug_in is not None:
+        return by_plug_in
     asked = asked_head_dtype(side)
     if asked is not None and side.version >= HEAD_DTYPE:
         return asked
@@ -43,12 +44,12 @@ def rollout_head_dtype(side: Side) -> str | Unknown:
     return given if isinstance(given, Unknown) else _name(given)
 
 
-def trainer_head_dtype(audit: Audit) -> str | None:
+def trainer_head_dtype(audit: Audit) -> Dtype | None:
     """Return the dtype of the trainer's head, else of its whole forward pass; None if neither is known."""
-    known = audit.config.says("head_dtype") or audit.config.says("dtype")
-    return _name(known) if known is not None else None
+    facts = audit.config.facts
+    return next((dtype for dtype in (facts.head_dtype, facts.dtype) if isinstance(dtype, Dtype)), None)
 
 
 def _name(dtype: Any) -> str:
     name = str(dtype).lower().removeprefix("torch.")
-    return "float32" if name in FLOAT32 else name
+    return Dtype.FLOAT32 if name in FLOAT32 else name

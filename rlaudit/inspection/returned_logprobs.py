@@ -45,9 +45,9 @@ def engine_of(side: Side) -> str:
 
 def in_the_loss(config: RolloutConfig) -> bool:
     """Return whether returned logprobs can be a part of the objective: as old logprobs, or in a correction."""
-    says = config.says
-    recomputed = says("recomputes_old_logprobs") is True and says("importance_sampling_correction") is False
-    return not recomputed and says("uses_rollout_logprobs") is not False
+    facts = config.facts
+    recomputed = facts.recomputes_old_logprobs is True and facts.importance_sampling_correction is False
+    return not recomputed and facts.uses_rollout_logprobs is not False
 
 
 def asks_for_none(config: RolloutConfig) -> bool:

@@ -17,6 +17,7 @@ from enum import StrEnum
 from packaging.version import Version
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.trainer_facts import WeightUpdates
 from rlaudit.inspection.audit import Audit, Side
 
 
@@ -32,7 +33,6 @@ class UpdatePath(StrEnum):
 ALWAYS = Version("0")
 _LOADED, _PROCESSED, _RELOADED, _COPIED = UpdatePath
 _QUANTIZED_ON_THE_WAY = "weight_broadcast.quantize_in_weight_transfer"
-CLEANING = ("resets_prefix_cache", "salts_prefix_cache", "pause_clears_cache")
 # framework -> the first vLLM with which it does so for certain, what it does, and what its releases did before that.
 _OF_FRAMEWORKS = {
     "trl": (ALWAYS, _LOADED, ()),
@@ -52,13 +52,12 @@ def update_path(side: Side) -> UpdatePath | Unknown | None:
     if transfer is not None and not isinstance(transfer, Unknown):
         # update_weights of vLLM's own engines for weight transfer (vllm/v1/worker/gpu_worker.py 0.16.0:985).
         return UpdatePath.RELOADED
-    updates = side.config.trainer.get("weight_updates")
-    if updates is None or updates.value in (None, "none"):
+    if side.config.facts.weight_updates in (None, WeightUpdates.NONE):
         return None
     if side.value("enable_lora") is True:
         return None  # adapters are exchanged, and the weights below them stay
-    called = side.config.says("update_calls")
-    if called is not None:
+    called = side.config.facts.update_calls
+    if isinstance(called, list):
         return _as_called(called)
     overruled = _of_prime_rl(side)
     return overruled if overruled is not None else _of_framework(side)
@@ -98,22 +97,23 @@ def _of_framework(side: Side) -> UpdatePath | Unknown:
 
 def updates(audit: Audit) -> str | None:
     """Return how weights are updated, as a clause for a sentence; None if they are not, or nothing says so."""
-    setting = audit.config.trainer.get("weight_updates")
-    if setting is None or setting.value in (None, "none"):
+    when = audit.config.facts.weight_updates
+    if when in (None, WeightUpdates.NONE):
         return None
-    return f"weights are updated {setting.value}" if setting.known else "weights are updated"
+    return "weights are updated" if isinstance(when, Unknown) else f"weights are updated {when}"
 
 
-def cleaned(audit: Audit, names: tuple[str, ...] = CLEANING) -> bool | Unknown | None:
+def cleaned(audit: Audit) -> bool | Unknown | None:
     """Return True if cached prefixes of old weights are kept away, False if the cache is not reset, None if unsaid.
 
     Three things keep them away, each of them alone: a reset with the update, a pause that clears the cache, a salt that
     changes with the policy. If one of them cannot be told the danger is open: neither there nor excluded.
     """
-    facts = [audit.config.trainer[name] for name in names if name in audit.config.trainer]
-    if any(fact.value is True for fact in facts):
+    facts = audit.config.facts
+    ways = (facts.resets_prefix_cache, facts.salts_prefix_cache, facts.pause_clears_cache)
+    if any(way is True for way in ways):
         return True
-    reasons = dict.fromkeys(fact.value.reason for fact in facts if isinstance(fact.value, Unknown))
+    reasons = dict.fromkeys(way.reason for way in ways if isinstance(way, Unknown))
     if reasons:
         return Unknown("; ".join(reasons))
-    return False if audit.config.says("resets_prefix_cache") is False else None
+    return False if facts.resets_prefix_cache is False else None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
+from rlaudit.configs.trainer_facts import Dtype
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.nvidia_driver import MIB
 from rlaudit.engines.models.model_files import DTYPE_BYTES, ModelFiles
@@ -71,7 +72,7 @@ def trainer_need(dtype: str, accelerator: Accelerator, files: ModelFiles) -> Ite
     needed = files.weight_bytes(dtype)
     if needed is None:
         return
-    way_out = "Score in bfloat16 (trainer.dtype)" if dtype == "float32" else "Add memory"
+    way_out = "Score in bfloat16 (trainer.dtype)" if dtype == Dtype.FLOAT32 else "Add memory"
     if accelerator.kind == "cpu":
         there = accelerator.memory_mib * MIB - HOST_HEADROOM_BYTES
         yield Need(f"the trainer in {dtype}", needed, "this machine has", there, way_out)

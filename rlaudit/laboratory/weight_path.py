@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 WeightPath = Literal["reload_weights", "reload_from_iterator", "load_weights", "weight_transfer"]
 Transport = Literal["disk", "broadcast"]
-PauseMode = Literal["none", "keep", "wait", "abort"]
 
 BRINGS = {
     "disk": "read from disk",

@@ -31,6 +31,7 @@ How to confirm
 
 from collections.abc import Iterator
 
+from rlaudit.configs.trainer_facts import WeightUpdates
 from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.batch_invariance import VARIABLE, asks_for_batch_invariance
 from rlaudit.inspection.finding import Finding, Severity
@@ -58,7 +59,7 @@ def check(audit: Audit) -> Iterator[Finding]:
             "Start the trainer with the same NCCL_ variables, or remove them before the communicator is made."
         )
         yield RULE.finding(audit, Severity.WARNING, VARIABLE, message, confirm=confirm)
-    elif backend is None and audit.config.says("weight_updates") == "in flight":
+    elif backend is None and audit.config.facts.weight_updates is WeightUpdates.IN_FLIGHT:
         message = (
             f"{VARIABLE} pins NCCL in the engine's process. If weights arrive over NCCL, the trainer needs the same "
             "NCCL_ variables; how they arrive is not told by this file."

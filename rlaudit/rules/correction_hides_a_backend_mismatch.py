@@ -49,14 +49,14 @@ DISTORTING = (
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report a correction over an error of an earlier layer."""
-    if audit.config.says("importance_sampling_correction") is not True:
+    if audit.config.facts.importance_sampling_correction is not True:
         return
     wrong = [name for name in DISTORTING if _is_an_error(name, audit)]
     if wrong:
-        kind = audit.config.says("importance_sampling_mode")
-        correction = f"The importance-sampling correction ({kind})" if kind else "The importance-sampling correction"
-        message = f"{correction} weighs tokens by a ratio that is itself wrong here: {', '.join(wrong)}."
-        message += " Resolve that first, with the correction off; then judge what is left."
+        kind = audit.config.facts.importance_sampling_mode
+        named = f" ({kind})" if isinstance(kind, str) and kind else ""
+        message = f"The importance-sampling correction{named} weighs tokens by a ratio that is itself wrong here: "
+        message += f"{', '.join(wrong)}. Resolve that first, with the correction off; then judge what is left."
         yield RULE.finding(audit, Severity.WARNING, "importance_sampling_correction", message)
 
 

@@ -36,9 +36,9 @@ from rlaudit.layers import Layer
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report a framework that is known not to log it under these settings."""
-    if audit.config.says("logs_mismatch") is not False:
+    if audit.config.facts.logs_mismatch is not False:
         return
-    off = audit.config.says("importance_sampling_correction") is False
+    off = audit.config.facts.importance_sampling_correction is False
     message = "No rollout-trainer mismatch is logged as this is configured"
     message += " (the importance-sampling correction is off)" if off else ""
     message += ": what this migration does to logprobs would not show." if audit.migrates else ": it stays unknown."

@@ -31,6 +31,7 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.trainer_facts import Dtype
 from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.rule import Rule
@@ -46,7 +47,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     said = audit.config.engine.get(SETTING)
     if said is not None and said.value not in (None, "auto"):
         return
-    trainer = audit.config.says("dtype")
+    trainer = audit.config.facts.dtype
     before, after = audit.before.value(SETTING), audit.after.value(SETTING)
     told = not isinstance(before, Unknown) and not isinstance(after, Unknown)
     old = audit.after.version < FLOAT32_RUNS_AS_BFLOAT16
@@ -62,7 +63,7 @@ def check(audit: Audit) -> Iterator[Finding]:
             "dtype is left to the checkpoint: a float32 one, or one whose config.json has no torch_dtype, runs as "
             f"float16 on {audit.before.version} and as bfloat16 on {audit.after.version}."
         )
-    elif isinstance(after, Unknown) and old and trainer not in (None, "float16"):
+    elif isinstance(after, Unknown) and old and trainer in (Dtype.FLOAT32, Dtype.BFLOAT16):
         message = (
             f"dtype is left to the checkpoint: {audit.after.version} runs a float32 one, or one whose config.json has "
             f"no torch_dtype, as float16, and the trainer computes in {trainer}."
@@ -71,8 +72,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     message += " Write the dtype you mean."
     fix = None
-    if trainer in ("bfloat16", "float16"):
-        fix = audit.fix("Run the engine in the trainer's dtype", safe=False, dtype=trainer)
+    if trainer in (Dtype.BFLOAT16, Dtype.FLOAT16):
+        fix = audit.fix("Run the engine in the trainer's dtype", safe=False, dtype=trainer.value)
     yield RULE.finding(audit, severity, SETTING, message, fix, CONFIRM, by=("model",))
 
 

@@ -30,6 +30,7 @@ How to confirm
 
 from collections.abc import Iterator
 
+from rlaudit.configs.trainer_facts import Dtype
 from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
@@ -37,24 +38,19 @@ from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
 
-SHORT = {"half": "float16", "fp16": "float16", "bf16": "bfloat16", "float": "float32", "fp32": "float32"}
-
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report two dtypes that are both known."""
-    rollout, trainer = _named(audit.after.value("dtype")), _named(audit.config.says("dtype"))
-    if rollout is None or trainer is None or rollout == trainer or audit.config.says("uses_rollout_logprobs") is False:
+    rollout, trainer = Dtype.named(audit.after.value("dtype")), audit.config.facts.dtype
+    if rollout is None or not isinstance(trainer, Dtype) or rollout is trainer:
+        return
+    if audit.config.facts.uses_rollout_logprobs is False:
         return
     # float32 is often the dtype of parameters alone, under autocast; two kinds of half precision never are.
-    severity = Severity.NOTE if trainer == "float32" else Severity.WARNING
+    severity = Severity.NOTE if trainer is Dtype.FLOAT32 else Severity.WARNING
     message = f"The trainer runs in {trainer} and {engine_of(audit.after)} in {rollout}. Run both in one dtype."
-    fix = audit.fix(f"run rollouts in {trainer}", restores(audit, "dtype", trainer), dtype=trainer)
+    fix = audit.fix(f"run rollouts in {trainer}", restores(audit, "dtype", trainer), dtype=trainer.value)
     yield RULE.finding(audit, severity, "dtype", message, fix, "rlaudit ablate, factor dtype")
-
-
-def _named(dtype: object) -> str | None:
-    name = SHORT.get(dtype, dtype) if isinstance(dtype, str) else None
-    return name if name in SHORT.values() else None
 
 
 RULE = Rule("dtypes-differ", Layer.INFERENCE_PATH, check)

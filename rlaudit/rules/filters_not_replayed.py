@@ -51,8 +51,8 @@ CONFIRM = "rlaudit ablate quick, with these sampling parameters: the semantic la
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report filters in the sampler that the trainer does not have."""
-    replays = audit.config.says("replays_filters")
-    if replays or is_greedy(audit.after) or asks_for_none(audit.config):
+    replays = audit.config.facts.replays_filters
+    if replays is True or is_greedy(audit.after) or asks_for_none(audit.config):
         return
     cut = filters(audit.after)
     if cut:
@@ -69,7 +69,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 def _consequence(audit: Audit) -> str:
     returned = returned_logprobs(audit.after)
-    if isinstance(returned, Unknown) or audit.config.says("uses_rollout_logprobs") is False:
+    if isinstance(returned, Unknown) or audit.config.facts.uses_rollout_logprobs is False:
         return "the tokens are off-policy"
     if returned is Returned.PROCESSED:
         ratio = "mean ratio" if in_the_loss(audit.config) else "mean ratio of the logged mismatch"
@@ -80,9 +80,9 @@ def _consequence(audit: Audit) -> str:
 
 def _needs_raw(audit: Audit) -> bool:
     """Return whether raw logprobs are the trainer's own, so that processed ones would only add the kept mass."""
-    plain = audit.config.says("divides_by_temperature") is False or temperature(audit.after) == 1
-    unsure = "uses_rollout_logprobs" in audit.config.trainer and in_the_loss(audit.config)
-    return plain and unsure and audit.config.says("replays_filters") is False
+    plain = audit.config.facts.divides_by_temperature is False or temperature(audit.after) == 1
+    unsure = audit.config.facts.uses_rollout_logprobs is not None and in_the_loss(audit.config)
+    return plain and unsure and audit.config.facts.replays_filters is False
 
 
 RULE = Rule("filters-not-replayed", Layer.SEMANTIC, check)

@@ -32,6 +32,7 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.trainer_facts import Dtype
 from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.head_dtype import asked_head_dtype, rollout_head_dtype, trainer_head_dtype
@@ -43,12 +44,12 @@ from rlaudit.vllm.milestones import HEAD_DTYPE
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report half precision in both heads across a change of engine."""
-    if not audit.migrates or audit.config.says("uses_rollout_logprobs") is not True:
+    if not audit.migrates or audit.config.facts.uses_rollout_logprobs is not True:
         return
     if not (audit.before.is_v1 is False and audit.after.is_v1):
         return
     rollout, trainer = rollout_head_dtype(audit.after), trainer_head_dtype(audit)
-    if isinstance(rollout, Unknown) or "float32" in (rollout, trainer) or asked_head_dtype(audit.after):
+    if isinstance(rollout, Unknown) or Dtype.FLOAT32 in (rollout, trainer) or asked_head_dtype(audit.after):
         return  # one float32 head is one-sided-fp32-head's, a dtype that is asked for in vain head-dtype-ignored's
     both = f"The rollout's head is in {rollout}"
     both += f", the trainer's in {trainer}" if trainer else ""

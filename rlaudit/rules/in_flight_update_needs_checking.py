@@ -31,6 +31,7 @@ How to confirm
 
 from collections.abc import Iterator
 
+from rlaudit.configs.trainer_facts import WeightUpdates
 from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.rule import Rule
@@ -39,7 +40,7 @@ from rlaudit.layers import Layer
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report in-flight updates across the change from V0 to V1."""
-    if not audit.migrates or audit.config.says("weight_updates") != "in flight":
+    if not audit.migrates or audit.config.facts.weight_updates is not WeightUpdates.IN_FLIGHT:
         return
     if audit.before.is_v1 is not False or audit.after.is_v1 is not True:
         return

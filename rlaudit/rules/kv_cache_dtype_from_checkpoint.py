@@ -30,6 +30,7 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.trainer_facts import WeightUpdates
 from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.rule import Rule
@@ -69,7 +70,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 def _may_quantise(audit: Audit) -> str:
     quantization = audit.after.value("quantization")
     # A trainer sends full-precision weights, which the engine quantizes itself: their checkpoint has no scheme.
-    sent = audit.config.says("weight_updates") not in (None, "none")
+    sent = audit.config.facts.weight_updates in (WeightUpdates.BETWEEN_ROLLOUTS, WeightUpdates.IN_FLIGHT)
     if not sent and isinstance(quantization, str) and any(word in quantization.lower() for word in QUANTIZED):
         return f"quantization is {quantization}"
     name = audit.config.model.value if audit.config.model is not None else None

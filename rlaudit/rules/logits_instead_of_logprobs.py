@@ -39,18 +39,18 @@ from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report a *_logits mode while logprobs are used."""
-    uses = audit.config.says("uses_rollout_logprobs")
+    uses = audit.config.facts.uses_rollout_logprobs
     if returned_logprobs(audit.after) is not Returned.LOGITS or uses is False:
         return
     mode = audit.after.value("logprobs_mode")
-    divides = audit.config.says("divides_by_temperature")
-    wanted = None if divides is None else "processed_logprobs" if divides else "raw_logprobs"
+    divides = audit.config.facts.divides_by_temperature
+    wanted = "processed_logprobs" if divides is True else "raw_logprobs" if divides is False else None
     message = f"{engine_of(audit.after)} returns logits under logprobs_mode={mode}, and no logprobs."
     message += f" Set logprobs_mode={wanted or 'processed_logprobs or raw_logprobs, whichever the trainer computes'}."
     fix = None
     if wanted and audit.after.version >= PROCESSED_IS_FINAL:
         fix = audit.fix("return logprobs", safe=False, logprobs_mode=wanted)
-    yield RULE.finding(audit, Severity.ERROR if uses else Severity.WARNING, "logprobs_mode", message, fix)
+    yield RULE.finding(audit, Severity.ERROR if uses is True else Severity.WARNING, "logprobs_mode", message, fix)
 
 
 RULE = Rule("logits-instead-of-logprobs", Layer.SEMANTIC, check)

@@ -32,6 +32,7 @@ from collections.abc import Iterator
 
 from rlaudit.advisories import known_advisories
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
@@ -44,20 +45,20 @@ CONFIRM = "rlaudit ablate weight-update, with async_scheduling: [on, off]"
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report keep with a cache cleared under running requests and async scheduling, in a release of the window."""
-    says, scheduling, unsure = audit.config.says, audit.after.value(SETTING), ""
-    clears = audit.config.trainer.get("pause_clears_cache")
+    facts, scheduling, unsure = audit.config.facts, audit.after.value(SETTING), ""
+    clears = facts.pause_clears_cache
     window = known_advisories()[RULE.name].window
-    if not window.holds(audit.after.version) or says("pause_mode") != "keep":
+    if not window.holds(audit.after.version) or facts.pause_mode is not PauseMode.KEEP:
         return
     if scheduling is not True and not isinstance(scheduling, Unknown):
         return
-    if says("pause_clears_cache") is True:
+    if clears is True:
         severity, how = Severity.ERROR, "pause_generation(mode=keep, clear_cache=True)"
-    elif says("resets_prefix_cache") is True:
+    elif facts.resets_prefix_cache is True:
         # Only reset_running_requests=True can clear a cache in use; without it the reset fails instead.
         severity, how = Severity.WARNING, "Resetting the prefix cache while kept requests are paused"
-    elif clears is not None and isinstance(clears.value, Unknown):
-        severity, how = Severity.NOTE, f"pause_generation(mode=keep), if it clears the cache ({clears.value.reason}),"
+    elif isinstance(clears, Unknown):
+        severity, how = Severity.NOTE, f"pause_generation(mode=keep), if it clears the cache ({clears.reason}),"
     else:
         return
     if isinstance(scheduling, Unknown):

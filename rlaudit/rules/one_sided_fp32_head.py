@@ -31,6 +31,7 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.trainer_facts import Dtype
 from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.inspection.head_dtype import rollout_head_dtype, trainer_head_dtype
@@ -47,19 +48,19 @@ def check(audit: Audit) -> Iterator[Finding]:
     """Report float32 on one side and a shorter dtype on the other."""
     rollout, trainer = rollout_head_dtype(audit.after), trainer_head_dtype(audit)
     engine_dtype = audit.after.resolution.given("dtype")
-    head_is_raised = rollout == "float32" and engine_dtype not in ("float32", "float")
-    trainer_raises = audit.config.says("head_dtype") is not None and trainer == "float32"
+    head_is_raised = rollout == Dtype.FLOAT32 and Dtype.named(engine_dtype) is not Dtype.FLOAT32
+    trainer_raises = isinstance(audit.config.facts.head_dtype, Dtype) and trainer is Dtype.FLOAT32
     if isinstance(rollout, Unknown):
         if trainer_raises:
             message = f"The trainer's head is float32; whether the rollout's is cannot be told: {rollout.reason}."
             yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
-    elif trainer_raises and rollout != "float32":
+    elif trainer_raises and rollout != Dtype.FLOAT32:
         message = f"The trainer computes its head in float32, {engine_of(audit.after)} in {rollout}. {_remedy(audit)}"
         yield RULE.finding(audit, Severity.WARNING, SETTING, message, _fix(audit), CONFIRM)
     elif head_is_raised and trainer is None:
         message = "The rollout's head is float32; whether the trainer's is, this file does not tell. It should be."
         yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
-    elif head_is_raised and trainer != "float32":
+    elif head_is_raised and trainer is not Dtype.FLOAT32:
         message = f"The rollout's head is float32 and the trainer's {trainer}. Use float32 on both sides or on none."
         yield RULE.finding(audit, Severity.WARNING, SETTING, message, confirm=CONFIRM)
 

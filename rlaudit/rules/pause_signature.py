@@ -42,7 +42,7 @@ SWITCH = "VLLM_SERVER_DEV_MODE"
 def check(audit: Audit) -> Iterator[Finding]:
     """Hold keyword arguments against the catalogued signature, native weight transfer against its routes' gate."""
     version = audit.after.version
-    arguments = audit.config.says("pause_arguments")
+    arguments = audit.config.facts.pause_arguments
     if isinstance(arguments, list | tuple):
         taken = audit.after.catalogue.signatures.get(METHOD)
         strange = [str(name) for name in arguments if taken is not None and name not in taken]

@@ -59,7 +59,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 def _seen(audit: Audit) -> str:
     """Say where the penalty shows: in ratios only if returned logprobs have it and are compared with the trainer's."""
     what = returned_logprobs(audit.after)
-    if audit.config.says("uses_rollout_logprobs") is False:
+    if audit.config.facts.uses_rollout_logprobs is False:
         return "and no ratio shows it: none is taken with the returned logprobs"
     if isinstance(what, Unknown):
         return "and whether the returned logprobs show it is not known"

@@ -30,6 +30,7 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
@@ -44,10 +45,12 @@ CONFIRM = "rlaudit ablate weight-update"
 def check(audit: Audit) -> Iterator[Finding]:
     """Report caching that may be on with weight updates, if nothing is known to clean the cache, or was seen not to."""
     caching, when, clean = audit.after.value(SETTING), updates(audit), cleaned(audit)
-    seen = audit.config.says("stale_prefixes")  # what was seen counts for more than what was called
+    facts = audit.config.facts
+    # What was seen counts for more than what was called.
+    seen = facts.stale_prefixes if isinstance(facts.stale_prefixes, str) else ""
     if when is None or (clean is True and not seen) or (caching is not True and not isinstance(caching, Unknown)):
         return
-    if audit.config.says("pause_mode") == "keep" and audit.config.says("pause_clears_cache") is False:
+    if facts.pause_mode is PauseMode.KEEP and facts.pause_clears_cache is False:
         return  # stale-kv-after-update says it, with the pause as its cause
     severity = Severity.NOTE
     if seen:
@@ -60,7 +63,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         message = f"Whether prefix caching is on in vLLM {audit.after.version} cannot be told: {caching.reason}. "
         message += f"{when.capitalize()}, and {how}: with caching, reset it with every update."
     elif clean is False:
-        certain = audit.config.says("salts_prefix_cache") is False
+        certain = facts.salts_prefix_cache is False
         severity = Severity.ERROR if certain else Severity.WARNING
         message = f"Prefix caching is on in vLLM {audit.after.version} and {when}, but the cache is not reset. "
         message += f"Reset it with every update, or set {SETTING} to false."

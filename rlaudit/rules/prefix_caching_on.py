@@ -37,7 +37,7 @@ from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import switched_on
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.inspection.rule import Rule
-from rlaudit.inspection.update_path import CLEANING
+from rlaudit.inspection.update_path import cleaned
 from rlaudit.layers import Layer
 
 SETTING = "enable_prefix_caching"
@@ -54,7 +54,7 @@ def _finding(audit: Audit) -> Finding:
         f"Nothing sets {SETTING}: off with {engine_of(audit.before)}, on with {engine_of(audit.after)}. "
         "Set it to false to keep what runs today"
     )
-    if any(audit.config.says(fact) is True for fact in CLEANING):
+    if cleaned(audit) is True:
         message += "; weight updates clean the cache here, so the prompts' rounding is what remains"
         severity = Severity.NOTE
     else:

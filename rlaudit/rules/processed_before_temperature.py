@@ -44,10 +44,10 @@ from rlaudit.layers import Layer
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report half-processed logprobs against a trainer that needs whole ones."""
-    says = audit.config.says
-    if returned_logprobs(audit.after) is not Returned.HALF_PROCESSED or says("uses_rollout_logprobs") is False:
+    facts = audit.config.facts
+    if returned_logprobs(audit.after) is not Returned.HALF_PROCESSED or facts.uses_rollout_logprobs is False:
         return
-    if is_greedy(audit.after) or says("divides_by_temperature") is False:
+    if is_greedy(audit.after) or facts.divides_by_temperature is False:
         return
     heat, cut = temperature(audit.after), filters(audit.after)
     lacking = f"{engine_of(audit.after)} takes processed logprobs before temperature and filters"
@@ -57,10 +57,11 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield RULE.finding(audit, Severity.WARNING, "logprobs_mode", f"{lacking}. {reason} {remedy}")
         return
     missing = [f"temperature {heat:g}"] if heat != 1 else []
-    if cut and says("replays_filters"):
+    if cut and facts.replays_filters is True:
         missing.append(listed(cut))
     if missing:
-        certain = says("divides_by_temperature") and says("uses_rollout_logprobs") and in_the_loss(audit.config)
+        uses = facts.uses_rollout_logprobs is True and in_the_loss(audit.config)
+        certain = facts.divides_by_temperature is True and uses
         message = f"{lacking}: without {' and '.join(missing)}, and the trainer applies that. {remedy}"
         if not certain:
             message = f"{lacking}: without {' and '.join(missing)}, which a trainer usually applies. {remedy}"

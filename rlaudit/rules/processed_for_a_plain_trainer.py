@@ -42,8 +42,8 @@ from rlaudit.layers import Layer
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report processed logprobs against a trainer that computes plain ones."""
-    side, says = audit.after, audit.config.says
-    if says("divides_by_temperature") is not False or says("uses_rollout_logprobs") is False:
+    side, facts = audit.after, audit.config.facts
+    if facts.divides_by_temperature is not False or facts.uses_rollout_logprobs is False:
         return
     if returned_logprobs(side) is not Returned.PROCESSED or is_greedy(side):
         return

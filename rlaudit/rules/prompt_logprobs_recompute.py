@@ -46,9 +46,9 @@ from rlaudit.layers import Layer
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report prompt_logprobs of V1 where the trainer expects the sampler's."""
-    if not audit.config.says("reads_prompt_logprobs") or audit.after.is_v1 is False:
+    if audit.config.facts.reads_prompt_logprobs is not True or audit.after.is_v1 is False:
         return
-    divides, heat = audit.config.says("divides_by_temperature"), temperature(audit.after)
+    divides, heat = audit.config.facts.divides_by_temperature, temperature(audit.after)
     cut = filters(audit.after) if audit.before.is_v1 is False else {}
     hot = isinstance(heat, Unknown) or heat != 1
     if divides is False or not (hot or cut):
@@ -58,7 +58,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     message = f"{engine_of(audit.after)} returns prompt_logprobs without {applied}, under every logprobs_mode"
     if audit.migrates and audit.before.is_v1 is False:
         message += f"; {engine_of(audit.before)} applied it"
-    certain = divides and hot and not isinstance(heat, Unknown) and audit.after.is_v1
+    certain = divides is True and hot and not isinstance(heat, Unknown) and audit.after.is_v1
     severity = Severity.ERROR if certain else Severity.WARNING
     message += ". Recompute in the trainer, or undo the temperature where these logprobs are used."
     yield RULE.finding(audit, severity, "prompt_logprobs", message)

@@ -30,6 +30,7 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.rollout_config import Origin
+from rlaudit.configs.trainer_facts import Dtype
 from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
@@ -42,13 +43,14 @@ NOT_QUANTIZED = ("auto", "bfloat16", "float16", "half", "float32")
 def check(audit: Audit) -> Iterator[Finding]:
     """Report quantized weights, or a quantized KV cache that the config requests."""
     for setting, value in _quantized(audit.after):
-        if setting == "quantization" and audit.config.says("shares_weights"):
+        if setting == "quantization" and audit.config.facts.shares_weights is True:
             continue  # the trainer's forward pass runs through the very same quantized weights
-        if "fp32" in value and audit.config.says("rollout_head_dtype") == "float32":
+        if "fp32" in value and audit.config.facts.rollout_head_dtype is Dtype.FLOAT32:
             continue  # PipelineRL's bf16_last_layer_fp32 is a float32 head by way of a quantization plug-in
-        precision = audit.config.says("dtype") or "its own dtype"
+        dtype = audit.config.facts.dtype
+        precision = dtype if isinstance(dtype, Dtype) else "its own dtype"
         message = f"{engine_of(audit.after)} runs rollouts with {setting}={value}; the trainer runs in {precision}."
-        if audit.config.says("importance_sampling_correction"):
+        if audit.config.facts.importance_sampling_correction is True:
             severity = Severity.NOTE
             message += " The importance-sampling correction is on, as it should be then."
         else:

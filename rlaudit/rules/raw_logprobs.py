@@ -61,13 +61,13 @@ def check(audit: Audit) -> Iterator[Finding]:
     what = returned_logprobs(audit.after)
     if asks_for_none(audit.config):
         return
-    if audit.config.says("uses_rollout_logprobs") is False or is_greedy(audit.after):
+    if audit.config.facts.uses_rollout_logprobs is False or is_greedy(audit.after):
         return
     if isinstance(what, Unknown):
-        if audit.config.says("divides_by_temperature") is not False:
+        if audit.config.facts.divides_by_temperature is not False:
             message = f"Whether {engine_of(audit.after)} returns raw or processed logprobs is not known: {what.reason}."
             heat = temperature(audit.after)
-            matters = audit.config.says("divides_by_temperature") and not isinstance(heat, Unknown) and heat != 1
+            matters = audit.config.facts.divides_by_temperature is True and not isinstance(heat, Unknown) and heat != 1
             severity = Severity.WARNING if matters else Severity.NOTE
             yield RULE.finding(audit, severity, "logprobs_mode", message, confirm=CONFIRM, by=("temperature",))
     elif what is Returned.RAW:
@@ -84,19 +84,19 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 def _verdict(audit: Audit) -> tuple[Severity, str] | None:
     """Return how bad it is, and the sentence that says why; None if raw is what the trainer needs."""
-    divides, uses = audit.config.says("divides_by_temperature"), audit.config.says("uses_rollout_logprobs")
+    divides, uses = audit.config.facts.divides_by_temperature, audit.config.facts.uses_rollout_logprobs
     heat, cut = temperature(audit.after), filters(audit.after)
     trainer_does = []
-    if divides and not isinstance(heat, Unknown) and heat != 1:
+    if divides is True and not isinstance(heat, Unknown) and heat != 1:
         trainer_does.append(f"divides its logits by the temperature of {heat:g}")
-    if audit.config.says("replays_filters") and cut:
+    if audit.config.facts.replays_filters is True and cut:
         trainer_does.append(f"applies {listed(cut)}")
     if trainer_does:
         does = f"The trainer {' and '.join(trainer_does)}"
         if not in_the_loss(audit.config):
             return Severity.WARNING, f"{does}: it recomputes old logprobs, so only the logged mismatch is wrong."
         sentence = f"{does}, so its importance ratios are wrong from the first step"
-        return (Severity.ERROR, f"{sentence}.") if uses else (Severity.WARNING, f"{sentence} if it reads them.")
+        return (Severity.ERROR, f"{sentence}.") if uses is True else (Severity.WARNING, f"{sentence} if it reads them.")
     if divides is False:
         return None
     if isinstance(heat, Unknown):

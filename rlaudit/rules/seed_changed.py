@@ -47,7 +47,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         sent = audit.config.sampling.get(SETTING)
         if sent is not None and sent.value is not None:
             effect = "Every request has a seed of its own"
-        elif audit.config.says("seeds_replicas"):
+        elif audit.config.facts.seeds_replicas is True:
             effect = "The framework seeds its engines all the same"
         else:
             effect = "Starts that differed now repeat each other"

@@ -43,8 +43,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     request_seed = audit.config.sampling.get("seed")
     if not isinstance(seed, int) or (request_seed is not None and request_seed.value is not None):
         return
-    replicas, ranks = audit.config.says("replicas"), audit.after.value("data_parallel_size")
-    if isinstance(replicas, int) and replicas > 1 and audit.config.says("seeds_replicas") is False:
+    replicas, ranks = audit.config.facts.replicas, audit.after.value("data_parallel_size")
+    if isinstance(replicas, int) and replicas > 1 and audit.config.facts.seeds_replicas is False:
         who = f"{replicas} replicas"
     elif isinstance(ranks, int) and ranks > 1 and audit.after.version < SEED_OF_EVERY_RANK:
         who = f"{ranks} data-parallel ranks"

@@ -46,7 +46,7 @@ CONFIRM = "rlaudit ablate quick, with and without speculative_config"
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report a speculative config under requests with logprobs."""
-    if not isinstance(audit.after.value(SETTING), dict | str) or audit.config.says("uses_rollout_logprobs") is False:
+    if not isinstance(audit.after.value(SETTING), dict | str) or audit.config.facts.uses_rollout_logprobs is False:
         return
     now = engine_of(audit.after)
     if audit.after.version < DRAFTED_WITH_LOGPROBS:
@@ -65,7 +65,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _asks_for_logprobs(audit: Audit) -> bool:
-    return audit.config.says("uses_rollout_logprobs") is True or _number(audit.after) or bool(penalties(audit.after))
+    return audit.config.facts.uses_rollout_logprobs is True or _number(audit.after) or bool(penalties(audit.after))
 
 
 def _number(side: Side) -> bool:

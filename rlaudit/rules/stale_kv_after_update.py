@@ -35,6 +35,7 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.trainer_facts import PauseMode, WeightUpdates
 from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
@@ -47,11 +48,13 @@ SETTING = "enable_prefix_caching"
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report a pause with keep and clear_cache=False, with a cache that nothing else cleans."""
-    says, caching = audit.config.says, audit.after.value(SETTING)
-    if says("pause_mode") != "keep" or says("pause_clears_cache") is not False or says("weight_updates") == "none":
+    facts, caching = audit.config.facts, audit.after.value(SETTING)
+    if facts.pause_mode is not PauseMode.KEEP or facts.pause_clears_cache is not False:
         return
-    clean = cleaned(audit, ("resets_prefix_cache", "salts_prefix_cache"))
-    if clean is True or (caching is not True and not isinstance(caching, Unknown)):
+    clean = cleaned(audit)
+    if facts.weight_updates is WeightUpdates.NONE or clean is True:
+        return
+    if caching is not True and not isinstance(caching, Unknown):
         return
     pauses = "pause_generation keeps requests and cache (mode=keep, clear_cache=False)"
     version, severity = audit.after.version, Severity.NOTE
@@ -64,7 +67,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         message = f"{pauses} while prefix caching is on in vLLM {version}. Whether blocks of old weights serve new "
         message += f"requests cannot be told: {clean.reason}."
     else:
-        certain = says("resets_prefix_cache") is False and says("salts_prefix_cache") is False
+        certain = facts.resets_prefix_cache is False and facts.salts_prefix_cache is False
         severity = Severity.ERROR if certain else Severity.WARNING
         message = f"{pauses} while prefix caching is on in vLLM {version}: blocks of old weights serve new requests. "
         message += f"Set {SETTING} to false, or clear the cache."

@@ -36,6 +36,7 @@ import struct
 from collections.abc import Iterator
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.trainer_facts import Dtype
 from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
@@ -50,7 +51,9 @@ def check(audit: Audit) -> Iterator[Finding]:
     heat, dtype = temperature(side), side.value("dtype")
     if side.is_v1 is not False or isinstance(heat, Unknown) or is_greedy(side):
         return
-    if not isinstance(dtype, str) or dtype not in ROUNDING or audit.config.says("rollout_head_dtype") == "float32":
+    if not isinstance(dtype, str) or dtype not in ROUNDING:
+        return
+    if audit.config.facts.rollout_head_dtype is Dtype.FLOAT32:
         return  # a float32 head gives float32 logits, and the temperature is kept in their dtype
     rounded = ROUNDING[dtype](heat)
     if rounded != heat:

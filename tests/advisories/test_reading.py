@@ -31,6 +31,10 @@ FILES = [
         ({"conditions": ["second-runer"]}, "no condition is called second-runer; did you mean second-runner?"),
         ({"conditions": [{"setting": "seed", "is": 0}]}, "a condition with setting, is has no sentence in `says`"),
         ({"conditions": [{"says": "so", "setting": "seed", "was": 0}]}, "no condition has the keys setting, was; "),
+        (
+            {"unless": [{"says": "so", "trainer": "pause_mode", "is": "kept"}]},
+            "is none of none, keep, wait, abort",
+        ),
         ({"unless": [{"says": "so", "any": ["cpus"]}]}, "no condition is called cpus; did you mean cpu?"),
     ],
 )

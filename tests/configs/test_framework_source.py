@@ -156,12 +156,12 @@ def test_defaults_of_options_hold_if_the_copy_has_them(tmp_path: Path) -> None:
     assert config.decided["tensor_parallel_size"].endswith("grpo_config.py:7")
     assert not config.engine["gpu_memory_utilization"].known
     assert "grpo_config.py" in config.decided["gpu_memory_utilization"]
-    assert config.says("importance_sampling_correction") is None  # on in the release, off by this class
-    assert config.says("uses_rollout_logprobs") is None
-    assert config.says("divides_by_temperature") is True
+    assert isinstance(config.facts.importance_sampling_correction, Unknown)  # on in the release, off by this class
+    assert isinstance(config.facts.uses_rollout_logprobs, Unknown)
+    assert config.facts.divides_by_temperature is True
     other = trl(tmp_path / "b")
     (other / "trl/trainer/grpo_trainer.py").write_text(TRAINER.replace("{more}", "").replace("logits /", "logits *"))
-    assert colocated(other, tmp_path).says("divides_by_temperature") is None
+    assert isinstance(colocated(other, tmp_path).facts.divides_by_temperature, Unknown)
 
 
 def test_what_the_config_writes_stays_as_it_is(tmp_path: Path) -> None:
@@ -214,9 +214,9 @@ def test_a_dictionary_of_a_program_is_read_on_top_of_the_copys_own_config(tmp_pa
 
 def test_a_choice_on_the_command_line_takes_another_file_of_the_group(tmp_path: Path) -> None:
     home = verl(tmp_path)
-    assert commanded(home, "backend=megatron").says("dtype") == "float32"
-    assert commanded(home, "actor@actor_rollout_ref.actor=megatron_actor").says("dtype") == "float32"
-    assert commanded(home).says("dtype") == "bfloat16"
+    assert commanded(home, "backend=megatron").facts.dtype == "float32"
+    assert commanded(home, "actor@actor_rollout_ref.actor=megatron_actor").facts.dtype == "float32"
+    assert commanded(home).facts.dtype == "bfloat16"
 
 
 @pytest.mark.parametrize(("text", "known"), [("", True), ('else: cli_args.append(f"--no-{k}")', False)])
@@ -295,7 +295,7 @@ def test_a_pause_in_the_source_is_nothing_to_a_run_that_never_pauses(tmp_path: P
     (config,) = VERL.read(Source(str(tmp_path / "go.sh"), text), NOW)
     assert ("pause_arguments" in config.trainer) is pauses
     # The table says that verl aborts; this copy waits.
-    assert config.says("pause_mode") is None and ("pause_mode" in config.trainer) is pauses
+    assert isinstance(config.facts.pause_mode, Unknown) if pauses else config.facts.pause_mode is None
 
 
 COPIED = """

@@ -41,7 +41,7 @@ vllm:
 def test_the_section_and_the_backend_string_become_engine_arguments() -> None:
     config = read_one(DIALECT, YAML, "0.19.1")
     assert (config.engine["seed"].value, config.engine["tensor_parallel_size"].value) == (3, 2)
-    assert config.says("replicas") == 4
+    assert config.facts.replicas == 4
     assert config.engine["enforce_eager"].value is False and config.lost == ()
     assert config.environment["VLLM_USE_V1"].value == "1"
     assert config.model is not None and config.model.value == "org/policy"
@@ -68,15 +68,15 @@ def test_there_is_no_way_to_say_logprobs_mode() -> None:
 
 
 def test_the_trainers_temperature_must_be_the_rollouts() -> None:
-    assert read_one(DIALECT, YAML, "0.19.1").says("divides_by_temperature") is True
+    assert read_one(DIALECT, YAML, "0.19.1").facts.divides_by_temperature is True
     text = YAML.replace("  temperature: ${gconfig.temperature}\n", "")
     assert isinstance(read_one(DIALECT, text, "0.19.1").trainer["divides_by_temperature"].value, Unknown)
 
 
 def test_updates_abort_and_clear() -> None:
     config = read_one(DIALECT, YAML, "0.19.1")
-    assert (config.says("pause_mode"), config.says("resets_prefix_cache")) == ("abort", True)
-    assert config.says("importance_sampling_correction") is True
+    assert (config.facts.pause_mode, config.facts.resets_prefix_cache) == ("abort", True)
+    assert config.facts.importance_sampling_correction is True
 
 
 @pytest.mark.parametrize("backend", ["sglang:d4", "sglang:d4p1t1"])
@@ -87,7 +87,7 @@ def test_another_backend_gives_no_config(backend: str) -> None:
 def test_the_older_allocation_mode_is_read() -> None:
     text = YAML.replace('  backend: "vllm:d4p1t2"\n', "  queue_size: null\n")
     config = read_one(DIALECT, 'allocation_mode: "vllm:d2t4+fsdp:d8"\n' + text, "0.19.1")
-    assert (config.says("replicas"), config.engine["tensor_parallel_size"].value) == (2, 4)
+    assert (config.facts.replicas, config.engine["tensor_parallel_size"].value) == (2, 4)
 
 
 def test_false_is_written_as_the_negated_field() -> None:
@@ -156,4 +156,4 @@ def test_a_greedy_flag_that_is_not_known_leaves_the_temperature_open() -> None:
 
 def test_without_any_key_of_it_there_is_no_correction() -> None:
     text = YAML.replace("  rejection_sampling:\n    metric: ratio\n    upper: 5.0\n", "")
-    assert read_one(DIALECT, text, "0.19.1").says("importance_sampling_correction") is False
+    assert read_one(DIALECT, text, "0.19.1").facts.importance_sampling_correction is False

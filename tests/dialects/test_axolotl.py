@@ -78,8 +78,8 @@ def test_the_correction_is_known_only_where_it_is_written() -> None:
     assert "importance_sampling_correction" not in read_one(DIALECT, YAML, "0.18.1").trainer
     off = YAML.replace("use_vllm: true", "use_vllm: true\n  vllm_importance_sampling_correction: false")
     config = read_one(DIALECT, off, "0.18.1")
-    assert config.says("importance_sampling_correction") is False
-    assert config.says("logs_mismatch") is False
+    assert config.facts.importance_sampling_correction is False
+    assert config.facts.logs_mismatch is False
 
 
 def test_a_server_started_elsewhere_is_named() -> None:

@@ -36,8 +36,8 @@ def test_fields_literals_and_the_trainer_are_read() -> None:
     assert (config.engine["dtype"].value, config.engine["max_model_len"].value) == ("float16", 4096)
     assert config.engine["enforce_eager"].origin is Origin.FRAMEWORK and "enable_prefix_caching" not in config.engine
     assert (config.sampling["temperature"].value, config.sampling["top_p"].value) == (0.8, 1.0)
-    assert config.says("replicas") == 4 and config.says("seeds_replicas") is True
-    assert config.says("uses_rollout_logprobs") is False
+    assert config.facts.replicas == 4 and config.facts.seeds_replicas is True
+    assert config.facts.uses_rollout_logprobs is False
     assert [(lost.name, lost.loss) for lost in config.lost] == [("enforce_eagre", Loss.REFUSED)]
 
 

@@ -35,7 +35,7 @@ def test_the_colocated_engine_gets_ms_swifts_own_defaults() -> None:
     assert config.engine["gpu_memory_utilization"].value == 0.5
     assert config.engine["enable_prefix_caching"].value is True
     assert config.engine["disable_custom_all_reduce"].value is True
-    assert config.engine["dtype"].value == "bfloat16" and config.says("dtype") == "bfloat16"
+    assert config.engine["dtype"].value == "bfloat16" and config.facts.dtype == "bfloat16"
 
 
 def test_processed_logprobs_depend_on_vllm_and_on_the_release() -> None:
@@ -78,11 +78,11 @@ def test_sampling_defaults_that_changed_with_version_4_are_unknown_without_a_tel
 
 
 def test_the_mismatch_is_logged_only_with_a_correction_or_on_request() -> None:
-    assert read_one(DIALECT, YAML, "0.18.1").says("logs_mismatch") is False
+    assert read_one(DIALECT, YAML, "0.18.1").facts.logs_mismatch is False
     logged = read_one(DIALECT, YAML + "log_rollout_offpolicy_metrics: true\n", "0.18.1")
-    assert logged.says("logs_mismatch") is True and logged.says("importance_sampling_correction") is False
+    assert logged.facts.logs_mismatch is True and logged.facts.importance_sampling_correction is False
     corrected = read_one(DIALECT, YAML + "rollout_importance_sampling_mode: sequence_mask\n", "0.18.1")
-    assert corrected.says("importance_sampling_mode") == "sequence_mask"
+    assert corrected.facts.importance_sampling_mode == "sequence_mask"
 
 
 def test_a_config_named_on_the_command_line_is_read_under_its_flags(tmp_path: Path) -> None:

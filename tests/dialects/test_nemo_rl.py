@@ -77,12 +77,12 @@ def test_sampling_is_the_rollouts_and_complete() -> None:
 
 def test_trainer_facts_follow_the_config() -> None:
     config = read_one(DIALECT, ALONE, "0.25.1")
-    assert config.says("replays_filters") is True
-    assert config.says("importance_sampling_mode") == "icepop"
-    assert config.says("weight_updates") == "between rollouts"
-    assert config.says("resets_prefix_cache") is True
-    assert config.says("replicas") == 4
-    assert config.says("seeds_replicas") is True
+    assert config.facts.replays_filters is True
+    assert config.facts.importance_sampling_mode == "icepop"
+    assert config.facts.weight_updates == "between rollouts"
+    assert config.facts.resets_prefix_cache is True
+    assert config.facts.replicas == 4
+    assert config.facts.seeds_replicas is True
 
 
 @pytest.mark.parametrize(
@@ -103,15 +103,15 @@ def test_gpus_that_are_set_aside_for_generation_are_counted(nodes: str, own: str
     if own.startswith("{"):
         text = text.replace(f"resources:\n        {own}", f"resources: {own}")
     config = read_one(DIALECT, text, "0.25.1")
-    assert config.says("replicas") == engines
+    assert config.facts.replicas == engines
     assert any("number of rollout engines" in one for one in config.not_seen) is (engines is None)
 
 
 def test_sequences_that_a_threshold_takes_out_make_rollout_logprobs_a_part_of_the_loss() -> None:
     off = ALONE.replace("correction: true", "correction: false")
-    assert read_one(DIALECT, off, "0.25.1").says("importance_sampling_correction") is False
+    assert read_one(DIALECT, off, "0.25.1").facts.importance_sampling_correction is False
     masked = off.replace("grpo:\n", "grpo:\n  seq_logprob_error_threshold: 2\n", 1)
-    assert read_one(DIALECT, masked, "0.25.1").says("importance_sampling_correction") is True
+    assert read_one(DIALECT, masked, "0.25.1").facts.importance_sampling_correction is True
 
 
 @pytest.mark.parametrize(("recompute", "resets"), [("true", True), ("false", False)])
@@ -120,8 +120,8 @@ def test_asynchronous_training_keeps_the_cache_unless_told_to_recompute(recomput
         f"enabled: true\n    in_flight_weight_updates: true\n    recompute_kv_cache_after_weight_updates: {recompute}"
     )
     config = read_one(DIALECT, ALONE.replace("enabled: false", flying), "0.25.1")
-    assert config.says("weight_updates") == "in flight"
-    assert config.says("resets_prefix_cache") is resets
+    assert config.facts.weight_updates == "in flight"
+    assert config.facts.resets_prefix_cache is resets
 
 
 def test_parents_are_inherited_along_the_chain(tmp_path: Path) -> None:

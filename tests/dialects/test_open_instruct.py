@@ -42,7 +42,7 @@ def test_options_and_literals_of_the_code_become_engine_arguments() -> None:
     assert config.engine["disable_cascade_attn"].value is True
     assert config.engine["max_model_len"].value == 1536
     assert config.sampling["top_p"].value == 0.9
-    assert config.says("replicas") == 8 and config.says("weight_updates") == "in flight"
+    assert config.facts.replicas == 8 and config.facts.weight_updates == "in flight"
 
 
 def test_the_launchers_variables_are_the_jobs() -> None:
@@ -100,12 +100,12 @@ def test_evaluation_may_need_a_longer_context() -> None:
 
 def test_rollout_logprobs_as_old_ones_mean_no_recomputation() -> None:
     text = SHELL.rstrip() + " --use_vllm_logprobs true\n"
-    assert read_one(DIALECT, text, "0.19.1", "run.sh").says("recomputes_old_logprobs") is False
+    assert read_one(DIALECT, text, "0.19.1", "run.sh").facts.recomputes_old_logprobs is False
 
 
 def test_beaker_lists_and_scripts_are_read_at_their_places() -> None:
     listed, scripted = read_all(DIALECT, BEAKER, "0.19.1", "job.yaml")
-    assert listed.says("replicas") == 4 and listed.engine["enforce_eager"].value is True
+    assert listed.facts.replicas == 4 and listed.engine["enforce_eager"].value is True
     share = scripted.engine["gpu_memory_utilization"]
     assert share.place is not None and BEAKER[share.place.start : share.place.end] == "0.8"
     assert scripted.environment["VLLM_USE_V1"].value == "1" and "VLLM_USE_V1" not in listed.environment

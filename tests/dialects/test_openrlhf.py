@@ -35,7 +35,7 @@ def test_both_generations_of_options_give_the_same_settings() -> None:
     assert flat.engine["enable_prefix_caching"].value is True
     assert flat.sampling["temperature"].value == 0.9 and dotted.sampling["top_p"].value == 0.95
     assert dotted.engine["distributed_executor_backend"].value == "ray"
-    assert (flat.says("replicas"), dotted.says("replicas")) == (4, 2)
+    assert (flat.facts.replicas, dotted.facts.replicas) == (4, 2)
 
 
 def test_an_absent_switch_is_passed_as_false_and_not_left_to_vllm() -> None:
@@ -46,7 +46,7 @@ def test_an_absent_switch_is_passed_as_false_and_not_left_to_vllm() -> None:
 def test_without_the_correction_no_logprobs_are_asked_for_and_no_mode_is_passed() -> None:
     config = read_one(DIALECT, DOTTED, "0.18.1", "run.sh")
     assert "logprobs_mode" not in config.engine and config.sampling["logprobs"].value is None
-    assert config.says("uses_rollout_logprobs") is False and config.says("logs_mismatch") is False
+    assert config.facts.uses_rollout_logprobs is False and config.facts.logs_mismatch is False
 
 
 @pytest.mark.parametrize(
@@ -61,28 +61,28 @@ def test_the_correction_of_every_release_brings_processed_logprobs(text: str, op
     config = read_one(DIALECT, text.rstrip() + f" {options}\n", "0.18.1", "run.sh")
     assert config.engine["logprobs_mode"].value == "processed_logprobs"
     assert config.engine["max_logprobs"].value == 1
-    assert config.says("importance_sampling_mode") == kind
+    assert config.facts.importance_sampling_mode == kind
 
 
 def test_a_level_of_off_is_off() -> None:
     text = DOTTED.rstrip() + " --algo.advantage.is_correction_level off\n"
     config = read_one(DIALECT, text, "0.18.1", "run.sh")
-    assert config.says("importance_sampling_correction") is False
+    assert config.facts.importance_sampling_correction is False
     assert "VLLM_USE_V1" not in config.environment
 
 
 def test_partial_rollouts_pause_with_keep_and_the_default_of_clear_cache() -> None:
     text = DOTTED.rstrip() + " --train.partial_rollout_enable --train.full_determinism_enable\n"
     config = read_one(DIALECT, text, "0.18.1", "run.sh")
-    assert config.says("pause_arguments") == ["mode"] and config.says("pause_clears_cache") is True
-    assert config.says("weight_updates") == "in flight"
+    assert config.facts.pause_arguments == ["mode"] and config.facts.pause_clears_cache is True
+    assert config.facts.weight_updates == "in flight"
     assert config.environment["VLLM_ENABLE_V1_MULTIPROCESSING"].value == "0"
 
 
 def test_the_prefix_cache_is_reset_only_where_it_is_on_and_before_the_weights() -> None:
     on = read_one(DIALECT, FLAT, "0.18.1", "run.sh").trainer["resets_prefix_cache"]
     assert on.value is True and "before the weights" in on.note
-    assert read_one(DIALECT, DOTTED, "0.18.1", "run.sh").says("resets_prefix_cache") is False
+    assert read_one(DIALECT, DOTTED, "0.18.1", "run.sh").facts.resets_prefix_cache is False
 
 
 def test_a_submitted_job_does_not_see_the_shells_variables() -> None:
@@ -183,7 +183,8 @@ def test_a_copy_without_a_word_of_a_correction_leaves_open_whether_one_can_be_sw
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     (config,) = DIALECT.read(Source(str(tmp_path / "run.sh"), command), Version("0.18.1"))
-    assert config.says("importance_sampling_correction") is None and config.says("logs_mismatch") is None
+    assert isinstance(config.facts.importance_sampling_correction, Unknown)
+    assert isinstance(config.facts.logs_mismatch, Unknown)
     assert config.options["advantage_estimator"].value == "rloo"
 
 
@@ -230,4 +231,4 @@ def test_a_pin_tells_the_release(tmp_path: Path) -> None:
     text = "python -m openrlhf.cli.train_ppo_ray --vllm_num_engines 1 --partial_rollout\n"
     (config,) = DIALECT.read(Source(str(tmp_path / "run.sh"), text), Version("0.18.1"))
     assert config.releases is not None and str(config.releases.oldest) == "0.9.9"
-    assert config.says("dtype") == "bfloat16"
+    assert config.facts.dtype == "bfloat16"

@@ -57,8 +57,8 @@ def test_a_file_with_use_v1_false_runs_the_v0_engine_under_an_old_vllm() -> None
     assert config.environment["VLLM_USE_V1"].value == "0"
     assert config.environment["VLLM_USE_V1"].origin is Origin.FRAMEWORK
     assert config.engine["num_scheduler_steps"].value == 1
-    assert config.says("pause_mode") == "keep"
-    assert config.says("pause_arguments") == []
+    assert config.facts.pause_mode == "keep"
+    assert config.facts.pause_arguments == []
     assert config.lost == ()
 
 
@@ -67,8 +67,8 @@ def test_the_same_file_under_a_vllm_without_v0_gives_what_the_v1_server_would_ge
     assert "VLLM_USE_V1" not in config.environment
     assert lost_names(config) == {"num_scheduler_steps", "disable_log_requests", "use_v1"}
     assert {lost.loss for lost in config.lost} == {Loss.NOT_PASSED, Loss.OVERRULED}
-    assert config.says("pause_arguments") == ["mode", "clear_cache"]
-    assert config.says("pause_clears_cache") is False
+    assert config.facts.pause_arguments == ["mode", "clear_cache"]
+    assert config.facts.pause_clears_cache is False
     for open_to_vllm in ("logprobs_mode", "enable_prefix_caching", "async_scheduling"):
         assert open_to_vllm not in config.engine
 
@@ -92,11 +92,11 @@ def test_evaluation_sampling_is_not_the_rollouts() -> None:
 def test_the_head_is_bf16_where_the_knob_is_off_and_fp32_where_there_is_no_knob_any_more() -> None:
     before = read_one(DIALECT, V0_FILE, "0.18.1")
     assert before.engine["quantization"].value is None
-    assert before.says("head_dtype") == "bfloat16"
+    assert before.facts.head_dtype == "bfloat16"
     assert "rollout_head_dtype" not in before.trainer
     after = read_one(DIALECT, V1_FILE, "0.18.1")
     assert after.engine["quantization"].value == "bf16_last_layer_fp32"
-    assert (after.says("head_dtype"), after.says("rollout_head_dtype")) == ("float32", "float32")
+    assert (after.facts.head_dtype, after.facts.rollout_head_dtype) == ("float32", "float32")
     assert after.environment["PIPELINERL_FP32_LAYER_PREFIX"].value == "lm_head"
 
 
@@ -112,7 +112,7 @@ def test_the_knob_overrules_another_quantization() -> None:
 def test_one_sided_quantization_leaves_the_trainers_head_in_bf16() -> None:
     text = V0_FILE.replace("quantization: null", "quantization: bf16_last_layer_fp32")
     config = read_one(DIALECT, text, "0.18.1")
-    assert (config.says("head_dtype"), config.says("rollout_head_dtype")) == ("bfloat16", "float32")
+    assert (config.facts.head_dtype, config.facts.rollout_head_dtype) == ("bfloat16", "float32")
 
 
 def test_use_v1_true_leaves_it_open_whether_the_code_sets_the_parity_defaults() -> None:
@@ -122,16 +122,16 @@ def test_use_v1_true_leaves_it_open_whether_the_code_sets_the_parity_defaults() 
 
 
 def test_the_trainer_divides_by_the_rollouts_temperature_and_says_so_when_it_does_not() -> None:
-    assert read_one(DIALECT, V0_FILE, "0.18.1").says("divides_by_temperature") is True
+    assert read_one(DIALECT, V0_FILE, "0.18.1").facts.divides_by_temperature is True
     other = V0_FILE.replace("${...llm.parameters.temperature}", "1.0")
     fact = read_one(DIALECT, other, "0.18.1").trainer["divides_by_temperature"].value
     assert isinstance(fact, Unknown) and "0.8" in fact.reason
 
 
 def test_weights_are_updated_in_flight_unless_they_are_not_sent() -> None:
-    assert read_one(DIALECT, V1_FILE, "0.18.1").says("weight_updates") == "in flight"
+    assert read_one(DIALECT, V1_FILE, "0.18.1").facts.weight_updates == "in flight"
     silent = V1_FILE + "finetune:\n  send_weight_updates: false\n"
-    assert read_one(DIALECT, silent, "0.18.1").says("weight_updates") == "none"
+    assert read_one(DIALECT, silent, "0.18.1").facts.weight_updates == "none"
 
 
 def inheriting(tmp_path: Path) -> Path:
@@ -155,8 +155,8 @@ def test_hydra_defaults_beside_the_file_are_read_and_name_their_own_place(tmp_pa
     assert mode.value == "processed_logprobs"
     assert mode.place is not None and Path(mode.place.path).name == "base.yaml"
     assert config.sampling["temperature"].value == 0.6
-    assert config.says("divides_by_temperature") is True
-    assert config.says("dtype") == "float32"
+    assert config.facts.divides_by_temperature is True
+    assert config.facts.dtype == "float32"
     assert {Path(part).name for part in config.parts} == {"base.yaml"}
     assert len(config.parts) == 2
 

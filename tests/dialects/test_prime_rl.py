@@ -77,9 +77,9 @@ def test_the_rollouts_sampling_is_read_and_the_evaluations_is_not() -> None:
 
 def test_trainer_facts_know_the_salted_cache_and_the_kept_pause() -> None:
     config = read_one(DIALECT, RUN, "0.26.0", "rl.toml")
-    assert config.says("salts_prefix_cache") is True and config.says("pause_clears_cache") is False
-    assert config.says("rollout_head_dtype") == "float32"
-    assert config.says("importance_sampling_mode") == "dppo mask"
+    assert config.facts.salts_prefix_cache is True and config.facts.pause_clears_cache is False
+    assert config.facts.rollout_head_dtype == "float32"
+    assert config.facts.importance_sampling_mode == "dppo mask"
 
 
 def test_an_unwritten_head_is_unknown_while_its_default_changed() -> None:
@@ -138,7 +138,7 @@ def test_overrides_of_a_file_that_is_not_there_leave_the_rest_unknown() -> None:
 def test_the_charts_values_say_how_many_and_nothing_of_the_engine() -> None:
     text = "image: {repository: org/prime-rl}\norchestrator: {}\ntrainer: {}\ninference: {replicas: 3, command: ''}\n"
     config = read_one(DIALECT, text, "0.26.0", "values.yaml")
-    assert config.says("replicas") == 3
+    assert config.facts.replicas == 3
     assert isinstance(config.engine.get("logprobs_mode").value, Unknown)
 
 
@@ -209,8 +209,9 @@ def test_what_keeps_old_prefixes_away_is_what_a_copy_of_a_flat_release_has(
     server: str, requests: str, resets: bool | None, salts: bool | None, tmp_path: Path
 ) -> None:
     config = read_in(tmp_path, FLAT, server=server, requests=requests)
-    assert (config.says("resets_prefix_cache"), config.says("salts_prefix_cache")) == (resets, salts)
-    assert config.says("pause_mode") is None
+    for fact, wanted in ((config.facts.resets_prefix_cache, resets), (config.facts.salts_prefix_cache, salts)):
+        assert fact is wanted or (wanted is None and isinstance(fact, Unknown))
+    assert isinstance(config.facts.pause_mode, Unknown)
 
 
 INFER = '[server]\nport = 8001\n[vllm]\nmodel = "org/policy"\nmax_model_len = 64\n'
@@ -230,7 +231,7 @@ def split(tmp_path: Path) -> Path:
 def test_the_files_of_one_run_are_read_together(split: Path, name: str) -> None:
     config = read_file(DIALECT, split / f"{name}.toml", "0.26.0")
     assert config.engine["max_model_len"].value == 64 and config.sampling["temperature"].value == 0.7
-    assert config.says("dtype") == "float32"
+    assert config.facts.dtype == "float32"
     assert {Path(part).name for part in config.parts} == {"infer.toml", "orch.toml", "train.toml"} - {f"{name}.toml"}
 
 
@@ -254,7 +255,7 @@ def test_the_files_that_a_script_names_are_read_together(split: Path, script: st
     (split / "run.sh").write_text(script)
     config = read_file(DIALECT, split / "run.sh", "0.26.0")
     assert config.engine["max_model_len"].value == 64 and config.sampling["temperature"].value == 0.7
-    assert config.says("dtype") == "float32" and config.write("enforce_eager", True) is None
+    assert config.facts.dtype == "float32" and config.write("enforce_eager", True) is None
 
 
 def test_a_file_of_another_kind_beside_it_is_no_part_of_the_run(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_the_vllm_section_and_its_defaults_are_read() -> None:
         config.environment["VLLM_ATTENTION_BACKEND"].value == "FLASH_ATTN" and "VLLM_USE_V1" not in config.environment
     )
     assert config.sampling["temperature"].value == 0.6 and config.sampling["logprobs"].value == 0
-    assert config.says("importance_sampling_correction") is True and config.says("uses_rollout_logprobs") is True
+    assert config.facts.importance_sampling_correction is True and config.facts.uses_rollout_logprobs is True
     assert lost_names(config) == {"logprobs_mode"}
 
 

@@ -39,13 +39,13 @@ def test_rllms_keys_are_mirrored_over_verls() -> None:
     assert config.framework == "rllm"
     assert config.sampling["temperature"].value == 0.6
     assert config.sampling["top_p"].value == 1.0
-    assert config.says("importance_sampling_mode") == "token"
+    assert config.facts.importance_sampling_mode == "token"
 
 
 def test_weights_move_between_rollouts_unless_rllm_trains_asynchronously() -> None:
-    assert read_one(DIALECT, YAML, "0.22.1").says("weight_updates") == "between rollouts"
+    assert read_one(DIALECT, YAML, "0.22.1").facts.weight_updates == "between rollouts"
     flying = YAML.replace("rllm:\n", "rllm:\n  async_training:\n    enable: true\n    partial_rollout: true\n")
-    assert read_one(DIALECT, flying, "0.22.1").says("weight_updates") == "in flight"
+    assert read_one(DIALECT, flying, "0.22.1").facts.weight_updates == "in flight"
 
 
 def test_a_script_with_rllms_overrides_is_read() -> None:
@@ -65,8 +65,8 @@ def test_the_mismatch_is_logged_wherever_rollouts_come_with_logprobs() -> None:
     direct = YAML.replace("  rollout:\n    mode", "  actor:\n    use_rollout_log_probs: true\n  rollout:\n    mode")
     for text in (YAML, direct):
         config = read_one(DIALECT, text, "0.22.1")
-        assert config.says("logs_mismatch") is True and "offpolicy" in config.trainer["logs_mismatch"].note
-        assert config.says("recomputes_old_logprobs") is True
+        assert config.facts.logs_mismatch is True and "offpolicy" in config.trainer["logs_mismatch"].note
+        assert config.facts.recomputes_old_logprobs is True
 
 
 def test_a_metric_that_compares_the_rollout_with_itself_is_none() -> None:
@@ -103,5 +103,5 @@ def test_the_config_that_the_program_names_lies_below_the_command(
     config = read_file(DIALECT, tmp_path / "runs/go.sh", "0.22.1")
     assert config.sampling["temperature"].value == temperature
     assert config.engine["gpu_memory_utilization"].value == 0.5
-    assert config.says("importance_sampling_mode") == "token"
+    assert config.facts.importance_sampling_mode == "token"
     assert not any("the config that the command starts from" in one for one in config.not_seen)

@@ -48,15 +48,15 @@ def test_dtype_comes_from_model_args_and_overrules_strategy_config() -> None:
     assert config.engine["dtype"].value == "float16"
     (lost,) = config.lost
     assert (lost.name, lost.loss) == ("dtype", Loss.OVERRULED)
-    assert config.says("dtype") == "bfloat16"
+    assert config.facts.dtype == "bfloat16"
 
 
 def test_the_trainer_does_not_divide_by_the_temperature() -> None:
     config = read_one(DIALECT, YAML, "0.10.2")
-    assert config.says("divides_by_temperature") is False
+    assert config.facts.divides_by_temperature is False
     assert "logprobs_mode" not in config.engine
-    assert config.says("seeds_replicas") is False
-    assert config.says("replicas") == 4
+    assert config.facts.seeds_replicas is False
+    assert config.facts.replicas == 4
 
 
 def test_sampling_is_complete_and_a_filter_that_a_missing_file_may_set_is_unknown() -> None:
@@ -72,13 +72,13 @@ def test_asynchronous_generation_leaves_updates_unknown() -> None:
     for ratio in ("1", "${oc.env:RATIO}"):
         config = read_one(DIALECT, f"{YAML}async_generation_ratio: {ratio}\n", "0.10.2")
         assert isinstance(config.trainer["weight_updates"].value, Unknown)
-    assert read_one(DIALECT, YAML, "0.10.2").says("weight_updates") == "between rollouts"
+    assert read_one(DIALECT, YAML, "0.10.2").facts.weight_updates == "between rollouts"
 
 
 def test_the_correction_is_read() -> None:
     text = YAML + "train_infer_correction:\n  is_weight:\n    enabled: true\n"
-    assert read_one(DIALECT, text, "0.10.2").says("importance_sampling_correction") is True
-    assert read_one(DIALECT, YAML, "0.10.2").says("importance_sampling_correction") is False
+    assert read_one(DIALECT, text, "0.10.2").facts.importance_sampling_correction is True
+    assert read_one(DIALECT, YAML, "0.10.2").facts.importance_sampling_correction is False
 
 
 def test_another_strategy_gives_no_config() -> None:

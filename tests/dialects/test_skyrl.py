@@ -62,7 +62,7 @@ def test_nothing_sets_logprobs_mode_and_generation_config_is_vllms() -> None:
 
 def test_facts_of_the_trainer_follow_the_overrides() -> None:
     config = read_one(DIALECT, SCRIPT, "0.26.0", "run.sh")
-    assert config.says("importance_sampling_mode") == "token"
+    assert config.facts.importance_sampling_mode == "token"
     assert isinstance(config.trainer["replicas"].value, Unknown)
     assert config.environment["VLLM_LOGGING_LEVEL"].value == "INFO"
 
@@ -70,22 +70,22 @@ def test_facts_of_the_trainer_follow_the_overrides() -> None:
 def test_the_fully_asynchronous_trainer_keeps_requests_and_the_cache() -> None:
     script = SCRIPT.replace("  trainer.policy", "  trainer.fully_async.max_staleness_steps=4 \\\n  trainer.policy")
     config = read_one(DIALECT, script, "0.26.0", "run.sh")
-    assert (config.says("weight_updates"), config.says("pause_mode")) == ("in flight", "keep")
-    assert config.says("pause_clears_cache") is False
+    assert (config.facts.weight_updates, config.facts.pause_mode) == ("in flight", "keep")
+    assert config.facts.pause_clears_cache is False
     assert isinstance(config.trainer["salts_prefix_cache"].value, Unknown)
 
 
 def test_without_logprobs_there_is_no_mismatch_metric() -> None:
     script = SCRIPT.replace("sampling_params.temperature=0.6", "sampling_params.logprobs=null")
-    assert read_one(DIALECT, script, "0.26.0", "run.sh").says("logs_mismatch") is False
+    assert read_one(DIALECT, script, "0.26.0", "run.sh").facts.logs_mismatch is False
 
 
 def test_the_older_layout_is_read() -> None:
     config = read_one(DIALECT, LEGACY, "0.11.2")
     assert config.engine["tensor_parallel_size"].value == 4
     assert config.engine["enable_chunked_prefill"].value is False
-    assert config.says("replicas") == 2
-    assert config.says("importance_sampling_correction") is True
+    assert config.facts.replicas == 2
+    assert config.facts.importance_sampling_correction is True
     assert {one.name for one in config.lost} == {"repetition_penalty"}
 
 

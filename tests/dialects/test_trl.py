@@ -66,7 +66,7 @@ def test_rloo_gets_processed_logprobs_later_and_does_not_use_them() -> None:
     text = COLOCATED + "normalize_advantages: true\n"
     config = read_one(DIALECT, text, "0.12.0")
     assert isinstance(config.engine["logprobs_mode"].value, Unknown)
-    assert config.says("uses_rollout_logprobs") is False
+    assert config.facts.uses_rollout_logprobs is False
 
 
 def test_in_server_mode_every_engine_argument_is_unknown_and_never_a_default() -> None:
@@ -114,14 +114,14 @@ def test_generation_kwargs_win_over_the_fields() -> None:
 
 def test_the_correction_is_on_by_default_and_can_be_switched_off() -> None:
     on = read_one(DIALECT, COLOCATED, "0.18.1")
-    assert on.says("importance_sampling_correction") is True and on.says("importance_sampling_mode") == "sequence_mask"
+    assert on.facts.importance_sampling_correction is True and on.facts.importance_sampling_mode == "sequence_mask"
     off = read_one(DIALECT, COLOCATED + "vllm_importance_sampling_correction: false\n", "0.18.1")
-    assert off.says("uses_rollout_logprobs") is False and off.says("logs_mismatch") is False
+    assert off.facts.uses_rollout_logprobs is False and off.facts.logs_mismatch is False
 
 
 def test_the_fp32_head_is_the_trainers_only() -> None:
     config = read_one(DIALECT, COLOCATED + "cast_lm_head_to_fp32: true\n", "0.18.1")
-    assert config.says("head_dtype") == "float32" and "rollout_head_dtype" not in config.trainer
+    assert config.facts.head_dtype == "float32" and "rollout_head_dtype" not in config.trainer
 
 
 def test_a_flag_and_a_script_read_like_the_yaml() -> None:
@@ -171,7 +171,7 @@ def test_python_calls_are_read_with_what_cannot_be_told_left_unknown() -> None:
     assert isinstance(grpo.sampling["temperature"].value, Unknown)
     assert grpo.engine["tensor_parallel_size"].value == 2
     assert grpo.environment["VLLM_USE_V1"].value == "0"
-    assert dpo.says("divides_by_temperature") is False and dpo.engine["gpu_memory_utilization"].value == 0.55
+    assert dpo.facts.divides_by_temperature is False and dpo.engine["gpu_memory_utilization"].value == 0.55
     assert "logprobs_mode" not in dpo.engine
 
 
@@ -329,7 +329,7 @@ def test_a_trainer_of_the_projects_own_is_not_judged_by_trls(tmp_path: Path) -> 
 def test_a_trainer_that_is_trls_or_may_be_is_taken_for_it(tmp_path: Path, program: str, trainer: str) -> None:
     config = of_program(tmp_path, program, trainer)
     assert config.engine["logprobs_mode"].value == "processed_logprobs"
-    assert config.says("divides_by_temperature") is True
+    assert config.facts.divides_by_temperature is True
 
 
 def test_a_trainer_whose_file_is_not_there_leaves_everything_open(tmp_path: Path) -> None:
@@ -355,5 +355,5 @@ def test_steps_that_follow_from_the_number_of_processes_leave_max_num_seqs_open(
 def test_the_asynchronous_trainer_needs_no_use_vllm() -> None:
     text = "from trl.experimental.async_grpo import AsyncGRPOConfig  # vllm\nargs = AsyncGRPOConfig(temperature=0.7)\n"
     config = read_one(DIALECT, text, "0.18.1", "train.py")
-    assert config.says("weight_updates") == "in flight" and not config.engine.get("dtype").known
+    assert config.facts.weight_updates == "in flight" and not config.engine.get("dtype").known
     assert config.sampling["temperature"].value == 0.7

@@ -64,7 +64,7 @@ def test_filters_of_vllm_sampling_params_count_in_newer_releases_only() -> None:
 def test_the_fp32_head_needs_a_vllm_that_has_it() -> None:
     text = TEXT.replace("UNSLOTH_VLLM_STANDBY", "UNSLOTH_VLLM_FP32_LM_HEAD")
     new = read_one(DIALECT, text, "0.26.0", "train.py")
-    assert new.says("head_dtype") == "float32" and new.engine["hf_overrides"].value == {"head_dtype": "float32"}
+    assert new.facts.head_dtype == "float32" and new.engine["hf_overrides"].value == {"head_dtype": "float32"}
     old = read_one(DIALECT, text, "0.18.1", "train.py")
     assert "rollout_head_dtype" not in old.trainer and "UNSLOTH_VLLM_FP32_LM_HEAD" in lost_names(old)
 
@@ -130,7 +130,7 @@ def test_a_pin_of_trl_tells_the_defaults_of_the_config(tmp_path: Path) -> None:
     (tmp_path / "environment.yml").write_text("dependencies:\n  - pip:\n      - trl==0.19.1\n")
     config = read_one(DIALECT, text, "0.18.1", str(tmp_path / "train.py"))
     assert config.sampling["temperature"].value == 1.0 and config.refused_pin is None
-    assert config.says("importance_sampling_correction") is False
+    assert config.facts.importance_sampling_correction is False
 
 
 def test_keywords_of_the_config_that_the_file_does_not_tell_leave_sampling_and_trainer_open() -> None:

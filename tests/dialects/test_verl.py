@@ -55,8 +55,8 @@ def test_a_key_that_only_one_release_has_tells_the_release() -> None:
     newer = in_script("algorithm.rollout_correction.rollout_is=token", "actor_rollout_ref.rollout.mode=async")
     config = read_one(DIALECT, newer, "0.10.2")
     assert config.engine["enable_prefix_caching"].value is None
-    assert config.says("importance_sampling_correction") is True
-    assert config.says("importance_sampling_mode") == "token"
+    assert config.facts.importance_sampling_correction is True
+    assert config.facts.importance_sampling_mode == "token"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_key_that_only_one_release_has_tells_the_release() -> None:
     ],
 )
 def test_every_spelling_of_the_correction_is_read(key: str, on: bool) -> None:
-    assert read_one(DIALECT, in_script(key), "0.8.5").says("importance_sampling_correction") is on
+    assert read_one(DIALECT, in_script(key), "0.8.5").facts.importance_sampling_correction is on
 
 
 def test_overrides_of_a_script_are_read_with_variables_and_places() -> None:
@@ -82,7 +82,7 @@ def test_overrides_of_a_script_are_read_with_variables_and_places() -> None:
     assert SCRIPT[place.start : place.end] == "0.7"
     assert config.engine["tensor_parallel_size"].value == 2
     assert config.engine["max_logprobs"].value == 5
-    assert config.says("replicas") == 4
+    assert config.facts.replicas == 4
 
 
 def test_a_value_from_outside_is_unknown() -> None:
@@ -129,20 +129,20 @@ def test_another_engine_gives_no_config() -> None:
 
 def test_trainer_facts_follow_the_config() -> None:
     config = read_one(DIALECT, YAML, "0.11.2")
-    assert config.says("divides_by_temperature") is True
-    assert config.says("logs_mismatch") is True
-    assert config.says("weight_updates") == "between rollouts"
-    assert config.says("resets_prefix_cache") is True
-    assert config.says("replicas") == 4
+    assert config.facts.divides_by_temperature is True
+    assert config.facts.logs_mismatch is True
+    assert config.facts.weight_updates == "between rollouts"
+    assert config.facts.resets_prefix_cache is True
+    assert config.facts.replicas == 4
     bypass = YAML + "algorithm:\n  rollout_correction:\n    bypass_mode: true\n"
-    assert read_one(DIALECT, bypass, "0.11.2").says("recomputes_old_logprobs") is False
+    assert read_one(DIALECT, bypass, "0.11.2").facts.recomputes_old_logprobs is False
 
 
 def test_fully_asynchronous_training_aborts_requests_in_flight() -> None:
     config = read_one(DIALECT, YAML + "async_training:\n  partial_rollout: true\n", "0.12.0")
-    assert config.says("weight_updates") == "in flight"
-    assert config.says("pause_mode") == "abort"
-    assert config.says("pause_arguments") == ["wait_for_inflight_requests", "clear_cache"]
+    assert config.facts.weight_updates == "in flight"
+    assert config.facts.pause_mode == "abort"
+    assert config.facts.pause_arguments == ["wait_for_inflight_requests", "clear_cache"]
 
 
 def test_full_determinism_switches_batch_invariance_on() -> None:
@@ -223,7 +223,7 @@ def test_the_server_before_v0_6_reads_no_engine_kwargs() -> None:
 
 def test_the_actor_logs_the_mismatch_where_old_logprobs_are_the_rollouts() -> None:
     bypass = YAML + "algorithm:\n  rollout_correction:\n    bypass_mode: true\n"
-    assert read_one(DIALECT, bypass, "0.11.2").says("logs_mismatch") is True
+    assert read_one(DIALECT, bypass, "0.11.2").facts.logs_mismatch is True
     direct = YAML.replace("  actor:\n", "  actor:\n    use_rollout_log_probs: true\n")
     assert isinstance(read_one(DIALECT, direct, "0.24.0").trainer["logs_mismatch"].value, Unknown)
 

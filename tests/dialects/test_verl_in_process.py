@@ -60,13 +60,13 @@ def test_a_negation_is_an_error_in_process_and_unknown_where_the_engine_is() -> 
 
 @pytest.mark.parametrize("actor", ["", "strategy: fsdp2", "strategy: fsdp"])
 def test_each_rank_of_an_fsdp_trainer_draws_from_its_own_generator(actor: str) -> None:
-    assert read_one(DIALECT, _with_actor(actor), "0.8.5").says("seeds_replicas") is True
+    assert read_one(DIALECT, _with_actor(actor), "0.8.5").facts.seeds_replicas is True
 
 
 @pytest.mark.parametrize("actor", ["strategy: megatron", "megatron: {param_offload: true}"])
 def test_whether_megatron_ranks_have_their_own_generators_depends_on_the_release(actor: str) -> None:
     assert isinstance(read_one(DIALECT, _with_actor(actor), "0.8.5").trainer["seeds_replicas"].value, Unknown)
-    assert read_one(DIALECT, _with_actor(actor), "0.11.0").says("seeds_replicas") is True
+    assert read_one(DIALECT, _with_actor(actor), "0.11.0").facts.seeds_replicas is True
 
 
 def _with_actor(lines: str) -> str:

@@ -32,8 +32,8 @@ def test_what_depends_on_the_kind_of_engine_is_open_where_that_is_not_told(name:
 
 def test_in_process_engines_are_seeded_with_0_and_replicas_of_servers_differ_from_v0_8_on() -> None:
     assert read_one(DIALECT, SYNC, "0.8.5").engine["seed"].value == 0
-    assert script("0.18.1").says("seeds_replicas") is True
-    assert script("0.8.5").says("seeds_replicas") is None
+    assert script("0.18.1").facts.seeds_replicas is True
+    assert isinstance(script("0.8.5").facts.seeds_replicas, Unknown)
 
 
 def test_graphs_are_chosen_by_the_servers_of_v0_8_and_later_alone() -> None:
@@ -47,11 +47,11 @@ def test_graphs_are_chosen_by_the_servers_of_v0_8_and_later_alone() -> None:
 
 def test_an_engine_that_does_not_sleep_is_cleaned_by_some_releases_alone() -> None:
     off = "actor_rollout_ref.rollout.free_cache_engine=False"
-    assert script("0.8.5").says("resets_prefix_cache") is True
+    assert script("0.8.5").facts.resets_prefix_cache is True
     assert is_open(script("0.8.5", off).trainer["resets_prefix_cache"])
     assert is_open(script("0.8.5", off).engine["enable_sleep_mode"])
-    assert script("0.18.1", off).says("resets_prefix_cache") is True
-    assert script("0.11.0", off, "algorithm.rollout_is=true").says("resets_prefix_cache") is False
+    assert script("0.18.1", off).facts.resets_prefix_cache is True
+    assert script("0.11.0", off, "algorithm.rollout_is=true").facts.resets_prefix_cache is False
 
 
 def test_every_written_key_of_a_rollout_is_listed_at_least() -> None:

@@ -46,7 +46,7 @@ def test_a_server_and_its_trainer_are_one_config(text: str, argument: str, value
     (one,) = configs(text)
     assert str(one.engine[argument].value) == str(value)
     assert str(one.sampling["top_p"].value) == "0.9"
-    assert one.says("replays_filters") is False
+    assert one.facts.replays_filters is False
     assert not isinstance(one.engine, Elsewhere) and not isinstance(one.sampling, Elsewhere)
     assert not any("another command" in sentence for sentence in one.not_seen)
 

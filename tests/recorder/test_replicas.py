@@ -37,7 +37,7 @@ def replica(folder: Path, pid: int, updates: int, resets: int, host: str = "node
 def the_engine(folder: Path) -> tuple[RecordedEngine, str, dict[str, object]]:
     recording = open_recording(folder)
     (one,) = recorded_engines(recording)
-    facts = {name: value for name, value, _ in recorded_facts(one, recording)}
+    facts = {name: value for some, _ in recorded_facts(one, recording) for name, value in some.given().items()}
     return one, "\n".join(recorded_sentences(one, recording)), facts
 
 

@@ -53,8 +53,9 @@ def _config(source: RecordedSource, one: RecordedEngine, vllm: Version) -> Rollo
         _effective(draft, one, vllm, place)
     _environment(draft, one, release, same, file)
     _sampling(draft, one, release or vllm)
-    for name, value, note in recorded_facts(one, source.recording):
-        draft.trainer[name] = Setting(name, value, None, Origin.FILE, None, note)
+    for facts, note in recorded_facts(one, source.recording):
+        for name, value in facts.given().items():
+            draft.trainer[name] = Setting(name, value, None, Origin.FILE, None, note)
     for package, version in one.process.versions.items():
         draft.options[package] = Setting(package, version, version, Origin.FILE, Place(file, 1, 1, package))
     draft.recorded = tuple(recorded_sentences(one, source.recording))

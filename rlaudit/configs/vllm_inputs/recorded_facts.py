@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.trainer_facts import TrainerFacts, WeightUpdates
 from rlaudit.recorder.deaths import death_sentences
 from rlaudit.recorder.recorded_engine import RecordedEngine, Sampled
 from rlaudit.recorder.recorded_weights import never_sent
@@ -23,58 +24,61 @@ _AT_START = frozenset({"initialize_cache"})
 _SHOWN = 3
 
 
-def recorded_facts(one: RecordedEngine, recording: Recording) -> Iterator[tuple[str, Any, str]]:
-    """Yield the trainer's facts that are certain, each with its value and where that comes from."""
+def recorded_facts(one: RecordedEngine, recording: Recording) -> Iterator[tuple[TrainerFacts, str]]:
+    """Yield the trainer's facts that are certain, each with where it comes from."""
     calls = sum(process.records.get("trainer", 0) for process in recording.processes)
     if calls:
-        yield "scores_rollouts", True, f"the trainer's logprobs were recorded in {calls} calls"
+        yield TrainerFacts(scores_rollouts=True), f"the trainer's logprobs were recorded in {calls} calls"
     if one.all_updates:
         yield from _of_updates(one)
     readings = one.weight_readings
     if readings:
         updates = max(len(reading.updates) for reading in readings)
         faults = list(dict.fromkeys(fault for reading in readings for fault in reading.faults()))
-        yield "weight_faults", faults, f"the engine's weights were read after {updates} updates"
+        yield TrainerFacts(weight_faults=faults), f"the engine's weights were read after {updates} updates"
     requests = sum(process.records.get("request", 0) for process in one.all_processes)
     salted = sum(process.salted for process in one.all_processes)
     stale, cached = list(stale_sentences(one.reused)), sum(reused.cached for reused in one.reused)
     if cached and all(reused.stale is not None for reused in one.reused):
-        is_stale = any(reused.stale for reused in one.reused)
-        yield "stale_prefixes", stale[0] if is_stale else "", f"{cached} prompt tokens came from the prefix cache"
+        served = stale[0] if any(reused.stale for reused in one.reused) else ""
+        yield TrainerFacts(stale_prefixes=served), f"{cached} prompt tokens came from the prefix cache"
     if requests:
         note = f"{salted} of {requests} recorded requests had a cache salt"
         why = "requests had a cache salt; whether it changes with the policy is not recorded"
-        yield "salts_prefix_cache", Unknown(why) if salted else False, note
+        yield TrainerFacts(salts_prefix_cache=Unknown(why) if salted else False), note
     if one.replicas > 1:
-        yield "replicas", one.replicas, f"{one.replicas} engines were built alike"
+        yield TrainerFacts(replicas=one.replicas), f"{one.replicas} engines were built alike"
 
 
-def _of_updates(one: RecordedEngine) -> Iterator[tuple[str, Any, str]]:
+def _of_updates(one: RecordedEngine) -> Iterator[tuple[TrainerFacts, str]]:
     note = f"{len(one.all_updates)} updates were recorded"
     flying = most_in_flight(one)
     if flying is None:
-        yield "weight_updates", Unknown("how many requests were in flight is not recorded"), note
+        yield TrainerFacts(weight_updates=Unknown("how many requests were in flight is not recorded")), note
     else:
-        yield "weight_updates", "in flight" if flying else "between rollouts", f"{note}: {_met(flying)}"
-    yield "update_calls", list(ways(one)), "the methods by which weights came, as they were recorded"
+        when = WeightUpdates.IN_FLIGHT if flying else WeightUpdates.BETWEEN_ROLLOUTS
+        yield TrainerFacts(weight_updates=when), f"{note}: {_met(flying)}"
+    yield TrainerFacts(update_calls=list(ways(one))), "the methods by which weights came, as they were recorded"
     if any(name.endswith(f".{RESET}") for process in one.all_processes for name in process.hooked):
         done, of = followed_by_reset(one)
         value: Any = True if done == of else False if not done else Unknown(f"{done} of {of} updates emptied the cache")
         unsaid = sum(update.reset is None for update in one.updates)
         if unsaid:
             value = Unknown(f"{unsaid} resets met requests in flight, and this release does not say if it refused them")
-        yield "resets_prefix_cache", value, f"{done} of {of} updates emptied the prefix cache"
-    modes = {update.pause for update in one.all_updates if update.pause is not None}
+        yield TrainerFacts(resets_prefix_cache=value), f"{done} of {of} updates emptied the prefix cache"
+    modes: set[Any] = {update.pause for update in one.all_updates if update.pause is not None}
     clears = {update.clear_cache for update in one.all_updates if update.clear_cache is not None}
     if modes - {""}:
-        yield "pause_mode", modes.pop() if len(modes) == 1 else Unknown("pauses had several modes"), note
+        mode = modes.pop() if len(modes) == 1 else Unknown("pauses had several modes")
+        yield TrainerFacts(pause_mode=mode), note
     if clears:
-        yield "pause_clears_cache", clears.pop() if len(clears) == 1 else Unknown("some pauses cleared the cache"), note
+        clear = clears.pop() if len(clears) == 1 else Unknown("some pauses cleared the cache")
+        yield TrainerFacts(pause_clears_cache=clear), note
     pauses = [call for process in one.all_processes for call in process.calls if call.name in PAUSING]
     own = [call for call in pauses if call.name == "pause_generation"] or pauses
     if own:
         names = dict.fromkeys(name for call in own for name in call.arguments if not name.isdecimal())
-        yield "pause_arguments", list(names), f"of {len(own)} recorded pauses"
+        yield TrainerFacts(pause_arguments=list(names)), f"of {len(own)} recorded pauses"
 
 
 def most_in_flight(one: RecordedEngine) -> int | None:

@@ -18,6 +18,7 @@ from rlaudit.configs.draft import Draft, arriving
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import typed
 from rlaudit.configs.syntax.node import Node, Unknown, entries
+from rlaudit.configs.trainer_facts import PauseMode, TrainerFacts, WeightUpdates
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.python_calls import Call
@@ -48,9 +49,10 @@ def take_weight_updates(draft: Draft, source: Source, calls: "Iterable[Call]", *
     _reset(draft, source, found, updates or pauses)
     if "cache_salt" in source.text:
         why = "requests carry a cache_salt, and whether it changes with the policy is known only when it runs"
-        draft.trains("salts_prefix_cache", Unknown(why), why)
+        draft.trains(TrainerFacts(salts_prefix_cache=Unknown(why)), why)
     elif ".generate(" in source.text:
-        draft.trains("salts_prefix_cache", False, "requests are made in this file, without a cache_salt")
+        note = "requests are made in this file, without a cache_salt"
+        draft.trains(TrainerFacts(salts_prefix_cache=False), note)
 
 
 def _method(call: "Call") -> str:
@@ -63,26 +65,22 @@ def _method(call: "Call") -> str:
 
 
 def _pause(draft: Draft, pauses: "list[Call]") -> None:
-    modes = {_told(_mode(call)) for call in pauses}
-    clears = {_told(_argument(call, "clear_cache", True)) for call in pauses}
+    mode = _agreed(_mode(call) for call in pauses)
+    clears = _agreed(_argument(call, "clear_cache", True) for call in pauses)
     node = Node(None, pauses[0].place)
-    differ = Unknown(f"{PAUSE} is called in several ways in this file")
-    for name, values, note in (
-        ("pause_mode", modes, f"mode of {PAUSE}, abort by default"),
-        ("pause_clears_cache", clears, f"clear_cache of {PAUSE}, true by default"),
-    ):
-        draft.trains(name, values.pop() if len(values) == 1 else differ, note, node)
+    draft.trains(TrainerFacts(pause_mode=mode), f"mode of {PAUSE}, abort by default", node)
+    draft.trains(TrainerFacts(pause_clears_cache=clears), f"clear_cache of {PAUSE}, true by default", node)
     # A route passes over what it does not know of a query; a method stops at such a keyword.
     if not any(call.open or call.over_http for call in pauses):
         names = list(dict.fromkeys(name for call in pauses for name in call.arguments))
-        draft.trains("pause_arguments", names, f"keywords of {PAUSE} in this file", node)
+        draft.trains(TrainerFacts(pause_arguments=names), f"keywords of {PAUSE} in this file", node)
 
 
 def _mode(call: "Call") -> Any:
     waits = _argument(call, "wait_for_inflight_requests", False)
     if isinstance(waits, Unknown):
         return waits
-    return _argument(call, "mode", "wait" if waits else "abort")
+    return _argument(call, "mode", PauseMode.WAIT if waits else PauseMode.ABORT)
 
 
 def _argument(call: "Call", name: str, default: Any) -> Any:
@@ -92,21 +90,26 @@ def _argument(call: "Call", name: str, default: Any) -> Any:
     return arriving(given)
 
 
-def _told(value: Any) -> Any:
-    """Return a value that a set can hold."""
-    return value if isinstance(value, str | bool | Unknown) else Unknown(f"{value!r} is none of its values")
+def _agreed(given: Iterable[Any]) -> Any:
+    """Return the value that all pauses are given."""
+    values = {value if isinstance(value, str | bool | Unknown) else Unknown(f"{value!r} is none of its values")
+              for value in given}  # fmt: skip
+    return values.pop() if len(values) == 1 else Unknown(f"{PAUSE} is called in several ways in this file")
 
 
 def _updates(draft: Draft, updates: "list[Call]", *, offline: bool) -> None:
     node = Node(None, updates[0].place)
     name = _method(updates[0])
-    if draft.trainer.get("pause_mode") is not None and draft.trainer["pause_mode"].value == "keep":
-        draft.trains("weight_updates", "in flight", f"{name} between a pause that keeps requests and its end", node)
-    elif offline or "pause_mode" in draft.trainer:
-        draft.trains("weight_updates", "between rollouts", f"{name} while no request runs", node)
+    pause = draft.trainer.get("pause_mode")
+    when: WeightUpdates | Unknown
+    if pause is not None and pause.value == PauseMode.KEEP:
+        when, why = WeightUpdates.IN_FLIGHT, f"{name} between a pause that keeps requests and its end"
+    elif offline or pause is not None:
+        when, why = WeightUpdates.BETWEEN_ROLLOUTS, f"{name} while no request runs"
     else:
         why = f"{name} is called; whether requests run meanwhile is not told by this file"
-        draft.trains("weight_updates", Unknown(why), why, node)
+        when = Unknown(why)
+    draft.trains(TrainerFacts(weight_updates=when), why, node)
 
 
 def _reset(draft: Draft, source: Source, found: "list[tuple[str, Call]]", where: "list[Call]") -> None:
@@ -114,17 +117,18 @@ def _reset(draft: Draft, source: Source, found: "list[tuple[str, Call]]", where:
     resets = [call for method, call in found if method in {RESET, AWAKE}]
     together = {call.function for call in where}
     near = [call for call in resets if call.function in together]
+    call, done = where[0], None
     if near:
-        draft.trains("resets_prefix_cache", True, f"{near[0].name}() with the update", Node(None, near[0].place))
+        call, done, why = near[0], True, f"{near[0].name}() with the update"
     elif resets:
         home = resets[0].function or "the module"
-        why = f"{resets[0].name}() is called in {home}, not where the weights are updated"
-        draft.trains("resets_prefix_cache", Unknown(why), why, Node(None, resets[0].place))
+        call, why = resets[0], f"{resets[0].name}() is called in {home}, not where the weights are updated"
     elif RESET in source.text:
         why = f"{RESET} is named in this file, and who calls it is not followed"
-        draft.trains("resets_prefix_cache", Unknown(why), why, Node(None, where[0].place))
     else:
-        draft.trains("resets_prefix_cache", False, f"no {RESET}() in this file", Node(None, where[0].place))
+        done, why = False, f"no {RESET}() in this file"
+    fact = TrainerFacts(resets_prefix_cache=Unknown(why) if done is None else done)
+    draft.trains(fact, why, Node(None, call.place))
 
 
 def posted(source: Source) -> "tuple[Call, ...]":

@@ -9,6 +9,7 @@ from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.trainer_facts import Dtype, TrainerFacts
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
@@ -75,7 +76,7 @@ def of_the_config(reading: Reading) -> None:
     if (further := reading.node("further_config_arguments")) is not None:
         reason = f"it may be among the further arguments of GRPOConfig: {further.value}"
         for name in [name for name in draft.trainer if name in _BY_THE_CONFIG and draft.trainer[name].place is None]:
-            draft.trains(name, Unknown(reason), reason)
+            draft.trainer.by_code(name, Unknown(reason), reason)
     given = reading.node("vllm_sampling_params")
     calls = [one for one in _calls(reading.source, *_SAMPLING) if given is not None and _is_given(reading, one, given)]
     if len(calls) == 1:
@@ -127,7 +128,7 @@ def head(reading: Reading) -> None:
         draft.lose(_HEAD, node, Loss.NOT_PASSED, reason)
         return
     note = f"{_HEAD}, set before unsloth is imported"
-    for fact in ("rollout_head_dtype", "head_dtype"):
-        draft.trains(fact, "float32" if on is True else on, note, node)
+    dtype = Dtype.FLOAT32 if on is True else on
+    draft.trains(TrainerFacts(rollout_head_dtype=dtype, head_dtype=dtype), note, node)
     if on is True:
         draft.engine.by_code("hf_overrides", {"head_dtype": "float32"}, note)

@@ -8,6 +8,7 @@ research on PipelineRL's fp32 head, vLLM pull request 48390, NeMo-RL pull reques
 
 from dataclasses import replace
 
+from rlaudit.configs.trainer_facts import Dtype
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, always
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
@@ -19,7 +20,7 @@ LEVELS = {"neither": (False, False), "rollout": (True, False), "trainer": (False
 def set_level(treatment: Treatment, level: str) -> Treatment:
     """Set which sides compute their head in float32; the others keep the dtype of the model."""
     rollout, trainer = LEVELS[level]
-    head_dtype = "float32" if trainer else "same"
+    head_dtype = Dtype.FLOAT32.value if trainer else "same"
     return replace(treatment, fp32_head=rollout, trainer=replace(treatment.trainer, head_dtype=head_dtype))
 
 
@@ -27,7 +28,7 @@ def observe(trace: ArmTrace) -> Observation:
     """Read the level from the lattice of each side's top logprobs."""
     if trace.rollout_head is None or trace.trainer_head is None:
         return Observation(None, trace.head_because)
-    seen = (trace.rollout_head == "float32", trace.trainer_head == "float32")
+    seen = (trace.rollout_head == Dtype.FLOAT32, trace.trainer_head == Dtype.FLOAT32)
     level = next(name for name, sides in LEVELS.items() if sides == seen)
     return Observation(level, trace.head_because)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from rlaudit.inspection.finding import Severity
+from rlaudit.laboratory.studies.updates.cases import OF_MATRIX
 from rlaudit.laboratory.studies.updates.requests import RequestCount
 from rlaudit.layers import Layer, Verdict
 from rlaudit.measurement.contrast import Contrast
@@ -87,7 +88,7 @@ def _sequences(cases: Sequence[UpdateCase]) -> list[list[str]]:
     """Return the matrix: what became of requests, and what tokens after each sequence of calls were computed from."""
     rows = [["engine", "sequence", "in flight", "others", "cached", "stale KV", "excess k3", "flights after", "clean"]]
     for case in cases:
-        if case.kind not in ("matrix", "in a row"):
+        if case.kind not in OF_MATRIX:
             continue
         stale = case.staleness
         if case.problem or stale is None:

@@ -165,8 +165,8 @@ def test_updates_of_an_engine_in_process_run_between_rollouts_and_salts_are_seen
         'from vllm import LLM\nllm = LLM(model="m", seed=1)\nllm.collective_rpc("load_weights")\nllm.generate(["x"])\n'
     )
     config = read_one(DIALECT, text, "0.18.1", "loop.py")
-    assert config.says("weight_updates") == "between rollouts"
-    assert config.says("salts_prefix_cache") is False
+    assert config.facts.weight_updates == "between rollouts"
+    assert config.facts.salts_prefix_cache is False
     salted = read_one(DIALECT, text + 'EXTRA = {"cache_salt": "1"}\n', "0.18.1", "loop.py")
     assert isinstance(salted.trainer["salts_prefix_cache"].value, Unknown)
 

@@ -29,8 +29,8 @@ def update(url, path):
 def test_a_pause_is_read_however_it_is_posted(pause: str) -> None:
     text = f'async def f(url, session):\n    {pause}\n    requests.post(f"{{url}}/update_weights")\n'
     config = read_one(DIALECT, text, "0.18.1", "loop.py")
-    assert (config.says("pause_mode"), config.says("pause_clears_cache")) == ("keep", False)
-    assert config.says("weight_updates") == "in flight" and config.says("resets_prefix_cache") is False
+    assert (config.facts.pause_mode, config.facts.pause_clears_cache) == ("keep", False)
+    assert config.facts.weight_updates == "in flight" and config.facts.resets_prefix_cache is False
     assert "pause_arguments" not in config.trainer
 
 
@@ -41,7 +41,7 @@ def test_the_engine_is_elsewhere_and_never_vllms_default() -> None:
 
 def test_a_reset_over_http_counts() -> None:
     text = LOOP.replace('url + "/resume"', 'url + "/reset_prefix_cache"')
-    assert read_one(DIALECT, text, "0.18.1", "loop.py").says("resets_prefix_cache") is True
+    assert read_one(DIALECT, text, "0.18.1", "loop.py").facts.resets_prefix_cache is True
 
 
 def test_a_pause_whose_query_is_built_elsewhere_is_unknown() -> None:
@@ -51,7 +51,7 @@ def test_a_pause_whose_query_is_built_elsewhere_is_unknown() -> None:
 
 def test_what_a_program_starts_is_not_read_and_its_updates_are() -> None:
     config = read_one(DIALECT, LOOP + '\nsubprocess.Popen(["vllm", "serve", "m"])\n', "0.18.1", "loop.py")
-    assert config.says("pause_mode") == "keep" and isinstance(config.engine["seed"].value, Unknown)
+    assert config.facts.pause_mode == "keep" and isinstance(config.engine["seed"].value, Unknown)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_server_that_a_program_starts_is_open_and_a_recording_says_it(words: s
 
 def test_a_file_that_builds_the_engine_itself_has_both() -> None:
     text = LOOP + '\nfrom vllm import LLM\nllm = LLM(model="m")\n'
-    assert read_one(IN_PROCESS, text, "0.18.1", "loop.py").says("pause_mode") == "keep"
+    assert read_one(IN_PROCESS, text, "0.18.1", "loop.py").facts.pause_mode == "keep"
 
 
 @pytest.mark.parametrize("text", ["requests.post(url + '/pause')\n", "print('/pause')\n", "def f(:\n '/pause'"])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rlaudit.configs.rollout_config import Origin
+from rlaudit.configs.trainer_facts import Dtype
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.errors import NotFinished, UsageError
@@ -29,7 +30,6 @@ from rlaudit.laboratory.studies.arms.recorded_arguments import Taken, loads_code
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
 USUAL_FACTORS = ("logprobs-mode", "prefix-caching", "async-scheduling", "batch-invariance", "fp32-head")
-FLOATS = {"float32": "float32", "fp32": "float32", "bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "float16"}
 DEFAULT_TEMPERATURE = 1.0
 # Each is an engine start from the candidate, and those that move something back another from parity.
 MOST_FACTORS = 8
@@ -144,7 +144,7 @@ def _moving_nothing(audit: Audit, limits: Limits, trainer: Mapping[str, Any]) ->
     """Return the factors that move nothing here: a CPU engine is eager in every arm and schedules step by step, and a
     head of float32 models is in float32 already.
     """
-    in_float32 = audit.after.value("dtype") == trainer["dtype"] == "float32"
+    in_float32 = audit.after.value("dtype") == trainer["dtype"] == Dtype.FLOAT32
     return {*(("enforce-eager", "async-scheduling") if limits.cpu else ()), *(("fp32-head",) if in_float32 else ())}
 
 
@@ -206,7 +206,7 @@ def _point(side: Side, limits: Limits, changed: list[str], passed: Callable[[Map
     if has_v0(side.version) and VARIABLE in variables:
         del variables[VARIABLE]
         point["engine"] = side.value("engine")
-    if side.config.says("rollout_head_dtype") == "float32":
+    if side.config.facts.rollout_head_dtype is Dtype.FLOAT32:
         point["levels"] = {"fp32-head": "rollout"}
     if variables:
         point["environment_variables"] = variables
@@ -234,21 +234,19 @@ def _sampling(audit: Audit, changed: list[str]) -> dict[str, Any]:
 
 
 def _trainer(audit: Audit, recorded: RecordedRequests | None, changed: list[str]) -> dict[str, Any]:
-    config = audit.config
-    divides = config.says("divides_by_temperature")
-    if divides is None:
+    facts = audit.config.facts
+    if not isinstance(facts.divides_by_temperature, bool):
         changed.append(
             "trainer: taken to divide its logits by the sampling temperature, which the config does not tell"
         )
     seen = None if recorded is None else recorded.trainer_dtype
-    dtype = FLOATS.get(str(seen or config.says("dtype")), "bfloat16")
     trainer = {
-        "dtype": dtype,
-        "temperature": "ignore" if divides is False else "divide",
-        "replay_filters": config.says("replays_filters") is True,
+        "dtype": str(Dtype.named(seen or facts.dtype) or Dtype.BFLOAT16),
+        "temperature": "ignore" if facts.divides_by_temperature is False else "divide",
+        "replay_filters": facts.replays_filters is True,
     }
-    head = FLOATS.get(str(config.says("head_dtype")))
-    return {**trainer, **({"head_dtype": head} if head else {})}
+    head = facts.head_dtype
+    return {**trainer, "head_dtype": str(head)} if isinstance(head, Dtype) else trainer
 
 
 def _known_text(setting: Any) -> str | None:

@@ -13,6 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from rlaudit.arrays import Floats
+from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.curves.comparison import Comparison, MetricResult, Outcome, compare
 from rlaudit.curves.curve import Run
 from rlaudit.laboratory.studies.canary.recipe import CanaryRecipe, Claim, TrainingArm
@@ -258,7 +259,7 @@ def _with_its_twin(one: JudgedArm, arms: Sequence[JudgedArm]) -> JudgedArm:
     hits = [float(values_of(run, CACHED).max()) for run in one.curves if values_of(run, CACHED).size]
     if one.path is not Path.IN_PART or not any(hits):
         return one
-    cleared = {"clear_cache": True, "mode": "wait"}
+    cleared = {"clear_cache": True, "mode": PauseMode.WAIT}
     same = [
         other
         for other in arms

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.engines.vllm.expected_engine import check_engine
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.recipe import (
@@ -22,7 +23,7 @@ from rlaudit.laboratory.recipe import (
     validated,
     with_profile,
 )
-from rlaudit.laboratory.weight_path import PauseMode, Transport, WeightPath, check_path
+from rlaudit.laboratory.weight_path import Transport, WeightPath, check_path
 from rlaudit.trainer import __path__ as trainer_folder
 
 TRAINER = Path(trainer_folder[0])
@@ -91,7 +92,7 @@ class WeightHandover(Keys):
         description="How the worker loads them. Unset: reload_weights from disk, load_weights on V0 and for what comes "
         "from another process, reload_from_iterator for that on CPU builds.",
     )
-    mode: PauseMode = Field("wait", description="How the engine is paused meanwhile.")
+    mode: PauseMode = Field(PauseMode.WAIT, description="How the engine is paused meanwhile.")
     clear_cache: bool = Field(True, description="pause_generation's clear_cache.")
     reset_cache: bool = Field(False, description="Call reset_prefix_cache after the load.")
     every: int = Field(1, ge=1, description="Steps between two updates; more than 1 is lag, and logged as lag.")
@@ -108,7 +109,7 @@ class WeightHandover(Keys):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         check_path(self.path, self.transport)
-        if self.lag and self.mode == "abort":
+        if self.lag and self.mode is PauseMode.ABORT:
             raise ValueError("mode: abort ends the requests that lag keeps in flight; write keep or wait")
         if self.planted and self.transport == "disk" and self.path in (None, "reload_weights"):
             raise ValueError("reload_weights reads all of a folder; planted needs another path, such as load_weights")

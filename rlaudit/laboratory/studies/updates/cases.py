@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.laboratory.studies.updates.recipe import WeightUpdates
 
 BEFORE, COLD, FLIGHT, AFTER, UNSHARED = "before", "cold", "flight", "after", "unshared"
@@ -42,7 +43,7 @@ class UpdateCase:
     name: str
     kind: CaseKind
     steps: tuple[Step, ...]
-    mode: str = "keep"
+    mode: PauseMode = PauseMode.KEEP
     clear_cache: bool = True
 
     def as_job(self) -> dict[str, Any]:
@@ -86,7 +87,7 @@ def _submit(run: str, requests: list[dict[str, int]], max_tokens: int, until: in
     return {"do": "submit", "run": run, "requests": requests, "max_tokens": max_tokens, "until": until}
 
 
-def _update(version: int, mode: str, clear_cache: bool, while_paused: list[Step]) -> Step:
+def _update(version: int, mode: PauseMode, clear_cache: bool, while_paused: list[Step]) -> Step:
     return {
         "do": "update",
         "version": str(version),
@@ -96,7 +97,9 @@ def _update(version: int, mode: str, clear_cache: bool, while_paused: list[Step]
     }
 
 
-def matrix_case(mode: str, clear: bool, settings: WeightUpdates, requests: Requests, *, read_back: bool) -> UpdateCase:
+def matrix_case(
+    mode: PauseMode, clear: bool, settings: WeightUpdates, requests: Requests, *, read_back: bool
+) -> UpdateCase:
     """One cell of the matrix, as the module describes it."""
     after = settings.after_tokens
     paused = [
@@ -114,7 +117,7 @@ def matrix_case(mode: str, clear: bool, settings: WeightUpdates, requests: Reque
         _submit(COLD_AFTER, requests.of(stream=2), after),
         _submit(WARM_AFTER, requests.of(stream=2), after),
     ]
-    name = f"mode={mode}, clear_cache={clear}" if mode != "none" else "no pause"
+    name = f"mode={mode}, clear_cache={clear}" if mode is not PauseMode.NONE else "no pause"
     return UpdateCase(name, CaseKind.MATRIX, tuple(steps), mode, clear)
 
 
@@ -127,7 +130,7 @@ def row_case(settings: WeightUpdates, requests: Requests, updates: int) -> Updat
         _submit(FLIGHT, requests.of(stream=1), flight, until=flight // (updates + 1)),
     ]
     for number in range(1, updates + 1):
-        steps.append(_update(number, "keep", False, []))
+        steps.append(_update(number, PauseMode.KEEP, False, []))
         if number < updates:
             steps.append({"do": "advance", "run": FLIGHT, "until": flight * (number + 1) // (updates + 1)})
     steps.append({"do": "settle"})
@@ -138,7 +141,7 @@ def row_case(settings: WeightUpdates, requests: Requests, updates: int) -> Updat
         _submit(WARM_AFTER, requests.of(stream=2), after),
     ]
     return UpdateCase(
-        f"{updates} updates in a row, mode=keep, clear_cache=False", CaseKind.ROW, tuple(steps), "keep", False
+        f"{updates} updates in a row, mode=keep, clear_cache=False", CaseKind.ROW, tuple(steps), PauseMode.KEEP, False
     )
 
 
@@ -147,9 +150,9 @@ def path_case(settings: WeightUpdates, requests: Requests) -> UpdateCase:
     steps = (
         {"do": "restore"},
         _submit(BEFORE, requests.of(stream=1), settings.after_tokens),
-        _update(1, "wait", True, []),
+        _update(1, PauseMode.WAIT, True, []),
         {"do": "read_back"},
         {"do": "reset_prefix_cache"},
         _submit(COLD_AFTER, requests.of(stream=2), settings.after_tokens),
     )
-    return UpdateCase("what the path updates", CaseKind.PATH, steps, "wait", True)
+    return UpdateCase("what the path updates", CaseKind.PATH, steps, PauseMode.WAIT, True)

@@ -12,6 +12,7 @@ Not covered: clear_cache=False, where the old keys and values of the request mov
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, UpdateCase
 from rlaudit.laboratory.studies.updates.records import Flight
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
@@ -41,7 +42,7 @@ def judge_continuity(case: UpdateCase, flights: Sequence[Flight], book: Scoreboo
 
 
 def _judge(case: UpdateCase, after: Measurement | None, cold: Measurement | None, margin: float) -> tuple[Verdict, str]:
-    if case.mode != "keep" or not case.clear_cache:
+    if case.mode is not PauseMode.KEEP or not case.clear_cache:
         return Verdict.NOT_TESTED, "the requests kept keys and values of the old weights, which hides a dropped token"
     if after is None or cold is None or after.low is None or after.high is None or cold.value is None:
         return Verdict.INCONCLUSIVE, "too few tokens after the update"

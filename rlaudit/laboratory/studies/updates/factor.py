@@ -10,14 +10,12 @@ and parts that stay old are reported apart. Source: vllm/v1/engine/async_llm.py 
 mode since 0.16.0), vllm issues 42043 and 46125.
 """
 
-from typing import get_args
-
-from rlaudit.laboratory.weight_path import PauseMode
+from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.layers import Layer
 
 NAME = "weight-update"
 LAYER = Layer.INFERENCE_PATH
-LEVELS = get_args(PauseMode)
+LEVELS = tuple(PauseMode)
 SETTING = "pause_generation(mode, clear_cache), then reload_weights, update_weights or a worker extension"
 
 

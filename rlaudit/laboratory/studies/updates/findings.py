@@ -7,7 +7,9 @@ the weakest of its figures, so that no statement is stronger than any case behin
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 
+from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.inspection.finding import Severity
 from rlaudit.laboratory.studies.updates.cases import FLIGHT, CaseKind
 from rlaudit.laboratory.studies.updates.judge import JudgedCase
@@ -20,7 +22,7 @@ from rlaudit.measurement.measure import Measurement
 
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 # Cheapest first: nothing of a flight is computed twice, then nothing is sampled twice.
-PREFERENCE = (("keep", False), ("keep", True), ("wait", False), ("wait", True), ("abort", False), ("abort", True))
+PREFERENCE = tuple(product((PauseMode.KEEP, PauseMode.WAIT, PauseMode.ABORT), (False, True)))
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def _of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
     for who, count in (("in flight", judged.in_flight), ("submitted around the update", judged.others)):
         if not count.in_order:
             yield UpdateFinding("requests-lost", ERROR, where, f"{at}: of the requests {who}, {_wrong(count)}")
-    if case.mode == "abort" and judged.in_flight.aborted:
+    if case.mode is PauseMode.ABORT and judged.in_flight.aborted:
         twice = sum(flight.surplus_logprobs > 0 for flight in judged.record.of(case, FLIGHT))
         repeated = (
             f"; the last output of {twice} repeats logprobs that came before: do not append them" if twice else ""
@@ -237,7 +239,7 @@ def sequences(cases: Sequence[JudgedCase]) -> str:
     modes: dict[str, list[str]] = {}
     for judged in cases:
         case = judged.case
-        if case.kind is CaseKind.MATRIX and case.mode != "none":
+        if case.kind is CaseKind.MATRIX and case.mode is not PauseMode.NONE:
             named = modes.setdefault(f"clear_cache={case.clear_cache}", [])
             named += [case.mode] if case.mode not in named else []
         else:

@@ -8,18 +8,18 @@ cleared as well, so that the report shows what clearing it would change.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import get_args
 
+from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.errors import UsageError
 from rlaudit.inspection.audit import Audit, Side
 from rlaudit.laboratory.recipe import Experiment
-from rlaudit.laboratory.weight_path import PauseMode, WeightPath
+from rlaudit.laboratory.weight_path import WeightPath
 from rlaudit.recorder.recording import Recording
 from rlaudit.recorder.weight_updates import Update, served_weights
 from rlaudit.vllm.resolution.engine import has_v0
 
 # What AsyncLLM.pause_generation does if it is given no mode (0.18.1 vllm/v1/engine/async_llm.py:726).
-UNNAMED_MODE: PauseMode = "abort"
+UNNAMED_MODE = PauseMode.ABORT
 # What becomes of an update does not depend on how many there are, but stale keys are detected from 32 sequences on.
 PROMPTS, SAMPLES = 16, 4
 
@@ -48,9 +48,9 @@ def updates_from(audit: Audit, recording: Recording, device: str, model: str | N
     changed += [f"updates: not repeated, {other} times: {_said(one)}" for one, other in counted.most_common()[1:]]
     if not any(update.in_flight for update in updates):
         changed.append("updates: the recorded ones met no request in flight; here requests are in flight")
-    mode: PauseMode = protocol.mode
-    if mode == "none" and protocol.cleared:
-        mode = "keep"
+    mode = protocol.mode
+    if mode is PauseMode.NONE and protocol.cleared:
+        mode = PauseMode.KEEP
         changed.append("updates: there was no pause; one with mode=keep is made, in which the cache is cleared")
     path = protocol.path
     if device == "cpu" and path == "load_weights":
@@ -84,7 +84,7 @@ def _after_the_first_token(recording: Recording) -> Iterator[Update]:
 def _protocol(update: Update) -> Protocol:
     mode = "none" if update.pause is None else update.pause or UNNAMED_MODE
     return Protocol(
-        mode=next((known for known in get_args(PauseMode) if known == mode), UNNAMED_MODE),
+        mode=next((known for known in PauseMode if known == mode), UNNAMED_MODE),
         cleared=update.reset or update.clear_cache is True,
         path=_path(update.how),
     )
@@ -107,7 +107,7 @@ def _engine(side: Side, path: WeightPath | None, mode: PauseMode, cleared: Seque
         "version": str(side.version),
         **generation,
         **({} if path is None else {"path": path}),
-        "modes": [mode],
+        "modes": [mode.value],
         "clear_cache": list(cleared),
         "prefix_caching": ["on" if caching else "off"],
         "in_a_row": 0,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.checkpoints import mixture_name
 from rlaudit.laboratory.studies.updates.continuity import Continuity, judge_continuity
@@ -76,7 +77,7 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
     """Judge one case of any kind."""
     book, margin = run.book_of(record), run.recipe.equivalence_margin
     flights = record.of(case)
-    paused = case.mode != "none"
+    paused = case.mode is not PauseMode.NONE
     refused = any(step.status == "unsupported" for step in record.steps if step.case == case.name)
     judged = JudgedCase(
         record=record,

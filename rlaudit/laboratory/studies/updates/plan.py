@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.engine_cell import usual_engine_args
@@ -168,13 +169,13 @@ def _usual_args(version: str, dtype: str, device: str) -> dict[str, Any]:
 def _matrix(engine: EngineToUpdate, settings: WeightUpdates, requests: Requests, caching: str) -> list[UpdateCase]:
     """Return every sequence of calls of an entry; what the engine then holds is read back in the first."""
     sequences = [
-        (mode, clear) for mode in engine.modes for clear in (engine.clear_cache if mode != "none" else [False])
+        (mode, clear) for mode in engine.modes for clear in ([False] if mode is PauseMode.NONE else engine.clear_cache)
     ]
     cases = [
         matrix_case(mode, clear, settings, requests, read_back=place == 0)
         for place, (mode, clear) in enumerate(sequences)
     ]
-    if engine.in_a_row > 1 and caching == "on" and "keep" in engine.modes:
+    if engine.in_a_row > 1 and caching == "on" and PauseMode.KEEP in engine.modes:
         cases.append(row_case(settings, requests, engine.in_a_row))
     return cases
 

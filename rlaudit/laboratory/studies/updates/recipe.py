@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
+from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.engines.vllm.expected_engine import check_engine
 from rlaudit.laboratory.recipe import (
     AnyRecipe,
@@ -22,7 +23,7 @@ from rlaudit.laboratory.recipe import (
     validated,
     with_profile,
 )
-from rlaudit.laboratory.weight_path import PauseMode, Transport, WeightPath, check_path
+from rlaudit.laboratory.weight_path import Transport, WeightPath, check_path
 
 
 class EngineToUpdate(Keys):
@@ -41,7 +42,7 @@ class EngineToUpdate(Keys):
         "CPU builds, which pack weights, reload_from_iterator.",
     )
     modes: list[PauseMode] = Field(
-        ["keep", "wait", "abort"],
+        [PauseMode.KEEP, PauseMode.WAIT, PauseMode.ABORT],
         description="Ways to pause; none loads between two steps without a pause.",
     )
     clear_cache: list[bool] = Field([True, False], description="Values of pause_generation's clear_cache.")

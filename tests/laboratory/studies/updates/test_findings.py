@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.documents.weight_updates import exit_code
 from rlaudit.laboratory.studies.updates.cases import CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.findings import findings_of, sequences, sequences_to_use
@@ -91,10 +92,11 @@ def test_a_release_that_can_do_nothing_of_what_was_asked_leaves_the_question_ope
 def test_the_cheapest_clean_sequence_is_the_one_to_use() -> None:
     cases = [
         judged(
-            case={"name": "a", "mode": "keep", "clear_cache": False}, staleness=replace(CLEAN, verdict=Verdict.MISMATCH)
+            case={"name": "a", "mode": PauseMode.KEEP, "clear_cache": False},
+            staleness=replace(CLEAN, verdict=Verdict.MISMATCH),
         ),
-        judged(case={"name": "b", "mode": "abort", "clear_cache": True}),
-        judged(case={"name": "c", "mode": "keep", "clear_cache": True}),
+        judged(case={"name": "b", "mode": PauseMode.ABORT, "clear_cache": True}),
+        judged(case={"name": "c", "mode": PauseMode.KEEP, "clear_cache": True}),
     ]
     assert sequences_to_use(cases) == [
         "the start: use c; not clean: mode=keep, clear_cache=False (stale keys and values are served)"
@@ -122,7 +124,7 @@ def excess(value: float) -> Contrast:
 
 def around(mode: str, clear: bool, verdict: Verdict, size: float, cached: int = 64) -> JudgedCase:
     stale = Staleness(verdict, "because", cached, excess(size), excess(1e-9), None, None, 0.1, 1e-3, None)
-    case = {"name": f"mode={mode}, clear_cache={clear}", "mode": mode, "clear_cache": clear}
+    case = {"name": f"mode={mode}, clear_cache={clear}", "mode": PauseMode(mode), "clear_cache": clear}
     return judged(case=case, staleness=stale)
 
 

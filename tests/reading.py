@@ -5,9 +5,9 @@ from pathlib import Path
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.spelling import apply
+from rlaudit.settings.rollout_config import RolloutConfig
 
 
 def source_of(text: str, path: str = "run.yaml") -> Source:

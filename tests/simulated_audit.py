@@ -62,7 +62,11 @@ from typing import Any
 import yaml
 from packaging.version import Version
 
-from rlaudit.configs.rollout_config import (
+from rlaudit.audit.audit import Audit, audit_of
+from rlaudit.audit.finding import Finding, Fix
+from rlaudit.audit.rule import Rule
+from rlaudit.settings.place import Edit, Place
+from rlaudit.settings.rollout_config import (
     FrameworkReleases,
     Loss,
     Lost,
@@ -72,11 +76,7 @@ from rlaudit.configs.rollout_config import (
     RolloutConfig,
     Setting,
 )
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.syntax.place import Edit, Place
-from rlaudit.inspection.audit import Audit, audit_of
-from rlaudit.inspection.finding import Finding, Fix
-from rlaudit.inspection.rule import Rule
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.machine import Machine
 
 PATH = "rollout.yaml"

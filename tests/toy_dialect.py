@@ -12,17 +12,18 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.cli.app import run
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.rollout_config import Loss, Lost, Origin, RolloutConfig, Setting
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.place import Edit
 from rlaudit.inspection import read_configs, selection
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.place import Edit
+from rlaudit.settings.rollout_config import Loss, Lost, Origin, RolloutConfig, Setting
+from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
 
 V0, V1 = "0.8.5", "0.18.1"

@@ -6,12 +6,12 @@ Beside what a loaded engine resolved stands what `inspect` says of the same argu
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.engines.vllm.expected_engine import resolution_of
 from rlaudit.measurement.measure import Measurement
 from rlaudit.report.figures import TITLES
 from rlaudit.report.parts.ablation import Arm
 from rlaudit.report.parts.releases import Cell
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.resolve import Resolution, resolution_rules
 

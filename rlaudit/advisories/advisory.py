@@ -15,13 +15,14 @@ import yaml
 from packaging.version import Version
 
 from rlaudit.advisories.conditions import Condition, condition_of
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.audit.audit import Audit, Side
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.moved_default import restores
+from rlaudit.audit.rule import Rule
 from rlaudit.did_you_mean import did_you_mean
-from rlaudit.inspection.audit import Audit, Side
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.moved_default import restores
-from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 
 # libyaml reads an advisory in a third of a millisecond, PyYAML's own loader in three.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -9,15 +9,15 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.trainer_facts import Dtype, WeightUpdates, fact_of
+from rlaudit.audit.audit import Side
+from rlaudit.audit.batch_invariance import asks_for_batch_invariance
+from rlaudit.audit.head_dtype import asked_head_dtype, rollout_head_dtype
+from rlaudit.audit.returned_logprobs import Returned, returned_logprobs
+from rlaudit.audit.sampling import GREEDY_BELOW, filters, penalties, temperature
+from rlaudit.audit.update_path import UpdatePath, update_path
 from rlaudit.did_you_mean import did_you_mean
-from rlaudit.inspection.audit import Side
-from rlaudit.inspection.batch_invariance import asks_for_batch_invariance
-from rlaudit.inspection.head_dtype import asked_head_dtype, rollout_head_dtype
-from rlaudit.inspection.returned_logprobs import Returned, returned_logprobs
-from rlaudit.inspection.sampling import GREEDY_BELOW, filters, penalties, temperature
-from rlaudit.inspection.update_path import UpdatePath, update_path
+from rlaudit.settings.trainer_facts import Dtype, WeightUpdates, fact_of
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.architecture import Architecture, architecture
 from rlaudit.vllm.machine import UnreadMachine
 from rlaudit.vllm.resolve import number, object_of

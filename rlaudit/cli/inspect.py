@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from rlaudit.bump.bump import Bump
     from rlaudit.cli.inspect_arguments import Asked
-    from rlaudit.inspection.finding import Severity
     from rlaudit.inspection.inspect import Inspection, Request
+    from rlaudit.severity import Severity
     from rlaudit.vllm.machine import Machine
 
 
@@ -85,9 +85,10 @@ def _inspected(asked: "Asked", outputs: Sequence[Output], bump: "Bump | None" = 
     from rlaudit.inspection.inspect import Request
     from rlaudit.inspection.inspect_file import Context
     from rlaudit.inspection.read_configs import known_dialects
-    from rlaudit.inspection.selection import known_rules, selected
+    from rlaudit.inspection.selection import selected
     from rlaudit.inspection.settings import find_settings
     from rlaudit.inspection.versions import version_named
+    from rlaudit.rules import known_rules
     from rlaudit.vllm.machine import Machine, machine_named
 
     # Nodes of files live as long as their report; to look for cycles among them costs a tenth of the time.
@@ -144,7 +145,7 @@ def _defaults(before: "Version | None", after: "Version | None", machine: "Machi
 
 
 def _threshold(fail_on: str, exit_zero: bool) -> "Severity | None":
-    from rlaudit.inspection.finding import Severity
+    from rlaudit.severity import Severity
 
     return None if fail_on == "never" or exit_zero else Severity(fail_on)
 

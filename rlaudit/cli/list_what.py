@@ -55,7 +55,8 @@ def _summary(documentation: str) -> str:
 
 def _rules() -> str:
     from rlaudit.inspection.documentation import rule_documentation
-    from rlaudit.inspection.selection import known_rules, rule_names
+    from rlaudit.inspection.selection import rule_names
+    from rlaudit.rules import known_rules
 
     layers = {name: str(rule.layer) for name, rule in known_rules().items()}
     return "\n".join(

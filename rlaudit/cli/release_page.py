@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from packaging.version import InvalidVersion, Version
 
 from rlaudit.advisories import crossed, known_advisories
-from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.documents.vllm_alone import text_of
 from rlaudit.errors import UsageError
 from rlaudit.report.figures import interval
 from rlaudit.report.parts.releases import Cell
+from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.measured import measured

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from rlaudit.configs.syntax.flags import Flag, typed
-from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.node import Node
 from rlaudit.parse_json import parse_json
+from rlaudit.settings.place import Place
+from rlaudit.unknown import Unknown
 
 # What Hugging Face's argument parser takes for a boolean.
 _YES = {"true", "yes", "t", "y", "1"}

@@ -8,10 +8,11 @@ from typing import Any
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
 from rlaudit.configs.syntax.flags import flags
-from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.place import Edit
+from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import Command, shortened
 from rlaudit.configs.syntax.spelling import Spell, Write, apply
+from rlaudit.settings.place import Edit
+from rlaudit.unknown import Unknown
 
 _YAML = {".yaml", ".yml"}
 _PLAIN = re.compile(r"[\w.=+-]+")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.settings.rollout_config import RolloutConfig
 
 
 @dataclass(frozen=True)

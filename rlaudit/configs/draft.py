@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, fields
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from rlaudit.configs.rollout_config import (
+from rlaudit.configs.syntax.node import Node
+from rlaudit.settings.place import Edit, Place
+from rlaudit.settings.rollout_config import (
     FrameworkReleases,
     Loss,
     Lost,
@@ -19,12 +21,11 @@ from rlaudit.configs.rollout_config import (
     RolloutConfig,
     Setting,
 )
-from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.place import Edit, Place
-from rlaudit.configs.trainer_facts import TrainerFacts
+from rlaudit.settings.trainer_facts import TrainerFacts
+from rlaudit.unknown import Unknown
 
 if TYPE_CHECKING:
-    from rlaudit.recorder.shown_step import ShownStep
+    from rlaudit.settings.shown_step import ShownStep
 
 MANDATORY = "???"
 # A null that is not written itself: it comes from an OmegaConf reference to another key, or from a program's option.

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from rlaudit.configs.draft import Settings
-from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
-from rlaudit.configs.syntax.node import Node, Unknown, rest
+from rlaudit.configs.syntax.node import Node, rest
+from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 

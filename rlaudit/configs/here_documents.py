@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.embedded import moved
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node
+from rlaudit.unknown import Unknown
 
 _EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|\()")
 _FEWEST_KEYS = 2

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rlaudit.configs.merging import merged, nested, reread, without
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.place import Place
+from rlaudit.settings.place import Place
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.flags import Flag

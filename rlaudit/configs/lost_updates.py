@@ -10,11 +10,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from rlaudit.configs.rollout_config import LostUpdate
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.python_text import parse, span
 from rlaudit.configs.syntax.unreadable import UnreadableText
+from rlaudit.settings.rollout_config import LostUpdate
 
 _EXECUTOR = "model_executor"
 _SENDS = ("collective_rpc", "apply_model")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rlaudit.configs.draft import unwritten
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.place import Edit
 from rlaudit.configs.syntax.spelling import Spell, Write, scalar_text
+from rlaudit.settings.place import Edit
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.shell_command import Command

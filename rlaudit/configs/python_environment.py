@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.python_values import PythonValues
 from rlaudit.configs.syntax.python_walk import At, nodes_of
 from rlaudit.configs.syntax.unreadable import UnreadableText
+from rlaudit.unknown import Unknown
 
 # Of vllm.envs, up to 0.11.0: it writes VLLM_USE_V1.
 _CHOICE, _CHOSEN = "set_vllm_use_v1", "VLLM_USE_V1"

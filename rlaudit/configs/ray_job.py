@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 from rlaudit.configs.arguments import by_name
 from rlaudit.configs.draft import Draft
-from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
-from rlaudit.configs.syntax.node import Node, Unknown, within
+from rlaudit.configs.syntax.node import Node, within
 from rlaudit.configs.syntax.shell_command import Command
+from rlaudit.settings.rollout_config import Loss
+from rlaudit.unknown import Unknown
 
 _JSON, _FILE = "--runtime-env-json", "--runtime-env"
 _NOT_HANDED_ON = "`ray job submit` does not hand the shell's variables to the job"

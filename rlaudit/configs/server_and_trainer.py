@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.settings.rollout_config import RolloutConfig
 
 
 def joined(configs: Sequence[RolloutConfig], plain: Sequence[RolloutConfig] = ()) -> tuple[RolloutConfig, ...]:

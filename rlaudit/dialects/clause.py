@@ -48,9 +48,10 @@ from packaging.version import Version
 
 from rlaudit.configs.arguments import of_word, truth
 from rlaudit.configs.draft import arriving, is_said
-from rlaudit.configs.rollout_config import Loss
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node
 from rlaudit.dialects.condition import Truth
+from rlaudit.settings.rollout_config import Loss
+from rlaudit.unknown import Unknown
 
 LOSSES = {
     "not passed": Loss.NOT_PASSED,

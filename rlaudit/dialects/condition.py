@@ -26,7 +26,7 @@ from typing import Any, Protocol
 
 import yaml
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 
 Truth = bool | Unknown
 _TOKEN = re.compile(r"\s*(==|!=|>=|<=|[()<>,]|\"[^\"]*\"|[^\s()=!<>,]+)")

@@ -8,12 +8,12 @@ from pathlib import Path
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.dialects.front_ends import trees_of
 from rlaudit.dialects.rollout import configs_of
 from rlaudit.dialects.spec import head_of, programs_of, shipped, spec_at
 from rlaudit.dialects.tree import Tree
+from rlaudit.settings.rollout_config import RolloutConfig
 
 # A user's own dialect is more specific than every one of this package.
 _OWN = 30

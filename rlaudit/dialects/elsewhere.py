@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.configs.rollout_config import Lost, RolloutConfig
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.clause import LOSSES, Said
 from rlaudit.dialects.condition import Truth
+from rlaudit.settings.rollout_config import Lost, RolloutConfig
+from rlaudit.unknown import Unknown
 
 if TYPE_CHECKING:
     from rlaudit.dialects.reading import Reading

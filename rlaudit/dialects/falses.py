@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rlaudit.configs.rollout_config import Loss, Lost
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.settings.rollout_config import Loss, Lost
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue
 
 if TYPE_CHECKING:

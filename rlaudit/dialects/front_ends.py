@@ -26,10 +26,11 @@ from rlaudit.configs.hydra_program import started_from
 from rlaudit.configs.inherited_paths import inherited, overriding
 from rlaudit.configs.merging import mapping_of, merged, reread
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node
 from rlaudit.dialects.keys import sets_up_rollouts, with_kind
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
+from rlaudit.unknown import Unknown
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.flags import Flag

@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from rlaudit.configs.draft import arriving
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node
 from rlaudit.dialects.condition import Truth, compared, condition
 from rlaudit.dialects.tree import Layout, Tree, node_at
+from rlaudit.unknown import Unknown
 
 
 class Keys:

@@ -10,8 +10,8 @@ from typing import Any
 
 from rlaudit.configs.draft import Settings, unwritten
 from rlaudit.configs.elsewhere import as_written, leave_open
-from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
-from rlaudit.configs.trainer_facts import OF_UPDATES
+from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.settings.trainer_facts import OF_UPDATES
 
 VLLM = "vllm"
 # What the worker and the way it is updated decide, and the trainer does not.

@@ -17,11 +17,11 @@ from rlaudit.configs.draft import Settings, by_code, unwritten
 from rlaudit.configs.elsewhere import Elsewhere, leave_open
 from rlaudit.configs.framework_source.checkout import shown
 from rlaudit.configs.program import program_source
-from rlaudit.configs.rollout_config import Loss, RolloutConfig, Setting
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.python_text import parse
 from rlaudit.configs.syntax.unreadable import UnreadableText
+from rlaudit.settings.rollout_config import Loss, RolloutConfig, Setting
+from rlaudit.unknown import Unknown
 
 if TYPE_CHECKING:
     from rlaudit.dialects.reading import Reading

@@ -2,11 +2,12 @@
 
 from rlaudit.configs.draft import Settings
 from rlaudit.configs.engine_names import canonical
-from rlaudit.configs.rollout_config import Loss
-from rlaudit.configs.syntax.node import Node, Unknown, entries
+from rlaudit.configs.syntax.node import Node, entries
 from rlaudit.dialects.clause import LOSSES, Said, node_of
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.settling import clauses
+from rlaudit.settings.rollout_config import Loss
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue
 
 _VARIABLES = ("VLLM_", "NCCL_")

@@ -11,7 +11,7 @@ from rlaudit.configs.draft import Draft, arriving, is_said
 from rlaudit.configs.framework_source.checkout import checkout_of
 from rlaudit.configs.framework_source.release_here import release_here
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node
 from rlaudit.dialects.clause import Found, Said
 from rlaudit.dialects.condition import Truth, compared, condition
 from rlaudit.dialects.framework_code import FrameworkCode, filled
@@ -19,6 +19,7 @@ from rlaudit.dialects.keys import unread
 from rlaudit.dialects.span import Span, carried, span_of
 from rlaudit.dialects.spec import Spec, package_of
 from rlaudit.dialects.tree import Tree, node_at
+from rlaudit.unknown import Unknown
 from rlaudit.vllm import milestones
 
 _SECTIONS = ("engine", "sampling", "environment", "trainer")

@@ -9,7 +9,6 @@ from packaging.version import Version
 
 from rlaudit.configs.draft import MANDATORY, Draft, by_file, known
 from rlaudit.configs.elsewhere import as_written, left_open
-from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.dialects.clause import Said, node_of
 from rlaudit.dialects.elsewhere import lose_elsewhere, with_elsewhere
@@ -24,6 +23,7 @@ from rlaudit.dialects.settling import clauses, lose, put, take_span
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
 from rlaudit.dialects.writing import writer_of
+from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 _SECTIONS = ("engine", "sampling", "environment", "trainer")

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from packaging.version import InvalidVersion, Version
 
-from rlaudit.configs.trainer_facts import fact_types
 from rlaudit.dialects.clause import LOSSES
 from rlaudit.dialects.condition import condition
 from rlaudit.dialects.spec import LARGEST_BYTES, shipped
 from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
 from rlaudit.read_regular import read_regular
+from rlaudit.settings.trainer_facts import fact_types
 
 if TYPE_CHECKING:
     from jsonschema import FormatChecker

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from rlaudit.configs.draft import Settings, known
-from rlaudit.configs.rollout_config import Loss
-from rlaudit.configs.syntax.node import Unknown, entries
+from rlaudit.configs.syntax.node import entries
 from rlaudit.dialects.clause import LOSSES, Found, Said, found
 from rlaudit.dialects.condition import Truth, both
 from rlaudit.dialects.framework_code import filled
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.span import written_fields
+from rlaudit.settings.rollout_config import Loss
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue
 
 

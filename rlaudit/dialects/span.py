@@ -33,9 +33,9 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.framework_source.release_here import ReleaseHere
-from rlaudit.configs.rollout_config import FrameworkReleases, RefusedPin
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.condition import Truth
+from rlaudit.settings.rollout_config import FrameworkReleases, RefusedPin
+from rlaudit.unknown import Unknown
 
 OLDEST, NEWEST = Version("0"), Version("100000")
 Said = Mapping[str, Any]

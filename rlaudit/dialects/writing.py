@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 from rlaudit.configs.draft import is_said, unwritten
 from rlaudit.configs.mapping_writer import dotlist_writer, one_mapping, plain_spelling
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.place import Edit
 from rlaudit.configs.syntax.spelling import Write
+from rlaudit.settings.place import Edit
 
 if TYPE_CHECKING:
     from rlaudit.dialects.reading import Reading

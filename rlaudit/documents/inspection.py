@@ -6,14 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlaudit.audit.action import action_of
+from rlaudit.audit.audit import as_json
+from rlaudit.audit.finding import Finding, Fix
 from rlaudit.configs.recorded_source import RecordedSource
-from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.shell_command import TakenDefault
 from rlaudit.documents.setting_rows import setting_rows
-from rlaudit.inspection.action import action_of
-from rlaudit.inspection.audit import as_json
 from rlaudit.inspection.baseline import fingerprint, relative_to
-from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.inspection.fix_files import Fixes
 from rlaudit.inspection.inspect import Inspection, shown_path
 from rlaudit.inspection.inspect_file import InspectedConfig, InspectedFile
@@ -34,6 +33,8 @@ from rlaudit.report.parts.inspection import Finding as ReportedFinding
 from rlaudit.report.parts.inspection import Fix as ReportedFix
 from rlaudit.report.parts.inspection import Fixes as ReportedFixes
 from rlaudit.report.parts.inspection import TakenDefault as ReportedDefault
+from rlaudit.settings.place import Place
+from rlaudit.severity import Severity
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Versions

@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from rlaudit.documents.inspection import document_of
-from rlaudit.inspection.finding import Severity
 from rlaudit.inspection.inspect import Request, inspect
 from rlaudit.printable import with_texts
 from rlaudit.recorder.engine_life import engine_life
@@ -19,6 +18,7 @@ from rlaudit.recorder.public_copy import write_public_copy
 from rlaudit.recorder.recording import Recording, open_recording
 from rlaudit.recorder.weight_updates import served_weights
 from rlaudit.report.parts.engine_life import EngineLife, Protocol, PublicRecording
+from rlaudit.severity import Severity
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report

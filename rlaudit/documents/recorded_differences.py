@@ -8,14 +8,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from rlaudit.audit.audit import Audit, Side, as_json
 from rlaudit.configs.recorded_source import RecordedSource
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.trainer_facts import OF_UPDATES
 from rlaudit.documents.setting_rows import NAMED_BY_EVERY_DIALECT
-from rlaudit.inspection.audit import Audit, Side, as_json
 from rlaudit.layers import Layer
 from rlaudit.recorder.shipped.rlaudit_redaction import HASHED
 from rlaudit.report.parts.diagnosis import Difference, Kind
+from rlaudit.settings.trainer_facts import OF_UPDATES
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.moved import WHY
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 from rlaudit.vllm.resolve import resolution_rules

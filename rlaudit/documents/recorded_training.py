@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from rlaudit.configs.recorded_source import RecordedSource
-from rlaudit.configs.rollout_config import RolloutConfig
-from rlaudit.configs.trainer_facts import WeightUpdates
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.compare_tables import Comparer
 from rlaudit.documents.combined import FinishedDocument, combined
@@ -20,16 +18,18 @@ from rlaudit.documents.inspection import document_of as inspection_document
 from rlaudit.documents.recorded_differences import KINDS, differences
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.inspection.files import Collected, TextFile, collect
-from rlaudit.inspection.finding import Severity
 from rlaudit.inspection.inspect import Request, exit_code, judged
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
 from rlaudit.inspection.read_configs import known_dialects
-from rlaudit.inspection.selection import known_rules
 from rlaudit.inspection.versions import Versions
 from rlaudit.layers import Layer
 from rlaudit.progress import Progress
 from rlaudit.report.parts.diagnosis import Difference, Kind, RecordedTraining, Role, Trainings
 from rlaudit.report.shown_value import shown
+from rlaudit.rules import known_rules
+from rlaudit.settings.rollout_config import RolloutConfig
+from rlaudit.settings.trainer_facts import WeightUpdates
+from rlaudit.severity import Severity
 from rlaudit.tokens.open_table import open_tables
 from rlaudit.vllm.catalogue import known_versions
 from rlaudit.vllm.machine import Machine

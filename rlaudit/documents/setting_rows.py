@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from rlaudit.configs.rollout_config import Origin, Setting
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Side, as_json
+from rlaudit.audit.audit import Audit, Side, as_json
 from rlaudit.inspection.inspect import shown_path
 from rlaudit.report.parts.inspection import Group, Location
 from rlaudit.report.parts.inspection import Setting as ReportedSetting
+from rlaudit.settings.rollout_config import Origin, Setting
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.moved import WHY
 from rlaudit.vllm.removed import removed
 from rlaudit.vllm.resolve import resolution_rules

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import as_json
+from rlaudit.audit.audit import as_json
 from rlaudit.layers import Layer, untested
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.inspection import Group, Setting
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.moved import Change, Moved, Part, moved, moved_values

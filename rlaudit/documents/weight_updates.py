@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.inspection.finding import Severity
 from rlaudit.laboratory.studies.updates.cases import OF_MATRIX, CaseKind
 from rlaudit.laboratory.studies.updates.findings import UpdateFinding, findings_of, sequences_to_use
 from rlaudit.laboratory.studies.updates.judge import JudgedCase, judge_run
@@ -15,6 +14,7 @@ from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.inspection import Finding, Location
 from rlaudit.report.parts.run import Cost
 from rlaudit.report.parts.weight_updates import UpdateCase, WeightUpdates
+from rlaudit.severity import Severity
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rlaudit.audit.finding import Finding
 from rlaudit.errors import UsageError
-from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.suppression import Judged, Suppressed
 from rlaudit.parse_json import parse_json
 from rlaudit.unusable_place import unusable_place

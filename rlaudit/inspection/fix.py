@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.audit.finding import Finding
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.place import Edit
 from rlaudit.inspection.files import TextFile
-from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
 from rlaudit.inspection.proof import broken_promise
+from rlaudit.settings.place import Edit
+from rlaudit.settings.rollout_config import RolloutConfig
 
 MOST_ROUNDS = 50
 _UNPROVEN = "it is not shown to keep what runs today"

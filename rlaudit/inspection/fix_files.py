@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rlaudit.audit.finding import Finding
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.inspection.baseline import apply_baseline
 from rlaudit.inspection.files import Collected, TextFile, reason
-from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.fix import FixedFile, fix_file
 from rlaudit.inspection.inspect import Inspection, judge_files, judged, shown_path
 from rlaudit.inspection.inspect_file import InspectedFile

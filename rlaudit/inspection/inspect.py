@@ -10,14 +10,14 @@ from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.errors import UsageError
 from rlaudit.inspection.baseline import Baseline, apply_baseline
 from rlaudit.inspection.files import Collected, Unread, collect, text_of
-from rlaudit.inspection.finding import Severity
 from rlaudit.inspection.inspect_file import Context, InspectedConfig, InspectedFile, inspect_file
 from rlaudit.inspection.read_configs import known_dialects, speaks_of_rollouts
-from rlaudit.inspection.selection import known_rules
 from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.inspection.suppression import Judged, Suppression, inline_suppressions, judge
 from rlaudit.inspection.versions import version_named
 from rlaudit.inspection.without_config import Mention, OtherEngine, mention, other_engine
+from rlaudit.rules import known_rules
+from rlaudit.severity import Severity
 from rlaudit.vllm.machine import Machine
 
 BUG = 70

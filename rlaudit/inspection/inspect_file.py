@@ -6,18 +6,19 @@ from dataclasses import dataclass, field, replace
 
 from packaging.version import Version
 
+from rlaudit.audit.audit import Audit, audit_of
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.recorded_source import RecordedSource
-from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.place import Place
-from rlaudit.inspection.audit import Audit, audit_of
 from rlaudit.inspection.files import TextFile
-from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.read_configs import Bug, Unreadable, parts_of, read_all
-from rlaudit.inspection.rule import Rule
 from rlaudit.inspection.versions import Versions, choose
 from rlaudit.layers import Layer
+from rlaudit.settings.place import Place
+from rlaudit.settings.rollout_config import RolloutConfig
+from rlaudit.severity import Severity
 from rlaudit.vllm.machine import NPU, ROCM, Machine
 
 # Each takes some 30 ms; a file that sets up more of them is generated.

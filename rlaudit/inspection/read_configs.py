@@ -12,11 +12,12 @@ from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import by_file
 from rlaudit.configs.here_documents import HereDocument, here_documents
 from rlaudit.configs.program import programs_beside
-from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.server_and_trainer import asks_a_server, joined, waits_for_a_trainer
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node
 from rlaudit.discover import discover
+from rlaudit.settings.rollout_config import RolloutConfig
+from rlaudit.unknown import Unknown
 
 # What every file that sets up rollouts on vLLM says somewhere (tests/inspection/test_unreadable_files.py).
 _ROLLOUTS = re.compile("vllm|rollout|inference|update_(weights|named_param)|weight_update", re.IGNORECASE)

@@ -1,25 +1,13 @@
 """Which rules run: all of them, or those that names and layers choose."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
+from rlaudit.audit.rule import Rule
 from rlaudit.did_you_mean import did_you_mean
-from rlaudit.discover import discover
 from rlaudit.errors import UsageError
-from rlaudit.inspection.rule import Rule
 from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.layers import Layer
-
-
-@lru_cache(maxsize=1)
-def known_rules() -> Mapping[str, Rule]:
-    """Return every rule, by name. Advisories count as rules; a rule file of the same name replaces one."""
-    from rlaudit import rules
-    from rlaudit.advisories import known_advisories
-    from rlaudit.advisories.advisory import rule_of
-
-    found = {name: rule_of(advisory) for name, advisory in known_advisories().items()}
-    return {**found, **discover(rules, "RULE", Rule)}
+from rlaudit.rules import known_rules
 
 
 def rule_names() -> list[str]:

@@ -11,10 +11,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from rlaudit.configs.syntax.place import Place
 from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
 from rlaudit.inspection.suppression import Suppression, settings_suppression
+from rlaudit.settings.place import Place
 
 KEYS: Mapping[str, tuple[type, str]] = {
     "from": (str, "vLLM that runs today"),

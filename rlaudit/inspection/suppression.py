@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal
 
-from rlaudit.configs.syntax.place import Place
+from rlaudit.audit.finding import Action, ActionKind, Finding
 from rlaudit.did_you_mean import did_you_mean
-from rlaudit.inspection.action import Action, ActionKind
-from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.settings.place import Place
+from rlaudit.severity import Severity
 
 _COMMENT = re.compile(
     r"(?:^|(?<=\s))#\s*rlaudit:\s*ignore(?P<file>-file)?\s*\[(?P<names>[^\]\n]*)\][ \t]*(?P<reason>[^\r\n]*)"

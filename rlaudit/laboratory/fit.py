@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from rlaudit.configs.trainer_facts import Dtype
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.nvidia_driver import MIB
 from rlaudit.engines.models.model_files import DTYPE_BYTES, ModelFiles
@@ -17,6 +16,7 @@ from rlaudit.engines.vllm.engine import ENGINE, gpus_of
 from rlaudit.errors import NotFinished
 from rlaudit.laboratory.scoring import GIB, TRAINER_HEADROOM_BYTES
 from rlaudit.laboratory.study import Plan
+from rlaudit.settings.trainer_facts import Dtype
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 
 # What scoring takes on a processor beside the weights: torch and transformers 0.5 GiB, logits of its batches of 512

@@ -7,12 +7,12 @@ from typing import Any
 
 import yaml
 
+from rlaudit.audit.audit import Audit
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.models.model import MADE_HERE
 from rlaudit.engines.models.model_files import ModelFiles, read_model_files
 from rlaudit.errors import UsageError
 from rlaudit.home import expanded
-from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.inspect import one_config
 from rlaudit.laboratory.recipe import RECIPE_SCHEMA, Experiment
 from rlaudit.laboratory.recorded_requests import RecordedRequests, recorded_requests

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from rlaudit.recorder.last_steps import LastSteps, last_steps
 from rlaudit.recorder.recorded_process import Process
 from rlaudit.recorder.recording import Recording
-from rlaudit.recorder.shown_step import ShownStep
+from rlaudit.settings.shown_step import ShownStep
 
 # Rows of a table: enough to see how the last steps differ from those before.
 SHOWN_STEPS = 10

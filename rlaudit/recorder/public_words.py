@@ -12,9 +12,9 @@ from typing import TypedDict
 
 import yaml
 
-from rlaudit.configs.vllm_inputs.config_objects import RENAMED
 from rlaudit.recorder.shipped.rlaudit_recorder import PACKAGES, WORKER_METHODS
 from rlaudit.vllm.catalogue import Catalogue, Declared, known_versions
+from rlaudit.vllm.config_objects import RENAMED
 
 _WORD = re.compile(r"[A-Za-z][\w.&-]*")
 

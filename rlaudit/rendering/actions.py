@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rlaudit.inspection.action import ActionKind
-from rlaudit.inspection.finding import Severity
+from rlaudit.audit.finding import ActionKind
+from rlaudit.severity import Severity
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Finding

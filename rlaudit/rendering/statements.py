@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Judgement, Layer, Verdict
 from rlaudit.report.parts.inspection import Finding, Fix, Location
+from rlaudit.severity import Severity
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.comparison import Compared

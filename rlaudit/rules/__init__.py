@@ -8,3 +8,20 @@ tests/inspection` is the rest. A rule that speaks of the example configs moves w
 diff examples` after `UPDATE_EXAMPLES=1 pytest tests/examples/test_inspect_examples.py`. A release that decides
 something for more than one rule stands in `vllm/milestones.py`.
 """
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from rlaudit.advisories import known_advisories
+from rlaudit.advisories.advisory import rule_of
+from rlaudit.audit.rule import Rule
+from rlaudit.discover import discover
+
+
+@lru_cache(maxsize=1)
+def known_rules() -> Mapping[str, Rule]:
+    """Return every rule, by name. Advisories count as rules; a rule file of the same name replaces one."""
+    from rlaudit import rules
+
+    found = {name: rule_of(advisory) for name, advisory in known_advisories().items()}
+    return {**found, **discover(rules, "RULE", Rule)}

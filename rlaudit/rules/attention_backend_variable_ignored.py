@@ -28,11 +28,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.batch_invariance import BACKEND_VARIABLE, attention_backend
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.batch_invariance import BACKEND_VARIABLE, attention_backend
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import NO_BACKEND_VARIABLE
 from rlaudit.vllm.renamed import renamed_value
 

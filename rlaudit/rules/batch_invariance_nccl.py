@@ -31,12 +31,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.trainer_facts import WeightUpdates
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.batch_invariance import VARIABLE, asks_for_batch_invariance
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.batch_invariance import VARIABLE, asks_for_batch_invariance
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.trainer_facts import WeightUpdates
+from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import BATCH_INVARIANCE
 from rlaudit.vllm.resolve import part
 

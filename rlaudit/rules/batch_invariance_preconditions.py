@@ -30,12 +30,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.batch_invariance import VARIABLE, asks_for_batch_invariance, attention_backend
-from rlaudit.inspection.finding import Finding, Fix, Severity
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.batch_invariance import VARIABLE, asks_for_batch_invariance, attention_backend
+from rlaudit.audit.finding import Finding, Fix
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.batch_invariant_backends import accepted_backends
 from rlaudit.vllm.milestones import BATCH_INVARIANCE, BATCH_INVARIANCE_IS_LISTED
 

@@ -30,10 +30,11 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.inspection.audit import Audit, Side
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit, Side
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
 
 BATCH, LENGTH, SEQUENCES, CHUNKED = (
     "max_num_batched_tokens", "max_model_len", "max_num_seqs", "enable_chunked_prefill",

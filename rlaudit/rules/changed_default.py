@@ -31,15 +31,16 @@ How to confirm
 from collections.abc import Iterator
 from typing import Any
 
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.batch_invariance import BACKEND_VARIABLE
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.moved_default import moved_default
+from rlaudit.audit.rule import Rule
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.batch_invariance import BACKEND_VARIABLE
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.moved_default import moved_default
-from rlaudit.inspection.rule import Rule
-from rlaudit.inspection.selection import known_rules
 from rlaudit.layers import Layer
+from rlaudit.rules import known_rules
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 
 CONFIRM = "rlaudit ablate, factor engine-version"
 # Names, downloads and classes that say the same in other words.

@@ -30,12 +30,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.rollout_config import Origin
-from rlaudit.inspection.audit import Audit, Side
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.moved_default import restores
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit, Side
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.moved_default import restores
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.rollout_config import Origin
+from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import HONOURS_NO_CHUNKED_PREFILL
 
 SETTING = "enable_chunked_prefill"

@@ -30,10 +30,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.rules import known_rules
+from rlaudit.severity import Severity
 
 # Errors of these make the ratio itself wrong. Other errors stop the run, and a correction hides nothing of them.
 DISTORTING = (
@@ -61,8 +63,6 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _is_an_error(name: str, audit: Audit) -> bool:
-    from rlaudit.inspection.selection import known_rules  # it lists the files of this package, this one too
-
     return any(finding.severity is Severity.ERROR for finding in known_rules()[name].check(audit))
 
 

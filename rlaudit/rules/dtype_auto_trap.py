@@ -30,12 +30,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.trainer_facts import Dtype
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.trainer_facts import Dtype
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import FLOAT32_RUNS_AS_BFLOAT16
 
 SETTING = "dtype"

@@ -30,13 +30,14 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.trainer_facts import Dtype
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.moved_default import restores
-from rlaudit.inspection.returned_logprobs import engine_of
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.moved_default import restores
+from rlaudit.audit.returned_logprobs import engine_of
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.trainer_facts import Dtype
+from rlaudit.severity import Severity
 
 
 def check(audit: Audit) -> Iterator[Finding]:

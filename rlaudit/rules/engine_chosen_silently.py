@@ -31,12 +31,13 @@ How to confirm
 
 from collections.abc import Iterator
 
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
 CONFIRM = 'the words "Initializing a V0" or "V1 LLM engine" in the log of a run'

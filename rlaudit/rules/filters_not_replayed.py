@@ -32,19 +32,20 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import FILTERS, Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.returned_logprobs import (
+from rlaudit.audit.audit import FILTERS, Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.returned_logprobs import (
     Returned,
     asks_for_none,
     engine_of,
     in_the_loss,
     returned_logprobs,
 )
-from rlaudit.inspection.rule import Rule
-from rlaudit.inspection.sampling import filters, is_greedy, listed, temperature, unknown_among
+from rlaudit.audit.rule import Rule
+from rlaudit.audit.sampling import filters, is_greedy, listed, temperature, unknown_among
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 
 CONFIRM = "rlaudit ablate quick, with these sampling parameters: the semantic layer names the kept mass"
 

@@ -35,13 +35,14 @@ How to confirm
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Side
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.returned_logprobs import engine_of
-from rlaudit.inspection.rule import Rule
-from rlaudit.inspection.sampling import filters, is_greedy, listed
+from rlaudit.audit.audit import Audit, Side
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.returned_logprobs import engine_of
+from rlaudit.audit.rule import Rule
+from rlaudit.audit.sampling import filters, is_greedy, listed
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.resolve import resolve
 
 VARIABLE = "VLLM_USE_FLASHINFER_SAMPLER"

@@ -35,12 +35,13 @@ How to confirm
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rlaudit.configs.rollout_config import Origin, Setting
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.rollout_config import Origin, Setting
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 CORRECTION = "importance_sampling_correction"

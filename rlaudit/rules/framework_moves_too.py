@@ -32,11 +32,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.inspection.action import take
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.action import take
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
 
 
 def check(audit: Audit) -> Iterator[Finding]:

@@ -29,12 +29,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.action import Action, ActionKind
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Action, ActionKind, Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 
 PASS = "fuse_allreduce_rms"
 SETTING = "compilation_config"

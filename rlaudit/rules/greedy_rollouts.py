@@ -29,12 +29,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.returned_logprobs import in_the_loss
-from rlaudit.inspection.rule import Rule
-from rlaudit.inspection.sampling import is_greedy, temperature
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.returned_logprobs import in_the_loss
+from rlaudit.audit.rule import Rule
+from rlaudit.audit.sampling import is_greedy, temperature
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
 
 
 def check(audit: Audit) -> Iterator[Finding]:

@@ -30,12 +30,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.head_dtype import asked_head_dtype, rollout_head_dtype
-from rlaudit.inspection.returned_logprobs import engine_of
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.head_dtype import asked_head_dtype, rollout_head_dtype
+from rlaudit.audit.returned_logprobs import engine_of
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import HEAD_DTYPE
 
 SETTING = "hf_overrides"

@@ -29,11 +29,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.returned_logprobs import Returned, engine_of, returned_logprobs
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.returned_logprobs import Returned, engine_of, returned_logprobs
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
 
 

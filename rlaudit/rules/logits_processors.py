@@ -31,12 +31,13 @@ How to confirm
 from collections.abc import Iterator
 from typing import Any
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.returned_logprobs import Returned, engine_of, returned_logprobs
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.returned_logprobs import Returned, engine_of, returned_logprobs
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 
 PARAMETERS = ("logit_bias", "allowed_token_ids", "bad_words", "logits_processors")
 STRUCTURED = ("structured_outputs", "guided_decoding")

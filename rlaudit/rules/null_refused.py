@@ -30,11 +30,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.rollout_config import Origin
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.rollout_config import Origin
+from rlaudit.severity import Severity
 from rlaudit.vllm.catalogue import Declared
 
 # Others are not built in every engine, or not from this argument alone.

@@ -30,14 +30,15 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.trainer_facts import Dtype
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Fix, Severity
-from rlaudit.inspection.head_dtype import rollout_head_dtype, trainer_head_dtype
-from rlaudit.inspection.returned_logprobs import engine_of
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding, Fix
+from rlaudit.audit.head_dtype import rollout_head_dtype, trainer_head_dtype
+from rlaudit.audit.returned_logprobs import engine_of
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.trainer_facts import Dtype
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import HEAD_DTYPE
 
 CONFIRM = "rlaudit ablate fp32-head"

@@ -29,14 +29,15 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.trainer_facts import PauseMode
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.moved_default import restores
-from rlaudit.inspection.rule import Rule
-from rlaudit.inspection.update_path import cleaned, updates
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.moved_default import restores
+from rlaudit.audit.rule import Rule
+from rlaudit.audit.update_path import cleaned, updates
 from rlaudit.layers import Layer
+from rlaudit.settings.trainer_facts import PauseMode
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 
 SETTING = "enable_prefix_caching"
 CONFIRM = "rlaudit ablate weight-update"

@@ -35,13 +35,14 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.returned_logprobs import engine_of
-from rlaudit.inspection.rule import Rule
-from rlaudit.inspection.sampling import filters, listed, temperature
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.returned_logprobs import engine_of
+from rlaudit.audit.rule import Rule
+from rlaudit.audit.sampling import filters, listed, temperature
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 
 
 def check(audit: Audit) -> Iterator[Finding]:

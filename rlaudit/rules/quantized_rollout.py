@@ -29,13 +29,14 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.rollout_config import Origin
-from rlaudit.configs.trainer_facts import Dtype
-from rlaudit.inspection.audit import Audit, Side
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.returned_logprobs import engine_of
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit, Side
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.returned_logprobs import engine_of
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.rollout_config import Origin
+from rlaudit.settings.trainer_facts import Dtype
+from rlaudit.severity import Severity
 
 NOT_QUANTIZED = ("auto", "bfloat16", "float16", "half", "float32")
 

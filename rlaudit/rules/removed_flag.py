@@ -28,12 +28,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.rollout_config import Setting
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding, Fix
+from rlaudit.audit.rule import Rule
 from rlaudit.did_you_mean import VERY_NEAR, did_you_mean
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Fix, Severity
-from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.rollout_config import Setting
+from rlaudit.severity import Severity
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.lifetimes import lifetime
 from rlaudit.vllm.removed import DONE_ANYWAY, Removed, removed

@@ -32,10 +32,11 @@ How to confirm
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import UNKNOWN_KEY_IS_REFUSED
 from rlaudit.vllm.renamed import NESTED, renamed_keys
 from rlaudit.vllm.resolve import part

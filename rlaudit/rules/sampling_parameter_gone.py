@@ -32,13 +32,14 @@ How to confirm
 from collections.abc import Iterator
 from typing import Any
 
-from rlaudit.configs.rollout_config import Setting
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.returned_logprobs import engine_of
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.returned_logprobs import engine_of
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.rollout_config import Setting
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.removed import ADVICE, removed
 
 REQUEST_FIELDS = ("guided_json", "guided_regex", "guided_choice", "guided_grammar")

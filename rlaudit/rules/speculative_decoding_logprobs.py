@@ -32,12 +32,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.inspection.audit import Audit, Side
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.returned_logprobs import engine_of
-from rlaudit.inspection.rule import Rule
-from rlaudit.inspection.sampling import penalties
+from rlaudit.audit.audit import Audit, Side
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.returned_logprobs import engine_of
+from rlaudit.audit.rule import Rule
+from rlaudit.audit.sampling import penalties
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import DRAFTED_WITH_LOGPROBS
 
 SETTING = "speculative_config"

@@ -31,12 +31,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.syntax.place import Place
-from rlaudit.inspection.audit import Audit, Side
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit, Side
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.place import Place
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.lifetimes import lifetime
 
 CONFIRM = "the release in the lock file or image of the last run"

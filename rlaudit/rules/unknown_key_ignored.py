@@ -32,13 +32,14 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.rollout_config import Loss, Lost
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.did_you_mean import VERY_NEAR, did_you_mean
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.rollout_config import Loss, Lost
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 
 HOW = {
     Loss.UNKNOWN_KEY: "is no key that reaches the engine",

@@ -29,12 +29,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.rollout_config import Setting
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.batch_invariance import BACKEND_VARIABLE
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.batch_invariance import BACKEND_VARIABLE
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.rollout_config import Setting
+from rlaudit.severity import Severity
 from rlaudit.vllm.removed import removed
 
 # These have rules of their own.

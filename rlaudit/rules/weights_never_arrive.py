@@ -30,11 +30,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.rollout_config import LostUpdate
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.rollout_config import LostUpdate
+from rlaudit.severity import Severity
 from rlaudit.vllm.milestones import NOTHING_IS_PICKLED
 
 _PROCESS, _PICKLES = "VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_ALLOW_INSECURE_SERIALIZATION"

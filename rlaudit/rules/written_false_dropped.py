@@ -34,12 +34,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.rollout_config import Loss, Lost
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.rule import Rule
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.rollout_config import Loss, Lost
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 
 CONFIRM = '"non-default args" in the engine\'s start-up log'
 # Arguments that decide how logprobs are computed: their loss is an error, that of others a warning.

@@ -13,8 +13,8 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.errors import UsageError
+from rlaudit.unknown import Unknown
 
 DATA = Path(__file__).parent / "data"
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.parse_json import parse_json
+from rlaudit.settings.rollout_config import RolloutConfig
 
 LARGEST_BYTES = 1_000_000
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.layers import Layer
+from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue, Declared
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.removed import removed, removed_imports

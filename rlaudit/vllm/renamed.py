@@ -7,7 +7,7 @@ one that can be translated, are in removed.py, beside the advice for those witho
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.removed import ADVICE
 
 COMPILATION = "compilation_config"

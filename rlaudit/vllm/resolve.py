@@ -11,10 +11,10 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.discover import discover
 from rlaudit.parse_json import parse_json
+from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.unknown import Unknown
 from rlaudit.vllm import resolution
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.checkpoint import checkpoint_file

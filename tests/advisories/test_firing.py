@@ -10,9 +10,10 @@ from simulated_audit import findings, fixed, laid_over
 
 from rlaudit import advisories
 from rlaudit.advisories import has_rule, known_advisories
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.selection import known_rules
+from rlaudit.audit.finding import Finding
+from rlaudit.rules import known_rules
 from rlaudit.rules.advisory_undecided import RULE as UNDECIDED
+from rlaudit.severity import Severity
 from rlaudit.vllm.catalogue import known_versions
 
 QWEN_MOE = {"model": "Qwen/Qwen3-30B-A3B", "trainer": {"weight_updates": "between rollouts"}}

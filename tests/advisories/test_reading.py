@@ -10,7 +10,7 @@ from simulated_audit import simulated_audit
 from rlaudit import advisories
 from rlaudit.advisories.advisory import read_advisory
 from rlaudit.advisories.conditions import FORMS, NAMED, condition_of
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 
 RIGHT = Path(advisories.__file__).with_name("rounded-processed-logprobs.yaml")
 FILES = [

@@ -5,8 +5,8 @@ import pytest
 from rlaudit.attribution.attribute import all_causes
 from rlaudit.cli.app import run
 from rlaudit.inspection.read_configs import known_dialects
-from rlaudit.inspection.selection import known_rules
 from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
+from rlaudit.rules import known_rules
 from rlaudit.vllm.catalogue import known_versions
 
 

@@ -6,11 +6,11 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.configs.framework_source.checkout import folders_of
-from rlaudit.configs.rollout_config import Origin, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
 from rlaudit.errors import UsageError
+from rlaudit.settings.rollout_config import Origin, RolloutConfig
+from rlaudit.unknown import Unknown
 
 OPEN_INSTRUCT, PIPELINERL, TRL, VERL = (declared()[name] for name in ("open_instruct", "pipelinerl", "trl", "verl"))
 

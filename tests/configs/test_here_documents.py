@@ -2,7 +2,7 @@ import pytest
 
 from rlaudit.configs.here_documents import here_documents
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 
 SCRIPT = """#!/bin/bash
 N=${N:-4}

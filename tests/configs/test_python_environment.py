@@ -4,7 +4,7 @@ import pytest
 
 from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 
 
 def test_a_variable_that_is_set_to_what_the_environment_holds_is_open() -> None:

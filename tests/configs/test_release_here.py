@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
+from rlaudit.settings.rollout_config import RolloutConfig
+from rlaudit.unknown import Unknown
 
 MS_SWIFT, TRL, VERL = declared()["ms_swift"], declared()["trl"], declared()["verl"]
 FLAT = "num_generations: 4\nuse_vllm: true\n"

@@ -3,10 +3,10 @@
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
+from rlaudit.settings.rollout_config import Loss
+from rlaudit.unknown import Unknown
 
 ROLL = """
 actor_infer:

@@ -3,8 +3,9 @@ import re
 
 import pytest
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.trainer_facts import (
+from rlaudit.dialects.frameworks import unsloth
+from rlaudit.dialects.own_backend import _OF_THE_WORKER
+from rlaudit.settings.trainer_facts import (
     Dtype,
     PauseMode,
     TrainerFacts,
@@ -13,8 +14,7 @@ from rlaudit.configs.trainer_facts import (
     fact_of,
     fact_types,
 )
-from rlaudit.dialects.frameworks import unsloth
-from rlaudit.dialects.own_backend import _OF_THE_WORKER
+from rlaudit.unknown import Unknown
 
 
 def test_every_fact_has_a_comment_on_the_line_above_it() -> None:

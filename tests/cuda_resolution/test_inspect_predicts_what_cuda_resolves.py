@@ -13,11 +13,11 @@ import pytest
 from cuda_cases import ASYNC, DEVICES, PACKAGES_OF, Case, shipped_cases, written_cases
 from cuda_python import cuda_python
 
-from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.builds import published_build
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import machine_named

@@ -4,10 +4,10 @@ import pytest
 from packaging.version import Version
 from reading import lost_names, read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
+from rlaudit.settings.rollout_config import Loss, RolloutConfig
+from rlaudit.unknown import Unknown
 
 DIALECT = declared()["areal"]
 

@@ -3,10 +3,10 @@ from pathlib import Path
 from packaging.version import Version
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
+from rlaudit.settings.rollout_config import Loss, RolloutConfig
+from rlaudit.unknown import Unknown
 
 DIALECT = declared()["axolotl"]
 

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from declared_text import read
 
-from rlaudit.configs.rollout_config import Loss, Origin
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.settings.rollout_config import Loss, Origin
+from rlaudit.unknown import Unknown
 
 NOT_THERE: Any = object()
 CASES = [

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.place import Edit
 from rlaudit.configs.syntax.spelling import apply
 from rlaudit.dialects.declared import dialect_at
+from rlaudit.settings.place import Edit
+from rlaudit.settings.rollout_config import RolloutConfig
 
 TOY = """\
 marks: [toy.py]

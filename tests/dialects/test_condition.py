@@ -1,7 +1,7 @@
 import pytest
 
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.condition import Truth, compared, condition
+from rlaudit.unknown import Unknown
 
 OPEN = Unknown("only a run tells")
 VALUES = {"on": True, "off": False, "n": 4, "name": "vllm", "empty": None, "open": OPEN, "@n": 4}

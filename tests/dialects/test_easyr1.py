@@ -5,9 +5,9 @@ from pathlib import Path
 from packaging.version import Version
 from reading import read_file, read_one, rewritten, source_of
 
-from rlaudit.configs.rollout_config import Loss, Origin, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.dialects.declared import declared
+from rlaudit.settings.rollout_config import Loss, Origin, RolloutConfig
 
 DIALECT = declared()["easyr1"]
 TEXT = """\

@@ -7,10 +7,10 @@ from declared_text import HEAD, read
 from packaging.version import Version
 
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import dialect_at
+from rlaudit.settings.rollout_config import Loss, RolloutConfig
+from rlaudit.unknown import Unknown
 
 SERVER = """\
 engine:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from declared_text import read
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 
 SAID = """\
 package: {folder: toy}

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from declared_text import read
 
-from rlaudit.configs.rollout_config import Loss, RolloutConfig
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.settings.rollout_config import Loss, RolloutConfig
+from rlaudit.unknown import Unknown
 
 SAID = """\
 release:

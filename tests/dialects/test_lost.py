@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from declared_text import read
 
-from rlaudit.configs.rollout_config import Loss
+from rlaudit.settings.rollout_config import Loss
 
 SAID = """\
 engine:

@@ -5,10 +5,10 @@ from packaging.version import Version
 from reading import lost_names, read_file, read_one, rewritten, source_of
 
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
+from rlaudit.settings.rollout_config import Loss
+from rlaudit.unknown import Unknown
 
 DIALECT = declared()["ms_swift"]
 

@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 from reading import lost_names, read_all, read_file, read_one, rewritten, source_of
 
-from rlaudit.configs.rollout_config import Loss, Origin
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
+from rlaudit.settings.rollout_config import Loss, Origin
+from rlaudit.unknown import Unknown
 
 DIALECT = declared()["nemo_rl"]
 

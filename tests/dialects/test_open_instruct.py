@@ -1,8 +1,8 @@
 import pytest
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
+from rlaudit.unknown import Unknown
 
 DIALECT = declared()["open_instruct"]
 

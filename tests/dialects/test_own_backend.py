@@ -4,10 +4,10 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.rollout_config import Origin, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
+from rlaudit.settings.rollout_config import Origin, RolloutConfig
+from rlaudit.unknown import Unknown
 
 NEMO = """\
 loss_fn:

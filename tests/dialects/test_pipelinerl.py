@@ -4,10 +4,10 @@ import pytest
 from reading import lost_names, read_file, read_one, rewritten, source_of
 
 from rlaudit.configs.hydra_defaults import composed
-from rlaudit.configs.rollout_config import Loss, Origin
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
+from rlaudit.settings.rollout_config import Loss, Origin
+from rlaudit.unknown import Unknown
 
 DIALECT = declared()["pipelinerl"]
 

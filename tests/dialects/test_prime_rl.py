@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 from reading import read_file, read_one, rewritten, source_of
 
-from rlaudit.configs.rollout_config import Loss, Origin, RolloutConfig
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
+from rlaudit.settings.rollout_config import Loss, Origin, RolloutConfig
+from rlaudit.unknown import Unknown
 
 DIALECT = declared()["prime_rl"]
 

@@ -2,8 +2,8 @@
 
 from reading import lost_names, read_one, rewritten, source_of
 
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
+from rlaudit.unknown import Unknown
 
 DIALECT = declared()["rlinf"]
 

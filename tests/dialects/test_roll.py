@@ -1,8 +1,8 @@
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.rollout_config import Loss
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
+from rlaudit.settings.rollout_config import Loss
+from rlaudit.unknown import Unknown
 
 DIALECT = declared()["roll"]
 

@@ -6,10 +6,10 @@ from textwrap import dedent
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
+from rlaudit.settings.rollout_config import RolloutConfig
+from rlaudit.unknown import Unknown
 
 AXOLOTL = """
 base_model: m

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 from declared_text import HEAD, read
 
-from rlaudit.configs.rollout_config import Loss
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.schema import faults
+from rlaudit.settings.rollout_config import Loss
+from rlaudit.unknown import Unknown
 
 RELEASE = """\
 package: {folder: toy, names: [toy-rl], repositories: [me/toy]}

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 from reading import lost_names, read_one, rewritten, source_of
 
-from rlaudit.configs.rollout_config import Loss
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
+from rlaudit.settings.rollout_config import Loss
+from rlaudit.unknown import Unknown
 
 DIALECT, TRL = declared()["unsloth"], declared()["trl"]
 

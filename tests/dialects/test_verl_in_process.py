@@ -4,8 +4,8 @@ import pytest
 from reading import lost_names, read_one, rewritten
 from verl_samples import SCRIPT, SYNC, in_script
 
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
+from rlaudit.unknown import Unknown
 
 DIALECT = declared()["verl"]
 

@@ -6,9 +6,9 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.configs.framework_source.checkout import Checkout
-from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.dialects.declared import declared
+from rlaudit.settings.rollout_config import Loss, RolloutConfig
 
 DIALECT = declared()["verl"]
 

@@ -4,9 +4,9 @@ import pytest
 from reading import read_one
 from verl_samples import SYNC, YAML, in_script
 
-from rlaudit.configs.rollout_config import RolloutConfig, Setting
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.dialects.declared import declared
+from rlaudit.settings.rollout_config import RolloutConfig, Setting
+from rlaudit.unknown import Unknown
 
 DIALECT = declared()["verl"]
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.errors import NotFinished
+from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue, Declared
 from rlaudit.vllm.machine import machine_named
 from rlaudit.vllm.resolve import resolve

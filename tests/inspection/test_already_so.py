@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.audit.finding import Finding
 from rlaudit.inspection.inspect import one_config
+from rlaudit.severity import Severity
 from rlaudit.vllm.machine import Machine
 
 SERVER = """export VLLM_ATTENTION_BACKEND=FLASHINFER

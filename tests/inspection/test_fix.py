@@ -9,13 +9,14 @@ import pytest
 import toy_dialect
 from toy_dialect import PLAIN, Desk
 
-from rlaudit.configs.syntax.place import Edit
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding, Fix
+from rlaudit.audit.rule import Rule
 from rlaudit.inspection import fix as fix_module
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.inspection.fix import Misplaced, Span, apply, moved, overlap
-from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.settings.place import Edit
+from rlaudit.severity import Severity
 
 FIXED = PLAIN.replace("seed: 1", "logprobs_mode: processed_logprobs\n    seed: 1")
 CACHED = PLAIN.replace("seed: 1", "enable_prefix_caching: true\n    seed: 1")

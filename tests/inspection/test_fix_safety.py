@@ -12,14 +12,14 @@ from typing import Any, NoReturn
 import pytest
 from packaging.version import Version
 
+from rlaudit.audit.finding import Finding
 from rlaudit.cli.app import run
-from rlaudit.configs.syntax.place import Edit
 from rlaudit.inspection.files import TextFile, collect
-from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.fix import fix_file
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
 from rlaudit.inspection.read_configs import known_dialects
-from rlaudit.inspection.selection import known_rules
+from rlaudit.rules import known_rules
+from rlaudit.settings.place import Edit
 from rlaudit.vllm.machine import Machine
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

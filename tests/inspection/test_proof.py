@@ -7,11 +7,11 @@ import pytest
 import toy_dialect
 from toy_dialect import PLAIN, Desk
 
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.rule import Rule
 from rlaudit.cli.app import run
-from rlaudit.inspection.audit import Audit
-from rlaudit.inspection.finding import Severity
-from rlaudit.inspection.rule import Rule
 from rlaudit.layers import Layer
+from rlaudit.severity import Severity
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NO_CONFIGS = ("case-studies", "recorded")

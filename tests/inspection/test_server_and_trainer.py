@@ -6,9 +6,9 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.inspection.read_configs import FileConfigs, known_dialects, read_configs, recognise
+from rlaudit.settings.rollout_config import RolloutConfig
 
 VERSION = Version("0.18.1")
 SERVE = "trl vllm-serve --model org/model --tensor_parallel_size 2 &\n"

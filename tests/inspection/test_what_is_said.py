@@ -9,7 +9,7 @@ from rlaudit.configs.source import Source
 from rlaudit.inspection.files import TextFile, decode
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
 from rlaudit.inspection.read_configs import known_dialects
-from rlaudit.inspection.selection import known_rules
+from rlaudit.rules import known_rules
 from rlaudit.vllm.machine import Machine
 
 SAMPLED = "from vllm import LLM, SamplingParams\nllm = LLM(model='m')\n"

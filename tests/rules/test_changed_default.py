@@ -1,12 +1,12 @@
 from packaging.version import Version
 from simulated_audit import findings
 
+from rlaudit.audit.audit import audit_of
 from rlaudit.configs.source import Source
 from rlaudit.dialects.declared import declared
-from rlaudit.inspection.audit import audit_of
-from rlaudit.inspection.finding import Severity
-from rlaudit.inspection.selection import known_rules
+from rlaudit.rules import known_rules
 from rlaudit.rules.changed_default import RULE
+from rlaudit.severity import Severity
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import Machine
 

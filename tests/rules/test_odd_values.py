@@ -7,7 +7,7 @@ import pytest
 from simulated_audit import simulated_audit
 
 from rlaudit import rules
-from rlaudit.inspection.selection import known_rules
+from rlaudit.rules import known_rules
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 
 ODD = [

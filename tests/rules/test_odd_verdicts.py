@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 from simulated_audit import findings, fixed, simulated_audit
 
+from rlaudit.audit.audit import audit_of
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.inspection.audit import audit_of
-from rlaudit.inspection.finding import Severity
-from rlaudit.inspection.selection import known_rules
+from rlaudit.rules import known_rules
 from rlaudit.rules.attention_backend_variable_ignored import RULE as BACKEND
 from rlaudit.rules.chunked_prefill_forced import RULE as FORCED
 from rlaudit.rules.correction_hides_a_backend_mismatch import DISTORTING
@@ -20,6 +19,7 @@ from rlaudit.rules.removed_flag import RULE as REMOVED
 from rlaudit.rules.removed_nested_key import RULE as NESTED
 from rlaudit.rules.today_cannot_run import RULE as TODAY
 from rlaudit.rules.unknown_key_ignored import RULE as UNKNOWN_KEY
+from rlaudit.severity import Severity
 from rlaudit.vllm.removed import ADVICE
 
 MOVE = {"from": "0.8.5", "to": "0.18.1"}

@@ -10,8 +10,8 @@ import yaml
 from simulated_audit import findings, fixed, laid_over
 
 from rlaudit import rules
+from rlaudit.audit.rule import Rule
 from rlaudit.discover import discover
-from rlaudit.inspection.rule import Rule
 from rlaudit.laboratory.recipe import recipe_folders
 from rlaudit.laboratory.studies.arms.plan import known_factors
 

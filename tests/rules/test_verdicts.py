@@ -8,8 +8,8 @@ import pytest
 import yaml
 from simulated_audit import findings
 
-from rlaudit.inspection.finding import Finding
-from rlaudit.inspection.selection import known_rules
+from rlaudit.audit.finding import Finding
+from rlaudit.rules import known_rules
 
 SILENT = "silent"
 

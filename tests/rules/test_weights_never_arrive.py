@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from rlaudit.inspection.finding import Severity
 from rlaudit.inspection.inspect import Request, inspect
 from rlaudit.inspection.inspect_file import Context
 from rlaudit.inspection.read_configs import known_dialects
-from rlaudit.inspection.selection import known_rules
 from rlaudit.inspection.versions import version_named
+from rlaudit.rules import known_rules
+from rlaudit.severity import Severity
 from rlaudit.vllm.machine import Machine
 
 NAME = "weights-never-arrive"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from simulated_audit import simulated_audit
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.architecture import Architecture, architecture
 
 

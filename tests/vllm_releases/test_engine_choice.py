@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from vllm_settings import config_of, resolved
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import NPU, ROCM, Machine
 from rlaudit.vllm.resolve import resolve

@@ -7,8 +7,8 @@ import pytest
 from packaging.version import Version
 from vllm_settings import config_of, resolved
 
-from rlaudit.configs.rollout_config import Origin
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.settings.rollout_config import Origin
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.machine import MACHINES, machine_named
 from rlaudit.vllm.resolve import resolution_rules, resolve

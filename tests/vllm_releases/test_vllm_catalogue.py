@@ -3,8 +3,8 @@ import json
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.errors import UsageError
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import DATA, Catalogue, known_versions
 
 

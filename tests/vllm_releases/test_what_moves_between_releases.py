@@ -2,9 +2,9 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.cli.list_what import Listed, list_
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.documents.vllm_alone import moved_lines
 from rlaudit.layers import Layer
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import known_versions
 from rlaudit.vllm.machine import MACHINES
 from rlaudit.vllm.moved import Change, Moved, Part, moved, moved_values

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import machine_named
 from rlaudit.vllm.resolve import Resolution, resolve

@@ -17,14 +17,15 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft
 from rlaudit.configs.engine_names import SHORT, affirmed, canonical, dashed
-from rlaudit.configs.rollout_config import Loss, Origin, RolloutConfig, Setting
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import Flag
-from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.spelling import Spell, scalar_text
 from rlaudit.configs.syntax.yaml_edits import yaml_writer
 from rlaudit.configs.vllm_inputs.flags import FlagReader
+from rlaudit.settings.place import Place
+from rlaudit.settings.rollout_config import Loss, Origin, RolloutConfig, Setting
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.milestones import CONFIG_FILE_LISTS, CONFIG_FILE_MAPPINGS, CONFIG_FILE_NEGATES
 

@@ -19,10 +19,11 @@ from rlaudit.configs.draft import Draft, leaves
 from rlaudit.configs.elsewhere import Elsewhere, leave_open
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.not_read import not_read
-from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node, Unknown, entries
+from rlaudit.configs.syntax.node import Node, entries
 from rlaudit.configs.syntax.spelling import Write
+from rlaudit.settings.rollout_config import RolloutConfig
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.lifetimes import lifetime, names
 
 NAME = "vllm-mapping"

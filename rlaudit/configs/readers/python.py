@@ -18,12 +18,13 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft, by_file, unwritten
 from rlaudit.configs.elsewhere import as_written, leave_open
-from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.spelling import Spell
 from rlaudit.configs.vllm_inputs.flags import take_variables
+from rlaudit.settings.rollout_config import Loss, RolloutConfig
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.lifetimes import lifetime
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING

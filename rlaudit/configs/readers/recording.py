@@ -4,8 +4,8 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.recorded_source import DIALECT_NAME, RecordedSource
-from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.settings.rollout_config import RolloutConfig
 
 
 def recognise(source: Source) -> bool:

@@ -17,7 +17,6 @@ from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft, by_file, unwritten
 from rlaudit.configs.engine_names import dashed
 from rlaudit.configs.readers.config_file import take_config_file
-from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
 from rlaudit.configs.syntax.embedded import moved
@@ -31,6 +30,7 @@ from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
 from rlaudit.configs.vllm_inputs.dockerfile import dockerfile_invocations, is_dockerfile
 from rlaudit.configs.vllm_inputs.flags import FlagReader, take_variables
 from rlaudit.configs.vllm_inputs.invocations import Invocation, invocations
+from rlaudit.settings.rollout_config import Loss, RolloutConfig
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.milestones import CONFIG_FILE_OF_THE_MODULE
 

@@ -20,14 +20,15 @@ from packaging.version import InvalidVersion, Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft, arriving
-from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.line_index import LineIndex
-from rlaudit.configs.syntax.node import Node, Unknown, entries
-from rlaudit.configs.syntax.place import Place
-from rlaudit.configs.vllm_inputs.config_objects import ARGUMENTS, RENAMED
+from rlaudit.configs.syntax.node import Node, entries
 from rlaudit.configs.vllm_inputs.printed import pairs, printed_value
+from rlaudit.settings.place import Place
+from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue, known_versions
+from rlaudit.vllm.config_objects import ARGUMENTS, RENAMED
 from rlaudit.vllm.resolution.engine import has_v0
 
 NAME = "vllm-server-report"

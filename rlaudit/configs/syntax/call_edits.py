@@ -8,13 +8,13 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rlaudit.configs.syntax.place import Edit
 from rlaudit.configs.syntax.spelling import Spell, Write, apply, line_end, newline
+from rlaudit.settings.place import Edit
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.node import Node
-    from rlaudit.configs.syntax.place import Place
     from rlaudit.configs.syntax.python_calls import Call
+    from rlaudit.settings.place import Place
 
 
 def call_writer(call: "Call", spell: Spell, text: str) -> Write:

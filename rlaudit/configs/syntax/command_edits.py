@@ -8,9 +8,9 @@ from typing import Any
 from rlaudit.configs.engine_names import affirmed, canonical
 from rlaudit.configs.syntax.flags import Flag, flags
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.place import Edit, Place
 from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.configs.syntax.spelling import Spell, Write, is_word, line_end, newline
+from rlaudit.settings.place import Edit, Place
 
 # Whether a flag, by its name, takes no value; None if that is not known, and the next word may be its value or not.
 Switch = Callable[[str], "bool | None"]

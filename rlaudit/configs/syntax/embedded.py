@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.shell_command import Command
+from rlaudit.settings.place import Place
 
 _LONG_ESCAPES = {"x": 4, "u": 6, "U": 10}
 

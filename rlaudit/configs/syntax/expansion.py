@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import said
+from rlaudit.unknown import Unknown
 
 DEEPEST = 8
 _NAME = re.compile(r"[A-Za-z_]\w*")

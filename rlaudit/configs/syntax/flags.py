@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.node import Node
 from rlaudit.parse_json import parse_json
+from rlaudit.settings.place import Place
+from rlaudit.unknown import Unknown
 
 _NEGATIVE = re.compile(r"-\d+$|-\d*\.\d+$")
 _OVERRIDE = re.compile(r"(\+\+|\+|~)?([A-Za-z_][\w./@:-]*)(?:=(.*))?", re.DOTALL)

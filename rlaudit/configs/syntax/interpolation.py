@@ -15,7 +15,8 @@ from functools import lru_cache, reduce
 from typing import Any
 
 from rlaudit.configs.syntax.flags import typed
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node
+from rlaudit.unknown import Unknown
 
 MOST_NODES = 20_000
 LONGEST_CHAIN = 20

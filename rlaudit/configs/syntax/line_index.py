@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
-from rlaudit.configs.syntax.place import Place
+from rlaudit.settings.place import Place
 
 
 class LineIndex:

@@ -5,33 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from rlaudit.configs.syntax.place import Place
+from rlaudit.settings.place import Place
+from rlaudit.unknown import Unknown
 
 # The key under which a mapping of Python keeps what else it gets: `{**more}`, `kwargs[name] = value`.
 REST = "**"
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """A value that is not known from the file alone, and why: `$BATCH is set nowhere in this file`.
-
-    among: all the values that it can be, if that much is known.
-    """
-
-    reason: str
-    among: tuple[Any, ...] = ()
-    # Whether the file is a program, and a run of it decides the value.
-    by_run: bool = False
-    # The one fact that would settle it, if `reason` says more than that.
-    hangs_on: str = ""
-
-    @property
-    def fact(self) -> str:
-        """What would settle this value: all unknown values with the same fact are settled by it at once."""
-        return self.hangs_on or self.reason
-
-    def __bool__(self) -> bool:
-        raise TypeError(f"an unknown value is neither true nor false: {self.reason}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,11 +4,12 @@ import ast
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from rlaudit.configs.syntax.node import REST, Node, Unknown, rest
-from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.node import REST, Node, rest
 from rlaudit.configs.syntax.python_values import PythonValues
 from rlaudit.configs.syntax.python_walk import At, nodes_of
 from rlaudit.configs.syntax.unreadable import UnreadableText
+from rlaudit.settings.place import Place
+from rlaudit.unknown import Unknown
 
 MOST_CALLS = 300
 # `ray.remote(num_gpus=1)(LLM).options(name="a").remote(...)` is the longest way to write one.

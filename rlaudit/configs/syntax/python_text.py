@@ -7,8 +7,8 @@ import warnings
 from functools import lru_cache
 
 from rlaudit.configs.syntax.line_index import LineIndex
-from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.unreadable import UnreadableText
+from rlaudit.settings.place import Place
 
 MOST_CHARACTERS = 400_000
 _LINE_END = re.compile(r"\r\n|\r|\n")

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from rlaudit.configs.syntax.node import REST, Node, Unknown
-from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.node import REST, Node
 from rlaudit.configs.syntax.python_names import Bound, names_of
 from rlaudit.configs.syntax.python_text import PythonText, parse
 from rlaudit.configs.syntax.python_walk import DEEPEST, At, Function
+from rlaudit.settings.place import Place
+from rlaudit.unknown import Unknown
 
 MOST_VALUES = 20_000
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "str": str, "bool": bool}

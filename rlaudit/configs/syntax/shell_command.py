@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.place import Place
+from rlaudit.settings.place import Place
 
 
 @dataclass(frozen=True, eq=False)

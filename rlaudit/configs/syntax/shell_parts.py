@@ -10,7 +10,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rlaudit.configs.syntax.line_index import LineIndex
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node
+from rlaudit.unknown import Unknown
 
 if TYPE_CHECKING:
     from tree_sitter import Node as Tree

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rlaudit.configs.syntax.line_index import LineIndex
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_alternatives import after_block
 from rlaudit.configs.syntax.shell_parts import Field, Piece, texts
 from rlaudit.configs.syntax.unreadable import UnreadableText
+from rlaudit.unknown import Unknown
 
 LONGEST = 30_000
 COST_OF_A_WORD = 10

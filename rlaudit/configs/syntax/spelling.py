@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rlaudit.configs.syntax.place import Edit
+from rlaudit.settings.place import Edit
 
 # (key or flag, value as text) of an argument with a value; None if the dialect has no such argument.
 Spell = Callable[[str, Any], "tuple[str, str] | None"]

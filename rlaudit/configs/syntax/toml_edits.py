@@ -5,8 +5,8 @@ from typing import Any
 
 from rlaudit.configs.engine_names import affirmed, canonical
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.place import Edit
 from rlaudit.configs.syntax.spelling import Spell, Write, apply, line_end, newline
+from rlaudit.settings.place import Edit
 
 
 def toml_writer(table: Node, spell: Spell, text: str) -> Write:

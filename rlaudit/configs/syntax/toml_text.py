@@ -10,8 +10,8 @@ from typing import Any
 
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.unreadable import UnreadableText, refuse_depth, refuse_length
+from rlaudit.settings.place import Place
 
 MOST_CHARACTERS = 150_000
 MOST_LINES = 5_000

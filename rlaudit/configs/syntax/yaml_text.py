@@ -10,9 +10,10 @@ from typing import Any
 
 import yaml
 
-from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.unreadable import UnreadableText, refuse_depth, refuse_length
+from rlaudit.settings.place import Place
+from rlaudit.unknown import Unknown
 
 MOST_NODES = 60_000
 MOST_LINES = 20_000

@@ -12,12 +12,13 @@ from packaging.version import Version
 
 from rlaudit.configs.draft import Draft
 from rlaudit.configs.engine_names import affirmed, canonical
-from rlaudit.configs.rollout_config import Loss, Lost, Origin, Setting
 from rlaudit.configs.syntax.expansion import Expanded
 from rlaudit.configs.syntax.flags import Flag, flags, typed
-from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.vllm_inputs.values import is_sequence, is_switch, value_of
+from rlaudit.settings.place import Place
+from rlaudit.settings.rollout_config import Loss, Lost, Origin, Setting
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue, Declared
 from rlaudit.vllm.lifetimes import flag_of_any_release
 from rlaudit.vllm.milestones import COMPILATION_MODE, DOTTED_FLAGS, NO_MODEL_FLAG_FOR_SERVE, OPTIMIZATION_LEVEL

@@ -11,9 +11,10 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.embedded import scalar_commands, words_of
 from rlaudit.configs.syntax.expansion import expanded
 from rlaudit.configs.syntax.line_index import LineIndex
-from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import Command, passed
+from rlaudit.settings.place import Place
+from rlaudit.unknown import Unknown
 
 MENTION = re.compile(
     r"\bvllm\b[\"',\s\\-]{1,80}serve\b|vllm[./]entrypoints[./]|vllm[\w./-]{0,60}openai|\bvllm[\s\"]{1,9}\$"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 
 LONGEST_LITERAL = 20_000
 _PAIR = re.compile(r"\s*(?:'([\w.]+)'\s*:|([A-Za-z_]\w*)\s*=)\s*")

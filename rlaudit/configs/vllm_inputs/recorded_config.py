@@ -11,14 +11,14 @@ from packaging.version import Version
 
 from rlaudit.configs.draft import Draft
 from rlaudit.configs.recorded_source import DIALECT_NAME, RecordedSource, release_of
-from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.place import Place
-from rlaudit.configs.vllm_inputs.config_objects import ARGUMENTS, RENAMED
 from rlaudit.configs.vllm_inputs.recorded_facts import recorded_facts, recorded_sentences
 from rlaudit.recorder.deaths import shown_steps
 from rlaudit.recorder.recorded_engine import RecordedEngine, recorded_engines
+from rlaudit.settings.place import Place
+from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.vllm.catalogue import Catalogue, Declared
+from rlaudit.vllm.config_objects import ARGUMENTS, RENAMED
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 

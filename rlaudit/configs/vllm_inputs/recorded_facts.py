@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.trainer_facts import TrainerFacts, WeightUpdates
 from rlaudit.recorder.deaths import death_sentences
 from rlaudit.recorder.recorded_engine import RecordedEngine, Sampled
 from rlaudit.recorder.recorded_weights import never_sent
 from rlaudit.recorder.recording import Recording
 from rlaudit.recorder.reused_blocks import stale_sentences
 from rlaudit.recorder.weight_updates import PAUSING
+from rlaudit.settings.trainer_facts import TrainerFacts, WeightUpdates
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING, keeps_every_token
 
 RESET = "reset_prefix_cache"

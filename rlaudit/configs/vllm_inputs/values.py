@@ -9,8 +9,8 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.parse_json import parse_json
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Declared
 from rlaudit.vllm.milestones import (
     AUTO_MODEL_LEN,

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from rlaudit.configs.draft import Draft, arriving
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import typed
-from rlaudit.configs.syntax.node import Node, Unknown, entries
-from rlaudit.configs.trainer_facts import PauseMode, TrainerFacts, WeightUpdates
+from rlaudit.configs.syntax.node import Node, entries
+from rlaudit.settings.trainer_facts import PauseMode, TrainerFacts, WeightUpdates
+from rlaudit.unknown import Unknown
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.python_calls import Call

@@ -7,13 +7,13 @@ from typing import Any
 from rlaudit.configs.hydra_dotlist import overridden
 from rlaudit.configs.mapping_writer import dotlist_writer, one_mapping, plain_spelling, prefixed
 from rlaudit.configs.merging import mapping_of, merged, nested, reread
-from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, entries
 from rlaudit.configs.syntax.spelling import Write
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
+from rlaudit.settings.rollout_config import Loss
 
 _PROGRAM = "verl.trainer.main"
 _CONFIG = "verl/workers/rollout/config.py"

@@ -5,11 +5,12 @@ from typing import Any
 
 from rlaudit.configs.draft import arriving
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
-from rlaudit.configs.rollout_config import Loss
-from rlaudit.configs.syntax.node import Unknown, within
+from rlaudit.configs.syntax.node import within
 from rlaudit.configs.syntax.spelling import Write
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.settling import put
+from rlaudit.settings.rollout_config import Loss
+from rlaudit.unknown import Unknown
 
 _DROPPED = ("disable_log_requests", "disable_frontend_multiprocessing")
 # Keys that PipelineRL's own configs write without dashes.

@@ -13,7 +13,6 @@ from rlaudit.configs.command_lines import command_lines
 from rlaudit.configs.draft import known, leaves
 from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.merging import mapping_of, merged, nested
-from rlaudit.configs.rollout_config import Origin
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node, entries, within
@@ -21,6 +20,7 @@ from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
+from rlaudit.settings.rollout_config import Origin
 
 # Section -> the words for it in names of files, the longer first.
 _SECTIONS: Mapping[str, tuple[str, ...]] = {

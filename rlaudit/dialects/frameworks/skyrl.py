@@ -1,7 +1,7 @@
 """What YAML cannot say of SkyRL: its own parser of overrides."""
 
-from rlaudit.configs.rollout_config import Loss
 from rlaudit.dialects.reading import Reading
+from rlaudit.settings.rollout_config import Loss
 
 
 def refused_signs(reading: Reading) -> None:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 from rlaudit.configs.arguments import truth
 from rlaudit.configs.draft import arriving, known
 from rlaudit.configs.python_environment import python_environment
-from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.trainer_facts import Dtype, TrainerFacts
+from rlaudit.configs.syntax.node import Node
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
+from rlaudit.settings.rollout_config import Loss
+from rlaudit.settings.trainer_facts import Dtype, TrainerFacts
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import HEAD_DTYPE
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from rlaudit.configs.draft import MANDATORY
 from rlaudit.configs.framework_source.checkout import shown
-from rlaudit.configs.syntax.node import Unknown, entries
+from rlaudit.configs.syntax.node import entries
 from rlaudit.dialects.reading import Reading
+from rlaudit.unknown import Unknown
 
 # The programs of verl: recipes (recipe.dapo.main_dapo) lie beside the package.
 _OWN_MODULES = ("verl.", "recipe.", "rllm.")

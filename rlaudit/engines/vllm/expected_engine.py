@@ -11,9 +11,9 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.errors import UsageError
+from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.resolution.engine import FIRST_WITHOUT_V0, VARIABLE, EngineKind, has_v0, variables_for, why_v1_refuses

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from packaging.version import Version
 
-from rlaudit.inspection.audit import Audit
+from rlaudit.audit.audit import Audit
 from rlaudit.laboratory.factor import ArmTrace, Factor, Move, Observation
 from rlaudit.laboratory.treatment import Requirement, Treatment
 from rlaudit.layers import Layer

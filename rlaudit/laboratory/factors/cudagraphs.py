@@ -9,7 +9,7 @@ issues 55238 and 55944.
 
 from dataclasses import replace
 
-from rlaudit.inspection.audit import Audit
+from rlaudit.audit.audit import Audit
 from rlaudit.laboratory.factor import ArmTrace, Factor, Move, Observation
 from rlaudit.laboratory.factors.compile import PIECEWISE
 from rlaudit.laboratory.treatment import Treatment

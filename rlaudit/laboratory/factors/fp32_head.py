@@ -8,10 +8,10 @@ research on PipelineRL's fp32 head, vLLM pull request 48390, NeMo-RL pull reques
 
 from dataclasses import replace
 
-from rlaudit.configs.trainer_facts import Dtype
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, always
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
+from rlaudit.settings.trainer_facts import Dtype
 
 # (rollout head is float32, trainer head is float32)
 LEVELS = {"neither": (False, False), "rollout": (True, False), "trainer": (False, True), "both": (True, True)}

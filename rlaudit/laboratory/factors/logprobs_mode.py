@@ -9,7 +9,7 @@ Source: vllm/v1/sample/sampler.py (0.10.2 and later), vLLM pull requests 21398 a
 from collections.abc import Mapping
 from typing import Any
 
-from rlaudit.inspection.audit import Audit
+from rlaudit.audit.audit import Audit
 from rlaudit.laboratory.factor import ArmTrace, Factor, Move, Observation
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer

@@ -12,7 +12,6 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Judgement, Verdict
 from rlaudit.printable import one_line, printable
 from rlaudit.rendering.outline import (
@@ -35,6 +34,7 @@ from rlaudit.rendering.picture import Picture, pictures_of
 from rlaudit.rendering.report_format import ReportFormat
 from rlaudit.rendering.statements import fix_line, location
 from rlaudit.report.figures import number
+from rlaudit.severity import Severity
 
 if TYPE_CHECKING:
     from rlaudit.layers import Judgement

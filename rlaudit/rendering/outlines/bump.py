@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rlaudit.inspection.finding import Severity
 from rlaudit.rendering.outline import (
     NOT_SEEN,
     Block,
@@ -18,6 +17,7 @@ from rlaudit.rendering.outline import (
 )
 from rlaudit.rendering.outlines.inspect import count, findings_blocks, not_seen_elsewhere, summary
 from rlaudit.report.shown_value import shown
+from rlaudit.severity import Severity
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.bump import Bump, CrossedDefect

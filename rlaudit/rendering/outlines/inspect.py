@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Layer
 from rlaudit.rendering.actions import action_lines
 from rlaudit.rendering.inspected_settings import settings_blocks
@@ -23,11 +22,12 @@ from rlaudit.rendering.outline import (
 )
 from rlaudit.rendering.statements import location
 from rlaudit.report.shown_value import shown
+from rlaudit.severity import Severity
 
 if TYPE_CHECKING:
-    from rlaudit.recorder.shown_step import ShownStep
     from rlaudit.report.parts.inspection import Config, Finding, Fixes, Inspected, Setting
     from rlaudit.report.report import Report
+    from rlaudit.settings.shown_step import ShownStep
 
 SEVERITIES = tuple(reversed(Severity))
 # In the order in which they must be judged.

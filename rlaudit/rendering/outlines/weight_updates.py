@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from rlaudit.inspection.finding import Severity
 from rlaudit.laboratory.studies.updates.cases import OF_MATRIX
 from rlaudit.laboratory.studies.updates.requests import RequestCount
 from rlaudit.layers import Layer, Verdict
@@ -23,6 +22,7 @@ from rlaudit.rendering.outline import (
 )
 from rlaudit.report.figures import damaged
 from rlaudit.report.parts.weight_updates import UpdateCase
+from rlaudit.severity import Severity
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report

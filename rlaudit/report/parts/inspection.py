@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from rlaudit.inspection.action import Action
-from rlaudit.inspection.finding import Severity
+from rlaudit.audit.finding import Action
 from rlaudit.inspection.suppression import SuppressionKind
 from rlaudit.layers import Layer
-from rlaudit.recorder.shown_step import ShownStep
+from rlaudit.settings.shown_step import ShownStep
+from rlaudit.severity import Severity
 
 Group = Literal["engine", "sampling", "environment", "trainer", "framework", "model", "method", "import"]
 Versions = TypedDict("Versions", {"from": str | None, "to": str | None})

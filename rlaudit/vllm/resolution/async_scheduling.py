@@ -6,7 +6,7 @@ of a rollout finds tokens that are already on their way.
 
 from typing import Any
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, number, part, task_of
 
 _CPU = "vllm/platforms/cpu.py"

@@ -5,7 +5,7 @@ dtype of the key-value cache (vllm/platforms/cuda.py, CudaPlatformBase.get_valid
 cases by name.
 """
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.batch_invariant_backends import ASKS_BACKEND
 from rlaudit.vllm.milestones import NO_BACKEND_VARIABLE
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, part

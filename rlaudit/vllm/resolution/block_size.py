@@ -2,7 +2,7 @@
 
 from packaging.version import Version
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved
 
 _CPU = "vllm/platforms/cpu.py"

@@ -6,7 +6,7 @@ change none. Eager mode turns both off.
 
 from typing import Any
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, number, part
 
 NONE, COMPILED = "NONE", "VLLM_COMPILE"

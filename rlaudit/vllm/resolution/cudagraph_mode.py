@@ -7,7 +7,7 @@ GPUModelRunner._check_and_update_cudagraph_mode; later vllm/config/compilation.p
 CompilationConfig.resolve_cudagraph_mode_and_sizes).
 """
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.resolution.compilation_mode import COMPILED, breaks_graphs
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, number, part
 

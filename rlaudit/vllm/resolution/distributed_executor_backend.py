@@ -1,6 +1,6 @@
 """The executor: one process for one rank, several processes for more, Ray if it is requested or already running."""
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.resolution.max_num_seqs import world_size
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, number
 

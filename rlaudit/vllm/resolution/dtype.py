@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import FLOAT32_RUNS_AS_BFLOAT16
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved
 

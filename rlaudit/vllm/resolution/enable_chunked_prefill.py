@@ -3,7 +3,7 @@
 It changes the shape of the prefill batches and with it the last bits of the prompt's keys and values.
 """
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import HONOURS_NO_CHUNKED_PREFILL
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, number, task_of
 

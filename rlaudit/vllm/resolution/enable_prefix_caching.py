@@ -4,7 +4,7 @@ Cached blocks survive a weight update unless something resets them. The attentio
 has the last word: Attention.__init__ in vllm/model_executor/layers/attention (vllm/attention/layer.py until 0.14).
 """
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, part, task_of
 
 _ARGUMENTS = "vllm/engine/arg_utils.py"

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from packaging.version import Version
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, number, part
 
 EngineKind = Literal["V0", "V1"]

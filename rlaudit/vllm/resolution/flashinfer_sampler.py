@@ -3,7 +3,7 @@
 It never runs with processed logprobs: those need the filtered distribution itself.
 """
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import (
     FLASHINFER_ONLY_WHEN_ASKED,
     FLASHINFER_SAMPLES,

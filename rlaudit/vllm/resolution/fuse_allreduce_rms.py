@@ -3,7 +3,7 @@
 On by default from 0.17.0 on Hopper and Blackwell.
 """
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, number, part
 
 _HOPPER, _BLACKWELL = 90, 100

@@ -1,6 +1,6 @@
 """kv_cache_dtype=auto: the model's dtype, and from 0.14.0 possibly fp8 because the checkpoint says so."""
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import CACHE_DTYPE_FROM_CHECKPOINT
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved
 

@@ -6,7 +6,7 @@ Source: vllm/model_executor/layers/sampler.py (0.8.5), vllm/v1/sample/sampler.py
 requests 21398 and 22387.
 """
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import LOGPROBS_MODE, PROCESSED_IS_FINAL
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.checkpoint import checkpoint_file
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, number
 

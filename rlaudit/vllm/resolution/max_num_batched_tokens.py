@@ -1,6 +1,6 @@
 """How many tokens one step computes: the size of a prefill chunk, and so the shape of every matrix product."""
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.resolution.max_num_seqs import LARGE_GIB, large, world_size
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, number
 

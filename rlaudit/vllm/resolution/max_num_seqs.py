@@ -3,7 +3,7 @@
 The batch that a token is computed in decides which kernels run and in which order they add.
 """
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, number
 
 _ARGUMENTS = "vllm/engine/arg_utils.py"

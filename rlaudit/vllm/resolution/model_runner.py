@@ -3,7 +3,7 @@
 It samples with other kernels (Gumbel-max instead of an exponential race) in another order of logits processors.
 """
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, engine_unknown, part, task_of
 
 _CONFIG = "vllm/config/vllm.py"

@@ -6,7 +6,7 @@ generation_config=auto is the default of every release: a request that names no 
 from pathlib import Path
 from typing import Any
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.checkpoint import is_folder, read_json_object
 from rlaudit.vllm.milestones import PENALTIES_FROM_THE_MODEL
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, part

@@ -8,7 +8,6 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.command_edits import _without_gap, flags_writer, list_writer
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.place import Edit
 from rlaudit.configs.syntax.python_calls import calls
 from rlaudit.configs.syntax.shell_text import commands
 from rlaudit.configs.syntax.spelling import Write, apply, scalar_text
@@ -16,6 +15,7 @@ from rlaudit.configs.syntax.toml_edits import toml_writer
 from rlaudit.configs.syntax.toml_text import parse_toml
 from rlaudit.configs.syntax.yaml_edits import yaml_writer
 from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
+from rlaudit.settings.place import Edit
 
 Edited = Callable[[str, str, object], str | None]
 

@@ -3,8 +3,9 @@
 import pytest
 
 from rlaudit.configs.syntax.expansion import assumptions, expanded
-from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.node import Node
+from rlaudit.settings.place import Place
+from rlaudit.unknown import Unknown
 
 PLACE = Place("compose.yaml", 1, 1, "VALUE")
 

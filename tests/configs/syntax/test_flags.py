@@ -3,8 +3,9 @@ from collections.abc import Sequence
 import pytest
 
 from rlaudit.configs.syntax.flags import Flag, flags, overrides, typed
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_text import commands
+from rlaudit.unknown import Unknown
 
 
 def line(text: str) -> Sequence[Node]:

@@ -1,8 +1,9 @@
 import pytest
 
 from rlaudit.configs.syntax.interpolation import interpolate
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
+from rlaudit.unknown import Unknown
 
 
 def interpolated(text: str) -> tuple[Node, ...]:

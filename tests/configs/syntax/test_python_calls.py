@@ -1,8 +1,8 @@
 import pytest
 
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.python_calls import Call, calls
 from rlaudit.configs.syntax.unreadable import UnreadableText
+from rlaudit.unknown import Unknown
 
 
 def one(text: str) -> Call:

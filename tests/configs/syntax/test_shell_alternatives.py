@@ -4,8 +4,8 @@ import pytest
 
 from rlaudit.cli.app import run
 from rlaudit.configs.syntax.flags import Flag, flags, overrides
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.shell_text import commands
+from rlaudit.unknown import Unknown
 
 
 def open_words(text: str) -> list[str]:

@@ -1,7 +1,7 @@
 import pytest
 
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.shell_text import commands
+from rlaudit.unknown import Unknown
 
 KNOWN = "a=6\nb=' 4 '\noctal=010\nword=x\n"
 

@@ -1,9 +1,9 @@
 import pytest
 
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.shell_command import TakenDefault
 from rlaudit.configs.syntax.shell_text import Command, commands
 from rlaudit.configs.syntax.unreadable import UnreadableText
+from rlaudit.unknown import Unknown
 
 
 def words(text: str) -> list[object]:

@@ -2,8 +2,8 @@ import pytest
 from reading import read_one, rewritten, source_of
 
 from rlaudit.configs.readers.config_file import DIALECT
-from rlaudit.configs.rollout_config import Loss, RolloutConfig
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.settings.rollout_config import Loss, RolloutConfig
+from rlaudit.unknown import Unknown
 
 DASHED = "tensor-parallel-size: 2  # gpus\nenable-prefix-caching: false\nmax-num-seqs: 64\n"
 UNDERSCORED = DASHED.replace("-", "_")

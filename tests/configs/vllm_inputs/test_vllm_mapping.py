@@ -6,8 +6,8 @@ from reading import read_all, read_one, rewritten, source_of
 
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.readers.mapping import DIALECT
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.read_configs import known_dialects, recognise
+from rlaudit.unknown import Unknown
 
 ROLES = """\
 loss:

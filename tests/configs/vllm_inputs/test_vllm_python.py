@@ -2,12 +2,12 @@ import pytest
 from packaging.version import Version
 from reading import read_all, read_one, rewritten, source_of
 
+from rlaudit.audit.audit import audit_of
 from rlaudit.configs.readers.python import DIALECT
-from rlaudit.configs.rollout_config import Loss
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.documents.setting_rows import setting_rows
-from rlaudit.inspection.audit import audit_of
-from rlaudit.inspection.selection import known_rules
+from rlaudit.rules import known_rules
+from rlaudit.settings.rollout_config import Loss
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.lifetimes import lifetime
 from rlaudit.vllm.machine import Machine
 

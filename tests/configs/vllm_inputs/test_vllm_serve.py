@@ -5,9 +5,9 @@ from packaging.version import Version
 from reading import lost_names, read_one, rewritten, source_of
 
 from rlaudit.configs.readers.serve import DIALECT
-from rlaudit.configs.rollout_config import Loss, Origin, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.settings.rollout_config import Loss, Origin, RolloutConfig
+from rlaudit.unknown import Unknown
 
 SCRIPT = """\
 #!/bin/bash

@@ -5,7 +5,7 @@ from reading import read_one, source_of
 
 from rlaudit.configs.readers.python import DIALECT as IN_PROCESS
 from rlaudit.configs.readers.server_of_a_program import DIALECT
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 
 LOOP = """\
 import requests

@@ -4,8 +4,8 @@ import pytest
 from reading import read_all, read_one, source_of
 
 from rlaudit.configs.readers.server_report import DIALECT
-from rlaudit.configs.rollout_config import Origin
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.settings.rollout_config import Origin
+from rlaudit.unknown import Unknown
 
 ARGS = "INFO 01-01 [utils.py:233] non-default args: {'model': 'org/m', 'dtype': 'float32', 'port': 1, 'seed': 3}\n"
 CONFIG = (

@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit.configs.rollout_config import Origin
-from rlaudit.configs.trainer_facts import Dtype
+from rlaudit.audit.audit import Audit, Side
+from rlaudit.audit.finding import Finding
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.inspection.audit import Audit, Side
-from rlaudit.inspection.finding import Finding
 from rlaudit.laboratory.factor import Factor, Move
 from rlaudit.laboratory.machine_limits import STEP_ON_CPU, Limits, fit_engine_args
 from rlaudit.laboratory.recipe import Experiment
@@ -27,6 +25,8 @@ from rlaudit.laboratory.recorded_requests import RecordedRequests, described
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.laboratory.studies.arms.recipe import Sampling
 from rlaudit.laboratory.studies.arms.recorded_arguments import Taken, loads_code, taken_over
+from rlaudit.settings.rollout_config import Origin
+from rlaudit.settings.trainer_facts import Dtype
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
 USUAL_FACTORS = ("logprobs-mode", "prefix-caching", "async-scheduling", "batch-invariance", "fp32-head")

@@ -13,12 +13,12 @@ from enum import StrEnum
 import numpy as np
 
 from rlaudit.arrays import Floats
-from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.curves.comparison import Comparison, MetricResult, Outcome, compare
 from rlaudit.curves.curve import Run
 from rlaudit.laboratory.studies.canary.recipe import CanaryRecipe, Claim, TrainingArm
 from rlaudit.laboratory.studies.canary.run import FinishedCanary, FinishedTraining
 from rlaudit.layers import Verdict
+from rlaudit.settings.trainer_facts import PauseMode
 
 CLIP_RATE, KL, ENTROPY = "rl/clamp_log_ratio_new_old_indicator", "rl/kl_new_old", "rl/entropy"
 REWARD, LOGPROBS, RATIO, LAG = "rl/reward", "rl/new_logprobs", "rl/ratio_new_old", "stats/lag"

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.engines.vllm.expected_engine import check_engine
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.recipe import (
@@ -24,6 +23,7 @@ from rlaudit.laboratory.recipe import (
     with_profile,
 )
 from rlaudit.laboratory.weight_path import Transport, WeightPath, check_path
+from rlaudit.settings.trainer_facts import PauseMode
 from rlaudit.trainer import __path__ as trainer_folder
 
 TRAINER = Path(trainer_folder[0])

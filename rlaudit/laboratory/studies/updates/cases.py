@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.laboratory.studies.updates.recipe import WeightUpdates
+from rlaudit.settings.trainer_facts import PauseMode
 
 BEFORE, COLD, FLIGHT, AFTER, UNSHARED = "before", "cold", "flight", "after", "unshared"
 COLD_AFTER, WARM_AFTER = "cold after", "warm after"

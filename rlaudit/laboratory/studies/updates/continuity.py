@@ -12,12 +12,12 @@ Not covered: clear_cache=False, where the old keys and values of the request mov
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, UpdateCase
 from rlaudit.laboratory.studies.updates.records import Flight
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
 from rlaudit.layers import Verdict
 from rlaudit.measurement.measure import Measurement
+from rlaudit.settings.trainer_facts import PauseMode
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ and parts that stay old are reported apart. Source: vllm/v1/engine/async_llm.py 
 mode since 0.16.0), vllm issues 42043 and 46125.
 """
 
-from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.layers import Layer
+from rlaudit.settings.trainer_facts import PauseMode
 
 NAME = "weight-update"
 LAYER = Layer.INFERENCE_PATH

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 
-from rlaudit.configs.trainer_facts import PauseMode
-from rlaudit.inspection.finding import Severity
 from rlaudit.laboratory.studies.updates.cases import FLIGHT, CaseKind
 from rlaudit.laboratory.studies.updates.judge import JudgedCase
 from rlaudit.laboratory.studies.updates.parts import HEAD, Parts
@@ -19,6 +17,8 @@ from rlaudit.laboratory.studies.updates.staleness import Staleness
 from rlaudit.layers import Verdict
 from rlaudit.measurement.contrast import Contrast
 from rlaudit.measurement.measure import Measurement
+from rlaudit.settings.trainer_facts import PauseMode
+from rlaudit.severity import Severity
 
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 # Cheapest first: nothing of a flight is computed twice, then nothing is sampled twice.

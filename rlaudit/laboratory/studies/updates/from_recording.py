@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rlaudit.configs.trainer_facts import PauseMode
+from rlaudit.audit.audit import Audit, Side
 from rlaudit.errors import UsageError
-from rlaudit.inspection.audit import Audit, Side
 from rlaudit.laboratory.recipe import Experiment
 from rlaudit.laboratory.weight_path import WeightPath
 from rlaudit.recorder.recording import Recording
 from rlaudit.recorder.weight_updates import Update, served_weights
+from rlaudit.settings.trainer_facts import PauseMode
 from rlaudit.vllm.resolution.engine import has_v0
 
 # What AsyncLLM.pause_generation does if it is given no mode (0.18.1 vllm/v1/engine/async_llm.py:726).

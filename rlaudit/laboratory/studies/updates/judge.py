@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.checkpoints import mixture_name
 from rlaudit.laboratory.studies.updates.continuity import Continuity, judge_continuity
@@ -15,6 +14,7 @@ from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, fit_margin
 from rlaudit.laboratory.studies.updates.staleness import Staleness, judge_staleness
 from rlaudit.layers import Verdict
+from rlaudit.settings.trainer_facts import PauseMode
 
 
 @dataclass(frozen=True)

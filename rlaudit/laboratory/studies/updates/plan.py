@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.engine_cell import usual_engine_args
@@ -25,6 +24,7 @@ from rlaudit.laboratory.studies.updates.recipe import EngineToUpdate, UpdateReci
 from rlaudit.laboratory.study import EngineWanted
 from rlaudit.laboratory.treatment import TrainerSettings
 from rlaudit.laboratory.weight_path import WeightPath, loading_path
+from rlaudit.settings.trainer_facts import PauseMode
 from rlaudit.vllm.resolution.engine import EngineKind
 
 

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.engines.vllm.expected_engine import check_engine
 from rlaudit.laboratory.recipe import (
     AnyRecipe,
@@ -24,6 +23,7 @@ from rlaudit.laboratory.recipe import (
     with_profile,
 )
 from rlaudit.laboratory.weight_path import Transport, WeightPath, check_path
+from rlaudit.settings.trainer_facts import PauseMode
 
 
 class EngineToUpdate(Keys):

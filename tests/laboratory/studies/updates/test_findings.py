@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from rlaudit.configs.trainer_facts import PauseMode
 from rlaudit.documents.weight_updates import exit_code
 from rlaudit.laboratory.studies.updates.cases import CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.findings import findings_of, sequences, sequences_to_use
@@ -17,6 +16,7 @@ from rlaudit.laboratory.studies.updates.requests import RequestCount
 from rlaudit.laboratory.studies.updates.staleness import Staleness
 from rlaudit.layers import Verdict
 from rlaudit.measurement.contrast import Contrast
+from rlaudit.settings.trainer_facts import PauseMode
 
 COUNT = RequestCount(submitted=16, completed=16)
 CLEAN = Staleness(Verdict.MATCH, "", 0, None, None, None, None, 0.1, 1e-3, None)

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rlaudit.audit.audit import Audit, audit_of
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.returned_logprobs import engine_of
+from rlaudit.audit.rule import Rule
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.configs.rollout_config import Origin, Setting
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, audit_of
-from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.returned_logprobs import engine_of
-from rlaudit.inspection.rule import Rule
+from rlaudit.settings.rollout_config import Origin, Setting
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from enum import StrEnum
 
 from packaging.version import Version
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.trainer_facts import WeightUpdates
-from rlaudit.inspection.audit import Audit, Side
+from rlaudit.audit.audit import Audit, Side
+from rlaudit.settings.trainer_facts import WeightUpdates
+from rlaudit.unknown import Unknown
 
 
 class UpdatePath(StrEnum):

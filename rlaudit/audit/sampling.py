@@ -5,8 +5,8 @@ out from the model's generation_config.json. Only an in-process `LLM` with expli
 own defaults.
 """
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import FILTERS, Side
+from rlaudit.audit.audit import FILTERS, Side
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")

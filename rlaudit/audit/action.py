@@ -1,37 +1,12 @@
 """What to do about a finding: findings with the same action are settled by it together."""
 
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING
-
-from rlaudit.configs.rollout_config import FrameworkReleases, Origin
-from rlaudit.configs.syntax.node import Unknown
-
-if TYPE_CHECKING:
-    from rlaudit.inspection.audit import Audit
-    from rlaudit.inspection.finding import Finding
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Action, ActionKind, Finding
+from rlaudit.settings.rollout_config import FrameworkReleases, Origin
+from rlaudit.unknown import Unknown
 
 
-class ActionKind(StrEnum):
-    """The kinds in the order in which to act: what one command does comes first, what takes a run last."""
-
-    FIX = "fix"
-    FRAMEWORK = "framework"
-    CHANGE = "change"
-    UNSAFE_FIX = "unsafe fix"
-    DECIDE = "decide"
-    RECORD = "record"
-
-
-@dataclass(frozen=True)
-class Action:
-    """One thing to do. of: the release to take, the setting to change or to decide, or what an unsafe fix does."""
-
-    kind: ActionKind
-    of: str = ""
-
-
-def action_of(finding: "Finding") -> Action | None:
+def action_of(finding: Finding) -> Action | None:
     """Return what settles a finding: its fix, else what its rule found; None for a note without a safe fix."""
     fix = finding.fix
     if fix is not None and fix.safe:
@@ -46,7 +21,7 @@ def action_of(finding: "Finding") -> Action | None:
     return Action(ActionKind.CHANGE, action.of) if certain else action
 
 
-def without_fix(audit: "Audit", setting: str, spelt: str) -> Action:
+def without_fix(audit: Audit, setting: str, spelt: str) -> Action:
     """Return what settles a finding about a setting if no fix does. spelt: the setting as its file spells it."""
     config = audit.config
     for settings in (config.engine, config.sampling, config.environment, config.trainer, config.options):

@@ -3,24 +3,28 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rlaudit.configs.syntax.place import Edit, Place
-from rlaudit.inspection.action import Action
 from rlaudit.layers import Layer
+from rlaudit.settings.place import Edit, Place
+from rlaudit.severity import Severity
 
 
-class Severity(StrEnum):
-    """How certain and how large. error: moves logprobs or breaks the start, for certain. warning: does so under
-    conditions that this config does not rule out. note: worth knowing, no action needed.
-    """
+class ActionKind(StrEnum):
+    """The kinds in the order in which to act: what one command does comes first, what takes a run last."""
 
-    NOTE = "note"
-    WARNING = "warning"
-    ERROR = "error"
+    FIX = "fix"
+    FRAMEWORK = "framework"
+    CHANGE = "change"
+    UNSAFE_FIX = "unsafe fix"
+    DECIDE = "decide"
+    RECORD = "record"
 
-    @property
-    def rank(self) -> int:
-        """0 for a note, 2 for an error."""
-        return list(Severity).index(self)
+
+@dataclass(frozen=True)
+class Action:
+    """One thing to do. of: the release to take, the setting to change or to decide, or what an unsafe fix does."""
+
+    kind: ActionKind
+    of: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ vLLM's side of it is resolution/logprobs_semantics.py.
 
 from enum import StrEnum
 
-from rlaudit.configs.rollout_config import RolloutConfig
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Side
+from rlaudit.audit.audit import Side
+from rlaudit.settings.rollout_config import RolloutConfig
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import LOGPROBS_MODE
 from rlaudit.vllm.resolution.engine import has_v0
 

@@ -8,10 +8,10 @@ LogitsProcessor, vllm/model_executor/layers/logits_processor.py (0.26.0:105); vL
 
 from typing import Any
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.trainer_facts import Dtype
-from rlaudit.inspection.audit import Audit, Side
+from rlaudit.audit.audit import Audit, Side
 from rlaudit.parse_json import parse_json
+from rlaudit.settings.trainer_facts import Dtype
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import HEAD_DTYPE
 
 FLOAT32 = ("float32", "float", "fp32")

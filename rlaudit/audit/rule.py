@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.syntax.place import Place
-from rlaudit.inspection.action import Action, without_fix
-from rlaudit.inspection.audit import Audit, as_json
-from rlaudit.inspection.finding import Finding, Fix, Severity
+from rlaudit.audit.action import without_fix
+from rlaudit.audit.audit import Audit, as_json
+from rlaudit.audit.finding import Action, Finding, Fix
 from rlaudit.layers import Layer
+from rlaudit.settings.place import Place
+from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 
 
 @dataclass(frozen=True)

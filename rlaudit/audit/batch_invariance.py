@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rlaudit.inspection.audit import Side
+from rlaudit.audit.audit import Side
 from rlaudit.vllm.milestones import NO_BACKEND_VARIABLE
 from rlaudit.vllm.resolve import part
 

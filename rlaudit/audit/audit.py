@@ -7,11 +7,12 @@ from typing import Any
 
 from packaging.version import Version
 
+from rlaudit.audit.finding import Fix
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
-from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.place import Edit, Place
-from rlaudit.inspection.finding import Fix
+from rlaudit.configs.syntax.node import Node
+from rlaudit.settings.place import Edit, Place
+from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING, keeps_every_token

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.syntax.place import Edit, Place
-from rlaudit.configs.trainer_facts import OF_UPDATES, TrainerFacts
+from rlaudit.settings.place import Edit, Place
+from rlaudit.settings.trainer_facts import OF_UPDATES, TrainerFacts
+from rlaudit.unknown import Unknown
 
 if TYPE_CHECKING:
-    from rlaudit.recorder.shown_step import ShownStep
+    from rlaudit.settings.shown_step import ShownStep
 
 
 class Origin(StrEnum):

@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Self, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.unknown import Unknown
 
 Value = TypeVar("Value")
 # Known, open, or not known to the reader.

@@ -1,0 +1,1 @@
+"""What rules ask and answer: one config under two releases, and the findings about it."""

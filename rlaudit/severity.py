@@ -1,0 +1,18 @@
+"""How much a finding counts."""
+
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How certain and how large. error: moves logprobs or breaks the start, for certain. warning: does so under
+    conditions that this config does not rule out. note: worth knowing, no action needed.
+    """
+
+    NOTE = "note"
+    WARNING = "warning"
+    ERROR = "error"
+
+    @property
+    def rank(self) -> int:
+        """0 for a note, 2 for an error."""
+        return list(Severity).index(self)

@@ -8,7 +8,6 @@ from rlaudit.report.outline import (
     COST,
     Entries,
     Folded,
-    Lines,
     Outline,
     Section,
     Table,
@@ -48,14 +47,13 @@ def outline(report: "Report") -> Outline:
         [
             Section("separations", SEPARATIONS, _separations(canary), leads=True),
             Section("claims", "Claims", _claims(canary), leads=True),
-            Section("order", "In which order", [Entries([(arm.name, _order(arm)) for arm in arms[1:]])]),
             Section("arms", "Arms, means over seeds of the first and last sixth of the steps", [_arms(canary)]),
             Section("metrics", "Metrics, arm by arm", _metrics(canary), page_only=True),
             verdicts(report),
             listed("transports", "How the weights came", _transports(canary)),
             not_seen(report),
             listed("cost", COST, _cost(canary)),
-            Section("in-short", "In short", [Lines(_in_short(canary))], closes=True, terminal_only=True),
+            Section("order", "In which order", [Entries([(arm.name, _order(arm)) for arm in arms[1:]])], closes=True),
         ],
         lead=report.get("description", ""),
         facts=[
@@ -150,15 +148,3 @@ def _cost(canary: Canary) -> list[str]:
         f"of a cell {spent.peak_memory_mib / 1024:.1f} GiB"
     ]
     return [*lines, *([damaged(spent.damaged)] if spent.damaged else [])]
-
-
-def _in_short(canary: Canary) -> list[str]:
-    """Return for each arm which curves left the band, the first first, and how many claims hold."""
-    lines = []
-    for arm in canary.arms[1:]:
-        metrics = arm.curves.metrics if arm.curves else ()
-        left = [f"{_short(one)} at step {one.detected_step}" for one in metrics if one.outcome == "separated"]
-        lines.append(f"{arm.name}: {', '.join(left) or _order(arm)[0]}")
-    of_claims = [claim.verdict for claim in canary.claims]
-    held = [f"{of_claims.count(verdict)} {word}" for verdict, word in HELD.items() if verdict in of_claims]
-    return [*lines, *([f"claims: {', '.join(held)}"] if held else [])]

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.curves.comparison import Outcome
 from rlaudit.curves.document import curves_of
 from rlaudit.laboratory.studies.canary.judge import (
     CLIP_RATE,
@@ -14,7 +13,6 @@ from rlaudit.laboratory.studies.canary.judge import (
     LAG,
     REWARD,
     JudgedArm,
-    JudgedClaim,
     exit_code,
     judge,
     judge_claims,
@@ -23,7 +21,7 @@ from rlaudit.laboratory.studies.canary.run import FinishedCanary
 from rlaudit.laboratory.weight_path import came_over_nccl, in_words, loading_path
 from rlaudit.layers import Layer, untested
 from rlaudit.report.new_report import new_report
-from rlaudit.report.parts.canary import Canary, CanaryArm, CanaryClaim, CanaryLevels
+from rlaudit.report.parts.canary import Canary, CanaryArm, CanaryLevels
 from rlaudit.report.parts.curves import Curves
 from rlaudit.report.parts.run import Cost
 
@@ -63,7 +61,7 @@ def document_of(run: FinishedCanary, *, fails: bool) -> "Report":
             training=recipe.training.model_dump(mode="json"),
             alpha=recipe.alpha,
             arms=[_arm(arm, place, _transport(run, arm)) for place, arm in enumerate(arms)],
-            claims=[_of_claim(judged) for judged in claims],
+            claims=claims,
             cost=_cost(run),
             provenance=run.setup.provenance(),
         ),
@@ -143,24 +141,6 @@ def _mean_lag(arm: JudgedArm) -> float | None:
     """Return the mean over seeds and steps; None if a seed did not log it."""
     lags = [float(values.mean()) for values in arm.series(LAG)]
     return sum(lags) / len(lags) if lags else None
-
-
-def _of_claim(judged: JudgedClaim) -> CanaryClaim:
-    claim, result = judged.claim, judged.result
-    if result is None:
-        because = "the arm has no such curve"
-    elif result.outcome is Outcome.SEPARATED:
-        because = f"{result.name} separated at step {result.detected}"
-    else:
-        because = f"{result.name}: {result.because}"
-    return CanaryClaim(
-        says=claim.says,
-        arm=claim.arm,
-        metric=claim.metric,
-        expects=claim.expects,
-        verdict=judged.verdict,
-        because=because,
-    )
 
 
 def _cost(run: FinishedCanary) -> Cost:

@@ -17,6 +17,7 @@ from rlaudit.curves.document import exit_code as exit_code_of_curves
 from rlaudit.laboratory.studies.canary.recipe import CanaryRecipe, Claim, TrainingArm
 from rlaudit.laboratory.studies.canary.run import FinishedCanary, FinishedTraining
 from rlaudit.layers import Verdict
+from rlaudit.report.parts.canary import CanaryClaim
 
 CLIP_RATE, KL, ENTROPY = "rl/clamp_log_ratio_new_old_indicator", "rl/kl_new_old", "rl/entropy"
 REWARD, LOGPROBS, RATIO, LAG = "rl/reward", "rl/new_logprobs", "rl/ratio_new_old", "stats/lag"
@@ -65,15 +66,6 @@ class JudgedArm:
         return float(np.mean([part.mean() for part in parts])) if parts else None
 
 
-@dataclass(frozen=True)
-class JudgedClaim:
-    """A claim and what the curves make of it: MATCH holds, MISMATCH does not, else it is not decided."""
-
-    claim: Claim
-    verdict: Verdict
-    result: MetricResult | None
-
-
 def judge(run: FinishedCanary) -> list[JudgedArm]:
     """Compare every arm's curves with those of the reference, which comes first."""
     recipe = run.plan.recipe
@@ -88,28 +80,42 @@ def _compared(arm: JudgedArm, reference: JudgedArm, recipe: CanaryRecipe) -> Jud
     return JudgedArm(arm.arm, arm.trainings, comparison)
 
 
-def judge_claims(recipe: CanaryRecipe, arms: Sequence[JudgedArm]) -> list[JudgedClaim]:
+def judge_claims(recipe: CanaryRecipe, arms: Sequence[JudgedArm]) -> list[CanaryClaim]:
     """Judge every claim of the recipe. That nothing separated is no proof: it holds as far as the budget could see."""
     by_name = {arm.arm.name: arm for arm in arms}
-    return [_claim(claim, by_name[claim.arm]) for claim in recipe.claims]
+    return [_judged(claim, _decisive(claim, by_name[claim.arm])) for claim in recipe.claims]
 
 
-def _claim(claim: Claim, arm: JudgedArm) -> JudgedClaim:
-    if claim.metric == ANY:
-        results = [result for result in arm.results.values() if result.outcome is not Outcome.UNKNOWN]
-        result = next(iter([*arm.separated, *results]), None)
-    else:
-        result = arm.results.get(claim.metric)
-    if result is None or result.outcome is Outcome.UNKNOWN:
-        return JudgedClaim(claim, Verdict.INCONCLUSIVE, result)
-    held = result.outcome.value == claim.expects
-    if not held and result.outcome is Outcome.NOT_SEPARATED and result.separation is not None:
-        # A difference below what the seeds leave visible may be there.
-        return JudgedClaim(claim, Verdict.INCONCLUSIVE, result)
-    return JudgedClaim(claim, Verdict.MATCH if held else Verdict.MISMATCH, result)
+def _decisive(claim: Claim, arm: JudgedArm) -> MetricResult | None:
+    """Return what decides the claim: of any metric, the first that separated."""
+    if claim.metric != ANY:
+        return arm.results.get(claim.metric)
+    known = [result for result in arm.results.values() if result.outcome is not Outcome.UNKNOWN]
+    return next(iter([*arm.separated, *known]), None)
 
 
-def exit_code(arms: Sequence[JudgedArm], claims: Sequence[JudgedClaim], *, fails: bool) -> int:
+def _judged(claim: Claim, result: MetricResult | None) -> CanaryClaim:
+    verdict, because = _verdict(claim, result)
+    return CanaryClaim(
+        says=claim.says, arm=claim.arm, metric=claim.metric, expects=claim.expects, verdict=verdict, because=because
+    )
+
+
+def _verdict(claim: Claim, result: MetricResult | None) -> tuple[Verdict, str]:
+    """Return whether the claim holds, and why: MATCH holds, MISMATCH does not, else it is not decided."""
+    if result is None:
+        return Verdict.INCONCLUSIVE, "the arm has no such curve"
+    because = f"{result.name}: {result.because}"
+    if result.outcome is Outcome.UNKNOWN:
+        return Verdict.INCONCLUSIVE, because
+    if result.outcome.value == claim.expects:
+        return Verdict.MATCH, because
+    # A difference below what the seeds leave visible may be there.
+    hidden = result.outcome is Outcome.NOT_SEPARATED and result.separation is not None
+    return Verdict.INCONCLUSIVE if hidden else Verdict.MISMATCH, because
+
+
+def exit_code(arms: Sequence[JudgedArm], claims: Sequence[CanaryClaim], *, fails: bool) -> int:
     """Return 3 if a training did not end or a claim is not decided, else 1 for a claim that does not hold, else 0.
 
     Without claims each arm counts as a candidate of `rlaudit curves`: 3 if nothing of it could be compared, 1 if a

@@ -100,7 +100,7 @@ def _judged(
     if study == "canary":
         from rlaudit.documents.canary import document_of as of_trainings
 
-        return of_trainings(finished, fail_on_mismatch=fail_on_mismatch), None
+        return of_trainings(finished, fails=fail_on_mismatch), None
     from rlaudit.diagnosis.diagnose import diagnose
     from rlaudit.diagnosis.tokens import tokens_of, write_tokens
     from rlaudit.documents.ablation import document_of

@@ -1,26 +1,28 @@
 """The report of a canary."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.curves.comparison import Outcome
 from rlaudit.documents.curves import curves_of
 from rlaudit.laboratory.studies.canary.judge import (
     CLIP_RATE,
     ENTROPY,
+    IN_FLIGHT,
     KL,
+    LAG,
     REWARD,
     JudgedArm,
-    JudgedClaim,
+    exit_code,
     judge,
     judge_claims,
 )
 from rlaudit.laboratory.studies.canary.run import FinishedCanary
-from rlaudit.laboratory.studies.canary.words import layers_of
 from rlaudit.laboratory.weight_path import came_over_nccl, in_words, loading_path
-from rlaudit.layers import Verdict
+from rlaudit.layers import Layer, untested
 from rlaudit.report.new_report import new_report
-from rlaudit.report.parts.canary import Canary, CanaryArm, CanaryClaim, CanaryLevels
+from rlaudit.report.parts.canary import Canary, CanaryArm, CanaryLevels
+from rlaudit.report.parts.curves import Curves
 from rlaudit.report.parts.run import Cost
 
 if TYPE_CHECKING:
@@ -29,36 +31,37 @@ if TYPE_CHECKING:
 ONE_SEED = (
     "one seed of the reference shows no spread between seeds: its band is an assumption (rlaudit curves says which)"
 )
+NOT_TESTED = "a training shows that curves part and when, not why"
+# Which command tells why, by layer.
+NEXT = {
+    Layer.SEMANTIC: "rlaudit ablate v0-to-v1",
+    Layer.INFERENCE_PATH: "rlaudit ablate v0-to-v1 for settings, rlaudit ablate weight-update for updates",
+    Layer.OBJECTIVE: "rlaudit ablate v0-to-v1: what it leaves is the objective's to correct",
+}
 
 
-def document_of(run: FinishedCanary, *, fail_on_mismatch: bool) -> "Report":
-    """Return the report, whose layers are those of the first arm after the reference: the migration as it is.
-
-    `exit_code` is 3 if a training did not end, else 1 for a mismatch of those layers if that is to fail, else 0.
-    """
+def document_of(run: FinishedCanary, *, fails: bool) -> "Report":
+    """Return the report. fails: whether a claim that does not hold, or a separation, makes the exit code 1."""
     recipe = run.plan.recipe
     arms = judge(run)
-    layers = layers_of(arms[1])
+    claims = judge_claims(recipe, arms)
     missing = [problem for arm in arms for problem in _problems(arm)]
-    mismatch = any(layer.verdict is Verdict.MISMATCH for layer in layers)
-    seeds = len(arms[0].curves)
     return {
         **new_report(
             "ablate",
-            3 if missing else int(fail_on_mismatch and mismatch),
+            exit_code(arms, claims, fails=fails),
             before=recipe.arms[0].version,
             after=recipe.arms[1].version,
-            layers=layers,
-            not_seen=[*missing, *([ONE_SEED] if seeds == 1 else []), *_unseen(run)],
+            layers=[untested(layer, NOT_TESTED, command) for layer, command in NEXT.items()],
+            not_seen=[*missing, *([ONE_SEED] if len(arms[0].curves) == 1 else []), *_unseen(run)],
         ),
         "description": recipe.description,
         "blocks": [],
         "canary": Canary(
             training=recipe.training.model_dump(mode="json"),
             alpha=recipe.alpha,
-            felt=arms[0].felt,
             arms=[_arm(arm, place, _transport(run, arm)) for place, arm in enumerate(arms)],
-            claims=[_of_claim(judged) for judged in judge_claims(recipe, arms)],
+            claims=claims,
             cost=_cost(run),
             provenance=run.setup.provenance(),
         ),
@@ -78,7 +81,7 @@ def _unseen(run: FinishedCanary) -> list[str]:
     if not any(arm.updates.lag for arm in run.plan.recipe.arms):
         lines.append("weights updated while requests run: engine and trainer took turns")
     if not came_over_nccl(training.result.get("transport") for training in run.trainings):
-        lines.append("weights over NCCL: how they came is said below the arms")
+        lines.append("weights over NCCL: how the weights came is said above")
     if run.setup.accelerator.kind == "cpu":
         lines.append("CUDA: on a CPU asynchronous scheduling and CUDA graphs are off, and bfloat16 has other kernels")
     return lines
@@ -110,16 +113,11 @@ def _arm(arm: JudgedArm, place: int, transport: str | None) -> CanaryArm:
             kl=arm.level(KL, end=True),
             entropy_last=arm.level(ENTROPY, end=True),
         ),
-        lag=arm.lag,
+        lag=_mean_lag(arm),
         lag_bound=arm.arm.updates.lag,
-        max_lag=arm.max_lag,
-        met_in_flight=arm.met,
-        flight_k3=arm.flight,
+        met_in_flight=int(sum(values.sum() for values in arm.series(IN_FLIGHT))),
         transport=transport,
-        backend_start=arm.start,
-        backend_later=arm.later,
-        curves=None if arm.comparison is None else curves_of(arm.comparison),
-        layers=layers_of(arm),
+        curves=_curves(arm),
         logs=[
             str(Path(*training.metrics.parts[-3:]))
             for training in arm.trainings
@@ -128,22 +126,21 @@ def _arm(arm: JudgedArm, place: int, transport: str | None) -> CanaryArm:
     )
 
 
-def _of_claim(judged: JudgedClaim) -> CanaryClaim:
-    claim, result = judged.claim, judged.result
-    if result is None:
-        because = "the arm has no such curve"
-    elif result.outcome is Outcome.SEPARATED:
-        because = f"{result.name} separated at step {result.detected}"
-    else:
-        because = f"{result.name}: {result.because}"
-    return CanaryClaim(
-        says=claim.says,
-        arm=claim.arm,
-        metric=claim.metric,
-        expects=claim.expects,
-        verdict=judged.verdict,
-        because=because,
-    )
+def _curves(arm: JudgedArm) -> Curves | None:
+    """Return what `rlaudit curves` says of the arm, but for what the order suggests.
+
+    It takes what begins within the first steps for older than any update; here an update comes after every step.
+    """
+    if arm.comparison is None:
+        return None
+    curves = curves_of(arm.comparison)
+    return replace(curves, order=replace(curves.order, suggests="", next=""))
+
+
+def _mean_lag(arm: JudgedArm) -> float | None:
+    """Return the mean over seeds and steps; None if a seed did not log it."""
+    lags = [float(values.mean()) for values in arm.series(LAG)]
+    return sum(lags) / len(lags) if lags else None
 
 
 def _cost(run: FinishedCanary) -> Cost:

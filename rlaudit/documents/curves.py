@@ -31,7 +31,7 @@ ONE_REFERENCE = (
 def document_of(comparison: Comparison, fail: bool) -> "Report":
     """Return the report of `rlaudit curves`. fail: whether a separation makes the exit code 1."""
     return {
-        **new_report("curves", exit_code(comparison, fail), not_seen=_not_seen(comparison)),
+        **new_report("curves", comparison.exit_code(fails=fail), not_seen=_not_seen(comparison)),
         "curves": curves_of(comparison),
     }
 
@@ -49,14 +49,6 @@ def curves_of(comparison: Comparison) -> Curves:
         metrics=[_metric(result) for result in sorted(comparison.results, key=_reading_order)],
         order=order_of(comparison),
     )
-
-
-def exit_code(comparison: Comparison, fail: bool) -> int:
-    """Return 3 if nothing could be compared, 1 if something separated, else 0."""
-    outcomes = {result.outcome for result in comparison.results}
-    if outcomes <= {Outcome.UNKNOWN}:
-        return 3
-    return 1 if fail and Outcome.SEPARATED in outcomes else 0
 
 
 def _reading_order(result: MetricResult) -> tuple[int, int, str]:

@@ -6,8 +6,8 @@ time; what is printed goes to stderr, which is the cell's log. Weights are hande
 
     engine > trainer   {the job}, then an answer to each request
     trainer > engine   {"do": "begin", "batch", "requests": [{"prompt", "seed"}]}   no answer
-                       {"do": "collect", "batch"}         > {"samples": [{"token_ids", "logprobs", "versions",
-                                                            "cached_tokens"}], "seconds"}
+                       {"do": "collect", "batch"}         > {"samples": [{"token_ids", "logprobs", "versions"}],
+                                                           "seconds"}
                        {"do": "update", "source", "version"}        > {"seconds", "in_flight": requests that it met}
                        {"do": "join", "place", "port"}              > {"backend", "size"}
                        {"do": "log", "row": {...}}, {"do": "end", "result": {...}}    no answer
@@ -38,8 +38,6 @@ import torch
 from torch.func import functional_call
 
 GRADIENT_NORM = 1.0
-# k3 in nats; float32 on both sides leaves 1e-12 (measured on 2026-11-22, 0.8.5 and 0.18.1 on a CPU).
-ROUNDING = 1e-8
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -69,16 +67,18 @@ class Policy:
         self.head = next(name for name, weight in self.weights.items() if weight is head)
         self.divisor = job["temperature"] if job["divides"] else 1.0
 
-    def logits(self, weights, batch):
-        """Return raw logits (S, T, V) in float32 that predict each sampled token, by these weights."""
+    def logits(self, batch):
+        """Return raw logits (S, T, V) in float32 that predict each sampled token."""
         prefix = self.model.base_model_prefix + "."
         body = {
-            name[len(prefix) :]: weight.to(self.dtype) for name, weight in weights.items() if name.startswith(prefix)
+            name[len(prefix) :]: weight.to(self.dtype)
+            for name, weight in self.weights.items()
+            if name.startswith(prefix)
         }
         found = functional_call(self.model.base_model, body, (batch.token_ids_SL,), {"use_cache": False})
         hidden = found.last_hidden_state
         hidden = torch.gather(hidden, 1, batch.places_ST[:, :, None].expand(-1, -1, hidden.shape[2]))
-        head = weights[self.head].to(self.dtype).to(self.head_dtype)
+        head = self.weights[self.head].to(self.dtype).to(self.head_dtype)
         return (hidden.to(self.head_dtype) @ head.t()).float()
 
 
@@ -120,8 +120,7 @@ def train(job, pipe):
     reward = rewarder(job["reward"])
     decode = decoder(job["model"]) if job["in_text"] else lambda token_ids: None
     order = torch.Generator().manual_seed(job["prompt_seed"])
-    # Of the weights that the engine was given.
-    snapshots, version, begun, met = {0: snapshot(policy)}, 0, [], 0
+    version, begun, met = 0, [], 0
     spent = dict.fromkeys(("generate", "train", "update"), 0.0)
 
     def begin_until(count):
@@ -148,14 +147,9 @@ def train(job, pipe):
             ]
         )
         batch = Batch(prompts, rollout["samples"])
-        then = under_their_versions(policy, snapshots, batch, version)
-        row, now = gradient_step(policy, optimizer, batch, rewards_S, objective, correction, job)
-        row.update(backend(policy, now if then is None else then, batch, job["temperature"]))
-        if row["rlaudit/backend_k3"] > ROUNDING and int(batch.versions_ST.max()) > 0:
-            row.update(older(policy, snapshots, batch))
-        row.update(metrics.lags(version - batch.versions_ST, batch.mask_ST))
+        row = gradient_step(policy, optimizer, batch, rewards_S, objective, correction, job)
+        row["stats/lag"] = metrics.mean_of_tokens(version - batch.versions_ST, batch.mask_ST)
         row["rlaudit/in_flight"] = met
-        row["rlaudit/cached_tokens"] = sum(sample["cached_tokens"] or 0 for sample in rollout["samples"])
         version += 1
         spent["train"] += time.monotonic() - started
         pipe.tell({"do": "log", "row": {"step": step + 1, **row}})
@@ -163,9 +157,6 @@ def train(job, pipe):
             started = time.monotonic()
             met = hand_over(policy.weights, version)["in_flight"]
             spent["update"] += time.monotonic() - started
-            oldest = version - job["lag"] - 2 * job["update_every"]
-            kept = {one: weights for one, weights in snapshots.items() if one == 0 or one >= oldest}
-            snapshots = {**kept, version: snapshot(policy)}
     loop_seconds = time.monotonic() - loop_began
     shutil.rmtree(job["weights"], ignore_errors=True)
     versions = {"torch": torch.__version__, "threads": torch.get_num_threads()}
@@ -182,9 +173,9 @@ def batch_requests(job, number, order):
 
 
 def gradient_step(policy, optimizer, batch, rewards_S, objective, correction, job):
-    """Take one step of the optimizer on a batch; return what is logged of it, and the logits before it (S, T, V)."""
+    """Take one step of the optimizer on a batch; return what is logged of it."""
     mask_ST = batch.mask_ST
-    logits_STV = policy.logits(policy.weights, batch)
+    logits_STV = policy.logits(batch)
     logprobs_STV = (logits_STV / policy.divisor).log_softmax(-1)
     new_ST = batch.of_tokens(logprobs_STV)
     advantages_S = metrics.advantages(rewards_S.view(-1, job["samples"])).view(-1)
@@ -202,68 +193,7 @@ def gradient_step(policy, optimizer, batch, rewards_S, objective, correction, jo
     with torch.no_grad():
         entropy_ST = -(logprobs_STV.exp() * logprobs_STV).sum(-1)
         row = metrics.step_metrics(new_ST.detach(), batch.rollout_ST, entropy_ST, rewards_S, clipped_ST, mask_ST)
-    return {**row, "rl/loss": float(loss), "stats/grad_norm": float(norm)}, logits_STV.detach()
-
-
-def under_their_versions(policy, snapshots, batch, version):
-    """Return logits (S, T, V) of each token by the weights that sampled it; None if all are the policy's `version`."""
-    held = sorted(set(batch.versions_ST[batch.mask_ST > 0].tolist()))
-    if held == [version]:
-        return None
-    return mixed_logits(policy, {one: snapshots[one] for one in held}, batch, batch.versions_ST)
-
-
-def mixed_logits(policy, weights, batch, versions_ST):
-    """Return logits (S, T, V) of each token by the weights of the version that stands at its place."""
-    mixed = None
-    with torch.no_grad():
-        for version, held in weights.items():
-            logits_STV = policy.logits(held, batch)
-            chosen = (versions_ST == version)[:, :, None]
-            mixed = logits_STV if mixed is None else torch.where(chosen, logits_STV, mixed)
-    return mixed
-
-
-def backend(policy, logits_STV, batch, temperature):
-    """Compare the rollout's logprobs with those of the weights that the log says sampled them: the rest is no lag.
-
-    Under the trainer's own reading, as raw logprobs and at the sampling temperature: which fits tells a meaning from a
-    path. Tokens after an update within their own sequence are apart (flight_k3): they rest on keys and values that
-    other weights may have made.
-    """
-    readings = {"backend": policy.divisor, "raw": 1.0, "processed": temperature}
-    settled_ST = batch.mask_ST * (batch.versions_ST == batch.versions_ST[:, :1])
-    found = {}
-    with torch.no_grad():
-        for name, divisor in readings.items():
-            log_ratio_ST = batch.of_tokens((logits_STV / divisor).log_softmax(-1)) - batch.rollout_ST
-            found["rlaudit/%s_k3" % name] = metrics.mean(metrics.k3(log_ratio_ST), settled_ST)
-            found["rlaudit/%s_log_ratio" % name] = metrics.mean(log_ratio_ST, settled_ST)
-            met_ST = batch.mask_ST - settled_ST
-            if name == "backend" and met_ST.any():
-                found["rlaudit/flight_k3"] = metrics.mean_of_tokens(metrics.k3(log_ratio_ST), met_ST)
-                found["rlaudit/flight_tokens"] = int(met_ST.sum())
-    return found
-
-
-def older(policy, snapshots, batch):
-    """Compare the rollout's logprobs with weights that the log does not name: the first, and the update before's."""
-    known = sorted(snapshots)
-    before_ST = batch.versions_ST.clone()
-    for version in known[1:]:
-        before_ST[batch.versions_ST == version] = max(one for one in known if one < version)
-    found = {}
-    for name, versions_ST in (("first", torch.zeros_like(before_ST)), ("previous", before_ST)):
-        held = {one: snapshots[one] for one in sorted(set(versions_ST.flatten().tolist()))}
-        logits_STV = mixed_logits(policy, held, batch, versions_ST)
-        log_ratio_ST = batch.of_tokens((logits_STV / policy.divisor).log_softmax(-1)) - batch.rollout_ST
-        found["rlaudit/%s_k3" % name] = metrics.mean(metrics.k3(log_ratio_ST), batch.mask_ST)
-    return found
-
-
-def snapshot(policy):
-    """Return the weights as they are now."""
-    return {name: weight.detach().clone() for name, weight in policy.weights.items()}
+    return {**row, "rl/loss": float(loss), "stats/grad_norm": float(norm)}
 
 
 def rewarder(told):

@@ -1,7 +1,7 @@
 """What a training step logs, under PipelineRL's names and by its definitions; part of the training script (train.py).
 
-Means are over sequences of the mean over their tokens, as PipelineRL has them, except the effective sample size, which
-is over all tokens. Keys that begin with `rlaudit/` are ours: they tell a backend from lag and one meaning from another.
+Means are over sequences of the mean over their tokens, as PipelineRL has them, except lag and the effective sample
+size, which are over all tokens.
 Source: PipelineRL, finetune/rl/__init__.py (stats) and finetune_loop.py (stats/lag, rl/ess).
 """
 
@@ -15,14 +15,8 @@ def mean(values_ST, mask_ST):
 
 
 def mean_of_tokens(values_ST, mask_ST):
-    """Return the mean over tokens, for a mask that leaves whole sequences out."""
-    return float((values_ST * mask_ST).sum() / mask_ST.sum().clamp(min=1))
-
-
-def lags(lag_ST, mask_ST):
-    """Return updates since each token was sampled: the mean over tokens, and the most."""
-    lag_ST = lag_ST * mask_ST
-    return {"stats/lag": float(lag_ST.sum() / mask_ST.sum()), "rlaudit/max_lag": int(lag_ST.max())}
+    """Return the mean over tokens."""
+    return float((values_ST * mask_ST).sum() / mask_ST.sum())
 
 
 def k3(log_ratio_ST):

@@ -88,7 +88,7 @@ def main(train_path, trl_path):
     found = []
     for name, correction, level, loss_type in CASES:
         model.zero_grad()
-        new = batch.of_tokens((policy.logits(policy.weights, batch) / TEMPERATURE).log_softmax(-1))
+        new = batch.of_tokens((policy.logits(batch) / TEMPERATURE).log_softmax(-1))
         log_ratio, weights = new - batch.rollout_ST, mask
         if correction:
             log_ratio = new - new.detach()

@@ -1,9 +1,20 @@
-"""The report of a canary: the verdicts, what became of each arm, which curve left first, and every claim."""
+"""The report of a canary: which curve of each arm left the reference's band at which step, and every claim."""
 
 from typing import TYPE_CHECKING
 
 from rlaudit.layers import Verdict
-from rlaudit.rendering.outline import COST, Entries, Lines, Outline, Section, Table, listed, not_seen, verdicts
+from rlaudit.rendering.outline import (
+    COST,
+    Entries,
+    Folded,
+    Outline,
+    Section,
+    Table,
+    listed,
+    not_seen,
+    verdicts,
+)
+from rlaudit.rendering.outlines.curves import metrics_table
 from rlaudit.report.figures import damaged, number
 from rlaudit.report.parts.canary import Canary, CanaryArm
 from rlaudit.report.parts.curves import CurveMetric
@@ -34,15 +45,15 @@ def outline(report: "Report") -> Outline:
     return Outline(
         f"Canary: vLLM {report['versions']['from']} -> {report['versions']['to']} under training",
         [
-            verdicts(report),
+            Section("separations", SEPARATIONS, _separations(canary), leads=True),
+            Section("claims", "Claims", _claims(canary), leads=True),
             Section("arms", "Arms, means over seeds of the first and last sixth of the steps", [_arms(canary)]),
-            Section("named", "What each arm is", [Entries([(arm.name, [_said(arm)]) for arm in arms])]),
+            Section("metrics", "Metrics, arm by arm", _metrics(canary), page_only=True),
+            verdicts(report),
             listed("transports", "How the weights came", _transports(canary)),
-            Section("separations", SEPARATIONS, _separations(canary)),
-            Section("claims", "Claims", _claims(canary)),
             not_seen(report),
             listed("cost", COST, _cost(canary)),
-            Section("in-short", "In short", [Lines(_in_short(canary))], closes=True, terminal_only=True),
+            Section("order", "In which order", [Entries([(arm.name, _order(arm)) for arm in arms[1:]])], closes=True),
         ],
         lead=report.get("description", ""),
         facts=[
@@ -62,8 +73,7 @@ def _arms(canary: Canary) -> Table:
         ]
         for arm in canary.arms
     ]
-    open_ = frozenset(place for place, arm in enumerate(canary.arms) if _open(arm))
-    return Table(ARMS, rows, marked=open_)
+    return Table(ARMS, rows)
 
 
 def _transports(canary: Canary) -> list[str]:
@@ -77,17 +87,21 @@ def _transports(canary: Canary) -> list[str]:
     return [f"{told}: {'; '.join(names)}" for told, names in arms.items()]
 
 
-def _open(arm: CanaryArm) -> bool:
-    return any(layer.verdict == Verdict.MISMATCH for layer in arm.layers)
+def _order(arm: CanaryArm) -> list[str]:
+    """Return what separated first, as `rlaudit curves` says it, or why nothing was compared."""
+    if arm.curves is None:
+        return list(arm.problems) or ["no curve was compared"]
+    order = arm.curves.order
+    return [f"{order.precedence}: {order.because}"]
 
 
-def _said(arm: CanaryArm) -> str:
-    """Return the first layer that does not match, and what names it."""
-    for layer in arm.layers:
-        if layer.verdict == Verdict.MISMATCH:
-            cause = f" ({layer.cause})" if layer.cause else ""
-            return f"{layer.layer}{cause}: {layer.because}"
-    return "all three layers match" if arm.ended else "; ".join(arm.problems)
+def _metrics(canary: Canary) -> list[Folded]:
+    """Return the table of `rlaudit curves` for each arm."""
+    return [
+        Folded(f"{arm.name} against {canary.arms[0].name}", metrics_table(arm.curves))
+        for arm in canary.arms
+        if arm.curves
+    ]
 
 
 def _separations(canary: Canary) -> list[Table]:
@@ -99,7 +113,12 @@ def _separations(canary: Canary) -> list[Table]:
     ]
     names = sorted({name for _, metrics in compared for name in metrics})
     rows = [[arm, *(_step(metrics.get(name)) for name in names)] for arm, metrics in compared]
-    return [Table(("arm", *names), rows)] if rows else []
+    parted = frozenset(
+        place
+        for place, (_, metrics) in enumerate(compared)
+        if any(metric.outcome == "separated" for metric in metrics.values())
+    )
+    return [Table(("arm", *names), rows, marked=parted)] if rows else []
 
 
 def _short(metric: CurveMetric) -> str:
@@ -129,7 +148,3 @@ def _cost(canary: Canary) -> list[str]:
         f"of a cell {spent.peak_memory_mib / 1024:.1f} GiB"
     ]
     return [*lines, *([damaged(spent.damaged)] if spent.damaged else [])]
-
-
-def _in_short(canary: Canary) -> list[str]:
-    return [f"{arm.name}: {_said(arm)}" for arm in canary.arms]

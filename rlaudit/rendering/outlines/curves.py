@@ -15,14 +15,13 @@ HEADER = ("metric", "separated at step", "begins about", "reference", "candidate
 def outline(report: "Report") -> Outline:
     """Return the outline, in reading order."""
     curves = report["curves"]
-    compared = [metric for metric in curves.metrics if metric.outcome != "unknown"]
-    separated = frozenset(place for place, metric in enumerate(compared) if metric.outcome == "separated")
-    rows = [_row(metric) for metric in compared]
+    compared = _compared(curves)
+    table = metrics_table(curves)
     return Outline(
-        _title(curves, len(compared), len(separated)),
+        _title(curves, len(compared), len(table.marked)),
         [
             Section("order", f"Order: {curves.order.precedence}", [Lines(_order(curves), mark="")], leads=True),
-            Section("metrics", "Metrics", [Table(HEADER, rows, marked=separated)] if rows else []),
+            Section("metrics", "Metrics", [table] if table.rows else []),
             Section("meaning", "What they are", [Entries([(one.name, _details(one)) for one in compared])]
                     if compared else []),
             listed("not-used", "Not used", _problems(curves), mark=""),
@@ -33,6 +32,17 @@ def outline(report: "Report") -> Outline:
         about=_runs(curves),
         indents=Indents(line=2, table=2),
     )  # fmt: skip
+
+
+def _compared(curves: Curves) -> list[CurveMetric]:
+    return [metric for metric in curves.metrics if metric.outcome != "unknown"]
+
+
+def metrics_table(curves: Curves, title: str = "") -> Table:
+    """Return a row for each metric that could be compared, those that separated marked."""
+    compared = _compared(curves)
+    separated = frozenset(place for place, metric in enumerate(compared) if metric.outcome == "separated")
+    return Table(HEADER, [_row(metric) for metric in compared], title, marked=separated)
 
 
 def _title(curves: Curves, compared: int, separated: int) -> str:

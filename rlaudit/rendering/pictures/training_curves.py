@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 TITLE = "Training curves"
 NOTHING = "no metric could be compared"
-OLD = "an earlier release wrote this report, and kept its curves in a form that only that release draws"
 CAPTION = "Shaded: the reference's noise band"
 HEIGHT = 240
 # Of the key, in which two candidates share a row.
@@ -41,9 +40,8 @@ def pictures(document: "Report") -> Sequence[Picture | Missing]:
         for metric in curves.metrics:
             if metric.points:
                 drawn.setdefault(metric.name, []).append((name, metric))
-    old = "canary" in document and any(arm.ended for arm in document["canary"].arms[1:])
     return [_picture(place, reference, candidates) for place, candidates in enumerate(drawn.values())] or [
-        Missing(TITLE, OLD if old else NOTHING)
+        Missing(TITLE, NOTHING)
     ]
 
 

@@ -183,11 +183,11 @@ class Session:
         return samples, time.monotonic() - begun
 
     async def one(self, request):
-        """Return one completion: token ids, logprobs, each token's weight version, prompt tokens from the cache.
+        """Return one completion: token ids, logprobs, each token's weight version.
 
         While the engine is paused nothing is sampled: what arrives until the new weights are in is of the old ones.
         """
-        taken = {"token_ids": [], "logprobs": [], "versions": [], "cached_tokens": None}
+        taken = {"token_ids": [], "logprobs": [], "versions": []}
 
         def take(output):
             completion = output.outputs[0]
@@ -195,8 +195,6 @@ class Session:
                 taken["token_ids"].append(token)
                 taken["logprobs"].append(position[token].logprob)
                 taken["versions"].append(self.version)
-            if output.num_cached_tokens is not None and taken["cached_tokens"] is None:
-                taken["cached_tokens"] = output.num_cached_tokens
 
         self.asked += 1
         # No more than the sampled token's logprob is asked for.

@@ -180,6 +180,8 @@ class CanaryRecipe(AnyRecipe):
         for name in asked:
             if name not in names:
                 raise ValueError(f"{name!r} is no arm of this recipe")
+        if self.equivalence_margin is not None:
+            raise ValueError("equivalence_margin has no effect here: the band of the reference's seeds decides")
         return self
 
     def quickened(self) -> Self:

@@ -55,7 +55,7 @@ def test_every_arm_is_trained_with_every_seed_and_kept(tmp_path: Path, monkeypat
     names = ["before, seed 0", "after, seed 0", "before, seed 1", "after, seed 1"]
     assert [(one.run.name, one.status) for one in run.trainings] == [(name, "ok") for name in names]
     assert all(one.curves is not None and len(one.curves.curves["rl/reward"].steps) == 20 for one in run.trainings)
-    assert document_of(run, fail_on_mismatch=True)["exit_code"] in (0, 1)
+    assert document_of(run, fails=True)["exit_code"] in (0, 1)
     again = run_in(tmp_path, monkeypatch)
     # The prompts' ids are a cell as well.
     assert (again.bookkeeping.cells_run, again.bookkeeping.cells_kept) == (0, 5)
@@ -67,7 +67,7 @@ def test_a_training_whose_engine_is_killed_is_the_only_one_that_is_run_again(
     (tmp_path / "kill-once").touch()
     run = run_in(tmp_path, monkeypatch)
     assert [one.status for one in run.trainings] == ["failed", "ok", "ok", "ok"]
-    assert document_of(run, fail_on_mismatch=True)["exit_code"] == 3
+    assert document_of(run, fails=True)["exit_code"] == 3
     again = run_in(tmp_path, monkeypatch)
     assert [one.status for one in again.trainings] == ["ok"] * 4
     assert (again.bookkeeping.cells_run, again.bookkeeping.cells_kept) == (1, 4)

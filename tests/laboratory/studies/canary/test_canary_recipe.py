@@ -85,6 +85,7 @@ def test_prompts_without_answers_cannot_be_rewarded() -> None:
         ({"arms": [{"name": "a", "version": "0.18.1"}] * 2}, "two arms have one name"),
         ({"arms": [{"name": "a", "version": "0.18.1"}]}, "at least 2"),
         ({"training": {"step": 30}}, "unknown key training.step; did you mean steps"),
+        ({"equivalence_margin": 1e-3}, "the band of the reference's seeds decides"),
         ({"training": {"objective": "dpo"}}, "no objective 'dpo'"),
         ({"training": {"correction": "dpo"}}, "no correction 'dpo'"),
         ({"training": {"reward": "dpo"}}, "no reward 'dpo'"),

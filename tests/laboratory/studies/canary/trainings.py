@@ -16,69 +16,15 @@ from rlaudit.laboratory.studies.canary.run import FinishedCanary, FinishedTraini
 from rlaudit.laboratory.study_run import Bookkeeping
 
 STEPS = 30
+# What two roundings leave.
 NOISE = 1e-12
-HONEST = {"rlaudit/backend_k3": NOISE, "rlaudit/raw_k3": 6e-3, "rlaudit/processed_k3": NOISE}
-# k3 at the first step and afterwards, and what else a fault leaves in the log.
+# k3 at the first step and afterwards, and what else is off.
 FAULTS: dict[str, tuple[dict[str, float], dict[str, float]]] = {
-    "none": (HONEST, HONEST),
-    "raw": (
-        {"rlaudit/backend_k3": 6e-3, "rlaudit/raw_k3": NOISE, "rlaudit/processed_k3": 6e-3},
-        {"rlaudit/backend_k3": 9e-3, "rlaudit/raw_k3": NOISE, "rlaudit/processed_k3": 9e-3},
-    ),
-    "not divided": (
-        {"rlaudit/backend_k3": 6e-3, "rlaudit/raw_k3": 6e-3, "rlaudit/processed_k3": NOISE},
-        {"rlaudit/backend_k3": 6e-3, "rlaudit/raw_k3": 6e-3, "rlaudit/processed_k3": NOISE},
-    ),
-    "shifted": (
-        {"rlaudit/backend_k3": 6e-3, "rlaudit/raw_k3": 8e-3, "rlaudit/processed_k3": 6e-3, "shift": 0.05},
-        {"rlaudit/backend_k3": 6e-3, "rlaudit/raw_k3": 8e-3, "rlaudit/processed_k3": 6e-3, "shift": 0.05},
-    ),
-    "coarse": (
-        {"rlaudit/backend_k3": 6e-5, "rlaudit/raw_k3": 6e-3, "rlaudit/processed_k3": 6e-5},
-        {"rlaudit/backend_k3": 6e-5, "rlaudit/raw_k3": 6e-3, "rlaudit/processed_k3": 6e-5},
-    ),
-    "nothing arrives": (HONEST, {**HONEST, "rlaudit/backend_k3": 2e-4, "rlaudit/first_k3": NOISE}),
-    "one late": (
-        HONEST,
-        {**HONEST, "rlaudit/backend_k3": 2e-5, "rlaudit/first_k3": 2e-4, "rlaudit/previous_k3": NOISE},
-    ),
-    "in part": (
-        HONEST,
-        {**HONEST, "rlaudit/backend_k3": 2e-4, "rlaudit/first_k3": 2e-4, "rlaudit/previous_k3": 1e-4},
-    ),
-    "stale cache": (
-        HONEST,
-        {
-            **HONEST,
-            "rlaudit/backend_k3": 2e-4,
-            "rlaudit/first_k3": 2e-4,
-            "rlaudit/previous_k3": 1e-4,
-            "rlaudit/cached_tokens": 4000.0,
-        },
-    ),
-    "lag": (HONEST, {**HONEST, "rl/kl_new_old": 2e-4, "stats/lag": 2.0}),
-    "ahead": (
-        HONEST,
-        {
-            **HONEST,
-            "rl/kl_new_old": 2e-4,
-            "stats/lag": 1.5,
-            "rlaudit/max_lag": 2.0,
-            "rlaudit/in_flight": 64.0,
-            "rlaudit/flight_k3": NOISE,
-        },
-    ),
-    "ahead on old keys": (
-        HONEST,
-        {
-            **HONEST,
-            "rl/kl_new_old": 2e-4,
-            "stats/lag": 1.5,
-            "rlaudit/max_lag": 2.0,
-            "rlaudit/in_flight": 64.0,
-            "rlaudit/flight_k3": 3e-4,
-        },
-    ),
+    "none": ({"k3": NOISE}, {"k3": NOISE}),
+    "raw": ({"k3": 6e-3}, {"k3": 9e-3}),
+    "after the first update": ({"k3": NOISE}, {"k3": 2e-4}),
+    "rounds differently": ({"k3": NOISE}, {"k3": 1e-10}),
+    "ahead": ({"k3": NOISE}, {"k3": 2e-4, "stats/lag": 1.5, "rlaudit/in_flight": 64.0}),
 }
 
 
@@ -131,8 +77,7 @@ def rows(fault: str, reward: float, generator: np.random.Generator) -> list[dict
     found = []
     for step in range(1, STEPS + 1):
         said = dict(FAULTS[fault][step > 1])
-        shift = said.pop("shift", 0.0)
-        k3 = said["rlaudit/backend_k3"] * generator.uniform(0.8, 1.2)
+        k3 = said.pop("k3") * generator.uniform(0.8, 1.2)
         found.append(
             {
                 "step": step,
@@ -141,12 +86,10 @@ def rows(fault: str, reward: float, generator: np.random.Generator) -> list[dict
                 "rl/new_logprobs": -0.15 + generator.normal(0, 0.01),
                 "rl/kl_new_old": k3,
                 "rl/clamp_log_ratio_new_old_indicator": 0.0 if k3 < 1e-9 else 0.9 + generator.normal(0, 0.01),
-                "rl/ratio_new_old": 1.0 + shift + generator.normal(0, k3**0.5 / 30),
+                "rl/ratio_new_old": 1.0 + generator.normal(0, k3**0.5 / 30),
                 "stats/lag": 0.0,
-                "rlaudit/cached_tokens": 0.0,
-                "rlaudit/backend_log_ratio": 0.0,
+                "rlaudit/in_flight": 0.0,
                 **said,
-                "rlaudit/backend_k3": k3,
             }
         )
     return found

@@ -7,8 +7,7 @@ from pathlib import Path
 
 LOGGED = (
     "rl/reward", "rl/entropy", "rl/new_logprobs", "rl/kl_new_old", "rl/clamp_log_ratio_new_old_indicator",
-    "rl/ratio_new_old", "stats/lag", "rlaudit/cached_tokens", "rlaudit/backend_k3", "rlaudit/raw_k3",
-    "rlaudit/processed_k3",
+    "rl/ratio_new_old", "stats/lag",
 )  # fmt: skip
 
 
@@ -47,7 +46,6 @@ for step in range(1, job["steps"] + 1):
     row = {"step": step, **dict.fromkeys(LOGGED, 0.5), "rlaudit/in_flight": met}
     row["versions"] = [sample["versions"] for sample in rollout["samples"]]
     row["logprobs"] = [sample["logprobs"] for sample in rollout["samples"]]
-    row["cached"] = [sample["cached_tokens"] for sample in rollout["samples"]]
     tell({"do": "log", "row": row})
     if step < job["steps"]:
         weights = Path(job["weights"])

@@ -125,7 +125,7 @@ class TrainerFacts(UpdateFacts):
 
     def given(self) -> dict[str, Any]:
         """Return the facts that are known or open, by name."""
-        return {one.name: value for one in fields(self) if (value := getattr(self, one.name)) is not None}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
 
 OF_UPDATES = frozenset(one.name for one in fields(UpdateFacts))

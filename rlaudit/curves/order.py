@@ -12,8 +12,9 @@ from rlaudit.curves.comparison import Comparison, MetricResult, Outcome
 from rlaudit.curves.logged_metric import Group, Weights
 
 TRAINING = (Group.OBJECTIVE, Group.POLICY, Group.REWARD, Group.LENGTH)
-# Points at the start of a curve within which no update of the policy has had an effect yet.
-FIRST_POINTS = 3
+# What is logged at step 0, or at 1 by those who count from there, was sampled before the first update. Later steps were
+# not, and the first point of a curve that is logged every ten steps is one of them.
+LAST_STEP_BEFORE_UPDATES = 1
 SWITCH_ON = {
     "TRL": "vllm_importance_sampling_correction logs sampling/sampling_logp_difference/mean",
     "verl": "actor_rollout_ref.rollout.calculate_log_probs logs training/rollout_probs_diff_mean",
@@ -126,8 +127,8 @@ def _when(result: MetricResult) -> str:
 
 def _reading(result: MetricResult) -> str:
     """Return what weighs for or against the backend in this metric."""
-    if result.points is not None and result.onset in result.points.steps[:FIRST_POINTS].tolist():
-        return "It differs from the first steps on, before any update could have caused it."
+    if result.onset is not None and result.onset <= LAST_STEP_BEFORE_UPDATES:
+        return "It differs from the first step on, before any update could have caused it."
     if result.metric and result.metric.weights is Weights.CURRENT:
         return "The metric has the current policy in it, so staleness or larger updates may be the cause as well."
     return ""

@@ -14,7 +14,8 @@ from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.inherited_variables import recorded, secrets_passed, withheld
 from rlaudit.engines.cells.launch import Failure, shipped
 from rlaudit.engines.engine import Build
-from rlaudit.engines.environments.environment import ensure
+from rlaudit.engines.environments.built_meanwhile import built_meanwhile
+from rlaudit.engines.environments.environment import ensure, locate
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, engine_spec
 from rlaudit.engines.environments.given_environment import given_environment
 from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, GivenInterpreters
@@ -166,28 +167,31 @@ def prepare(
 
     # What the user named is asked before anything is built, so that a slip of the pen is reported at once.
     engines: dict[str, Environment | Failure] = {spec.version: had(spec) for spec in engines_wanted if spec.command}
-    trainer = had(trainer_wanted)
-    fetched = time.monotonic()
-    with progress.step(f"model {plan.recipe.model}"):
-        # From here on a branch of the hub is the commit that it names now: engines and trainer load the same files.
-        revision = files.commit or plan.recipe.revision
-        model = ensure_model(plan.recipe.model, trainer.spec, progress.update, revision)
-        others = {name: model_identity(name, _commit(name)) for name in other_models(plan)}
-    if time.monotonic() - fetched > NOTICED_SECONDS:
-        progress.note(f"  ready       model {plan.recipe.model}, {seconds_since(fetched)}")
-    problem: NotFinished | None = None
-    for spec in [spec for spec in engines_wanted if not spec.command]:
-        if given.by_release:
-            progress.note(f"  no --python names vLLM {spec.version}: an environment of rlaudit's own is taken")
-        try:
-            engines[spec.version] = had(spec)
-        except NotFinished as error:
+    to_build = [spec for spec in engines_wanted if not spec.command]
+    is_new_machine = not trainer_wanted.command and locate(trainer_wanted) is None
+    with built_meanwhile([spec for spec in to_build if is_new_machine and locate(spec) is None]):
+        trainer = had(trainer_wanted)
+        fetched = time.monotonic()
+        with progress.step(f"model {plan.recipe.model}"):
+            # From here on a branch of the hub is the commit that it names now: engines and trainer load the same files.
+            revision = files.commit or plan.recipe.revision
+            model = ensure_model(plan.recipe.model, trainer.spec, progress.update, revision)
+            others = {name: model_identity(name, _commit(name)) for name in other_models(plan)}
+        if time.monotonic() - fetched > NOTICED_SECONDS:
+            progress.note(f"  ready       model {plan.recipe.model}, {seconds_since(fetched)}")
+        problem: NotFinished | None = None
+        for spec in to_build:
             if given.by_release:
-                way_out = f"Name an interpreter that holds it, too: --python {spec.version}=COMMAND."
-                raise NotFinished(f"vLLM {spec.version}: {error.message}", way_out) from error
-            problem = error
-            engines[spec.version] = Failure("environment", error.message)
-            progress.note(f"  failed      vLLM {spec.version}: {error.message}")
+                progress.note(f"  no --python names vLLM {spec.version}: an environment of rlaudit's own is taken")
+            try:
+                engines[spec.version] = had(spec)
+            except NotFinished as error:
+                if given.by_release:
+                    way_out = f"Name an interpreter that holds it, too: --python {spec.version}=COMMAND."
+                    raise NotFinished(f"vLLM {spec.version}: {error.message}", way_out) from error
+                problem = error
+                engines[spec.version] = Failure("environment", error.message)
+                progress.note(f"  failed      vLLM {spec.version}: {error.message}")
     if problem is not None and not any(isinstance(engine, Environment) for engine in engines.values()):
         raise problem
     seconds = time.monotonic() - started

@@ -1,0 +1,54 @@
+"""Engines are installed by a process of their own while the model is made."""
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rlaudit.engines.environments.built_meanwhile import built_meanwhile
+from rlaudit.engines.environments.environment_spec import engine_spec
+
+BUILDER = """#!{python}
+import sys, time
+from pathlib import Path
+began, ended = Path(r"{folder}") / "began", Path(r"{folder}") / "ended"
+began.with_suffix(".part").write_text(" ".join(sys.argv[1:]))
+began.with_suffix(".part").rename(began)
+try:
+    time.sleep({seconds})
+except KeyboardInterrupt:
+    ended.write_text("interrupted")
+else:
+    ended.write_text("by itself")
+"""
+
+
+@pytest.fixture
+def builder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    script = tmp_path / "builder"
+    script.write_text(BUILDER.format(python=sys.executable, folder=tmp_path, seconds=60))
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    return tmp_path
+
+
+def until(path: Path) -> str:
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return path.read_text()
+
+
+def test_engines_are_built_while_something_else_is_done_and_not_longer(builder: Path) -> None:
+    with built_meanwhile([engine_spec("0.8.5", "cpu"), engine_spec("0.18.1", "cpu")]):
+        assert until(builder / "began") == "-m rlaudit engines build --cpu 0.8.5 0.18.1"
+        assert not (builder / "ended").exists()
+    assert (builder / "ended").read_text() == "interrupted"
+
+
+def test_nothing_is_started_where_nothing_is_to_be_built(builder: Path) -> None:
+    with built_meanwhile([]):
+        pass
+    assert not (builder / "began").exists()

@@ -6,7 +6,6 @@ or by the sentence, which names the project.
 
 import ast
 import io
-import pkgutil
 import re
 import tokenize
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from pathlib import Path
 import pytest
 
 import rlaudit
-from rlaudit.configs import dialects
 from rlaudit.inspection.read_configs import known_dialects
 
 PACKAGE = Path(rlaudit.__file__).parent
@@ -30,8 +28,8 @@ PROJECTS = {"transformers", "triton", "torch", "wandb", "swift", "miles"}
 
 def projects() -> set[str]:
     """Their names, as words of a sentence and as folders of a path."""
-    files = {module.name for module in pkgutil.iter_modules(dialects.__path__)}
-    return {folded(name) for name in PROJECTS | files | {dialect.title for dialect in known_dialects().values()}}
+    dialects = known_dialects()
+    return {folded(name) for name in PROJECTS | dialects.keys() | {dialect.title for dialect in dialects.values()}}
 
 
 def folded(name: str) -> str:

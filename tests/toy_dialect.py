@@ -115,6 +115,7 @@ TOY = Dialect("toy", "Toy", 10, _recognise, _read)
 def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Only toys are known, and `folder` is a repository and the working directory."""
     monkeypatch.setattr(read_configs, "known_dialects", lambda _named=(): {"toy": TOY})
+    monkeypatch.setattr("rlaudit.rules.known_rules", lambda: RULES)
     monkeypatch.setattr(selection, "known_rules", lambda: RULES)
     monkeypatch.setattr("rlaudit.inspection.inspect.known_rules", lambda: RULES)
     (folder / ".git").mkdir()

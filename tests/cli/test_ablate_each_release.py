@@ -8,7 +8,7 @@ import yaml
 from laboratories import V0, V1, V1_WITH_FLOAT32_HEAD, Laboratory, Run, interpreter_with_fakes
 from pydantic import TypeAdapter
 
-from rlaudit.diagnosis import every_release
+from rlaudit.ablation import every_release
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.rendering.release_spans import spans_of_property as spans

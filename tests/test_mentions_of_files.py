@@ -23,7 +23,7 @@ FILES = {f"/{path.relative_to(top.parent)}" for top in (PACKAGE, TESTS) for path
 MENTION = re.compile(r"[\w./-]*\w\.py\b")
 SENTENCE_ENDS = re.compile(r"(?<=[.?!])\s+(?=[A-Z`])")
 # Beside the dialects: what engines and trainers are made of, who logs, and a package that is not called as its project.
-PROJECTS = {"transformers", "triton", "torch", "wandb", "swift", "miles"}
+PROJECTS = {"vllm", "transformers", "triton", "torch", "wandb", "swift", "miles"}
 
 
 def projects() -> set[str]:

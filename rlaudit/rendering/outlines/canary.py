@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 from rlaudit.layers import Verdict
 from rlaudit.rendering.outline import (
     COST,
+    Block,
     Entries,
     Folded,
     Outline,
+    Prose,
     Section,
     Table,
     listed,
@@ -32,10 +34,8 @@ HELD = {
 }
 LEVELS = ("reward_first", "reward_last", "clip_rate", "kl", "entropy_last")
 NEVER = "-"
-SEPARATIONS = (
-    "Step at which each curve leaves the reference's band; in brackets, for one that stays, the smallest lasting "
-    "difference that would have been seen"
-)
+SEPARATIONS = "Step at which each curve leaves the reference's band"
+STAYS = "In brackets, for a curve that stays: the smallest lasting difference that would have been seen."
 
 
 def outline(report: "Report") -> Outline:
@@ -104,8 +104,8 @@ def _metrics(canary: Canary) -> list[Folded]:
     ]
 
 
-def _separations(canary: Canary) -> list[Table]:
-    """Return a row for each arm, a column for each curve."""
+def _separations(canary: Canary) -> list[Block]:
+    """Return a row for each arm, a column for each curve, and what the brackets hold."""
     compared = [
         (arm.name, {_short(metric): metric for metric in curves.metrics})
         for arm in canary.arms
@@ -118,7 +118,7 @@ def _separations(canary: Canary) -> list[Table]:
         for place, (_, metrics) in enumerate(compared)
         if any(metric.outcome == "separated" for metric in metrics.values())
     )
-    return [Table(("arm", *names), rows, marked=parted)] if rows else []
+    return [Table(("arm", *names), rows, marked=parted), Prose([STAYS])] if rows else []
 
 
 def _short(metric: CurveMetric) -> str:

@@ -99,6 +99,7 @@ def _frameworks() -> str:
 
 def _versions() -> str:
     from rlaudit.vllm.catalogue import Catalogue, known_versions
+    from rlaudit.vllm.measured import measured
     from rlaudit.vllm.resolution.engine import has_v0
     from rlaudit.vllm.review import unreviewed
 
@@ -107,10 +108,11 @@ def _versions() -> str:
         catalogue = Catalogue.at(version)
         open_rules = unreviewed(version)
         engines = "V1 or V0" if has_v0(version) else "V1"
+        figures = "; measured (rlaudit explain VERSION)" if measured(version) else ""
         review = f"; not reviewed: {', '.join(open_rules)}" if open_rules else ""
         lines.append(
             f"{version!s:<12} {engines:<9} {len(catalogue.engine):>3} arguments  "
-            f"{len(catalogue.variables):>3} variables  from {catalogue.source}{review}"
+            f"{len(catalogue.variables):>3} variables  from {catalogue.source}{figures}{review}"
         )
     return "\n".join(lines)
 

@@ -52,6 +52,7 @@ from rlaudit.audit.sampling import filters, is_greedy, listed, penalties, temper
 from rlaudit.layers import Layer
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
+from rlaudit.vllm.measured import measured
 from rlaudit.vllm.milestones import LOGPROBS_MODE, PROCESSED_IS_FINAL
 
 CONFIRM = "rlaudit ablate, factor logprobs-mode, at your temperature: alone it must bring the mean ratio to 1"
@@ -80,7 +81,8 @@ def check(audit: Audit) -> Iterator[Finding]:
             if audit.after.version >= PROCESSED_IS_FINAL:
                 fix = audit.fix("return processed logprobs", safe, logprobs_mode="processed_logprobs")
             message = f"{_what_is_returned(audit)} {sentence} {_remedy(audit)}"
-            yield RULE.finding(audit, severity, "logprobs_mode", message, fix, CONFIRM, by=("temperature",))
+            confirm = f"{CONFIRM}{_measured(audit)}"
+            yield RULE.finding(audit, severity, "logprobs_mode", message, fix, confirm, by=("temperature",))
 
 
 def _verdict(audit: Audit) -> tuple[Severity, str] | None:
@@ -118,6 +120,20 @@ def _what_is_returned(audit: Audit) -> str:
     if audit.migrates and before is Returned.PROCESSED:
         return f"{now}; {engine_of(audit.before)} returned processed ones."
     return f"{now}, as it does today." if audit.migrates and before is Returned.RAW else f"{now}."
+
+
+def _measured(audit: Audit) -> str:
+    """Say what raw logprobs of this release were measured to do, if its sampler is the one that was measured."""
+    # Runner V2 of CUDA has a sampler of its own (vllm/v1/worker/gpu/sample).
+    found = measured(audit.after.version) if audit.after.value("model_runner") == "V1" else None
+    shift = found and found.cells.get("temperature, candidate: mean ratio - 1")
+    if not found or not shift or found.cells["temperature, candidate: logprobs"]["word"] != "raw":
+        return ""
+    value, low, high = (f"{shift[end]:.2g}" for end in ("value", "low", "high"))
+    return (
+        f". Measured with the CPU build of {audit.after.version} at T = 0.7, whose logprobs are made in "
+        f"vllm/v1/sample/sampler.py as on CUDA: mean ratio - 1 is {value} [{low}, {high}]"
+    )
 
 
 def _remedy(audit: Audit) -> str:

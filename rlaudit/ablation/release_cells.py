@@ -23,6 +23,8 @@ METRICS = ("mean_ratio_minus_one", "k3")
 NO_PROPERTY = frozenset({"vllm_version", "engine", "device", "default_sampling_params", "max_model_len", "seed"})
 # A loaded configuration's name of what is called otherwise as an argument.
 ARGUMENTS = {"cache_dtype": "kv_cache_dtype"}
+# Logprobs before temperature and filters are raw ones but for penalties, by which alone an arm tells them apart.
+AS_SEEN = {"before temperature": "raw"}
 # Of releases that count them (CompilationLevel, vllm/config.py:3326 of 0.8.5), by the names of those that do not.
 COMPILATION_LEVELS = {0: "NONE", 1: "STOCK_TORCH_COMPILE", 2: "DYNAMO_TRACE_ONCE", 3: "VLLM_COMPILE"}
 
@@ -55,7 +57,8 @@ def _of_arm(arm: Arm, known: Resolution) -> Iterator[tuple[str, str, Cell]]:
     place, title = f"{arm.block}/{arm.name}", f"{arm.block}, {arm.name}"
     level = (arm.observed or {}).get("logprobs-mode")
     if level is not None and level.level is not None:
-        yield f"{place}/logprobs", f"{title}: logprobs", _word(level.level, known.value("logprobs_semantics"))
+        claimed = known.value("logprobs_semantics")
+        yield f"{place}/logprobs", f"{title}: logprobs", _word(level.level, AS_SEEN.get(str(claimed), claimed))
     for metric in METRICS:
         if metric in arm.measurements:
             yield f"{place}/{metric}", f"{title}: {TITLES[metric]}", _figure(arm.measurements[metric])

@@ -19,7 +19,9 @@ CAPTION = (
     "one, or the interval of a figure lies apart from that of the first release of its colour. Empty: no figure."
 )
 COLOURS = (REFERENCE, CANDIDATE, PARITY, OTHER)
-ROW, FRAME, LEFT = 20, 110, 300
+ROW, FRAME = 20, 110
+# Pixels that a letter of a label takes, and the room beside it.
+LETTER, ROOM = 5.4, 14
 
 
 def pictures(document: "Report") -> Sequence[Picture | Missing]:
@@ -44,7 +46,7 @@ def pictures(document: "Report") -> Sequence[Picture | Missing]:
 
 
 def _draw(figure: "Figure", versions: Sequence[str], moving: Mapping[str, Sequence[Span]]) -> None:
-    axes = plot(figure, left=LEFT, bottom=FRAME - 40)
+    axes = plot(figure, left=round(LETTER * max(map(len, moving)) + ROOM), bottom=FRAME - 40)
     axes.grid(visible=False)
     for row, spans in enumerate(moving.values()):
         for place, span in enumerate(spans):

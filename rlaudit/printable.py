@@ -5,9 +5,11 @@ What could move the cursor, hide other text or give the CI an order is shown as 
 
 import re
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
+
+from rlaudit.secrets import field_names
 
 # Control characters, marks that reverse the direction of text, and halves of characters from undecodable file names.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -23,16 +25,20 @@ def printable(data: Any) -> Any:
 
 
 def with_texts(data: Any, change: Callable[[str], str]) -> Any:
-    """Return the same data, in the same records, with every text changed; a member of an Enum is no text."""
+    """Return the same data, in the same records, with every text changed; a member of an Enum is no text.
+
+    What holds no text that changes is returned itself: a report of many files has a hundred thousand parts.
+    """
     if isinstance(data, str):
         return data if isinstance(data, Enum) else change(data)
     if isinstance(data, dict):
         return {with_texts(key, change): with_texts(value, change) for key, value in data.items()}
     if isinstance(data, list | tuple):
         return [with_texts(one, change) for one in data]
-    if is_dataclass(data) and not isinstance(data, type):
-        return replace(data, **{field.name: with_texts(getattr(data, field.name), change) for field in fields(data)})
-    return data
+    changed = {
+        name: new for name in field_names(data) if (new := with_texts(old := getattr(data, name), change)) is not old
+    }
+    return replace(data, **changed) if changed else data
 
 
 def no_commands(text: str) -> str:

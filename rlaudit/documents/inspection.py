@@ -13,7 +13,6 @@ from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.syntax.shell_command import TakenDefault
 from rlaudit.documents.setting_rows import setting_rows
 from rlaudit.inspection.baseline import fingerprint, relative_to
-from rlaudit.inspection.fix_files import Fixes
 from rlaudit.inspection.inspect import Inspection, shown_path
 from rlaudit.inspection.inspect_file import InspectedConfig, InspectedFile
 from rlaudit.inspection.suppression import Judged, Suppressed
@@ -37,6 +36,7 @@ from rlaudit.settings.place import Place
 from rlaudit.severity import Severity
 
 if TYPE_CHECKING:
+    from rlaudit.inspection.fix_files import Fixes
     from rlaudit.report.parts.inspection import Versions
     from rlaudit.report.report import Report
 
@@ -44,7 +44,7 @@ STATIC = "inspect reads configs and starts no engine: it can show a mismatch and
 
 
 def document_of(
-    inspection: Inspection, exit_code: int, fail_on: Severity | None, fixes: Fixes | None = None
+    inspection: Inspection, exit_code: int, fail_on: Severity | None, fixes: "Fixes | None" = None
 ) -> "Report":
     """Return the report of an inspection. fixes: what --fix or --diff did."""
     texts = {file.file.path: file.file.source.text for file in inspection.files}
@@ -273,7 +273,7 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
     return list(dict.fromkeys(said))
 
 
-def _fixes(fixes: Fixes | None) -> ReportedFixes:
+def _fixes(fixes: "Fixes | None") -> ReportedFixes:
     if fixes is None:
         return ReportedFixes(made=0, files=(), written=False, refused=())
     changed = [one for one in fixes.files if one.changed]

@@ -33,10 +33,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bisected:
-    """The recipe of the neighbours with their interpreters, None if the ends agree, and what led to them."""
+    """The two releases between which a figure moves, and what was measured to find them."""
 
+    # The recipe that ablates these two; None if the ends agree.
     pair: Recipe | None
+    # Their interpreters.
     given: GivenInterpreters
+    # Every release that was measured.
     reported: Reported
 
     def report(self) -> "Report":

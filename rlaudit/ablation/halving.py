@@ -1,7 +1,7 @@
 """The release at which a figure moves: halves a range of releases until two neighbours differ.
 
 The figure is a metric of rollout against trainer, with its interval. Both ends are measured first: if their intervals
-overlap there is nothing to look for. A release counts to the end whose value is nearer to its own. Halving takes a
+overlap there is nothing to look for. A release belongs to the end with the nearer value. Halving takes a
 figure that moves once: that it moved and came back between two measured releases is not seen, and one that lies apart
 from both ends is named.
 """

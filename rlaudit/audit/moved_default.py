@@ -23,9 +23,9 @@ class MovedDefault:
 
 
 def left_to_vllm(audit: Audit, name: str) -> bool:
-    """Return whether neither file nor framework decide an engine argument, on either side.
+    """Return whether vLLM alone decides an engine argument in both releases.
 
-    A written `false` that the dialect drops counts as said: `written-false-dropped` speaks about it.
+    A written `false` that the dialect drops counts as set: `written-false-dropped` speaks about it.
     """
     if any(lost.name == name for lost in audit.config.lost):
         return False
@@ -43,22 +43,25 @@ def moved_default(audit: Audit, name: str) -> MovedDefault | None:
     return MovedDefault(before, after)
 
 
-def untold(audit: Audit, name: str) -> str | None:
-    """Return why a default that is left to vLLM cannot be compared; None if it can be, or if it ends in false."""
+def why_not_comparable(audit: Audit, name: str) -> str | None:
+    """Return why vLLM's default cannot be compared.
+
+    None if it can be, if it is false after the migration, if something sets the argument, or if nothing migrates.
+    """
     if not audit.migrates or not left_to_vllm(audit, name) or audit.after.engine(name).value is False:
         return None
     for side in (audit.before, audit.after):
         value = side.engine(name).value
         if isinstance(value, Unknown):
-            return f"what {engine_of(side)} makes of it cannot be told: {value.reason}"
+            return f"what {engine_of(side)} makes of it is not known: {value.reason}"
     return None
 
 
 def switched_on(
-    rule: Rule, audit: Audit, name: str, confirm: str, told: Callable[[Audit], Finding]
+    rule: Rule, audit: Audit, name: str, confirm: str, finding_of: Callable[[Audit], Finding]
 ) -> Iterator[Finding]:
-    """Yield a rule's finding on a switch that nothing sets: `told` if it goes from off to on, a note if it may."""
-    reason = untold(audit, name)
+    """Yield a finding on a switch that nothing sets: `finding_of` the audit if it goes on, a note if it may."""
+    reason = why_not_comparable(audit, name)
     if reason is not None:
         yield rule.finding(audit, Severity.NOTE, name, f"Nothing sets {name}, and {reason}.", confirm=confirm)
         return
@@ -66,14 +69,12 @@ def switched_on(
         moved = moved_default(_as_if_complete(audit), name)
         if moved is not None and moved.after.value is True:
             version = audit.after.version
-            message = (
-                f"Whether {name} is set is not told by this file: where nothing sets it, vLLM {version} turns it on."
-            )
+            message = f"This file does not show whether {name} is set. If nothing sets it, vLLM {version} turns it on."
             yield rule.finding(audit, Severity.NOTE, name, message, confirm=confirm)
         return
     moved = moved_default(audit, name)
     if moved is not None and moved.after.value is True:
-        yield told(audit)
+        yield finding_of(audit)
 
 
 def _as_if_complete(audit: Audit) -> Audit:

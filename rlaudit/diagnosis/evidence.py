@@ -1,6 +1,6 @@
 """All that one comparison is judged by, gathered once: figures of every token, and the columns of a sample of them.
 
-No layer is judged here, and what judges sees nothing of the tokens but this.
+No layer is judged here. Judges read tokens through this record alone.
 """
 
 from collections.abc import Mapping
@@ -35,34 +35,35 @@ Scored = tuple[TokenBatch, ScoredTokens, float]
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What was gathered of one table.
-
-    sampling: what tokens were asked to be sampled from. trainer: what the trainer takes them to be sampled from.
-    share: of the table's sequences and tokens that figures are of. looked_at: of the sample in which causes are looked
-    for. siblings: samples of one prompt, if the trainer's scores do not say more.
-    tally: what `measurements` are made of. alignment: of the table; that of the sample is in `tokens`.
-    weights, versions: of the engine, as far as they were read. gaps: of the sample's columns, in sentences.
-    unscored_today: the name of what runs today, if it cannot be held against for want of a trainer.
-    Of rollouts that no trainer has scored there are siblings alone.
-    """
+    """What was gathered of one table. Rollouts that no trainer has scored have siblings alone."""
 
     name: str
+    # What tokens were asked to be sampled from.
     sampling: Semantics
+    # What the trainer takes them to be sampled from.
     trainer: Semantics
     settings: CompareSettings
     counts: Counts
+    # The part of the table that figures are of.
     share: DataShare
+    # The part of the sample in which causes are searched for.
     looked_at: DataShare
+    # Samples of one prompt, if the trainer's scores do not say more.
     siblings: Siblings | None
+    # Of the table; that of the sample is in `tokens`.
     alignment: AlignmentReport = field(default_factory=lambda: AlignmentReport(0, 0))
     measurements: Mapping[str, Measurement] = field(default_factory=lambda: MappingProxyType({}))
+    # What `measurements` are made of.
     tally: Tally | None = None
     distance: Distance | None = None
     tokens: TokenEvidence | None = None
     split: ObjectiveSplit | None = None
+    # Of the engine, as far as they were read.
     weights: RecordedWeights | None = None
     versions: tuple[VersionGap, ...] = ()
+    # What the columns of the sample lack, in sentences.
     gaps: tuple[str, ...] = ()
+    # The name of today's engine, if no trainer scored its tokens: nothing can be compared with it.
     unscored_today: str | None = None
 
 
@@ -150,7 +151,7 @@ def _distance(
     settings: CompareSettings,
     before: Today | None,
 ) -> Distance:
-    # Logs do not say in which dtype they were made: what is usual of the coarsest is.
+    # Logs do not name their dtype: the range of the coarsest one counts as usual.
     usual = USUAL[-1]
     reference = None
     if before is not None and before.tally is not None:

@@ -1,7 +1,7 @@
 """Recordings in a diagnosis: what their tokens say, what their engines ran with, and what a migration changed.
 
-One recording is judged alone. Of two, the old one is what runs today: the new one is held against it, token for token
-and setting for setting, and the old one's own verdict stands beside.
+One recording is judged alone. Of two, the new one is compared with the old one, token by token and setting by setting,
+and the old one's own verdict is shown beside it.
 """
 
 from collections.abc import Sequence
@@ -40,12 +40,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class _Inspected:
-    """A recording, and its engines as its own release ran them; None if they cannot be read, and why."""
+    """A recording, opened."""
 
     path: Path
     file: TextFile
     source: RecordedSource
+    # Its engines as its own release ran them; None if they cannot be read.
     inspected: InspectedFile | None
+    # Why they cannot be read.
     why: str = ""
 
     @property
@@ -122,7 +124,7 @@ def _context() -> Context:
 
 
 def _migrated(old: _Inspected, new: _Inspected) -> InspectedFile | None:
-    """Return the new recording's engines, each against the old one's in its place; None if one of the two has none."""
+    """Compare each new engine with the old one at its place, or with the last; None if a recording has no engine."""
     before, after = old.source.release, new.source.release
     if not old.configs or not new.configs or before is None or after is None:
         return None

@@ -20,11 +20,11 @@ from rlaudit.tokens.token_batch import TokenBatch
 
 # Two honest samples go on agreeing for so many nats once in e^20 pairs.
 COPIED_NATS = 20.0
-# Where there are that many prompts with copies, there are some whose copies end too soon to be as sure.
+# If that many prompts have copies, there are others whose copies end too soon to be as sure.
 FEWEST_COPIED = 3
-# A sampler twice as sharp as its report gets there in a few prompts of a thousand: more than this are copies.
+# A sampler twice as sharp as its report agrees for so long in a few prompts of a thousand: more than this are copies.
 COPIED_SHARE = 0.1
-# A sample that is another one to its end says so where chance makes it one so seldom, and most samples are.
+# A full duplicate is evidence if its probability by chance is below this, and if most samples are duplicates.
 CHANCE_OF_A_TWIN = 0.125
 TWINS_SHARE = 0.5
 # Far beyond the noise of an FP8 engine, whose logits are off by tenths.
@@ -36,8 +36,8 @@ LEAST_ROOM_TO_DIFFER = 0.1
 FEWEST_SHARED = 20
 # What is reported for the tokens of one context sums to 1 at most, but for noise.
 OVERFULL, OVERFULL_SHARE = 1.05, 0.01
-# One prompt in twenty with samples of another makes so many overfull, and tokens look flatter by 2 %; so does an engine
-# whose logits are off by tenths.
+# One prompt in twenty with samples of another makes this share overfull, and tokens look flatter by 2 %; so does an
+# engine whose logits are off by tenths.
 DOUBTFUL_SHARE, FEWEST_OVERFULL = 0.002, 3
 FEWEST_GROUPS = 20
 # A few samples of a log are always lost: aborted, too long, not scored.
@@ -45,7 +45,7 @@ UNEVEN_SHARE = 0.1
 
 
 class Broken(StrEnum):
-    """Why samples of one prompt say nothing, or nothing in one direction."""
+    """Why a group of samples cannot be used, or only to show one direction."""
 
     COPIES = "samples of one prompt are copies of each other: one seed for all, one completion logged twice, or greedy"
     OTHER_CONTEXTS = (
@@ -68,8 +68,8 @@ def broken(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> tuple[Br
     """Return what is wrong with the groups of one table; batch, group_S: what the draws were found in."""
     others, shared, overfull_C = _contexts(draws)
     other = bool(others > OTHER_SHARE or overfull_C.mean() > OVERFULL_SHARE)
-    told = {
-        # Where reports of one context differ, what they add up to tells no copies.
+    checks = {
+        # If reports of one context differ, duplicates prove nothing.
         Broken.COPIES: not other
         and (copied(draws, batch, group_S).mean() > COPIED_SHARE or _twins(batch, group_S).share > TWINS_SHARE),
         Broken.OTHER_CONTEXTS: other,
@@ -80,7 +80,7 @@ def broken(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> tuple[Br
         Broken.UNSEEN_CONTEXTS: shared < FEWEST_SHARED and not other,
         **_choices(batch, group_S),
     }
-    return tuple(kind for kind, found in told.items() if found)
+    return tuple(kind for kind, is_there in checks.items() if is_there)
 
 
 def copied(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> NDArray[np.bool_]:
@@ -98,15 +98,13 @@ def copied(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> NDArray[
 
 @dataclass(frozen=True, eq=False)
 class _Twins:
-    """Samples with a twin.
+    """Samples with a twin."""
 
-    surprise_S: nats of a sample's tokens. has_S: another of its group is the same to the end.
-
-    telling_S: by chance there is one seldom enough.
-    """
-
+    # Nats of a sample's tokens.
     surprise_S: Floats
+    # Whether another sample of its group is the same to the end.
     has_S: NDArray[np.bool_]
+    # Whether a twin by chance is improbable.
     telling_S: NDArray[np.bool_]
 
     @property

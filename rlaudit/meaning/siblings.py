@@ -140,7 +140,7 @@ def shared_draws(batch: TokenBatch, group_S: Integers) -> SharedDraws | None:
         numbered += len(size)
         surprise_S[alive_S[drawn]] += np.minimum(-np.nan_to_num(batch.rollout_logprobs_T[row_N[drawn]]), MOST_SURPRISE)
         context_S, _ = _numbered(context_S, batch.token_id_T[row_N])
-    if not found:
+    if not any(row_N.size for row_N, *_ in found):
         return None
     row_N, context_N, sequence_N, surprise_N = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return SharedDraws(

@@ -36,8 +36,8 @@ class Setting:
 
     name: vLLM's own field name (`enable_prefix_caching`), SamplingParams' (`top_p`), a variable's (`VLLM_USE_V1`) or
     one of TrainerFacts. value: what arrives, or Unknown. written: what the file says. place: None if code says it.
-    note: why the two differ, or which code sets it, with its source. through: the reference by which a null came, which
-    what starts the job may fill.
+    note: why the two differ, or which code sets it, with its source. through: the `${...}`
+    reference that is null here, and that the launcher may fill.
     """
 
     name: str
@@ -78,12 +78,12 @@ class Lost:
 
 @dataclass(frozen=True)
 class FrameworkReleases:
-    """The releases of the framework that run with a vLLM and read the config. newest: exclusive, None if they go on.
-    because, until: what gives the oldest, and what the newest.
-    """
+    """The releases of the framework that run with a vLLM and read the config."""
 
     oldest: Version
+    # The first release that no longer does; None if none is known.
     newest: Version | None
+    # What says so of the oldest, and of the newest.
     because: str = ""
     until: str = ""
 
@@ -105,7 +105,7 @@ class LostUpdate:
     # What the line does, as the rest of a sentence.
     what: str
     place: Place
-    # Whether it fails at what it sends, and not at an attribute of the engine that is not there.
+    # Whether vLLM refuses what it sends; otherwise the engine lacks the attribute that it takes.
     sends: bool
     # The line of the `except` that goes on as if the update had been made; 0 if none does.
     passed_over_at: int = 0

@@ -9,6 +9,7 @@ Both tables are streamed, a batch of each in turn; sequences wait in memory unti
 the same order need no more than a few batches.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -24,7 +25,7 @@ from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 
 # What tells a prompt's sample of one step from that of another.
 ONCE_PER_SEQUENCE = ("step", "rollout_version", "trainer_version", "batch_id")
-# Of both tables together: some 600 MB with the columns that most have. Tables in the same order hold a million.
+# Of both tables together: some 600 MB with the columns that most have. Tables in the same order hold a million tokens.
 MOST_WAITING_TOKENS = 1 << 24
 
 
@@ -49,10 +50,13 @@ def joined(
                 side.ended = True
                 continue
             fresh = side.add(batch, key)
-            # A join that is refused is read on only to say how often keys come again.
-            if not left.repeats and not right.repeats:
-                yield from _paired(left, right, fresh)
-                _check_waiting(left, right, key)
+            if left.repeats or right.repeats:
+                # A join that is refused is read on only to say how often keys come again.
+                left.forget()
+                right.forget()
+                continue
+            yield from _paired(left, right, fresh)
+            _check_waiting(left, right, key)
     for side, other in ((left, right), (right, left)):
         _refuse_repeats(side, other, key)
     _say_left_over(left, right, key, faults)
@@ -66,7 +70,7 @@ class _Key:
     token_ids: bool
 
     def of(self, batch: TokenBatch) -> list[int]:
-        """Return a number for each sequence: two of a million keys share one once in thirty million tables."""
+        """Return a 64-bit hash for each sequence: in a table of a million, two collide with odds of one in 3e7."""
         ends = batch.offsets.tolist()
         ids = np.ascontiguousarray(batch.token_id_T) if self.token_ids else None
         columns = [batch.prompt_names_S, batch.sample_names_S, *(_at_first(batch, name) for name in self.columns)]
@@ -95,7 +99,7 @@ class _Held:
     waits: NDArray[np.bool_]
 
     def compact(self) -> "_Held | None":
-        """Return only what waits, if that is little; None if nothing does."""
+        """Return only what waits, if that is at most half; None if nothing does."""
         left = np.flatnonzero(self.waits)
         if not left.size:
             return None
@@ -122,7 +126,7 @@ class _Side:
     ended: bool = False
 
     def add(self, batch: TokenBatch, key: _Key) -> list[int]:
-        """Let the sequences of a batch wait; their keys. What has a key that was there before is counted."""
+        """Let the sequences of a batch wait, count those whose key has come before, and return the keys."""
         keys = key.of(batch)
         self.sequences += batch.sequences
         for place, own in enumerate(keys):
@@ -130,12 +134,13 @@ class _Side:
                 self.repeats += 1
                 self.first_repeated = self.first_repeated or _placed(batch, place)
             self.seen.add(own)
-        if self.repeats:
-            self.held, self.waiting = {}, {}
-            return []
         number = max(self.held, default=-1) + 1
         self._hold(number, _Held(batch, keys, np.ones(len(keys), dtype=np.bool_)))
         return keys
+
+    def forget(self) -> None:
+        """Let nothing wait any more."""
+        self.held, self.waiting = {}, {}
 
     def take(self, keys: Sequence[int]) -> TokenBatch:
         """Return these sequences of one batch, which wait no more."""
@@ -252,19 +257,19 @@ def _check_waiting(left: _Side, right: _Side, key: _Key) -> None:
 
 def _say_left_over(left: _Side, right: _Side, key: _Key, faults: Faults) -> None:
     """Name every sequence without a partner: as one with other tokens if the other table has one of its name."""
-    names = {batch.name_of(place): (batch, place) for batch, place in right.left_over()}
-    met = set()
-    for batch, place in left.left_over():
-        name = batch.name_of(place)
-        kind, said = FaultKind.NO_TRAINER, f"{right.path} does not have this sequence"
-        if name in names:
-            met.add(name)
-            kind, said = FaultKind.OTHER_TOKENS, _difference(batch, place, *names[name], key, right.path)
-        _leave_out(batch, place, left.path, kind, said, faults)
+    # Sequences of several steps may share a name: each is held against one of them, in their order.
+    of_name: dict[str, deque[tuple[TokenBatch, int]]] = {}
     for batch, place in right.left_over():
-        if batch.name_of(place) not in met:
-            said = f"{left.path} does not have this sequence"
-            _leave_out(batch, place, right.path, FaultKind.NO_ROLLOUT, said, faults)
+        of_name.setdefault(batch.name_of(place), deque()).append((batch, place))
+    for batch, place in left.left_over():
+        others = of_name.get(batch.name_of(place))
+        kind, said = FaultKind.NO_TRAINER, f"{right.path} does not have this sequence"
+        if others:
+            kind, said = FaultKind.OTHER_TOKENS, _difference(batch, place, *others.popleft(), key, right.path)
+        _leave_out(batch, place, left.path, kind, said, faults)
+    for batch, place in chain.from_iterable(of_name.values()):
+        said = f"{left.path} does not have this sequence"
+        _leave_out(batch, place, right.path, FaultKind.NO_ROLLOUT, said, faults)
 
 
 def _leave_out(batch: TokenBatch, place: int, path: Path, kind: FaultKind, said: str, faults: Faults) -> None:

@@ -20,6 +20,12 @@ def judged(batch, side="rollout_logprobs_N"):
     return agreement(draws, getattr(draws, side))
 
 
+def test_samples_whose_shared_tokens_do_not_count_are_no_siblings():
+    batch = tree(np.random.default_rng(1), 8, 4, sampler=HONEST, report=HONEST)
+    masked = replace(batch, token_columns={**batch.token_columns, "loss_mask": np.zeros(batch.tokens)})
+    assert shared_draws(masked, masked.prompt_S) is None
+
+
 @pytest.mark.parametrize("temperature", [0.7, 1.0, 1.3])
 @pytest.mark.parametrize("noise", [0.0, 0.03])
 def test_an_honest_report_is_what_siblings_agree_with(temperature, noise):

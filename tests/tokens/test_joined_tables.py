@@ -113,6 +113,27 @@ def test_tables_that_hold_other_sequences_end_before_they_fill_the_memory(monkey
     assert len(list(joined(batches(mine), batches(mine), PATHS, Faults()))) == 20
 
 
+def test_a_name_of_several_steps_is_counted_as_often_as_it_is_left_over():
+    """Of two with the name of one rollout, one is of other tokens and one has no rollout."""
+    named = {"prompt_id": 0, "sample_id": 0}
+    mine = [{**named, "step": 3, "rollout_logprob": [-1.0]}]
+    other = [{**named, "step": step, "trainer_logprob": [-1.0]} for step in (1, 2)]
+    faults = Faults()
+    assert not list(joined(batches(mine), batches(other), PATHS, faults))
+    counts = {met.first.kind: met.count for met in faults.met.values()}
+    assert counts == {FaultKind.OTHER_TOKENS: 1, FaultKind.NO_ROLLOUT: 1}
+
+
+def test_a_join_that_is_refused_holds_nothing_of_either_table(monkeypatch):
+    held = []
+    forget = join_trainer._Side.forget
+    monkeypatch.setattr(join_trainer._Side, "forget", lambda side: (forget(side), held.append(side.tokens)))
+    step = [{"prompt_id": n, "sample_id": 0, "rollout_logprob": [-1.0] * 10} for n in range(40)]
+    with pytest.raises(NotFinished, match="of an earlier one"):
+        list(joined(batches([step[0], *step]), batches(step), PATHS, Faults()))
+    assert len(held) > 20 and set(held) == {0}
+
+
 def test_what_waits_for_long_keeps_no_batch_of_its_neighbours():
     mine = [{"prompt_id": n, "sample_id": 0, "rollout_logprob": [-1.0] * 10} for n in range(400)]
     late = [*mine[1:], mine[0]]

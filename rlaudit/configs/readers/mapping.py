@@ -78,7 +78,7 @@ def recognise(source: Source) -> bool:
     spelt = source.text.replace("-", "_")
     if sum(name in spelt for name in _specific()) < _FEWEST:
         return False
-    return not_read(source) is None and bool(_engines(source))
+    return not_read(source) is None and bool(_engines(source)[0])
 
 
 @lru_cache(maxsize=1)
@@ -87,15 +87,16 @@ def _specific() -> frozenset[str]:
     return frozenset(names("engine")) - _COMMON
 
 
-def _engines(source: Source) -> tuple[_Found, ...]:
+def _engines(source: Source) -> tuple[tuple[_Found, ...], bool]:
+    """Return the mappings of engine arguments, and whether the whole file was searched for them."""
     try:
         root = source.root
     except (ValueError, RecursionError):
-        return ()
+        return (), True
     if root is None or not isinstance(root.value, dict) or any(root.get(key) is not None for key in _NO_CONFIG):
-        return ()
+        return (), True
     if _text(root.get("schema")).startswith(_OURS):
-        return ()
+        return (), True
     found, says = list[_Found](), False
     todo: list[tuple[Node, str, tuple[Node, ...]]] = [(root, "", ())]
     for _ in range(_MOST_NODES):
@@ -105,7 +106,7 @@ def _engines(source: Source) -> tuple[_Found, ...]:
         if isinstance(node.value, dict):
             keys = node.value.keys()
             if keys & _OF_FRAMEWORKS:
-                return ()
+                return (), True
             says = says or any("vllm" in key.lower() for key in keys)
             if len(_told(node)) >= _FEWEST and not _is_another(node, around):
                 found.append(_Found(node, path, around))
@@ -116,7 +117,7 @@ def _engines(source: Source) -> tuple[_Found, ...]:
         says = says or any(_text(child).lower().startswith("vllm") for _, child in inside)
         deeper = [(child, where, around) for where, child in inside if isinstance(child.value, dict | tuple)]
         todo += reversed(deeper)
-    return tuple(found[:_MOST_ENGINES]) if says else ()
+    return (tuple(found) if says else ()), not todo
 
 
 def _told(node: Node) -> list[str]:
@@ -146,8 +147,14 @@ def _name(key: str) -> str:
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Return every mapping of engine arguments, in the order of the file."""
-    found = _engines(source)
-    return tuple(_config(source, one, vllm, several=len(found) > 1) for one in found)
+    found, whole = _engines(source)
+    configs = tuple(_config(source, one, vllm, several=len(found) > 1) for one in found[:_MOST_ENGINES])
+    if configs and (not whole or len(found) > _MOST_ENGINES):
+        more = (
+            f"{source.path}: engines beyond the first {_MOST_ENGINES}, or beyond {_MOST_NODES:,} values, are not read"
+        )
+        configs = (*configs[:-1], replace(configs[-1], not_seen=(*configs[-1].not_seen, more)))
+    return configs
 
 
 def _config(source: Source, found: _Found, vllm: Version, *, several: bool) -> RolloutConfig:
@@ -220,7 +227,7 @@ def _sampling(draft: Draft, found: _Found, *, several: bool) -> str:
 
 
 def _sampled_in(level: Node) -> Node | None:
-    """Return the mapping of sampling parameters among another one's keys; an evaluation's only if there is no other."""
+    """Return the mapping of sampling parameters among another one's keys; none that is an evaluation's."""
     found = {key: node for key, node in entries(level) if _SAMPLING_KEY.search(key) and _is_sampling(node)}
     rollouts = [node for key, node in found.items() if not _EVALUATION.search(key)]
     return rollouts[0] if rollouts else None

@@ -1,4 +1,4 @@
-"""This machine for several cells at once, each on its own share of it (shares.py).
+"""This machine for several cells at once, each on its own share of it (engines/hardware/shares.py).
 
 Cells begin in the order in which they were submitted: one that needs more GPUs than are free is waited for, so that
 none is overtaken for ever. A share is given to one cell alone, and a cell that is timed has the shares of its device

@@ -12,6 +12,7 @@ clang, and the include directory of the interpreter.
 import os
 import signal
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,13 +126,15 @@ def _last_words(ended: "subprocess.CompletedProcess[str]") -> str:
 
 def _run(command: Command, program: str, *words: str) -> "subprocess.CompletedProcess[str]":
     environ = {key: value for key, value in os.environ.items() if not key.startswith(("VLLM_", "PYTHON"))}
-    return subprocess.run(
-        [*command, "-s", "-c", program, *words],
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=_SECONDS_TO_IMPORT,
-        check=False,
-    )
+    # Imports make folders for what they compile.
+    with tempfile.TemporaryDirectory(prefix="rlaudit-") as scratch:
+        return subprocess.run(
+            [*command, "-s", "-c", program, *words],
+            env={**environ, "TMPDIR": scratch},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS_TO_IMPORT,
+            check=False,
+        )

@@ -34,6 +34,7 @@ HELD = {
 }
 LEVELS = ("reward_first", "reward_last", "clip_rate", "kl", "entropy_last")
 NEVER = "-"
+FIRST = "Which curve parted first"
 SEPARATIONS = "Step at which each curve leaves the reference's band"
 STAYS = "In brackets, for a curve that stays: the smallest lasting difference that would have been seen."
 
@@ -53,7 +54,12 @@ def outline(report: "Report") -> Outline:
             listed("transports", "How the weights came", _transports(canary)),
             not_seen(report),
             listed("cost", COST, _cost(canary)),
-            Section("order", "In which order", [Entries([(arm.name, _order(arm)) for arm in arms[1:]])], closes=True),
+            Section(
+                "order",
+                FIRST,
+                [Entries([(arm.name, _order(arm)) for arm in arms[1:]])],
+                closes=True,
+            ),
         ],
         lead=report.get("description", ""),
         facts=[
@@ -77,7 +83,7 @@ def _arms(canary: Canary) -> Table:
 
 
 def _transports(canary: Canary) -> list[str]:
-    """Return what brought each arm's weights; arms alike in a line. An older run does not say."""
+    """Return what brought each arm's weights; arms alike a line for each. An older run does not say."""
     arms: dict[str, list[str]] = {}
     for arm in canary.arms:
         if told := arm.transport:

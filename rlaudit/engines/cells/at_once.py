@@ -66,7 +66,7 @@ class AtOnce:
             _joined(job)
 
     def _drop(self, jobs: Iterable["_Job"]) -> None:
-        """Do not begin cells any more, and end those that run."""
+        """Cancel these jobs: drop those that wait, and end those that run."""
         with self._lock:
             for job in jobs:
                 job.cancelled.set()
@@ -96,11 +96,14 @@ class AtOnce:
         except BaseException as error:
             job.error = error
         finally:
-            with self._lock:
-                self._running.remove(job)
-                self._free = sorted([*self._free, *taken])
-                self._start_what_fits()
-            job.ended.set()
+            try:
+                with self._lock:
+                    self._running.remove(job)
+                    self._free = sorted([*self._free, *taken])
+                    self._start_what_fits()
+            finally:
+                # Even if no thread can be started for the next one: this one's result is waited for.
+                job.ended.set()
 
     def _outcome(self, job: "_Job", shown: Sequence[int]) -> Outcome:
         shares = [self._shares[place] for place in shown]
@@ -145,7 +148,7 @@ class _Job:
 
 
 def _alone(cell: Cell) -> bool:
-    """Return whether it has its device alone: it is timed, or its recipe names cores that are another cell's, too."""
+    """Return whether it has its device alone: it is timed, or its recipe names cores that another cell may use."""
     return cell.timed or cell.variables.get(ENGINE.bound_by, "auto") not in ("auto", "nobind")
 
 

@@ -148,9 +148,6 @@ def audit_of(before: RolloutConfig, after: RolloutConfig, versions: tuple[Versio
     return Audit(sides[0], sides[1])
 
 
-__all__ = ["FILTERS", "Audit", "Origin", "Side", "audit_of"]
-
-
 def as_json(value: Any) -> Any:
     """JSON data; Unknown becomes {"unknown": reason}, and what JSON has no word for its text."""
     if isinstance(value, Unknown):

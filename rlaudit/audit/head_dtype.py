@@ -14,7 +14,6 @@ from rlaudit.settings.trainer_facts import Dtype
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import HEAD_DTYPE
 
-FLOAT32 = ("float32", "float", "fp32")
 HALF = "the model's dtype"
 
 
@@ -51,5 +50,4 @@ def trainer_head_dtype(audit: Audit) -> Dtype | None:
 
 
 def _name(dtype: Any) -> str:
-    name = str(dtype).lower().removeprefix("torch.")
-    return Dtype.FLOAT32 if name in FLOAT32 else name
+    return Dtype.named(dtype) or str(dtype).lower().removeprefix("torch.")

@@ -1,19 +1,22 @@
 """What `rlaudit ablate every-release` measured of a release: figures beside what its sources say.
 
-data/measured.json is the part `releases` of such a run's report: one machine, one model, builds of a third party.
+Read from the report of such a run: one machine, one model, builds of a third party. In a checkout it is an example; a
+wheel has it beside the catalogue.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from packaging.version import Version
 
 from rlaudit.vllm.catalogue import DATA
 
-FILE = "measured.json"
+SHIPPED = DATA / "measured.json"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "releases" / "report.json"
 
 
 @dataclass(frozen=True)
@@ -37,5 +40,6 @@ def measured(version: Version | str) -> Measured | None:
 
 @lru_cache(maxsize=1)
 def _data() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((DATA / FILE).read_text(encoding="utf-8"))
-    return found
+    report = SHIPPED if SHIPPED.exists() else EXAMPLE
+    releases: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))["releases"]
+    return releases

@@ -19,7 +19,6 @@ def test_the_matrix_is_what_report_prints(capsys: pytest.CaptureFixture[str]) ->
 
 def test_explain_knows_the_figures_of_the_same_run() -> None:
     document = json.loads((RELEASES / "report.json").read_text(encoding="utf-8"))
-    assert json.loads((measured.DATA / measured.FILE).read_text(encoding="utf-8")) == document["releases"]
     for one in document["releases"]["measured"]:
         found = measured.measured(one["version"])
         if not one["cells"]:  # its engine failed

@@ -2,12 +2,17 @@
 
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+from laboratories import ONE_FACTOR, V0, V1, Laboratory
 
 from rlaudit.engines.environments.built_meanwhile import built_meanwhile
-from rlaudit.engines.environments.environment_spec import engine_spec
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec, engine_spec
+from rlaudit.errors import NotFinished
 
 BUILDER = """#!{python}
 import sys, time
@@ -52,3 +57,24 @@ def test_nothing_is_started_where_nothing_is_to_be_built(builder: Path) -> None:
     with built_meanwhile([]):
         pass
     assert not (builder / "began").exists()
+
+
+def test_a_run_builds_its_engines_meanwhile_on_a_new_machine_and_on_no_other(
+    laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    @contextmanager
+    def heard(specs: Sequence[EnvironmentSpec]) -> Iterator[None]:
+        asked.append(sorted(spec.version for spec in specs))
+        yield
+
+    def no_index(*_: object) -> NoReturn:
+        raise NotFinished("could not be had: no index")
+
+    monkeypatch.setattr("rlaudit.laboratory.run_setup.built_meanwhile", heard)
+    assert laboratory.ablate(laboratory.recipe(ONE_FACTOR)).exit_code == 1
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new"))
+    monkeypatch.setattr("rlaudit.laboratory.run_setup.ensure", no_index)
+    assert laboratory.ablate(laboratory.recipe(ONE_FACTOR, seed=1), "--run-dir", str(tmp_path / "other")).exit_code == 3
+    assert asked == [[], sorted([V0, V1])]

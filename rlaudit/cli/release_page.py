@@ -77,8 +77,9 @@ def _figures(version: Version) -> Iterator[tuple[str, list[str]]]:
         yield (
             title,
             [
-                f"{name}: {interval(cell) if cell.word is None else cell.word}"
+                f"{found.titles[name]}: {interval(cell) if cell.word is None else cell.word}"
                 for name, cell in ((name, Cell(**one)) for name, one in found.cells.items())
-                if cell.word is None or ", " in name
+                # What is of an arm; the settings that it loaded are said above.
+                if "/" in name
             ],
         )

@@ -126,8 +126,8 @@ def _measured(audit: Audit) -> str:
     """Say what raw logprobs of this release were measured to do, if its sampler is the one that was measured."""
     # Runner V2 of CUDA has a sampler of its own (vllm/v1/worker/gpu/sample).
     found = measured(audit.after.version) if audit.after.value("model_runner") == "V1" else None
-    shift = found and found.cells.get("temperature, candidate: mean ratio - 1")
-    if not found or not shift or found.cells["temperature, candidate: logprobs"]["word"] != "raw":
+    shift = found and found.cells.get("temperature/candidate/mean_ratio_minus_one")
+    if not found or not shift or found.cells["temperature/candidate/logprobs"]["word"] != "raw":
         return ""
     value, low, high = (f"{shift[end]:.2g}" for end in ("value", "low", "high"))
     return (

@@ -21,11 +21,14 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "releases" / "report.json"
 
 @dataclass(frozen=True)
 class Measured:
-    """One release. cells: what it has, by the title of the property; `value`, `low` and `high`, or `word`."""
+    """One release."""
 
     on: str
     date: str
+    # By the name of the property: `value`, `low` and `high`, or `word`.
     cells: Mapping[str, Mapping[str, Any]]
+    # What people call each property.
+    titles: Mapping[str, str]
 
 
 def measured(version: Version | str) -> Measured | None:
@@ -33,8 +36,7 @@ def measured(version: Version | str) -> Measured | None:
     data = _data()
     for one in data["measured"]:
         if Version(one["version"]) == Version(str(version)) and one["cells"]:
-            titles = data["properties"]
-            return Measured(data["on"], one["date"], {titles[name]: cell for name, cell in one["cells"].items()})
+            return Measured(data["on"], one["date"], one["cells"], data["properties"])
     return None
 
 

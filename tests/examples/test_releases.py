@@ -25,5 +25,5 @@ def test_explain_knows_the_figures_of_the_same_run() -> None:
             assert found is None and one["why"]
             continue
         assert found is not None and found.date == one["date"]
-        assert found.cells["temperature, candidate: logprobs"]["word"] in ("raw", "processed")
+        assert found.cells["temperature/candidate/logprobs"]["word"] in ("raw", "processed")
     assert measured.measured("0.33.0") is None

@@ -19,7 +19,7 @@ def confirm(release: str, **config: object) -> str:
 def test_a_finding_has_the_figure_that_was_measured_of_its_release():
     found = measured("0.18.1")
     assert found is not None
-    shift = found.cells["temperature, candidate: mean ratio - 1"]
+    shift = found.cells["temperature/candidate/mean_ratio_minus_one"]
     assert f"mean ratio - 1 is {shift['value']:.2g} [{shift['low']:.2g}, {shift['high']:.2g}]" in confirm("0.18.1")
 
 

@@ -169,7 +169,8 @@ def prepare(
     engines: dict[str, Environment | Failure] = {spec.version: had(spec) for spec in engines_wanted if spec.command}
     to_build = [spec for spec in engines_wanted if not spec.command]
     is_new_machine = not trainer_wanted.command and locate(trainer_wanted) is None
-    with built_meanwhile([spec for spec in to_build if is_new_machine and locate(spec) is None]):
+    meanwhile = [spec for spec in to_build if is_new_machine and locate(spec) is None]
+    with built_meanwhile(meanwhile):
         trainer = had(trainer_wanted)
         fetched = time.monotonic()
         with progress.step(f"model {plan.recipe.model}"):
@@ -179,6 +180,9 @@ def prepare(
             others = {name: model_identity(name, _commit(name)) for name in other_models(plan)}
         if time.monotonic() - fetched > NOTICED_SECONDS:
             progress.note(f"  ready       model {plan.recipe.model}, {seconds_since(fetched)}")
+        for spec in meanwhile:
+            if locate(spec) is not None:
+                progress.note(f"  built       environment {spec.name}, meanwhile")
         problem: NotFinished | None = None
         for spec in to_build:
             if given.by_release:

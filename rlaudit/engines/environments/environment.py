@@ -92,7 +92,7 @@ def _whole(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None
     try:
         lock.acquire(timeout=_SECONDS_BEFORE_TELLING)
     except Timeout:
-        report(f"{spec.name}: waiting for another process that is building it")
+        report(f"{spec.name}: another process is building it; waiting")
         lock.acquire()
     try:
         return _read(home) or _build_at(home, spec, report, Uv(uv or find_uv(), read_package_sources()))

@@ -143,7 +143,7 @@ def test_a_second_process_waits_for_the_build_and_uses_it(uv: Path, pipes: tuple
         reached.read_text()
         with start(uv) as second:
             assert second.stdout is not None
-            assert "waiting for another process" in second.stdout.readline()
+            assert "another process is building it" in second.stdout.readline()
             go.write_text("go")
             assert second.stdout.readline() == "built\n"
         assert first.wait() == 0

@@ -4,9 +4,12 @@ Each release has a run directory of its own below the run's: what is finished th
 that was built for it is removed when its run is over.
 """
 
+import hashlib
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,45 +19,58 @@ from rlaudit.engines.environments.environment import locate, remove
 from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
-from rlaudit.errors import NotFinished
+from rlaudit.errors import NotFinished, UsageError
+from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.run_folder import PLAN, REPORT, has_report, report_as_written
 from rlaudit.laboratory.studies.arms.of_release import of_release
 from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.layers import Layer, untested
 from rlaudit.parse_json import parse_json
 from rlaudit.report.new_report import new_report
-from rlaudit.report.parts.releases import Cell, MeasuredRelease, Releases
+from rlaudit.report.parts.releases import MeasuredRelease, Releases
 from rlaudit.report.read_report import read_report
 from rlaudit.write_atomically import write_atomically
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
+NOTHING = Releases(properties={}, measured=[])
+
 
 def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *, keep: bool) -> "Report":
     """Measure the recipe's releases, oldest first, and return the report of all.
 
-    keep: leave the environments that are built for it. A release that cannot be had does not stop the others.
+    keep: leave the environments that are built for it. A release that cannot be had does not stop the others. One that
+    another machine has measured, and that the report in the run directory holds, is taken from there.
     """
     folder, accelerator, progress = ablation.folder, ablation.accelerator, ablation.progress
-    properties: dict[str, str] = {}
+    on = f"{accelerator.kind}, {accelerator.name}"
+    before = _reported_before(folder)
+    properties = dict(before.properties)
+    elsewhere = {(one.version, one.asked): one for one in before.measured if one.cells}
     measured: list[MeasuredRelease] = []
     for release in recipe.versions:
-        began = time.monotonic()
+        own = of_release(recipe, release, accelerator.kind)
+        asked = _digest(own, ablation.prompts)
+        row = partial(MeasuredRelease, version=release, on=on, asked=asked)
+        known = elsewhere.get((release, asked))
+        if known is not None and not (folder / release).exists():
+            progress.note(f"  {release}: measured before on {known.on}")
+            measured.append(known)
+            continue
         try:
-            own = of_release(recipe, release, accelerator.kind)
             report = _finished(own, folder / release)
             if report is None:
                 with _removed_afterwards(release, accelerator, keep):
                     report = ablation.report(own, given.of((release,)), folder / release)
         except NotFinished as error:
             progress.note(f"  {release}: not measured: {error.message}")
-            measured.append(_release(release, {}, [error.message], time.monotonic() - began, time.time()))
+            measured.append(row(cells={}, why=[error.message], minutes=0.0, date=_day(time.time())))
             continue
         titles, cells = cells_of(report, release, machine_of(accelerator))
         properties |= titles
-        written = (folder / release / REPORT).stat().st_mtime
-        measured.append(_release(release, cells, without_figures(report), report["run"].seconds, written))
+        date, minutes = _day((folder / release / REPORT).stat().st_mtime), round(report["run"].seconds / 60, 1)
+        measured.append(row(cells=cells, why=without_figures(report), minutes=minutes, date=date))
         progress.note(f"  {release}: {len(cells)} properties")
     complete = all(one.cells for one in measured)
     report = new_report(
@@ -64,11 +80,21 @@ def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *
         after=recipe.versions[-1],
         layers=[untested(layer, "each release is judged in its own report, in its own folder") for layer in Layer],
     )
-    report["releases"] = Releases(
-        on=f"{accelerator.kind}, {accelerator.name}", properties=properties, measured=measured
-    )
+    report["releases"] = Releases(properties=properties, measured=measured)
     write_atomically(folder / REPORT, report_as_written(report))
     return report
+
+
+def _digest(recipe: Recipe, prompts: PromptSet) -> str:
+    written = json.dumps([recipe.model_dump(mode="json", by_alias=True), prompts.digest], sort_keys=True)
+    return hashlib.sha256(written.encode()).hexdigest()[:16]
+
+
+def _reported_before(folder: Path) -> Releases:
+    """Return what the report in the run directory says of releases."""
+    with suppress(OSError, UsageError):
+        return read_report(folder / REPORT).get("releases") or NOTHING
+    return NOTHING
 
 
 def _finished(recipe: Recipe, folder: Path) -> "Report | None":
@@ -92,7 +118,6 @@ def _removed_afterwards(release: str, accelerator: Accelerator, keep: bool) -> I
             remove(spec.name)
 
 
-def _release(version: str, cells: dict[str, Cell], why: list[str], seconds: float, written: float) -> MeasuredRelease:
-    """Return a release's row. seconds: that its run took; written: when it ended, in seconds since 1970."""
-    date = time.strftime("%Y-%m-%d", time.localtime(written))
-    return MeasuredRelease(version=version, cells=cells, why=why, minutes=round(seconds / 60, 1), date=date)
+def _day(seconds: float) -> str:
+    """Return the date of so many seconds after 1970."""
+    return time.strftime("%Y-%m-%d", time.localtime(seconds))

@@ -1,6 +1,6 @@
 """What `rlaudit ablate every-release` measured of a release: figures beside what its sources say.
 
-Read from the report of such a run: one machine, one model, builds of a third party. In a checkout it is an example; a
+Read from the report of such a run: one model, builds of a third party. In a checkout it is an example; a
 wheel has it beside the catalogue.
 """
 
@@ -36,7 +36,7 @@ def measured(version: Version | str) -> Measured | None:
     data = _data()
     for one in data["measured"]:
         if Version(one["version"]) == Version(str(version)) and one["cells"]:
-            return Measured(data["on"], one["date"], one["cells"], data["properties"])
+            return Measured(one["on"], one["date"], one["cells"], data["properties"])
     return None
 
 

@@ -1,5 +1,7 @@
 """A recipe that names many releases: each is measured by itself, on stand-ins, and the report says what moves where."""
 
+import copy
+import json
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +83,31 @@ def test_a_finished_release_is_not_run_again(shared_laboratory: Laboratory, meas
     again = shared_laboratory.ablate(shared_laboratory.folder / "each.yaml", *given)
     assert again.report["releases"]["properties"] == measured.report["releases"]["properties"]
     assert " ok " not in again.stderr
+
+
+def test_what_another_machine_measured_of_the_same_recipe_is_taken_over(
+    shared_laboratory: Laboratory, measured: Run, given: list[str], tmp_path: Path
+) -> None:
+    document = copy.deepcopy(measured.report)
+    for one in document["releases"]["measured"]:
+        one["on"] = "cpu, another processor"
+    (tmp_path / "report.json").write_text(json.dumps(document))
+
+    def here(recipe: Path, *more: str) -> Releases:
+        shared_laboratory.ablate(recipe, "--run-dir", str(tmp_path), *more, *given)
+        return TypeAdapter(Releases).validate_python(json.loads((tmp_path / "report.json").read_text())["releases"])
+
+    fewer = write_recipe(shared_laboratory, [V0, V1], "fewer")
+    found = here(fewer)
+    assert {one.on for one in found.measured} == {"cpu, another processor"}
+    assert [one.cells for one in found.measured] == [
+        one.cells for one in releases(measured).measured if one.version in (V0, V1)
+    ]
+    assert not (tmp_path / V0).exists()
+
+    asked_otherwise = here(fewer, "--samples", "1")
+    assert {one.on for one in asked_otherwise.measured}.isdisjoint({"cpu, another processor"})
+    assert (tmp_path / V0).exists()
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def outline(report: "Report") -> Outline:
             not_seen(report),
         ],
         lead=report.get("description", ""),
-        facts=[f"{len(measured)} of {len(found.measured)} releases", found.on],
+        facts=[f"{len(measured)} of {len(found.measured)} releases", *sorted({one.on for one in measured})],
     )
 
 

@@ -20,20 +20,25 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredRelease:
-    """One release. why: what it has no figures for, in the engine's or the package index's words. minutes: of its run,
-    its environment included."""
+    """One release, as one machine measured it."""
 
     version: str
     cells: Mapping[str, Cell]
+    # What it has no figures for, in the engine's or the package index's words.
     why: Sequence[str]
+    # Of its run, without the environment.
     minutes: float
     date: str
+    # The machine and its builds.
+    on: str
+    # A digest of the recipe as this release was asked it, and of its prompts.
+    asked: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Releases:
-    """properties: titles of the cells by name, in the order of the table. on: the machine and its builds."""
+    """The releases of a recipe."""
 
-    on: str
+    # Titles of the cells by name, in the order of the table.
     properties: Mapping[str, str]
     measured: Sequence[MeasuredRelease]

@@ -18,48 +18,46 @@ MAIN_ROLES = ("candidate", "reference", "parity")
 
 @dataclass(frozen=True)
 class Thing:
-    """An arm or a table. `state`: why it has no figures, empty if it has. `tokens`: its entry of token_figures."""
+    """An arm or a table."""
 
     name: str
     role: str
     measurements: Mapping[str, Measurement]
-    state: str
+    state: str  # why it has no figures, empty if it has
     tokens: TokenFigures | None = None
 
     @property
     def short_name(self) -> str:
-        """Return an arm's name without what every arm's name begins with."""
+        """Return an arm's name without the beginning that many arms share."""
         return self.name.replace("candidate + ", "+ ").replace("parity - ", "− ")
 
 
 @dataclass(frozen=True)
 class Group:
-    """Things that share axes. `name`: empty where there is one group. `slug`: unique, of letters and digits.
+    """Things that share axes."""
 
-    floor: noise floor by metric.
-    """
-
-    name: str
-    slug: str
+    name: str  # empty if there is only one group
+    slug: str  # unique, of letters and digits
     things: Sequence[Thing]
-    floor: Mapping[str, float] = field(default_factory=dict)
+    floor: Mapping[str, float] = field(default_factory=dict)  # the noise floor by metric
 
     @property
     def main(self) -> list[Thing]:
-        """Candidate, reference and parity, or the first tables: what is drawn line by line."""
+        """Return what is drawn line by line: candidate, reference and parity, or the first tables."""
         by_role = {role: thing for role in MAIN_ROLES for thing in self.things if thing.role == role and thing.tokens}
         return list(by_role.values()) or [thing for thing in self.things if thing.tokens][:SERIES]
 
 
 def groups(document: "Report") -> list[Group]:
     """Return the groups in the document's order."""
-    tokens = {(one.block, one.name): one for one in document.get("token_figures", ())}
+    tokens = {(figures.block, figures.name): figures for figures in document.get("token_figures", ())}
     if document.get("comparisons"):
         things = [
-            Thing(one.name, "", one.measurements, "", tokens.get((None, one.name))) for one in document["comparisons"]
+            Thing(table.name, "", table.measurements, "", tokens.get((None, table.name)))
+            for table in document["comparisons"]
         ]
         return [Group("", "tables", things)]
-    found, blocks = [], document.get("blocks", ())
+    compared, blocks = [], document.get("blocks", ())
     for number, block in enumerate(blocks):
         things = [
             Thing(
@@ -72,6 +70,6 @@ def groups(document: "Report") -> list[Group]:
             for arm in document["arms"]
             if arm.block == block.name
         ]
-        floor = {name: one.value for name, one in block.noise_floor.items()}
-        found.append(Group(block.name if len(blocks) > 1 else "", f"block{number}", things, floor))
-    return found
+        floor = {metric: noise.value for metric, noise in block.noise_floor.items()}
+        compared.append(Group(block.name if len(blocks) > 1 else "", f"block{number}", things, floor))
+    return compared

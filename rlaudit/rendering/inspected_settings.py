@@ -1,6 +1,4 @@
-"""The settings of one inspected config, by what a reader does with them: what moves, what is open, what decides
-nothing.
-"""
+"""The settings of one inspected config, sorted into those that move, those that are open, and the others."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -16,29 +14,29 @@ if TYPE_CHECKING:
 MOVES = "Settings that move or do not arrive as written"
 RAN = "As written, and as vLLM ran it"
 OPEN, BY_RECORDING = "Open", " (what a line names settles it, or a recorded run: rlaudit record)"
-# Of the settings that one fact leaves open; if there are more they are counted.
+# Settings that one fact leaves open are named up to this number; if there are more they are counted.
 MOST_NAMES = 4
-# Of the known value beside an open one: a longer one is in the table that is folded.
+# The longest value that is shown beside an open one; a longer one stands in the table that a page folds.
 LONGEST_VALUE = 30
-# What vLLM gets. Of other groups a value that does not move has only arrived in other words than it was written in.
+# The settings that vLLM gets. Another setting that does not move differs from what is written only in its words.
 _OF_VLLM = ("engine", "sampling", "environment")
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of one config that are worth a line. open: by the fact that would settle them."""
+    """The rows of one config that are worth a line."""
 
     moving: "list[Setting]" = field(default_factory=list)
     deciding_nothing: "list[Setting]" = field(default_factory=list)
-    open: "dict[str, list[Setting]]" = field(default_factory=dict)
+    open: "dict[str, list[Setting]]" = field(default_factory=dict)  # by the fact that would settle them
 
 
-def settings_blocks(config: "Config", settings: "Sequence[Setting]", found: Collection[str], which: str) -> list[Block]:
+def settings_blocks(config: "Config", settings: "Sequence[Setting]", grave: Collection[str], which: str) -> list[Block]:
     """Return the table of what moves, what is open, and what a page folds.
 
-    found: the settings that findings above notes are about. which: the config's line, if its file has several.
+    grave: the settings that findings above notes are about. which: the config's line, if its file has several.
     """
-    rows = _sorted(config, settings, found)
+    rows = _sorted(config, settings, grave)
     title = f"{RAN if config.recorded else MOVES}{which}"
     blocks: list[Block] = [_table(config, rows.moving, title)] if rows.moving else []
     lines = [*_open_lines(config, rows.open), *not_seen_lines(config)]
@@ -49,19 +47,19 @@ def settings_blocks(config: "Config", settings: "Sequence[Setting]", found: Coll
     return [
         *blocks,
         *(
-            Folded(f"{kind.capitalize()} ({len(some)}){which}", _table(config, some), kind=kind)
-            for kind, some in folded.items()
-            if some
+            Folded(f"{kind.capitalize()} ({len(hidden)}){which}", _table(config, hidden), kind=kind)
+            for kind, hidden in folded.items()
+            if hidden
         ),
     ]
 
 
-def _sorted(config: "Config", settings: "Sequence[Setting]", found: Collection[str]) -> _Rows:
+def _sorted(config: "Config", settings: "Sequence[Setting]", grave: Collection[str]) -> _Rows:
     rows = _Rows()
     for row in settings:
         if not (row.moves or _arrives_changed(row) or (config.recorded and _was_written(row))):
             continue
-        if row.name not in found and _decides_nothing(row):
+        if row.name not in grave and _decides_nothing(row):
             rows.deciding_nothing.append(row)
         elif _is_unknown(row.effective_from) or _is_unknown(row.effective_to):
             rows.open.setdefault(row.open_because or "", []).append(row)
@@ -71,14 +69,14 @@ def _sorted(config: "Config", settings: "Sequence[Setting]", found: Collection[s
 
 
 def _decides_nothing(row: "Setting") -> bool:
-    """Return whether a row decides nothing: vLLM's own default of such a setting, or the same value in other words."""
+    """Return whether a row is vLLM's default of a setting that decides nothing, or the same value in other words."""
     if row.written is None:
         return row.origin == "engine" and row.name in DECIDES_NOTHING
     return not row.moves and row.group not in _OF_VLLM and not _is_unknown(row.effective_to)
 
 
 def _table(config: "Config", rows: "Sequence[Setting]", title: str = "") -> Table:
-    """Return the table; what is written has a column only if something is."""
+    """Return the table, with a column for what is written only if something is."""
     versions = config.versions
     migrates = versions["from"] != versions["to"]
     written = any(row.written is not None for row in rows)
@@ -97,7 +95,7 @@ def _table(config: "Config", rows: "Sequence[Setting]", title: str = "") -> Tabl
 
 
 def _cell(value: Any, row: "Setting") -> str:
-    """Return a value for a column; why it is not known is said where the open settings are."""
+    """Return a value for a column. The list of open settings says why a value is unknown."""
     if _is_unknown(value):
         return "unknown"
     if isinstance(value, dict) and set(value) == {"absent"} and row.group == "environment":
@@ -106,28 +104,31 @@ def _cell(value: Any, row: "Setting") -> str:
 
 
 def _open_lines(config: "Config", open_: "dict[str, list[Setting]]") -> list[str]:
-    """Return a line for each fact, those that leave most open first."""
-    groups = sorted(open_.items(), key=lambda one: -len(one[1]))
-    return [f"{_who(rows)}{_side(config, rows)}: {fact}" for fact, rows in groups]
+    """Return a line for each fact; the fact that leaves most settings open comes first."""
+    groups = sorted(open_.items(), key=lambda entry: -len(entry[1]))
+    return [f"{_names(rows)}{_side(config, rows)}: {fact}" for fact, rows in groups]
 
 
 def not_seen_lines(config: "Config") -> list[str]:
-    """Return what a reader did not see; for several variables that it took at their defaults, one line."""
+    """Return what a reader did not see, with one line for several variables that it took at their defaults."""
     taken = config.taken_defaults or ()
     if len(taken) <= 1:
         return list(config.not_seen)
-    of_defaults = {one.sentence for one in taken}
-    names = ", ".join(one.variable for one in taken)
+    of_defaults = {default.sentence for default in taken}
+    names = ", ".join(default.variable for default in taken)
     line = f"{len(taken)} variables are taken at their defaults, unless the environment sets them: {names}"
-    return [line, *(one for one in config.not_seen if one not in of_defaults)]
+    return [line, *(sentence for sentence in config.not_seen if sentence not in of_defaults)]
 
 
-def _who(rows: "Sequence[Setting]") -> str:
-    return ", ".join(row.name for row in rows) if len(rows) <= MOST_NAMES else _counted(rows)
+def _names(rows: "Sequence[Setting]") -> str:
+    return ", ".join(row.name for row in rows) if len(rows) <= MOST_NAMES else f"{len(rows)} settings"
 
 
 def _side(config: "Config", rows: "Sequence[Setting]") -> str:
-    """Say with which release, if all values with the other are known; of a single setting that value, too."""
+    """Say with which release the values are open, if all values with the other are known.
+
+    For a single setting also say that known value.
+    """
     old, new = config.versions["from"], config.versions["to"]
     before = {_is_unknown(row.effective_from) for row in rows}
     after = {_is_unknown(row.effective_to) for row in rows}
@@ -135,8 +136,8 @@ def _side(config: "Config", rows: "Sequence[Setting]") -> str:
         return ""
     side, other = (new, old) if after == {True} else (old, new)
     value = shown(rows[0].effective_from if after == {True} else rows[0].effective_to)
-    known = f", {value} with {other}" if len(rows) == 1 and len(value) <= LONGEST_VALUE else ""
-    return f" with vLLM {side}{known}"
+    known_value = f", {value} with {other}" if len(rows) == 1 and len(value) <= LONGEST_VALUE else ""
+    return f" with vLLM {side}{known_value}"
 
 
 def _is_unknown(value: Any) -> bool:
@@ -144,16 +145,12 @@ def _is_unknown(value: Any) -> bool:
 
 
 def _was_written(row: "Setting") -> bool:
-    """Return whether it was set for vLLM: an argument, or one of vLLM's variables."""
+    """Return whether the config sets it for vLLM: an argument, or one of vLLM's variables."""
     of_vllm = row.group == "engine" or (row.group == "environment" and row.name.startswith("VLLM_"))
     return of_vllm and row.written is not None and row.origin != "engine"
 
 
 def _arrives_changed(row: "Setting") -> bool:
-    """Return whether what is written is not what arrives; an empty value is how several dialects write a bare flag."""
+    """Return whether another value arrives than the written one. Several dialects write a bare flag as ""."""
     written, effective = row.written, row.effective_to
     return written is not None and written != effective and not (written == "" and effective is True)
-
-
-def _counted(rows: "Sequence[Setting]") -> str:
-    return f"{len(rows)} setting{'' if len(rows) == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Foreign words in Markdown: shown, and obeyed neither as Markdown nor as HTML; and the one table made of them."""
+"""Text from elsewhere in Markdown: shown, and obeyed neither as Markdown nor as HTML. Also a table of such text."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from rlaudit.printable import one_line
 
 SIGNS = (("\\", "\\\\"), ("&", "&amp;"), ("<", "&lt;"), ("*", "\\*"), ("`", "\\`"))
-# A bracket makes a link only with what follows it; intervals are brackets, and people read Markdown as it is, too.
+# Only a bracket with one of these behind it makes a link. Others stay: intervals have brackets, and people read the
+# source of Markdown, too.
 _LINK = re.compile(r"\](?=[\[(:])")
-# Within a word an underscore is no markup, and names of settings and metrics are full of them.
+# An underscore within a word, as in names of settings and metrics, is no markup.
 _EMPHASIS = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 
@@ -21,7 +22,7 @@ def escaped(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Return it for a cell of a table."""
+    """Return plain text as a cell of a table."""
     return escaped(text).replace("|", "\\|")
 
 
@@ -32,8 +33,8 @@ def coded(text: str) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], written: Callable[[str], str] = cell) -> str:
-    """Return a table; rows that are shorter end with empty cells. written: how a cell is made harmless."""
-    full = [[written(one) for one in row] + [""] * (len(header) - len(row)) for row in rows]
+    """Return a table; shorter rows end with empty cells. written: escapes a cell."""
+    full = [[*map(written, row), *[""] * (len(header) - len(row))] for row in rows]
     lines = [[cell(name) for name in header], ["---"] * len(header), *full]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 

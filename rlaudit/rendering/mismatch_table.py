@@ -1,4 +1,4 @@
-"""A run's mismatch against a project's bar as Markdown: value, threshold, ratio, and the noise beside them."""
+"""A run's mismatch against a project's thresholds as Markdown: value, threshold, ratio, and the noise."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,34 +15,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bar:
-    """A metric by our name, as the project calls it, and what it must stay below. least: its value at parity."""
+    """A metric and what it must stay below."""
 
-    metric: str
-    called: str
+    metric: str  # rlaudit's name
+    called: str  # the project's name
     threshold: float
-    least: float = 0.0
+    least: float = 0.0  # the value at parity
 
 
 @dataclass(frozen=True)
 class MismatchTable:
-    """What a project asks for. asks: its rule in a sentence. steps: of how many training steps, None for any."""
+    """What a project asks for."""
 
     name: str
-    asks: str
+    asks: str  # the project's rule in a sentence
     bars: tuple[Bar, ...]
-    steps: int | None = None
+    steps: int | None = None  # how many training steps must stay below, None for any
 
 
-# docs/development.md and .cursor/BUGBOT.md of prime-rl ask for the mean KL mismatch of each of 20 steps for a new
-# model, and pull requests that move vLLM show it.
+# docs/development.md and .cursor/BUGBOT.md of prime-rl ask for the mean KL mismatch of each of 20 steps if a model is
+# new, and pull requests that move vLLM show it.
 PRIME_RL = MismatchTable(
     name="prime-rl",
     asks="prime-rl asks for all entries below 0.015 over 20 steps on its math environment with batch_size=64.",
     bars=(Bar("k3", "mismatch KL", 0.015),),
     steps=20,
 )
-# docs/adding-new-models.md of NeMo-RL has the threshold of token_mult_prob_error for equal precision on both sides; its
-# functional tests assert gen_kl_error of dense models in bfloat16. FP8 rollouts and filters have wider ones there.
+# docs/adding-new-models.md of NeMo-RL has the threshold of token_mult_prob_error for equal precision on both sides. Its
+# functional tests have that of gen_kl_error for dense models in bfloat16, and wider ones for FP8 rollouts and filters.
 NEMO_RL = MismatchTable(
     name="nemo-rl",
     asks="NeMo-RL asks for token_mult_prob_error below 1.05 at equal precision, and tests gen_kl_error against 0.001.",
@@ -51,28 +51,28 @@ NEMO_RL = MismatchTable(
         Bar("k3", "gen_kl_error", 1e-3),
     ),
 )
-TABLES = {asked.name: asked for asked in (NEMO_RL, PRIME_RL)}
+TABLES = {project.name: project for project in (NEMO_RL, PRIME_RL)}
 
 
 @dataclass(frozen=True)
 class Row:
-    """One value. noise: what is inside the noise, in words that fit a cell; empty if the report has none."""
+    """One value."""
 
     name: str
     value: float | None
     interval: str
-    noise: str
+    noise: str  # the noise floor in words that fit a cell, empty if the report has none
 
 
 def rendered(wanted: MismatchTable, report: "Report") -> str:
-    """Markdown. Raises NotFinished if the report has none of the metrics."""
-    found = {bar: list(_rows(report, bar, wanted.steps)) for bar in wanted.bars}
-    if not any(found.values()):
+    """Return the tables as Markdown. Raises NotFinished if the report has none of the metrics."""
+    rows_of = {bar: list(_rows(report, bar, wanted.steps)) for bar in wanted.bars}
+    if not any(rows_of.values()):
         names = " or ".join(bar.metric for bar in wanted.bars)
         raise NotFinished(f"this report has no {names}", "rlaudit ablate, compare or curves measure it")
-    parts = [_part(bar, rows) for bar, rows in found.items() if rows]
+    parts = [_part(bar, rows) for bar, rows in rows_of.items() if rows]
     parts += [escaped(f"Noise floor of block {name}: {why}.") for name, why in _floors(report).items()]
-    parts.append(escaped(" ".join([wanted.asks, *_steps_said(report, wanted)])))
+    parts.append(escaped(" ".join([wanted.asks, *_missing_steps(report, wanted)])))
     return "\n\n".join(parts) + "\n"
 
 
@@ -81,11 +81,12 @@ def _part(bar: Bar, rows: list[Row]) -> str:
     header = ["", bar.called, "threshold", share, "95 % interval", "noise floor", ""]
     cells = []
     for row in rows:
-        # Where parity is 1 and not 0, what counts is how much of the room above it is used.
+        # If parity is 1 and not 0, what counts is how much of the room above it is used.
         used = None if row.value is None else (row.value - bar.least) / (bar.threshold - bar.least)
         verdict = "not measured" if used is None else "below" if used < 1 else "**not below**"
-        said = ["-" if row.value is None else f"{row.value:.4g}", f"{bar.threshold:g}"]
-        cells.append([row.name, *said, "-" if used is None else f"{used:.2g}", row.interval, row.noise or "-", verdict])
+        value = "-" if row.value is None else f"{row.value:.4g}"
+        ratio = "-" if used is None else f"{used:.2g}"
+        cells.append([row.name, value, f"{bar.threshold:g}", ratio, row.interval, row.noise or "-", verdict])
     within = sum(cell[-1] == "below" for cell in cells)
     return f"{table(header, cells, _cell)}\n\n{within} of {len(cells)} below {bar.threshold:g} ({escaped(bar.metric)})."
 
@@ -100,7 +101,7 @@ def _floors(report: "Report") -> dict[str, str]:
 
 
 def _rows(report: "Report", bar: Bar, steps: int | None) -> Iterator[Row]:
-    """Steps of a training where there are curves, else arms, else compared tables."""
+    """Yield steps of a training if the report has curves, then arms, then compared tables."""
     for metric in report["curves"].metrics if "curves" in report else ():
         if metric.canonical == bar.metric:
             yield from _step_rows(metric, steps)
@@ -110,28 +111,28 @@ def _rows(report: "Report", bar: Bar, steps: int | None) -> Iterator[Row]:
             floor = floors.get(arm.block, {}).get("k2")
             noise = f"k2 {floor.value:.2g}" if floor else ""
             yield _measured(f"{arm.block}: {arm.name}", arm.measurements[bar.metric], noise)
-    for one in report.get("comparisons", ()):
-        if bar.metric in one.measurements:
-            yield _measured(one.name, one.measurements[bar.metric], "")
+    for compared in report.get("comparisons", ()):
+        if bar.metric in compared.measurements:
+            yield _measured(compared.name, compared.measurements[bar.metric], "")
 
 
 def _step_rows(metric: "CurveMetric", steps: int | None) -> Iterator[Row]:
-    """Yield the candidate's steps, each with the reference's band, which is what its own noise does."""
+    """Yield the candidate's steps, each with the reference's band: what noise alone does."""
     for point in metric.points[:steps]:
-        known = point.low is not None and point.high is not None
-        band = f"{point.low:.4g} to {point.high:.4g}, the reference's band" if known else ""
+        has_band = point.low is not None and point.high is not None
+        band = f"{point.low:.4g} to {point.high:.4g}, the reference's band" if has_band else ""
         noise = band or f"reference {point.reference:.4g}"
         yield Row(f"step {point.step}", point.candidate, "-", noise)
 
 
-def _measured(name: str, one: "Measurement", noise: str) -> Row:
-    known = one.low is not None and one.high is not None
-    sign = "" if one.reliable else " ?"
-    interval = f"{one.low:.4g} to {one.high:.4g}{sign}, {one.tokens} tokens" if known else "-"
-    return Row(name, one.value, interval, noise)
+def _measured(name: str, measured: "Measurement", noise: str) -> Row:
+    has_interval = measured.low is not None and measured.high is not None
+    sign = "" if measured.reliable else " ?"
+    interval = f"{measured.low:.4g} to {measured.high:.4g}{sign}, {measured.tokens} tokens" if has_interval else "-"
+    return Row(name, measured.value, interval, noise)
 
 
-def _steps_said(report: "Report", wanted: MismatchTable) -> Iterator[str]:
+def _missing_steps(report: "Report", wanted: MismatchTable) -> Iterator[str]:
     if wanted.steps is None:
         return
     if "curves" not in report:

@@ -1,7 +1,7 @@
-"""A report as blocks, in the order in which people read them: what every format for people draws.
+"""A report as blocks in reading order: what every format for people draws.
 
-A command says once what its report consists of (`outlines/`, a file for each kind of report); text, Markdown and HTML
-know blocks and no command.
+`outlines/` has a file for each kind of report, which says what the report consists of. Text, Markdown and HTML know
+blocks and no command.
 """
 
 import importlib
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Finding
     from rlaudit.report.report import Report
 
-# A report that has one of these is about that, with any command.
+# A report with one of these parts is about that part, whichever command made it.
 PARTS_WITH_OUTLINES = ("weight_updates", "canary", "bump", "public_recording", "releases", "gates")
 NOT_SEEN, COST = "Not seen", "Cost"
 
 
 @dataclass(frozen=True)
 class Lines:
-    """A list, an item a line. mark: what text puts before each."""
+    """A list, an item a line."""
 
     lines: Sequence[str]
     title: str = ""
-    mark: str = "- "
+    mark: str = "- "  # what text puts before each item
 
 
 @dataclass(frozen=True)
 class Entries:
-    """Names, each with what is said of it."""
+    """Names, each with sentences about it."""
 
     entries: Sequence[tuple[str, Sequence[str]]]
     title: str = ""
@@ -41,7 +41,7 @@ class Entries:
 
 @dataclass(frozen=True)
 class Prose:
-    """Sentences that stand by themselves."""
+    """Sentences that are no list."""
 
     lines: Sequence[str]
     title: str = ""
@@ -49,24 +49,20 @@ class Prose:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells; the first cell names its row, and shorter rows end with empty cells.
-
-    on_terminal: the columns that text has room for, None for all. headed: whether text shows the header. marked: the
-    numbers of rows that stand out. values: whether cells are values of settings, to be shown as code.
-    """
+    """Rows of cells; the first cell names its row, and shorter rows end with empty cells."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     title: str = ""
-    on_terminal: int | None = None
-    headed: bool = True
-    marked: frozenset[int] = frozenset()
-    values: bool = False
+    on_terminal: int | None = None  # how many columns text has room for, None for all
+    headed: bool = True  # whether text shows the header
+    marked: frozenset[int] = frozenset()  # the numbers of rows that stand out
+    values: bool = False  # whether cells are values of settings, to be shown as code
 
 
 @dataclass(frozen=True)
 class Code:
-    """What is to be pasted."""
+    """Text to paste."""
 
     text: str
     language: str
@@ -75,7 +71,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What is said of each layer, in the order in which layers must be judged."""
+    """The judgements of the layers, in the order in which layers must be judged."""
 
     layers: "Sequence[Judgement]"
     title: str = ""
@@ -91,19 +87,16 @@ class Findings:
 
 @dataclass(frozen=True)
 class Folded:
-    """What a page opens when asked; text and Markdown leave it to the page, to -v and to the JSON report.
-
-    kind: what its items are, in the plural, to count those that were left out.
-    """
+    """What a page opens on a click. Text and Markdown leave it to the page, to -v and to the JSON report."""
 
     summary: str
     block: "Table | Lines | Findings"
     title: str = ""
-    kind: str = ""
+    kind: str = ""  # what its items are, in the plural
 
     @property
     def number(self) -> int:
-        """How many items it has."""
+        """Return how many items it has."""
         match self.block:
             case Table(_, rows):
                 return len(rows)
@@ -115,9 +108,9 @@ class Folded:
 
 @dataclass(frozen=True)
 class Brief:
-    """The end of a long report on a terminal, on one screen: (indent, statement) pairs. Nothing else needs it."""
+    """The end of a long report on a terminal, on one screen. Other formats leave it out."""
 
-    statements: Sequence[tuple[int, str]]
+    statements: Sequence[tuple[int, str]]  # each with its indent
     title: str = ""
 
 
@@ -126,28 +119,23 @@ Block = Lines | Entries | Prose | Table | Code | Verdicts | Findings | Folded | 
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks under a heading. name: of letters, digits and hyphens, unique in the report.
+    """Blocks under a heading."""
 
-    also: further lines of the title. indent: of the title in text. gathers: text shows the titles of its blocks alone.
-    leads: it stands before the pictures. closes: text ends with it, since the end is what a terminal shows.
-    page_only: text and Markdown leave it to the page. terminal_only: so does everything but a terminal.
-    """
-
-    name: str
+    name: str  # of letters, digits and hyphens, unique in the report
     title: str
     blocks: Sequence[Block]
-    also: Sequence[str] = ()
-    indent: int = 0
-    gathers: bool = False
-    leads: bool = False
-    closes: bool = False
-    page_only: bool = False
-    terminal_only: bool = False
+    also: Sequence[str] = ()  # further lines of the title
+    indent: int = 0  # of the title in text
+    gathers: bool = False  # whether text shows the titles of the blocks instead of its own
+    leads: bool = False  # whether a page shows it before the pictures
+    closes: bool = False  # whether text ends with it, since the end is what a terminal shows
+    page_only: bool = False  # whether text and Markdown leave it out
+    terminal_only: bool = False  # whether all but a terminal leave it out
 
 
 @dataclass(frozen=True)
 class Indents:
-    """How far text is indented: titles of blocks, lines, tables."""
+    """How far text is indented."""
 
     title: int = 0
     line: int = 3
@@ -156,33 +144,31 @@ class Indents:
 
 @dataclass(frozen=True)
 class Outline:
-    """A whole report. title: what text, where `headed`, and a page begin with; lead: what it is about.
-
-    facts: how much was looked at. about: lines below the title. pictured: the formats beside HTML that have pictures.
-    unfolded_by: the option of the command with which text shows what a page folds, which text then names.
-    """
+    """A whole report."""
 
     title: str
     sections: Sequence[Section]
-    lead: str = ""
-    facts: Sequence[str] = ()
-    about: Sequence[str] = ()
-    headed: bool = True
+    lead: str = ""  # what the report is about
+    facts: Sequence[str] = ()  # how much was looked at
+    about: Sequence[str] = ()  # lines below the title
+    headed: bool = True  # whether text and Markdown begin with the title
     indents: Indents = field(default_factory=Indents)
-    pictured: frozenset[str] = frozenset({"text", "markdown"})
-    unfolded_by: str = ""
+    pictured: frozenset[str] = frozenset({"text", "markdown"})  # the formats beside HTML that have pictures
+    unfolded_by: str = ""  # the option with which text shows what a page folds
 
     @property
     def left_out(self) -> str:
-        """What text and Markdown leave out, and the option that shows it; empty if there is no such option."""
+        """Say what text and Markdown leave out, and the option that shows it. Empty if there is no such option."""
         numbers = Counter[str]()
-        for block in (one for section in self.sections for one in section.blocks if isinstance(one, Folded)):
-            numbers[block.kind] += block.number
-        named = ", ".join(f"{kind} ({number})" for kind, number in numbers.items())
-        return f"{self.unfolded_by} also shows: {named}." if named and self.unfolded_by else ""
+        for section in self.sections:
+            for block in section.blocks:
+                if isinstance(block, Folded):
+                    numbers[block.kind] += block.number
+        kinds = ", ".join(f"{kind} ({number})" for kind, number in numbers.items())
+        return f"{self.unfolded_by} also shows: {kinds}." if kinds and self.unfolded_by else ""
 
     def shown(self, *, on_page: bool = False, on_terminal: bool = False) -> list[Section]:
-        """Return the sections that have something to say there."""
+        """Return the sections that this format shows, without empty ones."""
         return [
             section
             for section in self.sections
@@ -191,24 +177,24 @@ class Outline:
 
 
 def outline_of(report: "Report") -> Outline:
-    """Return the outline, with nothing in it that a terminal would obey."""
+    """Return the outline of a report, with nothing in it that a terminal would obey."""
     name = next((part for part in PARTS_WITH_OUTLINES if part in report), report["command"])
-    # Only the requested one is imported: an inspection takes less time than all of them.
+    # Import no other outline: an inspection takes less time than importing all of them.
     outline: Outline = importlib.import_module(f"rlaudit.rendering.outlines.{name}").outline(printable(dict(report)))
     return outline
 
 
 def verdicts(report: "Report", page_only: bool = False) -> Section:
-    """Return what every command that judges begins with."""
+    """Return the section that every command that judges begins with."""
     blocks = [Verdicts(report["layers"])] if report["layers"] else []
     return Section("verdicts", "Verdicts", blocks, gathers=True, leads=True, page_only=page_only)
 
 
 def listed(name: str, title: str, lines: Sequence[str], mark: str = "- ", indent: int = 0) -> Section:
-    """Return a section that is a list."""
+    """Return a section of one list."""
     return Section(name, title, [Lines(lines, mark=mark)] if lines else [], indent=indent)
 
 
 def not_seen(report: "Report", mark: str = "- ") -> Section:
-    """Return what every report has to admit."""
+    """Return the section on what was not seen."""
     return listed("not-seen", NOT_SEEN, report["not_seen"], mark)

@@ -1,6 +1,6 @@
-"""What a picture of a report is: what it shows in words, the numbers behind it, and how to draw it.
+"""A picture of a report: what it shows in words, the numbers behind it, and how to draw it.
 
-HTML draws it, Markdown prints its table, text its sparklines. A picture that has no data says why.
+HTML draws it, Markdown prints its table, text its sparklines. A picture without data says why.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rlaudit.report.report import Report
 
-# CSS pixels: what a telephone has between its margins, and what a page has beside nothing else.
+# In CSS pixels: the width of a telephone without margins, and the whole width of a page.
 NARROW, WIDE = 380, 760
 WEIGHT_UPDATES = "weight updates"
 CANARY = "canary"
@@ -25,7 +25,7 @@ GATES = "gates"  # which has no picture
 
 
 def subject_of(document: "Report") -> str:
-    """Whose pictures a report has: its command's, or those of the kind of ablation that it is."""
+    """Return which pictures a report has: those of its command, or of the kind of ablation that it is."""
     if "weight_updates" in document:
         return WEIGHT_UPDATES
     if "releases" in document:
@@ -42,7 +42,7 @@ def subject_of(document: "Report") -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """The numbers of a picture, as cells to read and to copy. The first cell of a row names it."""
+    """The numbers of a picture as cells. The first cell of a row names it."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -50,41 +50,36 @@ class Table:
 
 @dataclass(frozen=True)
 class Sparkline:
-    """One line of a picture on a terminal; None is a gap. `ends`: what the line begins and ends with, in words."""
+    """One line of a picture on a terminal."""
 
     name: str
-    values: Sequence[float | None]
-    ends: str
+    values: Sequence[float | None]  # None is a gap
+    ends: str  # what the line begins and ends with, in words
 
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture.
+    """One picture."""
 
-    name: short, of letters and hyphens, unique in a report. group: what it is about, such as a block of arms; empty if
-    a report has one. caption: what is drawn and how to read it.
-    draw: draws into an empty matplotlib figure that is `height` CSS pixels high, and `width` wide.
-    """
-
-    name: str
+    name: str  # short, of letters and hyphens, unique in a report
     title: str
-    caption: str
+    caption: str  # what is drawn and how to read it
     table: Table
-    height: int
-    draw: Callable[["Figure"], None]
+    height: int  # in CSS pixels, as is `width`
+    draw: Callable[["Figure"], None]  # draws into an empty matplotlib figure
     sparklines: Sequence[Sparkline] = ()
-    group: str = ""
+    group: str = ""  # what it is about, such as a block of arms; empty if a report has only one group
     width: int = NARROW
 
     @property
     def full_title(self) -> str:
-        """With its group, for places where pictures of several groups stand side by side."""
+        """Return the title with the group, for pictures of several groups side by side."""
         return f"{self.title}: {self.group}" if self.group else self.title
 
 
 @dataclass(frozen=True)
 class Missing:
-    """A picture that cannot be drawn, and why, in one line."""
+    """A picture that cannot be drawn, and why."""
 
     title: str
     reason: str
@@ -92,26 +87,20 @@ class Missing:
 
 @dataclass(frozen=True)
 class PictureKind:
-    """One kind of picture. `place`: where it stands among the others.
-
-    subjects: whose reports have it: names of commands, and WEIGHT_UPDATES, CANARY and RELEASES, which are
-    other ablations, and RECORDING, which an inspection makes public.
-
-    of: the pictures of one document, or why there are none.
-    """
+    """One kind of picture."""
 
     name: str
-    place: int
-    subjects: frozenset[str]
-    of: Callable[["Report"], Sequence[Picture | Missing]]
+    place: int  # kinds are drawn in the order of their places
+    subjects: frozenset[str]  # which reports have it, each as `subject_of` names it
+    of: Callable[["Report"], Sequence[Picture | Missing]]  # the pictures of a report, or why there are none
 
 
 def pictures_of(document: "Report") -> tuple[Sequence[Picture], Sequence[Missing]]:
-    """Return what can be drawn, and what cannot be and why."""
+    """Return the pictures that can be drawn, and why others cannot."""
     kinds = sorted(discover(pictures, "PICTURES", PictureKind).values(), key=lambda kind: kind.place)
     subject = subject_of(document)
-    found = [one for kind in kinds if subject in kind.subjects for one in kind.of(document)]
+    made = [picture for kind in kinds if subject in kind.subjects for picture in kind.of(document)]
     return (
-        [one for one in found if isinstance(one, Picture)],
-        [one for one in found if isinstance(one, Missing)],
+        [picture for picture in made if isinstance(picture, Picture)],
+        [picture for picture in made if isinstance(picture, Missing)],
     )

@@ -1,4 +1,4 @@
-"""What an output format is: a name and a function from the document to text."""
+"""An output format: a name and a function from the report to text."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,16 +13,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportFormat:
-    """One format. `render` gets the document and the width of the terminal (None when piped or written to a file).
-
-    for_programs: whether it is read by programs, which undo its own escapes, and not by people in a log. in_full: how
-    -v renders it, if `render` leaves something out.
-    """
+    """One format. Its functions get the report and the width of the terminal, None if piped or written to a file."""
 
     name: str
     render: Callable[["Report", int | None], str]
-    for_programs: bool = False
-    in_full: Callable[["Report", int | None], str] | None = None
+    for_programs: bool = False  # whether programs read it, which undo its own escapes, and not people in a log
+    in_full: Callable[["Report", int | None], str] | None = None  # renders it for -v, if `render` leaves something out
 
     def verbose(self) -> "ReportFormat":
         """Return the same format with nothing left out."""
@@ -30,6 +26,6 @@ class ReportFormat:
 
     def text(self, document: "Report", width: int | None) -> str:
         """Return the report as it is written."""
-        # Before it is rendered, since a format has its own way to write a quote; after it for what a format adds.
+        # Secrets are masked before rendering, since a format may escape a quote in them, and after it for what it adds.
         rendered = mask(self.render(mask(document), width))
         return rendered if self.for_programs else no_commands(rendered)

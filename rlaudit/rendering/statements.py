@@ -1,7 +1,7 @@
 """Every finding of a report in one list, for formats that know nothing but findings.
 
-What was measured is a finding too: a layer that mismatches or could not be judged, a curve that left its band. It has
-no place in a file; a line of a dump that cannot be used has one.
+What was measured is a finding too: a layer that mismatches or could not be judged, a curve that left its band. Such a
+finding has no place in a file, but a line of a dump that cannot be used has one.
 """
 
 from collections.abc import Iterator
@@ -23,15 +23,15 @@ _SEVERITIES = {Verdict.MISMATCH: Severity.ERROR, Verdict.INCONCLUSIVE: Severity.
 
 
 def statements(document: "Report") -> list[Finding]:
-    """Return all findings, also suppressed ones, and what was measured, if anything was."""
-    found: list[Finding] = list(document["findings"])
+    """Return all findings, also suppressed ones, and what was measured."""
+    findings: list[Finding] = list(document["findings"])
     if document["command"] == "inspect":
-        return found
-    found += [one for layer in document["layers"] for one in _layer(layer)]
-    found += [one for comparison in document.get("comparisons", ()) for one in _faults(comparison, document)]
+        return findings
+    findings += [finding for layer in document["layers"] for finding in _layer(layer)]
+    findings += [finding for comparison in document.get("comparisons", ()) for finding in _faults(comparison, document)]
     if "curves" in document:
-        found += _curves(document["curves"])
-    return found
+        findings += _curves(document["curves"])
+    return findings
 
 
 def _statement(
@@ -56,22 +56,22 @@ def _layer(layer: "Judgement") -> Iterator[Finding]:
 
 
 def _faults(comparison: "Compared", document: "Report") -> Iterator[Finding]:
-    """Yield what could not be read of a dump: it left the command unfinished, or was allowed."""
+    """Yield what could not be read of a dump: an error if it left the command unfinished, else a warning."""
     faults = comparison.faults
     severity = Severity.ERROR if document["exit_code"] == UNFINISHED else Severity.WARNING
-    for one in faults.shown:
-        where = replace(NOWHERE, path=one.path, line=one.line)
-        message = f"{one.sequence}: {one.message}" if one.sequence else one.message
-        more = one.count - 1
-        message += f" (and {more} more like it)" if more else ""
+    for fault in faults.shown:
+        where = replace(NOWHERE, path=fault.path, line=fault.line)
+        message = f"{fault.sequence}: {fault.message}" if fault.sequence else fault.message
+        alike = fault.count - 1
+        message += f" (and {alike} more like it)" if alike else ""
         yield _statement("unusable-data", severity, message, location=where)
-    rest = faults.count - sum(one.count for one in faults.shown)
-    if rest:
-        yield _statement("unusable-data", severity, f"{comparison.name}: {rest} more faults are not shown")
+    hidden = faults.count - sum(fault.count for fault in faults.shown)
+    if hidden:
+        yield _statement("unusable-data", severity, f"{comparison.name}: {hidden} more faults are not shown")
 
 
 def _curves(curves: "Curves") -> Iterator[Finding]:
-    """Yield each metric that left its band, and in which order; a metric that could not be compared is no match."""
+    """Yield each metric that left its band or could not be compared, then the order in which they left."""
     for metric in curves.metrics:
         if metric.outcome == "separated":
             began = f", having begun about step {metric.onset_step}" if metric.onset_step is not None else ""
@@ -90,12 +90,12 @@ def _curves(curves: "Curves") -> Iterator[Finding]:
 
 def counted(document: "Report") -> list[Finding]:
     """Return the findings that are not suppressed."""
-    return [one for one in statements(document) if one.suppressed is None]
+    return [finding for finding in statements(document) if finding.suppressed is None]
 
 
-def location(found: Location) -> str:
-    """path:line:column."""
-    return ":".join(str(one) for one in (found.path, found.line, found.column) if one is not None)
+def location(place: Location) -> str:
+    """Return `path:line:column`."""
+    return ":".join(str(part) for part in (place.path, place.line, place.column) if part is not None)
 
 
 def fix_line(fix: Fix) -> str:

@@ -1,4 +1,4 @@
-"""How figures of the document are written: value, interval, sample size, always the same way."""
+"""Write the figures of a report always the same way: value, interval, sample size."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -19,18 +19,18 @@ TITLES = {
     "ppo_clip_fraction": "PPO clipped",
     "gspo_clip_fraction": "GSPO clipped",
 }
-# What every reader looks at first; the JSON has all metrics.
+# What people look at first; the JSON report has all metrics.
 HEADLINE = ("mean_ratio_minus_one", "k3", "median_abs_log_ratio", "gspo_clip_fraction")
 
 
-def interval(found: "Measurement | ReleaseFigure | Cell | None") -> str:
-    """`1.93e-01 [1.8e-01, 2.1e-01]`, with a mark where the interval is not reliable."""
-    return "-" if found is None else _written(found.value, found.low, found.high, getattr(found, "reliable", True))
+def interval(figure: "Measurement | ReleaseFigure | Cell | None") -> str:
+    """Return `1.93e-01 [1.8e-01, 2.1e-01]`, with a mark if the interval is not reliable."""
+    return "-" if figure is None else _written(figure.value, figure.low, figure.high, getattr(figure, "reliable", True))
 
 
-def difference(found: "Contrast | None") -> str:
-    """Return the difference of two arms, as `interval` writes a figure."""
-    return "-" if found is None else _written(found.difference, found.low, found.high, found.reliable)
+def difference(contrast: "Contrast | None") -> str:
+    """Return the difference of two arms with its interval."""
+    return "-" if contrast is None else _written(contrast.difference, contrast.low, contrast.high, contrast.reliable)
 
 
 def _written(value: float | None, low: float | None, high: float | None, reliable: bool) -> str:
@@ -40,14 +40,14 @@ def _written(value: float | None, low: float | None, high: float | None, reliabl
 
 
 def number(value: float | None) -> str:
-    """Three digits, an exact zero as 0, and a dash for what does not exist."""
+    """Return three digits, an exact zero as 0, and a dash if there is no value."""
     if value is None:
         return "-"
     return "0" if value == 0 else f"{value:.3g}"
 
 
 def arm_state(arm: "Arm") -> str:
-    """ok, unsupported, or failed and where; the whole reason is in what the report says was not seen."""
+    """Return ok, unsupported, or failed and at which boundary. The report's `not_seen` has the whole reason."""
     return f"failed at {arm.error.boundary}" if arm.error and arm.status == "failed" else arm.status
 
 

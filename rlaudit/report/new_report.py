@@ -1,4 +1,4 @@
-"""What every report begins with."""
+"""Make a report without content."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, cast
@@ -21,9 +21,9 @@ def new_report(
     layers: Sequence[Judgement] = (),
     not_seen: Sequence[str] = (),
 ) -> "Report":
-    """Return the report of a command that found, set and ran nothing, to which a command adds what it has.
+    """Return a report without findings, settings and arms, to which a command adds what it has.
 
-    before, after: vLLM's releases, None if a report is about none or about several.
+    before, after: releases of vLLM, None if the report is about none or about several.
     """
     return {
         "schema": SCHEMA,

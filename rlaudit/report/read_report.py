@@ -1,7 +1,7 @@
 """Read a report that any release of rlaudit wrote, and say what is wrong if it cannot be rendered.
 
-Fields are added within a schema version and never removed, so that reports of older releases are read as they are, and
-of newer ones of the same version everything that is known here. Numbers that no JSON has (NaN, infinity) are refused.
+Fields are added within a schema version and never removed. So an older report is read as it is, and a newer one of the
+same version without the fields that are unknown here. Numbers that JSON does not have (NaN, infinity) are refused.
 """
 
 import json
@@ -26,19 +26,19 @@ LONGEST = 200
 
 
 def read_report(path: Path) -> "Report":
-    """Read and check a report. Raises UsageError for what is no report, or one of a newer schema."""
+    """Read and check a report. Raises UsageError if it is no report, or one of a newer schema."""
     try:
         text = path.read_text(encoding="utf-8")
         document = json.loads(text, parse_constant=_number, parse_float=_number)
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not a report: {one_line(printable(str(error)))[:LONGEST]}") from error
-    named = document.get("schema") if isinstance(document, dict) else None
-    version = _SCHEMA.fullmatch(named) if isinstance(named, str) else None
+    schema = document.get("schema") if isinstance(document, dict) else None
+    version = _SCHEMA.fullmatch(schema) if isinstance(schema, str) else None
     if version is None or not isinstance(document, dict):
         raise UsageError(f"{path} is not a report of rlaudit", f"expected a schema rlaudit-report/{VERSION}")
     if int(version[1]) > VERSION:
         raise UsageError(
-            f"{path} is of schema {named}, written by rlaudit {_writer(document)}; "
+            f"{path} is of schema {schema}, written by rlaudit {_writer(document)}; "
             f"this is rlaudit {rlaudit.__version__}, which reads rlaudit-report/{VERSION}",
             "upgrade rlaudit, or render the report where it was written",
         )

@@ -1,12 +1,12 @@
 """The report of an rlaudit command, as a typed value and as JSON: schema `rlaudit-report/1`.
 
-Its parts are records: what a judge makes is what a format draws, so a part is the domain's own dataclass where there is
-one, and in `parts/` where there is none. Its top is a typed dictionary, which a command fills part by part. Typed
-dictionaries are also what has a key named "from", and what a worker reports. `schema.py` makes the published JSON
-schema from these classes, and `read_report.py` the records from JSON, both with pydantic.
+A part is the dataclass that a judge makes and a format draws. If a judge makes none, the dataclass is in `parts/`. A
+typed dictionary is the whole report, which a command fills part by part, what has a key named "from", and what a worker
+reports. `schema.py` makes the published JSON schema from these classes, and `read_report.py` the records from JSON,
+both with pydantic.
 
-An inspection takes less time than these classes take to import: what it runs names the report for mypy alone.
-A field is added with the default None: reports of earlier releases lack it, and it is left out if it is None.
+An inspection takes less time than importing these classes, so its code imports them only for mypy.
+A new field has the default None, since reports of earlier releases lack it. It is left out if it is None.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ from rlaudit.report.parts.weight_updates import WeightUpdates
 from rlaudit.tokens.token_figures import TokenFigures
 
 Command = Literal["inspect", "ablate", "compare", "curves", "diagnose"]
-# What the report of a command is about, one of these; the others are about what every report has.
+# A report of these commands has one of these parts. Reports of other commands need only the parts of every report.
 ABOUT: Mapping[Command, tuple[str, ...]] = {
     "compare": ("comparisons",),
     "curves": ("curves", "gates"),

@@ -15,7 +15,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 @cache
 def report_type() -> "TypeAdapter[Report]":
-    """Return what checks a report and makes its records. Takes a moment: pydantic is imported for it."""
+    """Return the adapter that checks a report and makes its records. Importing pydantic for it takes a moment."""
     from pydantic import TypeAdapter
 
     from rlaudit.report.report import Report
@@ -25,7 +25,7 @@ def report_type() -> "TypeAdapter[Report]":
 
 @cache
 def report_schema() -> dict[str, Any]:
-    """JSON-able."""
+    """Return the schema as JSON data."""
     from rlaudit.report.report import ABOUT
 
     closed: dict[str, Any] = _closed(report_type().json_schema())
@@ -40,21 +40,21 @@ def report_schema() -> dict[str, Any]:
 
 
 def _closed(schema: Any) -> Any:
-    """Return the schema with no field allowed but those it names, and without the titles that repeat their names.
+    """Return the schema without titles, which repeat the names of fields, and with no other fields allowed.
 
     A field is required unless its default is None: others are always written.
     """
     if isinstance(schema, list):
-        return [_closed(one) for one in schema]
+        return [_closed(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {
-        key: {name: _closed(one) for name, one in value.items()} if key in {"properties", "$defs"} else _closed(value)
+        key: {name: _closed(part) for name, part in value.items()} if key in {"properties", "$defs"} else _closed(value)
         for key, value in schema.items()
         if key not in {"title", "default"}
     }
     if "properties" not in kept:
         return kept
-    written = [name for name, one in schema["properties"].items() if one.get("default") is not None]
-    required = [*kept.get("required", ()), *written]
+    defaulted = [name for name, field in schema["properties"].items() if field.get("default") is not None]
+    required = [*kept.get("required", ()), *defaulted]
     return kept | ({"required": required} if required else {}) | {"additionalProperties": False}

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def shown(value: Any) -> str:
-    """Return a value as a config would spell it; what is not known says so."""
+    """Return a value as a config would spell it, or say that it is unknown."""
     if isinstance(value, dict) and len(value) == 1:
         if "unknown" in value:
             return f"unknown: {value['unknown']}"

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 SMALL = 10.0
 LABEL = 10.5
 MOST = 7  # numbers on an axis
-# Of the key. Signs of all names that stand in one row, beside the name of the axis.
-ROW_SIGNS = 34
+# Of the key:
+ROW_SIGNS = 34  # signs of all names that fit one row, beside the name of the axis
 NAME_SIGNS = 22
 ROW = 15.0
 TOP = 26.0
 
 
 def plot(figure: "Figure", left: float = 46, right: float = 10, top: float = 26, bottom: float = 38) -> "Axes":
-    """One plot with these margins in pixels; grid lines behind, no frame."""
+    """Return a plot with these margins in pixels, grid lines behind and no frame."""
     width, height = (size * 72 for size in figure.get_size_inches())
     axes = figure.add_axes((left / width, bottom / height, (width - left - right) / width,
                             (height - top - bottom) / height), facecolor="none")  # fmt: skip
@@ -49,7 +49,7 @@ def name_axes(axes: "Axes", across: str, up: str = "") -> None:
 
 
 def set_ticks(axis: Any, places: list[float], labels: list[str]) -> None:
-    """These ticks and no others."""
+    """Draw these ticks and no others."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
     axis.set_major_locator(FixedLocator(places))
@@ -58,7 +58,7 @@ def set_ticks(axis: Any, places: list[float], labels: list[str]) -> None:
 
 
 def dots(axes: "Axes", points: list[tuple[float, float]], colour: str, size: float, alpha: float) -> None:
-    """Round dots as one path: a tenth of the characters that a mark for each would take."""
+    """Draw round dots as one path: a tenth of the characters that a mark for each would take."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -98,7 +98,7 @@ def _short(name: str) -> str:
 
 
 def short(value: float) -> str:
-    """0, 0.001, 0.25, 40, 1e-7: as few signs as tell it."""
+    """Return a number in few signs: 0, 0.001, 0.25, 40, 1e-7."""
     if value == 0:
         return "0"
     sign, size = ("−" if value < 0 else ""), abs(value)
@@ -109,22 +109,22 @@ def short(value: float) -> str:
 
 
 def decades(low: float, high: float, most: int = MOST) -> list[float]:
-    """Powers of ten from low to high, both above zero; every second or third where there would be more than `most`.
+    """Return the powers of ten from low to high, both above zero, thinned to at most `most`.
 
-    Where there is one at most, 1, 2 and 5 of each.
+    If there is only one power, or none, return 1, 2 and 5 times each that fits.
     """
     first, last = ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9)
     step = max(1, ceil((last - first + 1) / most))
     if last <= first:
         between = [size * 10.0**power for power in range(first - 1, last + 2) for size in (1, 2, 5)]
-        return [one for one in between if low <= one <= high]
+        return [tick for tick in between if low <= tick <= high]
     return [10.0**power for power in range(last, first - 1, -step)][::-1]
 
 
 def both_sides(inner: float, outer: float, most: int = MOST) -> list[float]:
-    """0 and powers of ten above `inner` up to `outer`, on both sides."""
+    """Return 0 and powers of ten above `inner` up to `outer`, on both sides."""
     positive = decades(inner, outer, max(most // 2, 1)) if outer > inner else []
-    return [*(-one for one in reversed(positive)), 0.0, *positive]
+    return [*(-tick for tick in reversed(positive)), 0.0, *positive]
 
 
 def thinned(labels: Sequence[str], most: int) -> list[str]:

@@ -1,6 +1,6 @@
 """A forest: a row for each arm or factor, its value as a mark, its interval as a line, the noise floor as a band.
 
-`ArmForest` is one metric of every arm drawn so.
+`ArmForest` draws one metric of every arm so.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,27 +29,27 @@ LINEAR_UP_TO = 200.0
 
 @dataclass(frozen=True)
 class Mark:
-    """A value with its interval; `hollow` tells the second of a row from the first."""
+    """A value with its interval."""
 
     value: float
     low: float | None
     high: float | None
-    hollow: bool = False
+    hollow: bool = False  # for the second mark of a row
 
 
 @dataclass(frozen=True)
 class Row:
-    """A name and what is drawn below it; `said` stands at the right: the figure, or why there is none."""
+    """A name and what is drawn below it."""
 
     name: str
-    said: str
+    said: str  # at the right: the figure, or why there is none
     marks: Sequence[Mark]
     colour: str
     shape: str = "o"
 
 
 def height_of(rows: Sequence[Row]) -> int:
-    """Pixels."""
+    """Return the height in pixels."""
     return MARGINS + ROW * len(rows)
 
 
@@ -81,12 +81,12 @@ def _draw(axes: "Axes", mark: Mark, row: Row, height: float, place: Callable[[fl
 
 
 def _ends(rows: Sequence[Row]) -> list[float]:
-    return [one for row in rows for mark in row.marks for one in (mark.value, mark.low, mark.high) if one is not None]
+    return [end for row in rows for mark in row.marks for end in (mark.value, mark.low, mark.high) if end is not None]
 
 
 def _logarithm(axes: "Axes", rows: Sequence[Row], floor: float | None) -> Callable[[float], float]:
-    known = [one for one in _ends(rows) if one > 0] + ([floor] if floor else [])
-    low, high = min(known, default=1e-3) / 4, max(known, default=1.0) * 4
+    above_zero = [end for end in _ends(rows) if end > 0] + ([floor] if floor else [])
+    low, high = min(above_zero, default=1e-3) / 4, max(above_zero, default=1.0) * 4
     axes.set_xscale("log")
     axes.set_xlim(low, high)
     ticks = decades(low, high)
@@ -97,7 +97,7 @@ def _logarithm(axes: "Axes", rows: Sequence[Row], floor: float | None) -> Callab
 
 
 def _signed(axes: "Axes", rows: Sequence[Row], floor: float | None) -> Callable[[float], float]:
-    furthest = max([abs(one) for one in _ends(rows)] + [floor or 0.0]) or 1.0
+    furthest = max([abs(end) for end in _ends(rows)] + [floor or 0.0]) or 1.0
     sizes = [abs(mark.value) for row in rows for mark in row.marks if mark.value]
     inner = max(min(sizes, default=furthest), floor or 0.0)
     if max(sizes, default=0.0) > LINEAR_UP_TO * inner:
@@ -118,58 +118,60 @@ def _signed(axes: "Axes", rows: Sequence[Row], floor: float | None) -> Callable[
 
 @dataclass(frozen=True)
 class ArmForest:
-    """What is drawn. floor: the metric whose noise floor is shaded, and floor_said what the caption adds then.
-
-    column: the header of its table. across: the name of the axis. times: what values are multiplied with.
-    """
+    """One metric, and how it is drawn."""
 
     name: str
     title: str
     caption: str
     metric: str
-    floor: str
-    floor_said: str
-    column: str
-    across: str
+    floor: str  # the metric whose noise floor is shaded
+    floor_said: str  # what the caption adds if there is a noise floor
+    column: str  # a header of the table
+    across: str  # the name of the axis
     positive: bool
-    times: float = 1.0
+    times: float = 1.0  # what values are multiplied with
 
     def pictures(self, document: "Report") -> Sequence[Picture | Missing]:
         """Return a forest for each block, or for all tables."""
-        known = [one for one in groups(document) if any(self.metric in thing.measurements for thing in one.things)]
-        return [self._picture(group) for group in known] or [Missing(self.title, "no arm has been measured")]
+        measured = [
+            group for group in groups(document) if any(self.metric in thing.measurements for thing in group.things)
+        ]
+        return [self._picture(group) for group in measured] or [Missing(self.title, "no arm has been measured")]
 
     def _picture(self, group: Group) -> Picture:
         floor = group.floor.get(self.floor)
-        scaled = [(one, self._scaled(one)) for one in group.things]
-        rows = [_row(one, found) for one, found in scaled]
+        scaled = [(thing, self._scaled(thing)) for thing in group.things]
+        rows = [_row(thing, measurement) for thing, measurement in scaled]
         shaded = floor * self.times if floor else None
         return Picture(
             f"{self.name}-{group.slug}",
             self.title,
             self.caption + (self.floor_said if floor else ""),
-            Table(["arm", self.column, "tokens"], [_cells(one, found) for one, found in scaled]),
+            Table(["arm", self.column, "tokens"], [_cells(thing, measurement) for thing, measurement in scaled]),
             height_of(rows),
             lambda figure: forest(figure, rows, shaded, self.across, positive=self.positive),
             group=group.name,
         )
 
-    def _scaled(self, one: Thing) -> Measurement | None:
-        found = one.measurements.get(self.metric)
-        if found is None:
+    def _scaled(self, thing: Thing) -> Measurement | None:
+        measurement = thing.measurements.get(self.metric)
+        if measurement is None:
             return None
-        value, low, high = (None if end is None else end * self.times for end in (found.value, found.low, found.high))
-        return replace(found, value=value, low=low, high=high)
+        figures = (measurement.value, measurement.low, measurement.high)
+        value, low, high = (None if figure is None else figure * self.times for figure in figures)
+        return replace(measurement, value=value, low=low, high=high)
 
 
-def _row(one: Thing, found: Measurement | None) -> Row:
-    colour, shape = mark_of(one.role)
-    if found is None or found.value is None:
-        return Row(one.short_name, one.state or "-", (), colour)
-    value = found.value
-    said = f"{value:.0f}" if abs(value) >= 1000 else number(value)
-    return Row(one.short_name, said, (Mark(value, found.low, found.high),), colour, shape)
+def _row(thing: Thing, measurement: Measurement | None) -> Row:
+    colour, shape = mark_of(thing.role)
+    if measurement is None or measurement.value is None:
+        return Row(thing.short_name, thing.state or "-", (), colour)
+    value = measurement.value
+    figure = f"{value:.0f}" if abs(value) >= 1000 else number(value)
+    return Row(thing.short_name, figure, (Mark(value, measurement.low, measurement.high),), colour, shape)
 
 
-def _cells(one: Thing, found: Measurement | None) -> list[str]:
-    return [one.name, one.state, ""] if found is None else [one.name, interval(found), str(found.tokens)]
+def _cells(thing: Thing, measurement: Measurement | None) -> list[str]:
+    if measurement is None:
+        return [thing.name, thing.state, ""]
+    return [thing.name, interval(measurement), str(measurement.tokens)]

@@ -32,7 +32,7 @@ _REFERENCE: Style = (REFERENCE, "s", (0, (5, 2)))
 _CANDIDATE: Style = (CANDIDATE, "o", "solid")
 _PARITY: Style = (PARITY, "D", (0, (1.5, 1.5)))
 _OTHER: Style = (OTHER, "^", (0, (6, 2, 1, 2)))
-# Arms that are drawn line by line, in the order in which they are looked at.
+# Arms that are drawn line by line, in reading order.
 _MAIN = {"candidate": _CANDIDATE, "reference": _REFERENCE, "parity": _PARITY}
 _ROLES = {
     **_MAIN,
@@ -45,11 +45,11 @@ _IN_TURN = (_CANDIDATE, _REFERENCE, _PARITY, _OTHER)
 
 
 def mark_of(role: str) -> tuple[str, str]:
-    """Return (colour, mark) of a row of arms; tables of a comparison have no role and one style."""
+    """Return (colour, mark) of an arm's row. Tables of a comparison have no role, and all the same style."""
     colour, mark, _ = _ROLES.get(role, _OTHER if role else _CANDIDATE)
     return colour, mark
 
 
 def styles(roles: Sequence[str]) -> list[Style]:
-    """Return (colour, mark, dashes) of each series: by role where things have one, else in turn."""
+    """Return (colour, mark, dashes) of each series: by its role if it has one, else in turn."""
     return [_MAIN.get(role, _IN_TURN[place % len(_IN_TURN)]) for place, role in enumerate(roles)]

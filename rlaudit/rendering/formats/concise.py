@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def render(document: "Report", width: int | None) -> str:
-    """Findings that count; the summary is not among them, so that every line is one."""
+    """Return the findings that count and no summary, so that every line is a finding."""
     lines = []
-    for one in printable(counted(document)):
-        where = location(one.location)
-        lines.append(one_line(f"{where + ': ' if where else ''}{one.severity} {one.rule} {one.message}"))
+    for finding in printable(counted(document)):
+        place = location(finding.location)
+        lines.append(one_line(f"{place + ': ' if place else ''}{finding.severity} {finding.rule} {finding.message}"))
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -1,6 +1,6 @@
 """Annotations of GitHub Actions: workflow commands that put each finding beside its line.
 
-Escaping as the runner undoes it: `%`, carriage return and line feed everywhere, `:` and `,` in properties as well.
+Escaped is what the runner unescapes: `%`, carriage return and line feed everywhere, `:` and `,` in properties as well.
 """
 
 from typing import TYPE_CHECKING
@@ -18,28 +18,28 @@ COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 def render(document: "Report", width: int | None) -> str:
     """Return a command for each finding that counts, and one for what could not be read."""
-    lines = [_annotation(one) for one in counted(document)]
-    about = document.get("inspection")
+    lines = [_annotation(finding) for finding in counted(document)]
+    inspected = document.get("inspection")
     lines += [
-        f"::error file={_property(one.path)},title=rlaudit%3A not read::{_data(one.reason)}"
-        for one in (about.unread if about else ())
-        if one.wanted
+        f"::error file={_property(file.path)},title=rlaudit%3A not read::{_data(file.reason)}"
+        for file in (inspected.unread if inspected else ())
+        if file.wanted
     ]
-    lines += [f"::error title=rlaudit failed::{_data(bug)}" for bug in (about.bugs if about else ())]
+    lines += [f"::error title=rlaudit failed::{_data(bug)}" for bug in (inspected.bugs if inspected else ())]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _annotation(one: "Finding") -> str:
-    place = one.location
+def _annotation(finding: "Finding") -> str:
+    place = finding.location
     properties = {
         "file": place.path,
         "line": place.line,
         "col": place.column,
-        "title": f"rlaudit: {one.rule}",
+        "title": f"rlaudit: {finding.rule}",
     }
     words = [f"{name}={_property(str(value))}" for name, value in properties.items() if value is not None]
-    message = one.message if one.fix is None else f"{one.message}\nFix: {one.fix.description}"
-    return f"::{COMMANDS[one.severity]} {','.join(words)}::{_data(message)}"
+    message = finding.message if finding.fix is None else f"{finding.message}\nFix: {finding.fix.description}"
+    return f"::{COMMANDS[finding.severity]} {','.join(words)}::{_data(message)}"
 
 
 def _data(text: str) -> str:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def render(document: "Report", width: int | None) -> str:
-    """Return the page. Nothing in it is loaded from elsewhere."""
+    """Return the page, which loads nothing from elsewhere."""
     # Drawing takes a second to import, which no other format should wait for.
     from rlaudit.rendering.html.page import page
 

@@ -1,4 +1,4 @@
-"""JSON: the document itself, schema rlaudit-report/1."""
+"""JSON: the report itself, schema rlaudit-report/1."""
 
 import json
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def render(document: "Report", width: int | None) -> str:
-    """Return the whole document; numbers that do not exist are null, never NaN."""
+    """Return the whole report; missing numbers are null, never NaN."""
     return json.dumps(plain(document), indent=1, allow_nan=False) + "\n"
 
 

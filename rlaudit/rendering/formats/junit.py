@@ -1,7 +1,7 @@
 """JUnit XML, for CI servers: a test case for each file and rule with findings.
 
-A case fails where a finding reaches --fail-on, so that the server's colour is the exit code's. Suppressed findings are
-skipped cases, what could not be read is an error, and a file or a measurement without findings is one case that passes.
+A case fails if a finding reaches --fail-on, so that the server's colour is the exit code's. Suppressed findings are
+skipped cases. What could not be read is an error. A file or a measurement without findings is one case that passes.
 """
 
 import re
@@ -24,46 +24,51 @@ _COUNTED = {"tests": "testcase", "failures": "failure", "errors": "error", "skip
 
 def render(document: "Report", width: int | None) -> str:
     """Return a suite for each file."""
-    about = document.get("inspection")
-    threshold = _RANKS[about.fail_on if about else "error"]
+    inspected = document.get("inspection")
+    threshold = _RANKS[inspected.fail_on if inspected else "error"]
     suites = {config.path: _suite(config.path) for config in document.get("configs", ())}
     grouped: dict[tuple[str, str], list[Finding]] = {}
-    for one in statements(document):
-        grouped.setdefault((one.location.path or "rlaudit", one.rule), []).append(one)
-    for (path, rule), found in grouped.items():
-        _case(suites.setdefault(path, _suite(path)), path, rule, found, threshold)
+    for finding in statements(document):
+        grouped.setdefault((finding.location.path or "rlaudit", finding.rule), []).append(finding)
+    for (path, rule), findings in grouped.items():
+        _case(suites.setdefault(path, _suite(path)), path, rule, findings, threshold)
     for path, suite in suites.items():
         if not len(suite):
             _add(suite, "testcase", {"classname": path, "name": "inspect"})
-    broken = [(file.path, "read", "unread", file.reason) for file in (about.unread if about else ()) if file.wanted]
-    broken += [("rlaudit", "bug", "bug", bug) for bug in (about.bugs if about else ())]
-    for path, name, kind, said in broken:
+    errors: list[tuple[str, str, str, str]] = []
+    if inspected:
+        errors += [(file.path, "read", "unread", file.reason) for file in inspected.unread if file.wanted]
+        errors += [("rlaudit", "bug", "bug", bug) for bug in inspected.bugs]
+    for path, name, kind, message in errors:
         case = _add(suites.setdefault(path, _suite(path)), "testcase", {"classname": path, "name": name})
-        _add(case, "error", {"type": kind, "message": said})
+        _add(case, "error", {"type": kind, "message": message})
     if not suites:
-        # Servers take a report without a case for a job that went wrong.
+        # Servers mistake a report without a case for a job that failed.
         suites["rlaudit"] = _suite("rlaudit")
         _add(suites["rlaudit"], "testcase", {"classname": "rlaudit", "name": document["command"]})
     root = ET.Element("testsuites", {"name": "rlaudit"})
     root.extend(suites.values())
-    for counted in (root, *suites.values()):
-        counted.attrib |= {name: str(sum(1 for _ in counted.iter(tag))) for name, tag in _COUNTED.items()}
+    for element in (root, *suites.values()):
+        element.attrib |= {name: str(sum(1 for _ in element.iter(tag))) for name, tag in _COUNTED.items()}
     ET.indent(root, "")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _case(suite: ET.Element, path: str, rule: str, found: "Sequence[Finding]", threshold: int) -> None:
-    counted = [one for one in found if one.suppressed is None]
-    suppressed = [one.suppressed for one in found if one.suppressed is not None]
+def _case(suite: ET.Element, path: str, rule: str, findings: "Sequence[Finding]", threshold: int) -> None:
+    counted = [finding for finding in findings if finding.suppressed is None]
+    suppressed = [finding.suppressed for finding in findings if finding.suppressed is not None]
     attributes = {"classname": path, "name": rule}
-    if found[0].location.line is not None:
-        attributes |= {"file": path, "line": str(found[0].location.line)}
+    if findings[0].location.line is not None:
+        attributes |= {"file": path, "line": str(findings[0].location.line)}
     case = _add(suite, "testcase", attributes)
     if not counted:
-        _add(case, "skipped", {"message": "; ".join(f"{one.kind}: {one.reason}" for one in suppressed)})
+        reasons = "; ".join(f"{suppression.kind}: {suppression.reason}" for suppression in suppressed)
+        _add(case, "skipped", {"message": reasons})
         return
-    lines = "\n".join(f"{location(one.location)} {one.severity}: {one.message}".lstrip() for one in counted)
-    gravest = max(counted, key=lambda one: _RANKS[one.severity])
+    lines = "\n".join(
+        f"{location(finding.location)} {finding.severity}: {finding.message}".lstrip() for finding in counted
+    )
+    gravest = max(counted, key=lambda finding: _RANKS[finding.severity])
     if _RANKS[gravest.severity] >= threshold:
         _add(case, "failure", {"type": gravest.severity, "message": gravest.message}, lines)
     else:

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Finding
     from rlaudit.report.report import Report
 
-# Longer tables are the JSON report's to carry: a pull request cuts comments at 65 536 characters.
+# Longer tables are thinned, since a pull request cuts comments at 65 536 characters. The JSON report has all rows.
 LONGEST = 60
 
 
 def render(document: "Report", width: int | None) -> str:
-    """Return the same parts as the text report, then the pictures as tables."""
+    """Return the sections of the text report, then the pictures as tables."""
     return _page(document, unfolded=False)
 
 
@@ -46,8 +46,8 @@ def _page(document: "Report", unfolded: bool) -> str:
     parts = [f"# {_title(outline.title)}" if outline.headed else f"# rlaudit {document['command']}"]
     parts += [escaped(outline.lead)] if outline.lead else []
     parts += [_list(outline.about)] if outline.about else []
-    # What a terminal ends with, so that it is seen, a page begins with.
-    for section in sorted(outline.shown(), key=lambda one: not one.closes):
+    # Markdown begins with what a terminal ends with: both are seen first.
+    for section in sorted(outline.shown(), key=lambda section: not section.closes):
         parts += _section(section, unfolded)
     parts += [escaped(outline.left_out)] if outline.left_out and not unfolded else []
     if "markdown" in outline.pictured:
@@ -56,21 +56,21 @@ def _page(document: "Report", unfolded: bool) -> str:
 
 
 def _pictures(document: "Report") -> Iterator[str]:
-    """Yield what each picture shows, and its numbers as a table; the reasons where there is none."""
+    """Yield what each picture shows, and its numbers as a table; then why others are missing."""
     from rlaudit.rendering.picture import pictures_of
 
     drawn, missing = pictures_of(printable(dict(document)))
     yield "## Figures" if drawn else ""
-    for one in drawn:
-        yield f"### {escaped(one.full_title)}"
-        yield escaped(one.caption)
-        yield table(one.table.header, _thinned(one.table.rows))
+    for picture in drawn:
+        yield f"### {escaped(picture.full_title)}"
+        yield escaped(picture.caption)
+        yield table(picture.table.header, _thinned(picture.table.rows))
     yield "## Not drawn" if missing else ""
-    yield _list(f"{one.title}: {one.reason}" for one in missing)
+    yield _list(f"{picture.title}: {picture.reason}" for picture in missing)
 
 
 def _thinned(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
-    """Return every nth row, with the last."""
+    """Return every nth row, and the last."""
     kept = list(rows[:: -(-len(rows) // LONGEST) or 1])
     return kept if not rows or kept[-1] is rows[-1] else [*kept, rows[-1]]
 
@@ -91,7 +91,7 @@ def _block(block: Block) -> str:  # noqa: PLR0911 - one for each kind of block
         case Lines(lines):
             return _list(lines)
         case Entries(entries):
-            return _list(f"{name}: {'. '.join(said)}" for name, said in entries)
+            return _list(f"{name}: {'. '.join(sentences)}" for name, sentences in entries)
         case Prose(lines):
             return "  \n".join(map(escaped, lines))
         case Table(header, rows):
@@ -108,20 +108,20 @@ def _block(block: Block) -> str:  # noqa: PLR0911 - one for each kind of block
 
 def _layer(number: int, layer: "Judgement") -> str:
     cause = f": {escaped(layer.cause)}" if layer.cause else ""
-    said = (("", layer.because), ("**Next:** ", layer.next), ("**Refuted by:** ", layer.falsifier))
+    labelled = (("", layer.because), ("**Next:** ", layer.next), ("**Refuted by:** ", layer.falsifier))
     parts = [f"## {number}. {layer.layer}: **{layer.verdict.upper()}**{cause}"]
-    parts += [f"{label}{escaped(text)}" for label, text in said if text]
+    parts += [f"{label}{escaped(text)}" for label, text in labelled if text]
     return "\n\n".join([*parts, *([_list(layer.evidence)] if layer.evidence else [])])
 
 
 def _findings(findings: "Sequence[Finding]") -> str:
     rows = []
-    for one in findings:
-        said = [one.message]
-        said += [f"Fix: {fix_line(one.fix)}."] if one.fix is not None else []
-        said += [f"Confirm: {one.confirm}"] if one.confirm else []
-        where = (coded(location(one.location)), coded(one.rule))
-        rows.append([f"**{one.severity}**", *where, "<br>".join(map(cell, said))])
+    for finding in findings:
+        lines = [finding.message]
+        lines += [f"Fix: {fix_line(finding.fix)}."] if finding.fix is not None else []
+        lines += [f"Confirm: {finding.confirm}"] if finding.confirm else []
+        where = (coded(location(finding.location)), coded(finding.rule))
+        rows.append([f"**{finding.severity}**", *where, "<br>".join(map(cell, lines))])
     return table(["severity", "where", "rule", "what"], rows, str)
 
 

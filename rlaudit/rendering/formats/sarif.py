@@ -17,15 +17,19 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-# SARIF knows suppressions in the source, and all others.
+# These suppressions stand in the source; SARIF calls all others external.
 _IN_SOURCE = {"inline", "file"}
 
 
 def render(document: "Report", width: int | None) -> str:
-    """One run with every finding, the suppressed ones marked."""
-    found = statements(document)
-    names = sorted({one.rule for one in found})
-    about = document.get("inspection")
+    """Return one run with every finding, the suppressed ones marked."""
+    findings = statements(document)
+    names = sorted({finding.rule for finding in findings})
+    inspected = document.get("inspection")
+    notifications = []
+    if inspected:
+        notifications += [_notification(file.reason, file.path) for file in inspected.unread]
+        notifications += [_notification(bug) for bug in inspected.bugs]
     log = {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -36,7 +40,7 @@ def render(document: "Report", width: int | None) -> str:
                         "name": "rlaudit",
                         "version": document["rlaudit"],
                         "semanticVersion": document["rlaudit"],
-                        "rules": [_rule(name, found) for name in names],
+                        "rules": [_rule(name, findings) for name in names],
                     }
                 },
                 "columnKind": "unicodeCodePoints",
@@ -45,22 +49,19 @@ def render(document: "Report", width: int | None) -> str:
                     {
                         "executionSuccessful": document["exit_code"] in {0, 1},
                         "exitCode": document["exit_code"],
-                        "toolExecutionNotifications": [
-                            *(_notification("error", one.reason, one.path) for one in (about.unread if about else ())),
-                            *(_notification("error", bug, None) for bug in (about.bugs if about else ())),
-                        ],
+                        "toolExecutionNotifications": notifications,
                     }
                 ],
-                "results": [_result(one, names) for one in found],
+                "results": [_result(finding, names) for finding in findings],
             }
         ],
     }
     return json.dumps(log, indent=1, allow_nan=False) + "\n"
 
 
-def _rule(name: str, found: "Sequence[Finding]") -> dict[str, Any]:
+def _rule(name: str, findings: "Sequence[Finding]") -> dict[str, Any]:
     text = rule_documentation(name)
-    first = next(one for one in found if one.rule == name)
+    first = next(finding for finding in findings if finding.rule == name)
     rule: dict[str, Any] = {"id": name, "name": "".join(word.capitalize() for word in name.split("-"))}
     if text:
         rule |= {
@@ -72,22 +73,22 @@ def _rule(name: str, found: "Sequence[Finding]") -> dict[str, Any]:
     return rule
 
 
-def _result(one: "Finding", names: Sequence[str]) -> dict[str, Any]:
+def _result(finding: "Finding", names: Sequence[str]) -> dict[str, Any]:
     result: dict[str, Any] = {
-        "ruleId": one.rule,
-        "ruleIndex": names.index(one.rule),
-        "level": one.severity,
-        "message": {"text": one.message},
-        "locations": _locations(one.location),
-        "properties": {"layer": one.layer} if one.layer else {},
+        "ruleId": finding.rule,
+        "ruleIndex": names.index(finding.rule),
+        "level": finding.severity,
+        "message": {"text": finding.message},
+        "locations": _locations(finding.location),
+        "properties": {"layer": finding.layer} if finding.layer else {},
     }
-    if one.fingerprint is not None:
-        result["partialFingerprints"] = {"rlaudit/v1": one.fingerprint}
-    if one.suppressed is not None:
-        kind = "inSource" if one.suppressed.kind in _IN_SOURCE else "external"
-        result["suppressions"] = [{"kind": kind, "justification": one.suppressed.reason}]
-    if one.fix is not None and all(edit.line is not None for edit in one.fix.edits):
-        result["fixes"] = [_fix(one.fix)]
+    if finding.fingerprint is not None:
+        result["partialFingerprints"] = {"rlaudit/v1": finding.fingerprint}
+    if finding.suppressed is not None:
+        kind = "inSource" if finding.suppressed.kind in _IN_SOURCE else "external"
+        result["suppressions"] = [{"kind": kind, "justification": finding.suppressed.reason}]
+    if finding.fix is not None and all(edit.line is not None for edit in finding.fix.edits):
+        result["fixes"] = [_fix(finding.fix)]
     return result
 
 
@@ -112,7 +113,7 @@ def _fix(fix: "Fix") -> dict[str, Any]:
         }
         replacement = {"deletedRegion": region, "insertedContent": {"text": edit.replacement}}
         by_path.setdefault(edit.path, []).append(replacement)
-    changes = [{"artifactLocation": _artifact(path), "replacements": made} for path, made in by_path.items()]
+    changes = [{"artifactLocation": _artifact(path), "replacements": edits} for path, edits in by_path.items()]
     return {"description": {"text": fix.description}, "artifactChanges": changes}
 
 
@@ -123,11 +124,11 @@ def _artifact(path: str) -> dict[str, Any]:
     return {"uri": uri, "uriBaseId": "%SRCROOT%"}
 
 
-def _notification(level: str, text: str, path: str | None) -> dict[str, Any]:
-    said: dict[str, Any] = {"level": level, "message": {"text": text}}
+def _notification(text: str, path: str | None = None) -> dict[str, Any]:
+    notification: dict[str, Any] = {"level": "error", "message": {"text": text}}
     if path is not None:
-        said["locations"] = [{"physicalLocation": {"artifactLocation": _artifact(path)}}]
-    return said
+        notification["locations"] = [{"physicalLocation": {"artifactLocation": _artifact(path)}}]
+    return notification
 
 
 FORMAT = ReportFormat("sarif", render, for_programs=True)

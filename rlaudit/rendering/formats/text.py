@@ -1,8 +1,7 @@
 """Text for people: what matters first, then what it rests on, then what was not seen.
 
-On a terminal it is coloured, and no line is wider than the terminal (except code, which is to be pasted). Piped, each
-sentence is a line, and a table's row that is too wide for columns is its name and a line: without a terminal there is
-no width to cut to.
+On a terminal it is coloured, and no line is wider than the terminal, except code, which is to be pasted. Piped, each
+sentence is a line, and a table's row that is too wide for columns is its name and a line.
 
 A picture is a line of blocks for each of its series.
 """
@@ -45,14 +44,15 @@ BOLD, DIM, RED = "1", "2", "1;31"
 VERDICTS = {Verdict.MATCH: "32", Verdict.MISMATCH: RED, Verdict.INCONCLUSIVE: "33", Verdict.NOT_TESTED: DIM}
 SEVERITIES = {Severity.ERROR: RED, Severity.WARNING: "33", Severity.NOTE: "36"}
 NARROWEST = 20
-# Piped, sentences stay whole; a row of a table that is wider than this is read as a sentence too.
+# The widest row of a table that stays in columns if piped.
 WIDEST_PIPED = 160
-# Of a table that fits less well no row is in columns.
+# If fewer rows of a table fit columns, none is in columns.
 FEWEST_IN_COLUMNS = 3
-# The end of a long report on a screen: its lines, and those of one statement, from the most to what fits any terminal.
+# The end of a long report on one screen: the most lines, the least width, and how many lines a statement may take,
+# which is lowered until all fit.
 MOST_LINES, NARROWEST_BRIEF = 40, 40
 ROOM = (6, 4, 3, 2, 1)
-# How a series is drawn in a line: its values from the lowest to the highest.
+# A series in a line, from its lowest to its highest value.
 BLOCKS = "▁▂▃▄▅▆▇█"
 GAP = " "
 INDENT = "   "
@@ -79,15 +79,15 @@ def _rendered(document: "Report", width: int | None, unfolded: bool) -> str:
             page.section(section)
     if outline.left_out and not unfolded:
         page.line(0, outline.left_out)
-    told = page.text()
+    body = page.text()
     if "text" in outline.pictured:
-        told += sparklines(document, width) if encodable(sys.stdout.encoding) else ""
+        body += sparklines(document, width) if encodable(sys.stdout.encoding) else ""
     closing = _Page(width, outline.indents, unfolded)
     for section in shown:
         if section.closes:
             closing.section(section)
     end = closing.text()
-    return f"{told}\n{end}" if end else told
+    return f"{body}\n{end}" if end else body
 
 
 class _Page:
@@ -101,7 +101,7 @@ class _Page:
         return f"\x1b[{code}m{text}\x1b[0m" if self.width is not None and code and text else text
 
     def line(self, indent: int, text: str = "", code: str = "", hanging: int = 0) -> None:
-        """Return a sentence, broken on a terminal. hanging: how much further its other lines are indented."""
+        """Add a sentence, wrapped on a terminal. hanging: how much further its other lines are indented."""
         text = " ".join(map(str.strip, text.splitlines()))
         room = None if self.width is None else max(NARROWEST, self.width - indent)
         parts = [text]
@@ -136,9 +136,9 @@ class _Page:
                 for line in lines:
                     self.line(self.indents.line, mark + line, hanging=len(mark))
             case Entries(entries):
-                for name, said in entries:
+                for name, sentences in entries:
                     self.line(self.indents.line, name)
-                    for line in said:
+                    for line in sentences:
                         self.line(self.indents.line + 4, line)
             case Prose(lines):
                 self.line(0)
@@ -147,7 +147,7 @@ class _Page:
             case Table():
                 self.table(block)
             case Code(code):
-                # To be pasted: a line that a narrow terminal cut in two would not be what is meant.
+                # Never wrapped: it is to be pasted.
                 self.lines += [" " * self.indents.table + line for line in code.splitlines()]
             case Verdicts(layers):
                 for number, layer in enumerate(layers, start=1):
@@ -167,29 +167,28 @@ class _Page:
                 pass
 
     def brief(self, statements: Sequence[tuple[int, str]]) -> None:
-        """Put all of them on one screen: the longest are cut, and say so."""
+        """Add all statements so that they fit one screen: the longest are cut, and end with an ellipsis."""
         for room in ROOM:
-            lines = [part for indent, said in statements for part in self.cut(indent, one_line(said), room)]
+            lines = [part for indent, statement in statements for part in self.cut(indent, one_line(statement), room)]
             if len(self.lines) + len(lines) <= MOST_LINES:
                 break
         self.lines += lines
 
-    def cut(self, indent: int, said: str, room: int) -> list[str]:
-        """One statement in at most `room` lines."""
+    def cut(self, indent: int, statement: str, room: int) -> list[str]:
+        """Return a statement in at most `room` lines."""
         begin, further = " " * indent, " " * (indent + 2)
         width = max(self.width or NARROWEST, NARROWEST_BRIEF)
         return textwrap.wrap(
-            said, width, initial_indent=begin, subsequent_indent=further, max_lines=room, placeholder=" …"
+            statement, width, initial_indent=begin, subsequent_indent=further, max_lines=room, placeholder=" …"
         )
 
     def finding(self, finding: "Finding") -> None:
         layer = f" ({finding.layer})" if finding.layer else ""
         severity = finding.severity
-        where = f"{severity} {location(finding.location)} {finding.rule}{layer}"
         self.line(0)
-        begun = len(self.lines)
-        self.line(1, where, hanging=2)
-        self.lines[begun] = self.lines[begun].replace(severity, self.coloured(severity, SEVERITIES[severity]), 1)
+        first = len(self.lines)
+        self.line(1, f"{severity} {location(finding.location)} {finding.rule}{layer}", hanging=2)
+        self.lines[first] = self.lines[first].replace(severity, self.coloured(severity, SEVERITIES[severity]), 1)
         self.line(3, finding.message)
         if finding.fix is not None:
             self.line(3, f"fix: {fix_line(finding.fix)}")
@@ -197,7 +196,7 @@ class _Page:
             self.line(3, f"confirm: {finding.confirm}")
 
     def table(self, table: Table) -> None:
-        """Columns for the rows that fit; of a wider row the figures stand below its name: never half a figure."""
+        """Add the rows that fit as columns. Figures of a wider row stand below its name: never half a figure."""
         header = [one_line(name) for name in table.header[: table.on_terminal]]
         rows = [[one_line(cell) for cell in row[: len(header)]] for row in table.rows]
         indent = self.indents.table
@@ -213,15 +212,15 @@ class _Page:
                 continue
             name, *figures = row
             self.line(indent, name, code)
-            named = zip(header[1:], figures, strict=False)
             # A row that ends early has no figures, and says why in their place.
-            whole = table.headed and len(figures) == len(header) - 1
-            said = [f"{word} {figure}" if whole else figure for word, figure in named if figure]
-            self.line(indent + 3, "; ".join(said))
+            labelled = table.headed and len(figures) == len(header) - 1
+            columns = zip(header[1:], figures, strict=False)
+            parts = [f"{column} {figure}" if labelled else figure for column, figure in columns if figure]
+            self.line(indent + 3, "; ".join(parts))
 
 
 def _fitting(header: Sequence[Sequence[str]], rows: Sequence[Sequence[str]], room: int) -> set[int]:
-    """Return the rows that fit in columns beside each other: the widest are left out, all if hardly one remains."""
+    """Return the rows that fit in columns: the widest are left out, and all if fewer than FEWEST_IN_COLUMNS remain."""
     columns = max(map(len, (*header, *rows)), default=0)
     fitting = set(range(len(rows)))
     while len(fitting) >= FEWEST_IN_COLUMNS or len(fitting) == len(rows):
@@ -242,18 +241,18 @@ def _columns(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def verdict_title(layer: Judgement) -> str:
-    """Verdict, and the cause where one is named."""
+    """Return the verdict, and the cause if one is named."""
     return layer.verdict.upper() + (f": {layer.cause}" if layer.cause else "")
 
 
 def layer_lines(layer: Judgement) -> Sequence[str]:
     """Return why, what next, what would refute it, and the evidence."""
-    said = (("because", layer.because), ("next", layer.next), ("refuted by", layer.falsifier))
-    return [*(f"{label} {text}" for label, text in said if text), *(f"- {line}" for line in layer.evidence)]
+    labelled = (("because", layer.because), ("next", layer.next), ("refuted by", layer.falsifier))
+    return [*(f"{label} {text}" for label, text in labelled if text), *(f"- {line}" for line in layer.evidence)]
 
 
 def sparklines(document: "Report", width: int | None) -> str:
-    """Draw a document's lines as blocks, if it has any. width: of the terminal; longer lines of blocks are thinned."""
+    """Draw a report's series as lines of blocks. width: of the terminal; longer series are thinned."""
     drawn, _ = pictures_of(printable(dict(document)))
     lines = [line for picture in drawn for line in _lines(picture, width)]
     return "\n".join(["", *lines]) + "\n" if lines else ""
@@ -262,35 +261,35 @@ def sparklines(document: "Report", width: int | None) -> str:
 def _lines(picture: Picture, width: int | None) -> list[str]:
     if not picture.sparklines:
         return []
-    names = [one_line(one.name) for one in picture.sparklines]
+    names = [one_line(series.name) for series in picture.sparklines]
     room = None if width is None else max(width - len(INDENT), NARROWEST_BLOCKS)
     title = one_line(f"{picture.full_title} ({picture.sparklines[0].ends})")
     lines = [title] if width is None else textwrap.wrap(title, width)
     longest = max(map(len, names))
-    for name, one in zip(names, picture.sparklines, strict=True):
-        known = [value for value in one.values if value is not None]
-        span = f"{number(min(known))} to {number(max(known))}" if known else "no value"
+    for name, series in zip(names, picture.sparklines, strict=True):
+        numbers = [value for value in series.values if value is not None]
+        span = f"{number(min(numbers))} to {number(max(numbers))}" if numbers else "no value"
         before = f"{name.ljust(longest)}  "
-        left = None if room is None else room - len(before) - len(span) - 2
-        if room is not None and left is not None and left < NARROWEST_BLOCKS:
+        width_of_blocks = None if room is None else room - len(before) - len(span) - 2
+        if room is not None and width_of_blocks is not None and width_of_blocks < NARROWEST_BLOCKS:
             lines += [INDENT + part for part in textwrap.wrap(f"{name}  {span}", room)]
-            before, span, left = "", "", room
-        blocks = sparkline(one.values if left is None else _thinned(one.values, left))
+            before, span, width_of_blocks = "", "", room
+        blocks = sparkline(series.values if width_of_blocks is None else _thinned(series.values, width_of_blocks))
         lines.append(f"{INDENT}{before}{blocks}  {span}".rstrip())
     return [*lines, ""]
 
 
 def _thinned(values: Sequence[float | None], most: int) -> list[float | None]:
-    step = -(-len(values) // most)
-    return list(values[::step])
+    return list(values[:: -(-len(values) // most)])
 
 
 def sparkline(values: Sequence[float | None]) -> str:
-    """One character for each value, from the lowest to the highest; a blank where there is none."""
-    known = [value for value in values if value is not None]
-    low, high = min(known, default=0.0), max(known, default=0.0)
+    """Return one character for each value, a blank if it is missing."""
+    numbers = [value for value in values if value is not None]
+    low, high = min(numbers, default=0.0), max(numbers, default=0.0)
     step = (high - low) / len(BLOCKS) or 1.0
-    return "".join(GAP if one is None else BLOCKS[min(int((one - low) / step), len(BLOCKS) - 1)] for one in values)
+    highest = len(BLOCKS) - 1
+    return "".join(GAP if value is None else BLOCKS[min(int((value - low) / step), highest)] for value in values)
 
 
 def encodable(encoding: str | None) -> bool:

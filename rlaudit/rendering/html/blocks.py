@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from rlaudit.layers import Judgement, Verdict
 from rlaudit.rendering.html.markup import Markup, element, joined
 from rlaudit.rendering.outline import Block, Brief, Code, Entries, Findings, Folded, Lines, Prose, Table, Verdicts
 from rlaudit.rendering.statements import fix_line, location
 
-# Signs of a cell that is a figure and must not break; longer ones are sentences.
+# The most signs of a cell that is a figure and must not break; longer cells are sentences.
 FIGURE = 34
 SIGNS = {Verdict.MATCH: "✓", Verdict.MISMATCH: "✗", Verdict.INCONCLUSIVE: "?", Verdict.NOT_TESTED: "–"}
 FINDING = ("rule", "severity", "where", "what", "fix", "confirm")
@@ -16,9 +17,9 @@ FINDING = ("rule", "severity", "where", "what", "fix", "confirm")
 
 @dataclass(frozen=True)
 class Shown:
-    """A section of the page. name: of letters, digits and hyphens, unique in the page."""
+    """A section of the page."""
 
-    name: str
+    name: str  # of letters, digits and hyphens, unique in the page
     title: str
     content: Markup
 
@@ -34,21 +35,20 @@ def _drawn(block: Block) -> Markup:  # noqa: PLR0911 - one for each kind of bloc
         case Lines(lines):
             return listed(lines)
         case Entries(entries):
-            return listed(f"{name}: {'. '.join(said)}" for name, said in entries)
+            return listed(f"{name}: {'. '.join(sentences)}" for name, sentences in entries)
         case Prose(lines):
             return joined(element("p", line) for line in lines)
         case Table(header, rows, title):
             return table(header, rows, title or "Table")
         case Code(code):
-            # As it is to be pasted.
             return element("pre", element("code", code), tabindex="0")
         case Verdicts(layers):
-            return element("div", (_card(number, one) for number, one in enumerate(layers, start=1)), class_="layers")
+            return element("div", map(_card, count(1), layers), class_="layers")
         case Findings(findings):
             rows = [
-                [one.rule, one.severity, location(one.location), one.message,
-                 fix_line(one.fix) if one.fix is not None else "", one.confirm or ""]
-                for one in findings
+                [finding.rule, finding.severity, location(finding.location), finding.message,
+                 fix_line(finding.fix) if finding.fix is not None else "", finding.confirm or ""]
+                for finding in findings
             ]  # fmt: skip
             return table(FINDING, rows, "Findings")
         case Folded(summary, inner):
@@ -60,8 +60,8 @@ def _drawn(block: Block) -> Markup:  # noqa: PLR0911 - one for each kind of bloc
 def _card(number: int, layer: Judgement) -> Markup:
     verdict = layer.verdict
     sign = element("span", f"{SIGNS[verdict]} {verdict}", class_="verdict")
-    said = [("Next", layer.next), ("Refuted by", layer.falsifier)]
-    terms = [joined(element("dt", term), element("dd", text)) for term, text in said if text]
+    labelled = [("Next", layer.next), ("Refuted by", layer.falsifier)]
+    terms = [joined(element("dt", label), element("dd", text)) for label, text in labelled if text]
     return element(
         "section",
         element("h3", f"{number}. {layer.layer.capitalize()}", sign),
@@ -79,7 +79,7 @@ def arrow(text: str) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], label: str) -> Markup:
-    """Return a table that scrolls by itself if the page is narrower, by keyboard too. The first cell names its row."""
+    """Return a table that scrolls if the page is narrower, by keyboard too. The first cell of a row names it."""
     head = element("thead", element("tr", (element("th", name, scope="col") for name in header)))
     body = element("tbody", (_row([*row, *[""] * (len(header) - len(row))]) for row in rows))
     return element("div", element("table", head, body), class_="scroll", tabindex="0", role="region", aria_label=label)
@@ -103,5 +103,5 @@ def listed(lines: Iterable[str]) -> Markup:
 
 
 def folded(title: str, *content: Markup) -> Markup:
-    """Something that opens when asked."""
+    """Return content that opens on a click on its title."""
     return element("details", element("summary", title), *content)

@@ -16,10 +16,10 @@ Content = str | Iterable[str]
 
 
 def element(name: str, /, *content: Content, **attributes: str | None) -> Markup:
-    """<name attributes>content</name>.
+    """Return `<name attributes>content</name>`.
 
-    Strings are escaped, Markup is not, iterables are their parts in a row. Attributes: `class_` is class, an
-    underscore is a hyphen, None is left out.
+    Strings are escaped, Markup is not, iterables are joined. Of attributes, `class_` is class, an underscore is a
+    hyphen, and None is left out.
     """
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
@@ -32,13 +32,13 @@ def element(name: str, /, *content: Content, **attributes: str | None) -> Markup
 
 
 def joined(*content: Content) -> Markup:
-    """Parts in a row, each escaped unless it is Markup."""
+    """Join the parts, each escaped unless it is Markup."""
     parts: list[str] = []
-    for one in content:
-        if isinstance(one, Markup):
-            parts.append(one)
-        elif isinstance(one, str):
-            parts.append(escape(one))
+    for part in content:
+        if isinstance(part, Markup):
+            parts.append(part)
+        elif isinstance(part, str):
+            parts.append(escape(part))
         else:
-            parts.append(joined(*one))
+            parts.append(joined(*part))
     return Markup("".join(parts))

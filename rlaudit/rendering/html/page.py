@@ -17,17 +17,17 @@ from rlaudit.rendering.picture import NARROW, Missing, Picture, pictures_of
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
-# What the page may do: nothing but its own style. A script or a link to elsewhere would be stopped by the browser.
+# The page may use its own style and nothing else: a browser stops scripts, and loads nothing from elsewhere.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def page(document: "Report") -> str:
-    """Return the whole file: verdicts, pictures, what the command's own report holds."""
+    """Return the whole file: verdicts, pictures, then the other sections of the report's outline."""
     document = printable(dict(document))
     outline = outline_of(document)
     title = arrow(outline.title)
     shown = outline.shown(on_page=True)
-    # What a terminal ends with, so that it is seen, a page begins with.
+    # A page begins with what a terminal ends with: both are seen first.
     leading = [section for section in shown if section.leads or section.closes]
     drawn, missing = pictures_of(document)
     sections = [
@@ -93,22 +93,24 @@ def _section(section: Shown) -> Markup:
 
 def drawn_section(drawn: Sequence[Picture]) -> list[Shown]:
     """Return all that could be drawn, group by group."""
-    names = dict.fromkeys(one.group for one in drawn)
-    content = (_group(name, [one for one in drawn if one.group == name], len(names) > 1) for name in names)
+    names = dict.fromkeys(picture.group for picture in drawn)
+    content = (_group(name, [picture for picture in drawn if picture.group == name], len(names) > 1) for name in names)
     return [Shown("figures", "Figures", joined(content))] if drawn else []
 
 
 def missing_section(missing: Sequence[Missing]) -> list[Shown]:
     """Return a line for each reason."""
-    reasons = dict.fromkeys(one.reason for one in missing)
-    lines = (f"{', '.join(one.title for one in missing if one.reason == reason)}: {reason}" for reason in reasons)
+    reasons = dict.fromkeys(picture.reason for picture in missing)
+    lines = (
+        f"{', '.join(picture.title for picture in missing if picture.reason == reason)}: {reason}" for reason in reasons
+    )
     return [Shown("not-drawn", "Not drawn", listed(lines))] if missing else []
 
 
 def _group(name: str, pictures: Sequence[Picture], named: bool) -> Markup:
     heading = element("h3", name or "All", class_="group") if named else Markup("")
     level = "h4" if named else "h3"
-    return joined(heading, element("div", (_figure(one, level) for one in pictures), class_="figures"))
+    return joined(heading, element("div", (_figure(picture, level) for picture in pictures), class_="figures"))
 
 
 def _figure(picture: Picture, level: str) -> Markup:

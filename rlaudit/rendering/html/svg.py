@@ -8,7 +8,6 @@ import io
 import re
 import warnings
 import xml.etree.ElementTree as ET
-from functools import cache
 from typing import Any
 
 from rlaudit.rendering.drawing.styles import PLACEHOLDERS
@@ -20,6 +19,7 @@ XLINK = "http://www.w3.org/1999/xlink"
 _LONG = re.compile(r"-?\d+\.\d{2,}")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _FONT = re.compile(r"font(?:-family)?: *[^;]*?'[^;]*;?")
+_PLACEHOLDER = re.compile("|".join(PLACEHOLDERS), re.IGNORECASE)
 COORDINATES = frozenset({"d", "transform", "x", "y", "style", "width", "height", "points"})
 STYLE = {
     "svg.fonttype": "none",
@@ -33,7 +33,7 @@ STYLE = {
 
 
 def svg_of(picture: Picture) -> Markup:
-    """Return the picture in its own coordinates; the page scales it."""
+    """Return the picture in CSS pixels; the page scales it."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -57,10 +57,10 @@ def _inline(svg: str, picture: Picture) -> Markup:
         for child in list(parent):
             if child.tag in {f"{{{SVG}}}metadata", f"{{{SVG}}}style"}:
                 parent.remove(child)
-    used = {name for one in root.iter() for value in one.attrib.values() for name in _REFERENCE.findall(value)}
-    used |= {one.attrib[f"{{{XLINK}}}href"][1:] for one in root.iter() if f"{{{XLINK}}}href" in one.attrib}
-    for one in root.iter():
-        _tidy(one, used, picture.name)
+    used = {name for node in root.iter() for value in node.attrib.values() for name in _REFERENCE.findall(value)}
+    used |= {node.attrib[f"{{{XLINK}}}href"][1:] for node in root.iter() if f"{{{XLINK}}}href" in node.attrib}
+    for node in root.iter():
+        _tidy(node, used, picture.name)
     for name in ("width", "height", "version"):
         root.attrib.pop(name, None)
     root.attrib |= {"role": "img", "aria-label": f"{picture.full_title}. {picture.caption}", "focusable": "false"}
@@ -70,21 +70,21 @@ def _inline(svg: str, picture: Picture) -> Markup:
     return Markup(_coloured(text))
 
 
-def _tidy(one: ET.Element, used: set[str], name: str) -> None:
-    own = one.attrib.get("id")
-    if own is not None:
-        del one.attrib["id"]
-        if own in used:
-            one.attrib["id"] = f"{name}-{own}"
-    reference = one.attrib.pop(f"{{{XLINK}}}href", None)
+def _tidy(node: ET.Element, used: set[str], name: str) -> None:
+    identifier = node.attrib.get("id")
+    if identifier is not None:
+        del node.attrib["id"]
+        if identifier in used:
+            node.attrib["id"] = f"{name}-{identifier}"
+    reference = node.attrib.pop(f"{{{XLINK}}}href", None)
     if reference is not None:
-        one.attrib["href"] = f"#{name}-{reference[1:]}"
-    if one.attrib.get("transform", "").startswith("rotate(-0 "):
-        del one.attrib["transform"]
-    for key in one.attrib:
-        one.attrib[key] = _short_value(key, one.attrib[key], name)
-    if one.attrib.get("style") == "":
-        del one.attrib["style"]
+        node.attrib["href"] = f"#{name}-{reference[1:]}"
+    if node.attrib.get("transform", "").startswith("rotate(-0 "):
+        del node.attrib["transform"]
+    for key in node.attrib:
+        node.attrib[key] = _short_value(key, node.attrib[key], name)
+    if node.attrib.get("style") == "":
+        del node.attrib["style"]
 
 
 def _short_value(key: str, value: str, name: str) -> str:
@@ -99,10 +99,5 @@ def _short(number: re.Match[str]) -> str:
     return f"{float(number[0]):.1f}".removesuffix(".0")
 
 
-@cache
-def _placeholders() -> re.Pattern[str]:
-    return re.compile("|".join(PLACEHOLDERS), re.IGNORECASE)
-
-
 def _coloured(text: str) -> str:
-    return _placeholders().sub(lambda found: f"var(--{PLACEHOLDERS[found[0].lower()]})", text)
+    return _PLACEHOLDER.sub(lambda match: f"var(--{PLACEHOLDERS[match[0].lower()]})", text)

@@ -1,6 +1,6 @@
 """The report of an ablation: the verdict of each layer first, then the figures behind it, block by block.
 
-What the engines had loaded, as their workers saw it, comes arm by arm where it differs, and once where it does not.
+What the workers of the engines loaded stands arm by arm if it differs, and once if it does not.
 """
 
 import json
@@ -38,12 +38,12 @@ COVERED = {
     "completions": "recorded completions",
     "tokens_of_first_weights": "recorded tokens of the first weights",
 }
-# A value that is longer is a whole configuration of its own, to be read in the JSON report.
+# A longer value is cut; the JSON report has the whole.
 LONGEST = 120
 
 
 def outline(report: "Report") -> Outline:
-    """In reading order."""
+    """Return the outline, in reading order."""
     names = [block.name for block in report.get("blocks", ())]
     several = len(names) > 1
     codes = [
@@ -71,23 +71,23 @@ def outline(report: "Report") -> Outline:
 
 
 def _bisection(report: "Report") -> list[Block]:
-    """The releases that were measured, and what the two neighbours differ in."""
+    """Return the releases that were measured, and what the two neighbours differ in."""
     if "bisection" not in report:
         return []
-    found = report["bisection"]
-    metric = TITLES.get(found.metric, found.metric)
-    rows = [[one.version, one.engine, interval(one)] for one in found.measured]
-    neighbours = found.neighbours
-    said = (
+    bisection = report["bisection"]
+    metric = TITLES.get(bisection.metric, bisection.metric)
+    rows = [[release.version, release.engine, interval(release)] for release in bisection.measured]
+    neighbours = bisection.neighbours
+    lines = (
         [f"the ends agree in {metric}: nothing between them was measured"]
         if neighbours is None
         else [f"{metric} moves between {neighbours[0]} and {neighbours[1]}; a move taken back is not seen"]
     )
-    said += [f"not measured, between them: {', '.join(found.unmeasured)}"] if found.unmeasured else []
-    said += [f"apart from both ends, so not one move: {', '.join(found.elsewhere)}"] if found.elsewhere else []
-    blocks: list[Block] = [Table(("vLLM", "engine", metric), rows, "The release that moves it"), Lines(said)]
-    for title, lines in (("Defaults that differ", found.moved), ("Known defects", found.advisories)):
-        blocks += [Lines(lines, title)] if lines else []
+    lines += [f"not measured, between them: {', '.join(bisection.unmeasured)}"] if bisection.unmeasured else []
+    lines += [f"apart from both ends, so not one move: {', '.join(bisection.elsewhere)}"] if bisection.elsewhere else []
+    blocks: list[Block] = [Table(("vLLM", "engine", metric), rows, "The release that moves it"), Lines(lines)]
+    blocks += [Lines(bisection.moved, "Defaults that differ")] if bisection.moved else []
+    blocks += [Lines(bisection.advisories, "Known defects")] if bisection.advisories else []
     return blocks
 
 
@@ -109,37 +109,38 @@ def _arms(report: "Report", block: str) -> Table:
 
 
 def _replays(report: "Report") -> list[Block]:
-    """What each engine reports of the recorded tokens: the reference held against the recording, the others against
-    the reference."""
+    """Return what each engine reports of the recorded tokens: the reference against the recording, others against it."""
     shown: list[Block] = []
     for block in report.get("blocks", ()):
         replay = block.replay
         if replay is None:
             continue
         recorded = {} if replay.recorded is None else {"reference against the recording": replay.recorded}
-        against = {f"{_short(name)} against the reference": found for name, found in replay.arms.items()}
+        against = {f"{_short(name)} against the reference": measurements for name, measurements in replay.arms.items()}
         prefill = {
-            f"{name}: decode against prefill of its own": found
-            for name, found in (replay.prefill_against_decode or {}).items()
+            f"{name}: decode against prefill of its own": measurements
+            for name, measurements in (replay.prefill_against_decode or {}).items()
         }
         rows = [
-            [name, *(interval(found.get(metric)) for metric in HEADLINE), str(found["k3"].tokens)]
-            for name, found in {**recorded, **against, **prefill}.items()
+            [name, *(interval(measurements.get(metric)) for metric in HEADLINE), str(measurements["k3"].tokens)]
+            for name, measurements in {**recorded, **against, **prefill}.items()
         ]
         title = f"Recorded tokens, asked for again in {block.name} (95 % intervals over prompts)"
         shown.append(Table(("engine", *(TITLES[name] for name in HEADLINE), "tokens"), rows, title))
-        then = [f"{name}: recorded {one}, replayed {other}" for name, (one, other) in replay.differing.items()]
-        left = [f"{name}: {count} tokens not reported" for name, count in replay.not_reported.items()]
-        shown.append(Lines([replay.because, *_coverage(replay), *then, *left]))
+        differing = [f"{name}: recorded {before}, replayed {now}" for name, (before, now) in replay.differing.items()]
+        missing = [f"{name}: {count} tokens not reported" for name, count in replay.not_reported.items()]
+        shown.append(Lines([replay.because, *_coverage(replay), *differing, *missing]))
     return shown
 
 
 def _coverage(replay: Replay) -> list[str]:
-    """How much of the recording was asked again."""
+    """Say how much of the recording was replayed."""
     parts = [
-        f"{asked} of {recorded} {what} ({asked / recorded:.0%})" if asked < recorded else f"all {recorded} {what}"
+        f"{replayed} of {recorded} {what} ({replayed / recorded:.0%})"
+        if replayed < recorded
+        else f"all {recorded} {what}"
         for name, what in COVERED.items()
-        for asked, recorded in [(replay.coverage or {}).get(name, (0, 0))]
+        for replayed, recorded in [(replay.coverage or {}).get(name, (0, 0))]
         if recorded
     ]
     return [f"asked again: {'; '.join(parts)}"] if parts else []
@@ -150,23 +151,20 @@ def _short(name: str) -> str:
 
 
 def _arm(arm: Arm) -> list[str]:
-    found = arm.measurements
-    row = [
-        _short(arm.name),
-        arm.environment.removeprefix("vllm "),
-    ]
-    if not found:
+    measurements = arm.measurements
+    row = [_short(arm.name), arm.environment.removeprefix("vllm ")]
+    if not measurements:
         return [*row, arm_state(arm)]
     engaged = ", ".join(f"{factor}: {ENGAGED[value]}" for factor, value in arm.engaged.items())
-    figures = [interval(found.get(name)) for name in HEADLINE]
+    figures = [interval(measurements.get(name)) for name in HEADLINE]
     cached = "" if arm.cached_tokens is None else str(arm.cached_tokens)
-    return [*row, *figures, str(found["k3"].tokens), cached, engaged]
+    return [*row, *figures, str(measurements["k3"].tokens), cached, engaged]
 
 
 def _factors(report: "Report", blocks: Sequence[str]) -> list[Block]:
     tables: list[Block] = []
     for block in blocks:
-        rows = [_effect(one) for one in report["effects"] if one.block == block and one.worth_a_row]
+        rows = [_effect(effect) for effect in report["effects"] if effect.block == block and effect.worth_a_row]
         title = f"Factors of {block}, paired by prompt"
         tables += [Table(FACTORS, rows, title, on_terminal=len(FACTORS) - 1)] if rows else []
     return tables
@@ -185,12 +183,12 @@ def _effect(effect: Effect) -> list[str]:
 
 
 def _loaded(report: "Report") -> list[Block]:
-    """What the workers said they loaded and ran: each difference, then what all arms of a block share."""
+    """Return what the workers loaded and ran: each difference, then what all arms of a block share."""
     blocks: list[Block] = []
-    for found in loaded_engines(report):
-        title = f"Loaded by the engines of {found.block}, as seen in their workers"
-        rows = [[label, values] for label, values in found.differing_lines]
-        shared = [f"all arms: {found.shared_line}"] if found.shared else []
+    for engines in loaded_engines(report):
+        title = f"Loaded by the engines of {engines.block}, as seen in their workers"
+        rows = [[label, values] for label, values in engines.differing_lines]
+        shared = [f"all arms: {engines.shared_line}"] if engines.shared else []
         if rows:
             blocks.append(Table(("seen in the workers", "value (arms)"), rows, title, headed=False))
         if shared:
@@ -199,14 +197,14 @@ def _loaded(report: "Report") -> list[Block]:
 
 
 def _differing(report: "Report", blocks: Sequence[str]) -> list[Block]:
-    """What differs between arms of a block, as the engines resolved it; what is the same everywhere is left out."""
+    """Return the settings that the engines of a block resolved differently."""
     rows = []
     for block in blocks:
         arms = [arm for arm in report["arms"] if arm.block == block and arm.resolved]
         for name in dict.fromkeys(name for arm in arms for name in arm.resolved):
             parts = by_value({arm.name: _value(arm.resolved, name) for arm in arms})
             if len(parts) > 1:
-                rows += [[f"{block}: {name}", value, own] for value, own in parts]
+                rows += [[f"{block}: {name}", value, names] for value, names in parts]
     return [Table(("setting", "value in the loaded engine", "arms"), rows)] if rows else []
 
 
@@ -218,7 +216,7 @@ def _value(resolved: Mapping[str, Any], name: str) -> str:
 
 
 def _in_short(report: "Report") -> Brief:
-    """What was found, how sure it is, what to do next."""
+    """Return what was found, how sure it is, what to do next."""
     lines = []
     for number, layer in enumerate(report["layers"], start=1):
         cause = f": {layer.cause}" if layer.cause else ""
@@ -228,11 +226,12 @@ def _in_short(report: "Report") -> Brief:
 
 
 def _how_sure(report: "Report") -> str:
-    """What the verdicts rest on, and what they do not."""
+    """Say what the verdicts rest on."""
     measured = [arm.measurements["k3"] for arm in report["arms"] if arm.measurements]
-    tokens, sequences = (sum(one.tokens for one in measured), sum(one.sequences for one in measured))
-    lost = len(report["arms"]) - len(measured)
-    missing = f"; arms without a figure: {lost}" if lost else ""
+    tokens = sum(measurement.tokens for measurement in measured)
+    sequences = sum(measurement.sequences for measurement in measured)
+    unmeasured = len(report["arms"]) - len(measured)
+    missing = f"; arms without a figure: {unmeasured}" if unmeasured else ""
     return (
         f"how sure: {tokens} tokens in {sequences} sequences of {len(measured)} arms, 95 % intervals over prompts, "
         f"effects paired by prompt{missing}; {len(report['not_seen'])} things were not seen (listed above)"
@@ -240,12 +239,12 @@ def _how_sure(report: "Report") -> str:
 
 
 def _next(report: "Report") -> str:
-    """What the first layer that does not match asks for."""
+    """Return the next step of the first layer that does not match."""
     unsettled = [layer.next for layer in report["layers"] if layer.verdict != Verdict.MATCH]
     return unsettled[0] if unsettled else "nothing: all three layers match on these prompts"
 
 
-# In reading order; what a worker reports beyond them stands in the JSON report.
+# In reading order. What else a worker reports stands in the JSON report.
 LABELS = {
     "model_runner": "model runner",
     "attention_backend": "attention",
@@ -266,31 +265,31 @@ LABELS = {
 }
 NOT_SEEN = "not seen"
 NOT_THERE = "not there"
-# Arms that are named one by one.
+# More arms with the same value are "all others".
 NAMED = 4
 
 
 @dataclass(frozen=True)
 class LoadedEngines:
-    """Of one block: (label, value) that all arms share, and (label, [(value, which arms)]) where they differ."""
+    """What the arms of one block loaded."""
 
     block: str
-    shared: Sequence[tuple[str, str]]
-    differing: Sequence[tuple[str, Sequence[tuple[str, str]]]]
+    shared: Sequence[tuple[str, str]]  # (label, value)
+    differing: Sequence[tuple[str, Sequence[tuple[str, str]]]]  # (label, [(value, which arms)])
 
     @property
     def shared_line(self) -> str:
-        """All that is the same, in one line."""
+        """Return in one line what all arms share."""
         return ", ".join(f"{label} {value}" for label, value in self.shared)
 
     @property
     def differing_lines(self) -> list[tuple[str, str]]:
-        """(label, "TORCH_SDPA (reference), CPU_ATTN (all others)")."""
+        """Return pairs like ("attention", "TORCH_SDPA (reference), CPU_ATTN (all others)")."""
         return [(label, ", ".join(f"{value} ({arms})" for value, arms in parts)) for label, parts in self.differing]
 
 
 def loaded_engines(document: "Report") -> list[LoadedEngines]:
-    """Every block of which a worker told something."""
+    """Return what each block loaded, if a worker reported something."""
     blocks = []
     for name in dict.fromkeys(arm.block for arm in document["arms"]):
         seen = {arm.name: seen_in(arm) for arm in document["arms"] if arm.block == name and arm.loaded}
@@ -308,7 +307,7 @@ def loaded_engines(document: "Report") -> list[LoadedEngines]:
 
 
 def seen_in(arm: Arm) -> dict[str, str]:
-    """Label and value of what the arm's workers have and ran; nothing of what could not be seen."""
+    """Return what the arm's workers loaded and ran, by label, without what could not be seen."""
     loaded = arm.loaded or {}
     features, because = loaded.get("features", {}), loaded.get("because", {})
     values = {
@@ -316,18 +315,18 @@ def seen_in(arm: Arm) -> dict[str, str]:
         for name, label in LABELS.items()
         if features.get(name) or name in because
     }
-    return values | {label: value for label, told in RAN.items() if (value := told(arm)) is not None}
+    return values | {label: value for label, reader in RAN.items() if (value := reader(arm)) is not None}
 
 
 def by_value(values: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Each value with the arms that have it, the many without naming them."""
+    """Return each value with the arms that have it; the most frequent value may have "all others"."""
     arms: dict[str, list[str]] = {}
     for arm, value in values.items():
         arms.setdefault(value, []).append(arm)
     most = max(arms, key=lambda value: len(arms[value]), default="")
     return [
-        (value, "all others" if value == most and len(own) > NAMED and len(arms) > 1 else ", ".join(own))
-        for value, own in arms.items()
+        (value, "all others" if value == most and len(names) > NAMED and len(arms) > 1 else ", ".join(names))
+        for value, names in arms.items()
     ]
 
 

@@ -29,7 +29,7 @@ SEVERITIES = tuple(reversed(Severity))
 
 
 def outline(report: "Report") -> Outline:
-    """Return the outline, in reading order; what many files share is said once."""
+    """Return the outline, in reading order; what many files share stands once."""
     bump = report["bump"]
     return Outline(
         _title(report),
@@ -44,7 +44,6 @@ def outline(report: "Report") -> Outline:
         facts=[count(number, severity) for severity, number in report["inspection"].counted.items()]
         if "inspection" in report
         else (),
-        headed=True,
         indents=Indents(title=1, line=2),
         pictured=frozenset(),
         unfolded_by="-v",
@@ -60,54 +59,54 @@ def _title(report: "Report") -> str:
 
 
 def _pins(bump: "Bump") -> list[Block]:
-    rows = [[f"{one['path']}:{one['line']}", one["from"] or "-", one["to"] or "-"] for one in bump.moves]
+    rows = [[f"{move['path']}:{move['line']}", move["from"] or "-", move["to"] or "-"] for move in bump.moves]
     blocks: list[Block] = [Table(["file", "was", "is"], rows, values=True)] if rows else []
     return [*blocks, *([Lines(bump.said)] if bump.said else [])]
 
 
 def _findings(report: "Report") -> list[Block]:
-    """One of those that are alike, with the places of the others."""
+    """Return one of those findings that are alike, with the places of the others."""
     alike: dict[tuple[str, str, str], list[Finding]] = {}
-    for one in report["findings"]:
-        if one.suppressed is None:
-            alike.setdefault((one.severity, one.rule, one.message), []).append(one)
-    ranked = sorted(alike.values(), key=lambda found: SEVERITIES.index(found[0].severity))
-    about = report.get("inspection")
-    return findings_blocks([_with_places(one) for one in ranked], about is not None and about.fail_on == Severity.NOTE)
+    for finding in report["findings"]:
+        if finding.suppressed is None:
+            alike.setdefault((finding.severity, finding.rule, finding.message), []).append(finding)
+    ranked = sorted(alike.values(), key=lambda group: SEVERITIES.index(group[0].severity))
+    inspected = report.get("inspection")
+    notes = inspected is not None and inspected.fail_on == Severity.NOTE
+    return findings_blocks([_with_places(group) for group in ranked], notes)
 
 
-def _with_places(found: "Sequence[Finding]") -> "Finding":
-    first, *others = found
+def _with_places(findings: "Sequence[Finding]") -> "Finding":
+    first, *others = findings
     if not others:
         return first
-    return replace(first, message=f"{first.message} Also at {_places([one.location for one in others])}.")
+    return replace(first, message=f"{first.message} Also at {_places([finding.location for finding in others])}.")
 
 
 def _places(places: "Sequence[Location]") -> str:
-    said = [f"{one.path}:{one.line}" for one in places]
-    more = f" and {len(said) - MOST_PLACES} more" if len(said) > MOST_PLACES else ""
-    return f"{', '.join(said[:MOST_PLACES])}{more}"
+    named = ", ".join(f"{place.path}:{place.line}" for place in places[:MOST_PLACES])
+    return f"{named} and {len(places) - MOST_PLACES} more" if len(places) > MOST_PLACES else named
 
 
 def _advisories(report: "Report") -> list[Block]:
     versions = report["versions"]
-    told = {"entered": f"only vLLM {versions['to']}", "still open": "both", "left": f"only vLLM {versions['from']}"}
-    met = [one for one in report["bump"].advisories if one.certain or one.open]
-    rows = [[one.name, told[one.move], _met(one), one.says] for one in met]
+    holders = {"entered": f"only vLLM {versions['to']}", "still open": "both", "left": f"only vLLM {versions['from']}"}
+    met = [defect for defect in report["bump"].advisories if defect.certain or defect.open]
+    rows = [[defect.name, holders[defect.move], _met(defect), defect.says] for defect in met]
     blocks: list[Block] = [Table(["advisory", "which has it", "configs here", "what"], rows)] if rows else []
     others = [
-        f"{told[move]}: {', '.join(names)}"
-        for move in told
-        if (names := [one.name for one in report["bump"].advisories if one not in met and one.move == move])
+        f"{holders[move]}: {', '.join(names)}"
+        for move in holders
+        if (names := [defect.name for defect in report["bump"].advisories if defect not in met and defect.move == move])
     ]
     return [*blocks, *([Lines(others, "That no config here can meet")] if others else [])]
 
 
-def _met(one: "CrossedDefect") -> str:
-    """`2 have it, 5 may: it cannot be told whether the model is hybrid`."""
-    said = [f"{one.certain} {'has' if one.certain == 1 else 'have'} it"] if one.certain else []
-    said += [f"{one.open} may: it cannot be told whether {' and '.join(one.undecided)}"] if one.open else []
-    return ", ".join(said)
+def _met(defect: "CrossedDefect") -> str:
+    """Return `2 have it, 5 may: it cannot be told whether the model is hybrid`."""
+    clauses = [f"{defect.certain} {'has' if defect.certain == 1 else 'have'} it"] if defect.certain else []
+    clauses += [f"{defect.open} may: it cannot be told whether {' and '.join(defect.undecided)}"] if defect.open else []
+    return ", ".join(clauses)
 
 
 def _settings(report: "Report") -> list[Block]:
@@ -123,14 +122,14 @@ def _settings(report: "Report") -> list[Block]:
 
 
 def _not_seen(report: "Report") -> list[str]:
-    """Return what many configs leave open, with how many; then what belongs to no config."""
+    """Return what configs leave open, the most frequent first; then what belongs to no config."""
     open_in: dict[str, list[str]] = {}
     for config in report.get("configs", ()):
         for sentence in config.not_seen:
             open_in.setdefault(sentence, []).append(config.path)
     of_configs = [
         f"{paths[0]}{f' and {len(paths) - 1} more' if len(paths) > 1 else ''}: {sentence}"
-        for sentence, paths in sorted(open_in.items(), key=lambda one: -len(one[1]))
+        for sentence, paths in sorted(open_in.items(), key=lambda entry: -len(entry[1]))
     ]
     return [*of_configs, *not_seen_elsewhere(report)]
 
@@ -141,9 +140,9 @@ def _summary(report: "Report") -> list[str]:
         return [f"{count(bump.pin_files, 'file')} with a pin of vLLM looked at. Exit code {report['exit_code']}."]
     standing = bump.standing
     old = report["versions"]["from"]
-    said = [f"{count(standing, 'finding')} that vLLM {old} has already: rlaudit inspect --from {old} --to {old}."]
+    older = [f"{count(standing, 'finding')} that vLLM {old} has already: rlaudit inspect --from {old} --to {old}."]
     new = report["versions"]["to"]
     names = (
         f"What vLLM {new} does not take any more, configs or not: rlaudit inspect --defaults --from {old} --to {new}."
     )
-    return [*summary(report), *(said if standing else []), names]
+    return [*summary(report), *(older if standing else []), names]

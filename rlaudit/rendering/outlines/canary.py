@@ -83,18 +83,18 @@ def _arms(canary: Canary) -> Table:
 
 
 def _transports(canary: Canary) -> list[str]:
-    """Return what brought each arm's weights; arms alike a line for each. An older run does not say."""
+    """Return a line for each transport of weights, with its arms. An older run does not have it."""
     arms: dict[str, list[str]] = {}
     for arm in canary.arms:
-        if told := arm.transport:
-            ahead = arm.lag_bound
-            met = f" (up to {ahead} batches ahead, {arm.met_in_flight or 0} requests met)" if ahead else ""
-            arms.setdefault(told, []).append(f"{arm.name}{met}")
-    return [f"{told}: {'; '.join(names)}" for told, names in arms.items()]
+        if transport := arm.transport:
+            bound = arm.lag_bound
+            met = f" (up to {bound} batches ahead, {arm.met_in_flight or 0} requests met)" if bound else ""
+            arms.setdefault(transport, []).append(f"{arm.name}{met}")
+    return [f"{transport}: {'; '.join(names)}" for transport, names in arms.items()]
 
 
 def _order(arm: CanaryArm) -> list[str]:
-    """Return what separated first, as `rlaudit curves` says it, or why nothing was compared."""
+    """Return what separated first, or why nothing was compared."""
     if arm.curves is None:
         return list(arm.problems) or ["no curve was compared"]
     order = arm.curves.order
@@ -111,7 +111,7 @@ def _metrics(canary: Canary) -> list[Folded]:
 
 
 def _separations(canary: Canary) -> list[Block]:
-    """Return a row for each arm, a column for each curve, and what the brackets hold."""
+    """Return a row for each arm, a column for each curve, and what the brackets mean."""
     compared = [
         (arm.name, {_short(metric): metric for metric in curves.metrics})
         for arm in canary.arms
@@ -132,7 +132,7 @@ def _short(metric: CurveMetric) -> str:
 
 
 def _step(metric: CurveMetric | None) -> str:
-    """Return the step at which a curve separated, or what the budget could not show."""
+    """Return the step at which a curve separated, or the smallest difference that would have been seen."""
     if metric is None or metric.outcome == "unknown":
         return "unknown"
     if metric.outcome == "separated":
@@ -143,7 +143,7 @@ def _step(metric: CurveMetric | None) -> str:
 
 
 def _claims(canary: Canary) -> list[Table]:
-    rows = [[f"{one.says} ({one.arm})", HELD[one.verdict], one.because] for one in canary.claims]
+    rows = [[f"{claim.says} ({claim.arm})", HELD[claim.verdict], claim.because] for claim in canary.claims]
     return [Table(CLAIMS, rows)] if rows else []
 
 

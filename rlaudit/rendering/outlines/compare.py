@@ -1,6 +1,7 @@
 """The report of a comparison: verdicts, then each table of tokens with its figures and faults."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from rlaudit.diagnosis.weights_and_tokens import VersionGap
@@ -12,7 +13,7 @@ from rlaudit.report.parts.comparison import Compared, Fault
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
-# What every reader looks at first; the page has all metrics.
+# Text shows these; a page has all metrics.
 HEADLINE = ("mean_ratio_minus_one", "k3", "median_abs_log_ratio", "ppo_clip_fraction", "gspo_clip_fraction")
 NEUTRAL = {"top_k": 0, "top_p": 1, "min_p": 0, "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0}
 METRICS = ("metric", "value [95 % interval]", "unit", "tokens", "formula")
@@ -30,7 +31,7 @@ def outline(report: "Report") -> Outline:
         _title(report),
         [
             verdicts(report),
-            Section("tables", "Tables of tokens", [block for one in compared for block in _table(one)], gathers=True),
+            Section("tables", "Tables of tokens", list(chain.from_iterable(map(_blocks, compared))), gathers=True),
             Section("settings", "Settings", [Table(SETTINGS, _settings(report))], page_only=True),
             not_seen(report),
         ],
@@ -40,31 +41,35 @@ def outline(report: "Report") -> Outline:
 
 def _title(report: "Report") -> str:
     compared = report["comparisons"]
-    where = compared[0].path if len({one.path for one in compared}) == 1 else f"{len(compared)} tables"
-    tokens, sequences = sum(one.tokens for one in compared), sum(one.sequences for one in compared)
-    return f"{where}: {tokens} tokens in {sequences} sequences"
+    what = compared[0].path if len({table.path for table in compared}) == 1 else f"{len(compared)} tables"
+    tokens, sequences = sum(table.tokens for table in compared), sum(table.sequences for table in compared)
+    return f"{what}: {tokens} tokens in {sequences} sequences"
 
 
 def _facts(report: "Report") -> list[str]:
-    drawn = sum(one.tokens for one in report.get("token_figures", ()))
-    said = [f"{sum(one.compared_tokens for one in report['comparisons'])} tokens compared"]
-    return [*said, f"{drawn} tokens drawn"] if drawn else said
+    drawn = sum(figures.tokens for figures in report.get("token_figures", ()))
+    facts = [f"{sum(table.compared_tokens for table in report['comparisons'])} tokens compared"]
+    return [*facts, f"{drawn} tokens drawn"] if drawn else facts
 
 
-def _table(one: Compared) -> list[Block]:
-    found = one.measurements
-    rows = [[name, interval(one), one.unit, str(one.tokens), one.formula] for name, one in found.items()]
-    blocks: list[Block] = [
-        Lines(_about(one), one.name, mark=""),
-        Table(METRICS[:2], [[TITLES[name], interval(found[name])] for name in HEADLINE if name in found], headed=False),
-        Folded(f"Metrics ({len(rows)})", Table(METRICS, rows)),
-        *versions_of(one),
+def _blocks(table: Compared) -> list[Block]:
+    measured = table.measurements
+    headline = [[TITLES[name], interval(measured[name])] for name in HEADLINE if name in measured]
+    rows = [
+        [name, interval(measurement), measurement.unit, str(measurement.tokens), measurement.formula]
+        for name, measurement in measured.items()
     ]
-    return [*blocks, Lines(_faults(one), "Faults", mark="")] if one.faults.count else blocks
+    blocks: list[Block] = [
+        Lines(_about(table), table.name, mark=""),
+        Table(METRICS[:2], headline, headed=False),
+        Folded(f"Metrics ({len(rows)})", Table(METRICS, rows)),
+        *versions_of(table),
+    ]
+    return [*blocks, Lines(_faults(table), "Faults", mark="")] if table.faults.count else blocks
 
 
-def versions_of(one: Compared) -> list[Table]:
-    """Return the versions of a recorded engine's weights, by the number of updates before; none if none was read."""
+def versions_of(table: Compared) -> list[Table]:
+    """Return a table of the versions of a recorded engine's weights, or none."""
     rows = [
         [
             str(version.version),
@@ -73,43 +78,42 @@ def versions_of(one: Compared) -> list[Table]:
             f"{version.rounded_away / version.changed:.1%} of {version.changed}" if version.changed else "-",
             number(version.apart),
         ]
-        for version in _spread(one.versions or ())
+        for version in _spread(table.versions or ())
     ]
     return [Table(VERSIONS, rows, "Versions of the weights")] if rows else []
 
 
 def _spread(versions: Sequence[VersionGap]) -> Sequence[VersionGap]:
-    """Pick at most twice SHOWN_VERSIONS of them, first and last among them."""
+    """Return at most twice SHOWN_VERSIONS of them, with the first and the last."""
     step = max(1, len(versions) // SHOWN_VERSIONS)
-    return [one for place, one in enumerate(versions) if place % step == 0 or place + 1 == len(versions)]
+    return [version for place, version in enumerate(versions) if place % step == 0 or place + 1 == len(versions)]
 
 
-def _about(one: Compared) -> list[str]:
+def _about(table: Compared) -> list[str]:
     """Return where the tokens came from and what was left out."""
     lines = [
-        f"{one.path}: {one.format}, {one.files} file{'s' * (one.files != 1)}"
-        + (f"; trainer logprobs of {one.trainer_path}" if one.trainer_path else ""),
-        f"sampled at {_told(one.sampling)}; trainer at {_told(one.trainer)}",
-        f"{one.compared_tokens} of {one.tokens} tokens compared; causes looked for in {one.evidence_tokens}",
+        f"{table.path}: {table.format}, {table.files} file{'s' * (table.files != 1)}"
+        + (f"; trainer logprobs of {table.trainer_path}" if table.trainer_path else ""),
+        f"sampled at {_parameters(table.sampling)}; trainer at {_parameters(table.trainer)}",
+        f"{table.compared_tokens} of {table.tokens} tokens compared; causes looked for in {table.evidence_tokens}",
     ]
-    data = one.data
+    data = table.data
     if data is not None:
         given = data.sequences + data.sequences_left_out
         share = f"{1 - data.left_out:.1%} of the data"
         lines.append(f"figures rest on {data.sequences} of {given} sequences, {share}")
-    return [*lines, *one.alignment.messages]
+    return [*lines, *table.alignment.messages]
 
 
-def _told(meaning: Semantics) -> str:
-    told = ((name, value) for name, value in vars(meaning).items() if name not in NEUTRAL or value != NEUTRAL[name])
-    return ", ".join(f"{name} {number(value)}" for name, value in told)
+def _parameters(meaning: Semantics) -> str:
+    return ", ".join(f"{name} {number(value)}" for name, value in vars(meaning).items() if value != NEUTRAL.get(name))
 
 
-def _faults(one: Compared) -> list[str]:
-    """Return the first of each kind, with file and line."""
-    shown = one.faults.shown
-    rest = one.faults.count - sum(fault.count for fault in shown)
-    return [*map(_fault, shown), *([f"and {rest} more"] if rest > 0 else [])]
+def _faults(table: Compared) -> list[str]:
+    """Return the first fault of each kind, with file and line."""
+    shown = table.faults.shown
+    hidden = table.faults.count - sum(fault.count for fault in shown)
+    return [*map(_fault, shown), *([f"and {hidden} more"] if hidden > 0 else [])]
 
 
 def _fault(fault: Fault) -> str:
@@ -120,9 +124,9 @@ def _fault(fault: Fault) -> str:
 
 
 def _settings(report: "Report") -> list[list[str]]:
-    """Return how tokens were sampled and how the trainer takes them to be, side by side."""
+    """Return how tokens were sampled and what the trainer assumes, side by side."""
     return [
-        [f"{one.name}: {name}", str(sampled), str(getattr(one.trainer, name))]
-        for one in report["comparisons"]
-        for name, sampled in vars(one.sampling).items()
+        [f"{table.name}: {name}", str(sampled), str(getattr(table.trainer, name))]
+        for table in report["comparisons"]
+        for name, sampled in vars(table.sampling).items()
     ]

@@ -22,7 +22,7 @@ def outline(report: "Report") -> Outline:
         [
             Section("order", f"Order: {curves.order.precedence}", [Lines(_order(curves), mark="")], leads=True),
             Section("metrics", "Metrics", [table] if table.rows else []),
-            Section("meaning", "What they are", [Entries([(one.name, _details(one)) for one in compared])]
+            Section("meaning", "What they are", [Entries([(metric.name, _details(metric)) for metric in compared])]
                     if compared else []),
             listed("not-used", "Not used", _problems(curves), mark=""),
             not_seen(report, mark=""),
@@ -46,35 +46,33 @@ def metrics_table(curves: Curves, title: str = "") -> Table:
 
 
 def _title(curves: Curves, compared: int, separated: int) -> str:
-    """Return how many metrics separated, of how many that could be compared."""
-    what = f"{separated} of {compared} metrics separated" if compared else "nothing could be compared"
+    """Return how many metrics separated, of how many, and which runs were compared."""
+    outcome = f"{separated} of {compared} metrics separated" if compared else "nothing could be compared"
     candidates, references = (", ".join(run.name for run in side) for side in (curves.candidates, curves.reference))
-    return f"{what}: {candidates} against {references}"
+    return f"{outcome}: {candidates} against {references}"
 
 
 def _runs(curves: Curves) -> list[str]:
     """Return what each run is and how it was read."""
-    sides = {"reference": curves.reference, "candidate": curves.candidates}
-    named = [(role, run) for role, runs in sides.items() for run in runs]
     return [
         f"{role} {run.name}: {run.sink}, {run.metrics} metrics, steps {run.first_step} to {run.last_step} ({run.step})"
-        for role, run in named
+        for role, runs in (("reference", curves.reference), ("candidate", curves.candidates))
+        for run in runs
     ]
 
 
 def _row(metric: CurveMetric) -> list[str]:
-    at = ["-", "-", "-", "-"]
+    separation = ["-", "-", "-", "-"]
     if metric.outcome == "separated":
-        steps = [str(metric.detected_step), str(metric.onset_step)]
-        at = [*steps, number(metric.reference_level), number(metric.candidate_level)]
-    over = metric.steps
-    many = metric.averaged_steps or 1
-    averaged = f", means of {many}" if many > 1 else ""
-    return [metric.name, *at, f"{over.count} ({over.first} to {over.last}){averaged}" if over else ""]
+        levels = (number(metric.reference_level), number(metric.candidate_level))
+        separation = [str(metric.detected_step), str(metric.onset_step), *levels]
+    steps = metric.steps
+    averaged = f", means of {metric.averaged_steps}" if (metric.averaged_steps or 1) > 1 else ""
+    return [metric.name, *separation, f"{steps.count} ({steps.first} to {steps.last}){averaged}" if steps else ""]
 
 
 def _details(metric: CurveMetric) -> list[str]:
-    """Return what a metric is, how the outcome came about, what else was seen."""
+    """Return what a metric is, why it has its outcome, and what else was seen."""
     lines = ["a name of no framework known here: its definition is not known"]
     if metric.canonical is not None:
         weights = f"; trainer logprobs {metric.trainer_logprobs}" if metric.trainer_logprobs else ""
@@ -88,13 +86,13 @@ def _details(metric: CurveMetric) -> list[str]:
 
 def _order(curves: Curves) -> list[str]:
     """Return which separated first, what that suggests, what to do."""
-    found = curves.order
-    labelled = (("", found.because), ("suggests ", found.suggests), ("next ", found.next))
+    order = curves.order
+    labelled = (("", order.because), ("suggests ", order.suggests), ("next ", order.next))
     return [f"{label}{text}" for label, text in labelled if text]
 
 
 def _problems(curves: Curves) -> list[str]:
-    """Return what was met in the logs and not used."""
+    """Return what the logs hold that was not used."""
     return [
         f"{problem.path}{', ' + problem.place if problem.place else ''}: {problem.message}"
         for run in (*curves.reference, *curves.candidates)

@@ -1,14 +1,13 @@
-"""A diagnosis: verdicts, what differs between two recorded trainings, and the reports that it was read from."""
+"""The report of a diagnosis: verdicts, what differs between two recorded trainings, and the reports that it read."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rlaudit.layers import Layer
 from rlaudit.rendering.outline import Block, Lines, Outline, Section, Table, listed, not_seen, verdicts
 from rlaudit.rendering.outlines.compare import versions_of
 from rlaudit.report.figures import interval
-from rlaudit.report.parts.comparison import Compared
 from rlaudit.report.parts.diagnosis import Difference, Kind, Trainings
 from rlaudit.report.shown_value import shown
 
@@ -22,20 +21,20 @@ TITLES: Mapping[Kind, str] = {
     "sampling": "Sampling parameters that most requests used",
     "update": "Updates of the weights",
 }
-# What a recording's own tokens come to, beside its verdicts.
+# Shown for the tokens of each recording, beside its verdicts.
 _METRICS = ("mean_ratio_minus_one", "k3")
 
 
 def outline(report: "Report") -> Outline:
     """Return the outline, in reading order."""
-    read = [f"{one.path}: {one.command}" for one in report["sources"]]
+    sources = [f"{source.path}: {source.command}" for source in report["sources"]]
     trainings = report.get("trainings")
     return Outline(
-        _title(report, len(read)),
+        _title(report, len(sources)),
         [
             verdicts(report),
             *([] if trainings is None else _trainings(report, trainings)),
-            listed("read", "Read", read, mark=""),
+            listed("read", "Read", sources, mark=""),
             not_seen(report),
         ],
     )
@@ -45,17 +44,20 @@ def _title(report: "Report", reports: int) -> str:
     trainings = report.get("trainings")
     if trainings is None:
         return f"Diagnosis of {reports} reports"
-    named = [f"{one.path} (vLLM {one.vllm or 'unknown'})" for one in trainings.recordings]
-    return f"Migration {' -> '.join(named)}" if len(named) == 2 else f"Training {named[0]}"
+    names = [f"{recording.path} (vLLM {recording.vllm or 'unknown'})" for recording in trainings.recordings]
+    return f"Migration {' -> '.join(names)}" if len(names) == 2 else f"Training {names[0]}"
 
 
 def _trainings(report: "Report", trainings: Trainings) -> list[Section]:
     recordings, compared = trainings.recordings, report.get("comparisons", ())
-    seen: list[Block] = [Lines(one.seen, one.path) for one in recordings if one.seen]
+    seen: list[Block] = [Lines(recording.seen, recording.path) for recording in recordings if recording.seen]
     return [
         Section("alone", "Each recording by itself", [_alone(report, trainings)]),
         Section(
-            "versions", "Weights by version", [block for one in compared for block in _versions(one)], gathers=True
+            "versions",
+            "Weights by version",
+            [replace(block, title=table.name) for table in compared for block in versions_of(table)],
+            gathers=True,
         ),
         Section("differences", "What differs", _differences(trainings), gathers=True)
         if len(recordings) == 2
@@ -64,21 +66,17 @@ def _trainings(report: "Report", trainings: Trainings) -> list[Section]:
     ]
 
 
-def _versions(compared: Compared) -> list[Block]:
-    return [replace(block, title=compared.name) for block in versions_of(compared)]
-
-
 def _alone(report: "Report", trainings: Trainings) -> Table:
-    """Return what the tokens of each recording say when nothing is held against them."""
-    compared = {one.is_before: one for one in report.get("comparisons", ())}
+    """Return what the tokens of each recording say by themselves."""
+    compared = {table.is_before: table for table in report.get("comparisons", ())}
     rows = []
-    for one in trainings.recordings:
-        own = compared.get(one.role == "old")
-        measured = {} if own is None else own.measurements
+    for recording in trainings.recordings:
+        table = compared.get(recording.role == "old")
+        measured = {} if table is None else table.measurements
         rows.append(
             [
-                one.path,
-                *(str(one.layers.get(layer, "NOT TESTED")) for layer in Layer),
+                recording.path,
+                *(str(recording.layers.get(layer, "NOT TESTED")) for layer in Layer),
                 *(interval(measured.get(name)) for name in _METRICS),
             ]
         )
@@ -86,12 +84,20 @@ def _alone(report: "Report", trainings: Trainings) -> Table:
 
 
 def _differences(trainings: Trainings) -> list[Block]:
-    old, new = (one.path for one in trainings.recordings)
+    old, new = (recording.path for recording in trainings.recordings)
     blocks: list[Block] = []
     for kind, title in TITLES.items():
-        own = [one for one in trainings.differences if one.kind == kind]
-        if own:
-            rows = [[one.name, _value(one, "old"), _value(one, "new"), str(one.layer or "-")] for one in own]
+        differences = [difference for difference in trainings.differences if difference.kind == kind]
+        if differences:
+            rows = [
+                [
+                    difference.name,
+                    _value(difference, difference.old, difference.old_written),
+                    _value(difference, difference.new, difference.new_written),
+                    str(difference.layer or "-"),
+                ]
+                for difference in differences
+            ]
             blocks.append(Table(["", old, new, "matters for"], rows, title, values=True))
         elif kind in trainings.same:
             blocks.append(Lines(["the same in both"], title, mark=""))
@@ -100,10 +106,9 @@ def _differences(trainings: Trainings) -> list[Block]:
     return blocks
 
 
-def _value(one: Difference, side: str) -> str:
+def _value(difference: Difference, ran: Any, written: Any) -> str:
     """Return what ran, and what was written for it if that is something else."""
-    ran, written = (one.old, one.old_written) if side == "old" else (one.new, one.new_written)
-    if one.old == one.new:
+    if difference.old == difference.new:
         return f"{shown(ran)} ({'left to vLLM' if written is None else f'written {shown(written)}'})"
     if written is None or written == ran:
         return "-" if ran is None else shown(ran)

@@ -1,4 +1,4 @@
-"""The report of a log that was held against gates: gate by gate what was seen, then what an alarm means."""
+"""The report of a log that was checked against gates: what was seen of each gate, then what an alarm means."""
 
 from typing import TYPE_CHECKING
 
@@ -18,12 +18,12 @@ def outline(report: "Report") -> Outline:
     gates = held.gates
     raised = frozenset(place for place, gate in enumerate(gates) if gate.alarm_step is not None)
     rows = [_row(gate) for gate in gates]
-    said = [(gate.gate, [gate.because]) for gate in gates]
+    reasons = [(gate.gate, [gate.because]) for gate in gates]
     return Outline(
         f"{len(raised)} of {len(gates)} gates raised: {held.name}" if gates else f"nothing seen: {held.name}",
         [
             Section("gates", "Gates", [Table(HEADER, rows, marked=raised)] if rows else []),
-            Section("seen", "What was seen", [Entries(said)] if said else []),
+            Section("seen", "What was seen", [Entries(reasons)] if reasons else []),
             not_seen(report, mark=""),
             listed("method", "Method", held.method, mark=""),
         ],
@@ -34,10 +34,8 @@ def outline(report: "Report") -> Outline:
 
 
 def _row(gate: HeldGate) -> list[str]:
-    at = ["-", "-"]
-    if gate.alarm_step is not None:
-        at = [str(gate.alarm_step), str(gate.since_step)]
+    alarm = ["-", "-"] if gate.alarm_step is None else [str(gate.alarm_step), str(gate.since_step)]
     steps = f"{gate.steps} ({gate.first_step} to {gate.last_step})" if gate.steps else "0"
     value = "no number" if gate.last_value is None else number(gate.last_value)
     evidence = f"{gate.evidence:.3g} of {gate.alarm_evidence:.3g}"
-    return [gate.gate, gate.metric, *at, steps, str(gate.steps_beyond), value, evidence]
+    return [gate.gate, gate.metric, *alarm, steps, str(gate.steps_beyond), value, evidence]

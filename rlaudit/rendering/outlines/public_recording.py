@@ -1,6 +1,4 @@
-"""The report of a recording for a page that anyone may read: what ran, by which settings and protocol, and what of it
-is missing.
-"""
+"""The report of a recording for a public page: what ran, by which settings and protocol, and what is missing."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -29,38 +27,37 @@ _GROUPS = ("engine", "sampling", "environment")
 
 def outline(report: "Report") -> Outline:
     """Return the outline, in reading order; the pictures stand before the first section that does not lead."""
-    about, lives = report["inspection"], report["public_recording"].engines
+    inspected, lives = report["inspection"], report["public_recording"].engines
     configs = report.get("configs", ())
-    found = [one for one in report["findings"] if one.suppressed is None]
+    findings = [finding for finding in report["findings"] if finding.suppressed is None]
     return Outline(
         _title(configs, lives),
         [
             *(_engine(report, number, config) for number, config in enumerate(configs)),
             Section("updates", "Weight updates, call by call", list(_protocols(lives))),
-            listed("missing", "Not recorded", list(dict.fromkeys(line for one in configs for line in one.not_seen))),
-            Section("findings", "Findings", [Entries([_finding(one) for one in found])] if found else []),
-            listed("failed", "Failed", about.bugs),
+            listed(
+                "missing", "Not recorded", list(dict.fromkeys(line for config in configs for line in config.not_seen))
+            ),
+            Section("findings", "Findings", [Entries([_finding(finding) for finding in findings])] if findings else []),
+            listed("failed", "Failed", inspected.bugs),
             listed("not-seen", NOT_SEEN, not_seen_elsewhere(report)),
             Section("summary", "Summary", [Prose(summary(report))]),
         ],
         lead=f"{report['public_recording'].left_out} Made by rlaudit {report['rlaudit']}.",
-        facts=[count(number, severity) for severity, number in about.counted.items()],
+        facts=[count(number, severity) for severity, number in inspected.counted.items()],
     )
 
 
-def _finding(one: "Finding") -> tuple[str, list[str]]:
-    """Return a finding without its place: a line of a file that the reader does not have."""
-    confirm = one.confirm or ""
-    return f"{one.rule} ({one.severity})", [
-        one.message.rstrip("."),
-        *([f"Confirm: {confirm}"] if confirm else []),
-    ]
+def _finding(finding: "Finding") -> tuple[str, list[str]]:
+    """Return a finding without its place, since the reader does not have the file."""
+    confirm = [f"Confirm: {finding.confirm}"] if finding.confirm else []
+    return f"{finding.rule} ({finding.severity})", [finding.message.rstrip("."), *confirm]
 
 
 def _title(configs: "Sequence[Config]", lives: "Sequence[EngineLife]") -> str:
-    """`A recorded training: vLLM 0.10.2 (V1), 8 weight updates`."""
+    """Return `A recorded training: vLLM 0.10.2 (V1), 8 weight updates`."""
     ran = dict.fromkeys(
-        f"vLLM {one.versions['to']}{f' ({kind})' if (kind := one.engine['to']) else ''}" for one in configs
+        f"vLLM {config.versions['to']}{f' ({kind})' if (kind := config.engine['to']) else ''}" for config in configs
     )
     updates = count(sum(life.updates for life in lives), "weight update")
     engines = f" in {len(lives)} engines" if len(lives) > 1 else ""
@@ -86,8 +83,8 @@ def _engine(report: "Report", number: int, config: "Config") -> Section:
 def _rows(report: "Report", number: int) -> "Iterator[Setting]":
     """Yield what was written, and what decides a logprob, written or not."""
     for row in report["settings"]:
-        told = row.name in WHY or row.name in _SAMPLING or row.written not in (None, [], {}, "")
-        if told and row.config == number and row.group in _GROUPS:
+        wanted = _decides(row) or row.written not in (None, [], {}, "")
+        if wanted and row.config == number and row.group in _GROUPS:
             yield row
 
 
@@ -96,7 +93,7 @@ def _decides(row: "Setting") -> bool:
 
 
 def _rank(row: "Setting") -> tuple[int, int]:
-    """Rank a setting: first what says which distribution a logprob is of, then how it is computed, then the rest."""
+    """Rank a setting: first those of the distribution, then sampling, then how logprobs are computed, then others."""
     if row.name in _SAMPLING:
         return 1, _SAMPLING.index(row.name)
     if row.name in WHY:
@@ -115,7 +112,7 @@ def _why(row: "Setting") -> str:
 def _protocols(lives: "Sequence[EngineLife]") -> Iterator[Block]:
     for life in lives:
         for protocol in life.protocols:
-            what = f"{life.name}: " if life.name else ""
-            title = f"{what}{count(protocol.times, 'update')} in this order"
+            engine = f"{life.name}: " if life.name else ""
+            title = f"{engine}{count(protocol.times, 'update')} in this order"
             rows = [[str(place), call] for place, call in enumerate(protocol.calls, 1)]
             yield Table(["step", "call"], rows, title)

@@ -13,34 +13,38 @@ COLUMNS = ("property", "vLLM", "value (95 % intervals over prompts)")
 
 
 def outline(report: "Report") -> Outline:
-    """In reading order: what moves, what does not, what could not be measured."""
-    found = report["releases"]
-    by_property = spans_of(found)
-    moving = {title: own for title, own in by_property.items() if len(own) > 1}
-    rows = [[title if own is spans[0] else "", own.said, own.value] for title, spans in moving.items() for own in spans]
-    still = [f"{title}: {own[0].value}" for title, own in by_property.items() if len(own) == 1]
-    missing = [f"{one.version}: {why}" for one in found.measured for why in one.why]
-    measured = [one for one in found.measured if one.cells]
+    """Return the outline, in reading order: what moves, what does not, what could not be measured."""
+    releases = report["releases"]
+    by_property = spans_of(releases)
+    moving = {title: spans for title, spans in by_property.items() if len(spans) > 1}
+    rows = [
+        [title if span is spans[0] else "", span.releases, span.value]
+        for title, spans in moving.items()
+        for span in spans
+    ]
+    still = [f"{title}: {spans[0].value}" for title, spans in by_property.items() if len(spans) == 1]
+    missing = [f"{release.version}: {why}" for release in releases.measured for why in release.why]
+    measured = [release for release in releases.measured if release.cells]
     return Outline(
         f"vLLM {report['versions']['from']} to {report['versions']['to']}, release by release",
         [
             Section("releases", "What moves, and at which release", [Table(COLUMNS, rows)] if rows else []),
             Section("still", "The same in all of them", [Lines(still)] if still else []),
-            Section("claims", "Held against what inspect says", [Lines(_held_against_claims(found))]),
+            Section("claims", "Held against what inspect says", [Lines(_held_against_claims(releases))]),
             Section("missing", "Without figures", [Lines(missing)] if missing else []),
             not_seen(report),
         ],
         lead=report.get("description", ""),
-        facts=[f"{len(measured)} of {len(found.measured)} releases", *sorted({one.on for one in measured})],
+        facts=[f"{len(measured)} of {len(releases.measured)} releases", *sorted({release.on for release in measured})],
     )
 
 
-def _held_against_claims(found: Releases) -> list[str]:
-    """Say how often a loaded engine was as its sources let expect, and each time that it was not."""
+def _held_against_claims(releases: Releases) -> list[str]:
+    """Say how often the loaded engines confirm what `inspect` says, and list the exceptions."""
     claimed = [
-        (one.version, found.properties[name], cell.word, cell.claimed)
-        for one in found.measured
-        for name, cell in one.cells.items()
+        (release.version, releases.properties[name], cell.word, cell.claimed)
+        for release in releases.measured
+        for name, cell in release.cells.items()
         if cell.word is not None and cell.claimed is not None
     ]
     others = [

@@ -68,24 +68,24 @@ def _table(name: str, title: str, rows: Sequence[Sequence[str]]) -> Section:
 def _in_short(report: "Report") -> Brief:
     """Return the verdict, every error and warning, and what to call instead."""
     layer = next(layer for layer in report["layers"] if layer.layer == Layer.INFERENCE_PATH)
-    serious = [one for one in report["findings"] if one.severity != Severity.NOTE]
+    serious = [finding for finding in report["findings"] if finding.severity != Severity.NOTE]
     return Brief(
         [
             (1, f"{layer.layer} {layer.verdict.upper()}: {layer.because}"),
-            *((1, f"{one.severity} {one.rule}: {one.message}") for one in serious),
+            *((1, f"{finding.severity} {finding.rule}: {finding.message}") for finding in serious),
             *((1, sentence) for sentence in report["weight_updates"].to_use),
         ]
     )
 
 
 def _cost(report: "Report") -> str:
-    spent = report["weight_updates"].cost
-    spent_in_words = f"{spent.seconds:.0f} s, {spent.cells_run} cells run, {spent.cells_kept} kept"
-    return f"{spent_in_words}; {damaged(spent.damaged)}" if spent.damaged else spent_in_words
+    cost = report["weight_updates"].cost
+    line = f"{cost.seconds:.0f} s, {cost.cells_run} cells run, {cost.cells_kept} kept"
+    return f"{line}; {damaged(cost.damaged)}" if cost.damaged else line
 
 
 def _sequences(cases: Sequence[UpdateCase]) -> list[list[str]]:
-    """Return the matrix: what became of requests, and what tokens after each sequence of calls were computed from."""
+    """Return the matrix: after each sequence of calls, what became of requests and which weights tokens came from."""
     rows = [["engine", "sequence", "in flight", "others", "cached", "stale KV", "excess k3", "flights after", "clean"]]
     for case in cases:
         if case.kind not in OF_MATRIX:
@@ -111,7 +111,7 @@ def _sequences(cases: Sequence[UpdateCase]) -> list[list[str]]:
 
 
 def _lags(cases: Sequence[UpdateCase]) -> list[list[str]]:
-    """Tokens in flight by the number of updates since they were sampled, and what that does to the objective."""
+    """Return the tokens in flight by the number of updates since they were sampled, and the effect on the objective."""
     rows = [["engine", "sequence", "lag", "tokens", "k3, right weights", "k2, trainer's weights", "clipped"]]
     for case in cases:
         for group in case.lags:
@@ -131,7 +131,7 @@ def _lags(cases: Sequence[UpdateCase]) -> list[list[str]]:
 
 
 def _parts(cases: Sequence[UpdateCase]) -> list[str]:
-    """Return which parameters each way of loading reaches, a sentence for every case that was read back."""
+    """Return which parameters each way of loading reaches, for every case that was read back."""
     lines = []
     for case in cases:
         where = f"{case.start}, loading by {case.path}"
@@ -143,7 +143,7 @@ def _parts(cases: Sequence[UpdateCase]) -> list[str]:
 
 
 def _transports(cases: Sequence[UpdateCase]) -> list[str]:
-    """Return what brought the weights in each engine start that ran; starts alike in a line."""
+    """Return a line for each transport of weights, with the engine starts that used it."""
     starts: dict[str, list[str]] = {}
     for case in cases:
         transport = case.transport
@@ -152,14 +152,14 @@ def _transports(cases: Sequence[UpdateCase]) -> list[str]:
     return [f"{transport}: {'; '.join(names)}" for transport, names in starts.items()]
 
 
-def _interval(found: Measurement | Contrast | None) -> str:
-    """Return a figure with its interval; a question mark where the interval is of too few sequences."""
-    value = None if found is None else found.difference if isinstance(found, Contrast) else found.value
-    if found is None or value is None:
+def _interval(figure: Measurement | Contrast | None) -> str:
+    """Return a figure with its interval, and a question mark if the interval rests on too few sequences."""
+    value = None if figure is None else figure.difference if isinstance(figure, Contrast) else figure.value
+    if figure is None or value is None:
         return "-"
-    if found.low is None or found.high is None:
+    if figure.low is None or figure.high is None:
         return f"{value:.2g}"
-    return f"{value:.2g} [{found.low:.2g}, {found.high:.2g}]" + ("" if found.reliable else "?")
+    return f"{value:.2g} [{figure.low:.2g}, {figure.high:.2g}]" + ("" if figure.reliable else "?")
 
 
 def _requests(count: RequestCount) -> str:

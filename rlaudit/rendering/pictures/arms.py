@@ -1,5 +1,4 @@
-"""Every arm's distance from the trainer (k3), and how far its mean importance ratio is from 1, in ten-thousandths: each
-with its interval and the noise floor."""
+"""Every arm's distance from the trainer (k3), and by how many ten-thousandths its mean importance ratio is not 1."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""|d| by group: the mean of each as a line, from its median to its 90th percentile as a band, on a logarithm.
+"""|d| by group of tokens: the mean as a line, a band from the median to the 90th percentile, on a logarithm.
 
-By position in the completion: what grows along it is carried from token to token, as stale state is. By the entropy of
-the trainer's distribution: rounding in the head moves sure tokens less than open ones.
+By position in the completion: a mismatch that grows along it is carried from token to token, as stale state is. By the
+entropy of the trainer's distribution: rounding in the head moves tokens of low entropy less.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,42 +35,39 @@ NO_ENTROPY = "the tokens carry no trainer_entropy"
 
 
 def pictures(document: "Report") -> Sequence[Picture | Missing]:
-    """One by position for each block, then one by entropy for each that has entropies."""
-    found = groups(document)
-    missing = NO_ENTROPY if any(group.main for group in found) else NO_TOKENS
+    """Return a picture by position for each block, then one by entropy for each block that has entropies."""
+    compared = groups(document)
+    missing = NO_ENTROPY if any(group.main for group in compared) else NO_TOKENS
     position = [
         _grouped(group, "by-position", POSITION, OF_POSITION, "by_position", "position in the completion")
-        for group in found
+        for group in compared
     ]
-    entropy = [_grouped(group, "by-entropy", ENTROPY, OF_ENTROPY, "by_entropy", "entropy (nats)") for group in found]
-    drawn: list[Picture | Missing] = [one for one in position if one is not None] or [Missing(POSITION, NO_TOKENS)]
-    drawn += [one for one in entropy if one is not None] or [Missing(ENTROPY, missing)]
+    entropy = [_grouped(group, "by-entropy", ENTROPY, OF_ENTROPY, "by_entropy", "entropy (nats)") for group in compared]
+    drawn: list[Picture | Missing] = [picture for picture in position if picture is not None] or [
+        Missing(POSITION, NO_TOKENS)
+    ]
+    drawn += [picture for picture in entropy if picture is not None] or [Missing(ENTROPY, missing)]
     return drawn
 
 
 def _grouped(group: Group, name: str, title: str, caption: str, column: Column, across: str) -> Picture | None:
     """Return the picture of `column` of token_figures; None if no main arm has it."""
-    of_column: list[tuple[Thing, Sequence[TokenGroup] | None]] = [
-        (one, getattr(one.tokens, column)) for one in group.main if one.tokens
-    ]
-    found = [(one, rows) for one, rows in of_column if rows]
-    if not found:
+    things = [thing for thing in group.main if getattr(thing.tokens, column, None)]
+    if not things:
         return None
-    things = [one for one, _ in found]
-    rows_of = [{row["from"]: row for row in rows} for _, rows in found]
+    rows_of: list[dict[float, TokenGroup]] = [
+        {row["from"]: row for row in getattr(thing.tokens, column)} for thing in things
+    ]
     limits = sorted({limit for rows in rows_of for limit in rows})
     below = {limit: row["below"] for rows in rows_of for limit, row in rows.items()}
     whole = column == "by_position"
-    names = [one.short_name for one in things]
+    names = [thing.short_name for thing in things]
     cells = [
-        [
-            _named(limit, below[limit], whole),
-            *(cell for rows in rows_of for cell in _cells(rows.get(limit))),
-        ]
+        [_range(limit, below[limit], whole), *(cell for rows in rows_of for cell in _cells(rows.get(limit)))]
         for limit in limits
     ]
-    header = [across, *(f"{one}: {said}" for one in names for said in ("tokens", "mean |d|", "median", "90 %"))]
-    ends = f"{_named(limits[0], below[limits[0]], whole)} to {_named(limits[-1], below[limits[-1]], whole)}"
+    header = [across, *(f"{arm}: {figure}" for arm in names for figure in ("tokens", "mean |d|", "median", "90 %"))]
+    ends = f"{_range(limits[0], below[limits[0]], whole)} to {_range(limits[-1], below[limits[-1]], whole)}"
     return Picture(
         f"{name}-{group.slug}",
         title,
@@ -79,8 +76,8 @@ def _grouped(group: Group, name: str, title: str, caption: str, column: Column, 
         HEIGHT,
         lambda figure: _draw(figure, limits, rows_of, things, across),
         [
-            Sparkline(one, [rows[limit]["mean"] if limit in rows else None for limit in limits], ends)
-            for one, rows in zip(names, rows_of, strict=True)
+            Sparkline(arm, [rows[limit]["mean"] if limit in rows else None for limit in limits], ends)
+            for arm, rows in zip(names, rows_of, strict=True)
         ],
         group.name,
     )
@@ -92,7 +89,7 @@ def _cells(row: TokenGroup | None) -> list[str]:
     return [str(row["tokens"]), *map(number, (row["mean"], row["median"], row["p90"]))]
 
 
-def _named(low: float, below: float | None, whole: bool) -> str:
+def _range(low: float, below: float | None, whole: bool) -> str:
     if below is None:
         return f"{short(low)} or more"
     if whole:
@@ -107,13 +104,13 @@ def _draw(
     things: Sequence[Thing],
     across: str,
 ) -> None:
-    axes = plot(figure, left=48, top=room_for_key([one.short_name for one in things]))
+    axes = plot(figure, left=48, top=room_for_key([thing.short_name for thing in things]))
     axes.set_yscale("log")
     artists, seen = [], list[float]()
-    for rows, (colour, mark, dashes) in zip(rows_of, styles([one.role for one in things]), strict=True):
-        known = [(place, rows[limit]) for place, limit in enumerate(limits) if limit in rows]
-        means = [(place, row["mean"]) for place, row in known if row["mean"] > 0]
-        band = [(place, row) for place, row in known if row["median"] > 0 and row["p90"] > 0]
+    for rows, (colour, mark, dashes) in zip(rows_of, styles([thing.role for thing in things]), strict=True):
+        drawn = [(place, rows[limit]) for place, limit in enumerate(limits) if limit in rows]
+        means = [(place, row["mean"]) for place, row in drawn if row["mean"] > 0]
+        band = [(place, row) for place, row in drawn if row["median"] > 0 and row["p90"] > 0]
         axes.fill_between([place for place, _ in band], [row["median"] for _, row in band],
                           [row["p90"] for _, row in band], color=colour, alpha=0.13, linewidth=0)  # fmt: skip
         artists += axes.plot([place for place, _ in means], [mean for _, mean in means], color=colour, marker=mark,
@@ -124,10 +121,10 @@ def _draw(
     ticks = decades(low, high, 6) or [low, high]
     set_ticks(axes.yaxis, ticks, [short(float(f"{tick:.2g}")) for tick in ticks])
     set_ticks(
-        axes.xaxis, [float(place) for place in range(len(limits))], thinned([short(one) for one in limits], NAMES)
+        axes.xaxis, [float(place) for place in range(len(limits))], thinned([short(limit) for limit in limits], NAMES)
     )
     name_axes(axes, across, "|d| (nats)")
-    key(axes, list(zip([one.short_name for one in things], artists, strict=True)))
+    key(axes, list(zip([thing.short_name for thing in things], artists, strict=True)))
 
 
 PICTURES = PictureKind("by-group", 50, frozenset({"ablate", "compare"}), pictures)

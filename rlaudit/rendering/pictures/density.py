@@ -21,28 +21,31 @@ CAPTION = (
 )
 HEIGHT = 250
 STEPS = 51
-# Of the widest arm's tokens, the share that the axis may leave out.
+# The share of the widest arm's tokens that the axis may leave out.
 OUTSIDE = 0.005
 Bins = Sequence[Sequence[float]]
 
 
 def pictures(document: "Report") -> Sequence[Picture | Missing]:
-    """One for each block, of its candidate, reference and parity arm."""
-    found = [_picture(group) for group in groups(document) if group.main]
-    return found or [Missing(TITLE, NO_TOKENS)]
+    """Return a picture for each block, of its candidate, reference and parity arm."""
+    drawn = [_picture(group) for group in groups(document) if group.main]
+    return drawn or [Missing(TITLE, NO_TOKENS)]
 
 
 def _picture(group: Group) -> Picture:
-    bins_of = [one.tokens.log_ratio for one in group.main if one.tokens]
-    names = [one.short_name for one in group.main]
+    bins_of = [thing.tokens.log_ratio for thing in group.main if thing.tokens]
+    names = [thing.short_name for thing in group.main]
     furthest = max(_reach(bins) for bins in bins_of)
     edges = [furthest * (2 * place / STEPS - 1) for place in range(STEPS + 1)]
-    shares = [_shares(bins, edges) for bins in bins_of]
+    shares_of = [_shares(bins, edges) for bins in bins_of]
     rows = [
-        [f"{number(edges[place])} to {number(edges[place + 1])}", *(f"{100 * one[place]:.3g}" for one in shares)]
+        [
+            f"{number(edges[place])} to {number(edges[place + 1])}",
+            *(f"{100 * shares_of_arm[place]:.3g}" for shares_of_arm in shares_of),
+        ]
         for place in range(STEPS)
     ]
-    outside = max(1 - sum(one) for one in shares)
+    outside = max(1 - sum(shares_of_arm) for shares_of_arm in shares_of)
     ends = f"{number(-furthest)} to {number(furthest)} nats"
     return Picture(
         f"density-{group.slug}",
@@ -50,24 +53,24 @@ def _picture(group: Group) -> Picture:
         CAPTION.format(steps=STEPS, outside=f"{max(outside, 0):.1%}"),
         Table(["d (nats)", *(f"{name}, % of tokens" for name in names)], rows),
         HEIGHT,
-        lambda figure: _draw(figure, edges, shares, names, [one.role for one in group.main]),
-        [Sparkline(name, one, ends) for name, one in zip(names, shares, strict=True)],
+        lambda figure: _draw(figure, edges, shares_of, names, [thing.role for thing in group.main]),
+        [Sparkline(name, values, ends) for name, values in zip(names, shares_of, strict=True)],
         group.name,
     )
 
 
 def _reach(bins: Bins) -> float:
-    """|d| beyond which at most OUTSIDE of the tokens lie."""
-    left = OUTSIDE * sum(tokens for _, _, tokens in bins)
-    for low, high, tokens in sorted(bins, key=lambda one: -max(abs(one[0]), abs(one[1]))):
-        left -= tokens
-        if left < 0:
-            return max(abs(low), abs(high))
+    """Return the |d| beyond which at most OUTSIDE of the tokens lie."""
+    allowed = OUTSIDE * sum(tokens for _, _, tokens in bins)
+    for furthest, tokens in sorted(((max(abs(low), abs(high)), tokens) for low, high, tokens in bins), reverse=True):
+        allowed -= tokens
+        if allowed < 0:
+            return furthest
     return 1.0
 
 
 def _shares(bins: Bins, edges: Sequence[float]) -> list[float]:
-    """Return the share of tokens in each step; the tokens of a bin that spans several are spread evenly over it."""
+    """Return the share of tokens in each step. Tokens of a bin are spread evenly over the steps that it spans."""
     total = sum(tokens for _, _, tokens in bins) or 1
     width = edges[1] - edges[0]
     shares = [0.0] * (len(edges) - 1)
@@ -83,7 +86,7 @@ def _shares(bins: Bins, edges: Sequence[float]) -> list[float]:
 def _draw(
     figure: "Figure",
     edges: Sequence[float],
-    shares: Sequence[Sequence[float]],
+    shares_of: Sequence[Sequence[float]],
     names: Sequence[str],
     roles: Sequence[str],
 ) -> None:
@@ -91,11 +94,11 @@ def _draw(
 
     axes = plot(figure, left=48, top=room_for_key(names))
     axes.set_yscale("log")
-    lowest = min((100 * one for share in shares for one in share if one > 0), default=0.1)
+    lowest = min((100 * share for shares in shares_of for share in shares if share > 0), default=0.1)
     bottom = max(lowest, 0.01) / 1.5
     artists = []
-    for share, (colour, _, dashes) in zip(shares, styles(roles), strict=True):
-        percent = [max(100 * one, bottom / 10) for one in share]
+    for shares, (colour, _, dashes) in zip(shares_of, styles(roles), strict=True):
+        percent = [max(100 * share, bottom / 10) for share in shares]
         axes.stairs(percent, edges, baseline=bottom / 10, fill=True, color=colour, alpha=0.13, linewidth=0)
         artists.append(axes.stairs(percent, edges, baseline=bottom / 10, color=colour, linewidth=1.5, linestyle=dashes))
     axes.axvline(0, color=MUTED, linewidth=0.8, zorder=0)

@@ -27,32 +27,32 @@ LANES = (("weights", (UPDATE,)), ("paused, asleep", (PAUSE, SLEEP)), ("cache res
 # Pixels.
 LEFT, RIGHT, TOP, BOTTOM = 104.0, 12.0, 34.0, 46.0
 LANE, GAP, NAME, BETWEEN = 18.0, 20.0, 22.0, 22.0
-LEAST = 1.6  # of a bar, to be seen at all
-MOST_DENSE = 4.0  # lines through a quantity
-LEAST_LABEL = 20.0  # of a version, to hold its number
+LEAST = 1.6  # the least width of a bar
+MOST_DENSE = 4.0  # the least distance between lines through a quantity
+LEAST_LABEL = 20.0  # the least width of a version's band for its number
 MOST_ROWS = 500
 UNITS = ((7200.0, 3600.0, "hours"), (180.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
 
 
 @dataclass(frozen=True)
 class Track:
-    """A quantity over time. height: in pixels. most: the least upper end of its axis."""
+    """A quantity over time."""
 
     name: str
-    height: float
-    most: float
+    height: float  # in pixels
+    most: float  # the least upper end of its axis
     colour: str
     of: Callable[[Bin, float], float | None]
 
 
 TRACKS = (
-    Track("tokens per second", 62, 1.0, REFERENCE, lambda one, width: one.tokens / width),
-    Track("cached share of prompts", 40, 1.0, PARITY, lambda one, width: one.cached),
+    Track("tokens per second", 62, 0.0, REFERENCE, lambda bin_, width: bin_.tokens / width),
+    Track("cached share of prompts", 40, 1.0, PARITY, lambda bin_, width: bin_.cached),
 )
 
 
 def pictures(document: "Report") -> Sequence[Picture | Missing]:
-    """Return one, with a row for each engine."""
+    """Return one picture, with a row for each engine."""
     lives = document["public_recording"].engines
     if not lives:
         return [Missing(TITLE, NOTHING)]
@@ -70,10 +70,9 @@ def pictures(document: "Report") -> Sequence[Picture | Missing]:
     ]
 
 
-def _known(life: EngineLife) -> list[Track]:
-    """Return the quantities that something is known of."""
+def _known_tracks(life: EngineLife) -> list[Track]:
     width = _width(life)
-    return [track for track in TRACKS if any(track.of(one, width) is not None for one in life.bins)]
+    return [track for track in TRACKS if any(track.of(bin_, width) is not None for bin_ in life.bins)]
 
 
 def _width(life: EngineLife) -> float:
@@ -86,18 +85,18 @@ def _lanes(life: EngineLife) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _height(life: EngineLife) -> float:
-    tracks = sum(track.height + GAP for track in _known(life))
+    tracks = sum(track.height + GAP for track in _known_tracks(life))
     return (NAME if life.name else 0) + LANE * len(_lanes(life)) + tracks
 
 
 def _caption(lives: Sequence[EngineLife]) -> str:
-    """Return what is drawn, and what of it is not known."""
-    said = ["Numbers in the band of weights are updates so far."]
-    if all(one.cached is None for life in lives for one in life.bins):
-        said.append("No cached share: this release does not tell it, or no prompt was kept.")
+    """Say what is drawn, and what is unknown."""
+    sentences = ["Numbers in the band of weights are updates so far."]
+    if all(bin_.cached is None for life in lives for bin_ in life.bins):
+        sentences.append("No cached share: this release does not tell it, or no prompt was kept.")
     if any(mark.end is None for life in lives for mark in life.marks if mark.what in SPANS):
-        said.append("A bar that reaches the right edge was not seen to end.")
-    return " ".join(said)
+        sentences.append("A bar that reaches the right edge was not seen to end.")
+    return " ".join(sentences)
 
 
 def _rows(lives: Sequence[EngineLife]) -> list[list[str]]:
@@ -111,13 +110,13 @@ def _rows(lives: Sequence[EngineLife]) -> list[list[str]]:
         for life in lives
         for mark in life.marks
     ]
-    more = len(rows) - MOST_ROWS
-    return rows if more <= 0 else [*rows[:MOST_ROWS], [f"and {more} more"]]
+    omitted = len(rows) - MOST_ROWS
+    return rows if omitted <= 0 else [*rows[:MOST_ROWS], [f"and {omitted} more"]]
 
 
 def _draw(figure: "Figure", lives: Sequence[EngineLife]) -> None:
     seconds = max(life.seconds for life in lives) or 1.0
-    _, unit, unit_name = next(one for one in UNITS if seconds >= one[0])
+    unit, unit_name = next((unit, name) for least, unit, name in UNITS if seconds >= least)
     place = TOP
     last = None
     for number, life in enumerate(lives):
@@ -129,7 +128,7 @@ def _draw(figure: "Figure", lives: Sequence[EngineLife]) -> None:
         last = _axes(figure, place, LANE * len(lanes), seconds)
         _draw_lanes(last, life, lanes, seconds)
         place += LANE * len(lanes)
-        for track in _known(life):
+        for track in _known_tracks(life):
             place += GAP
             last = _axes(figure, place, track.height, seconds)
             _draw_track(last, life, track)
@@ -163,7 +162,7 @@ def _draw_lanes(axes: "Axes", life: EngineLife, lanes: Sequence[tuple[str, tuple
             marks = [mark for mark in life.marks if mark.what == kind]
             if kind in SPANS:
                 low, high = (0.06, 0.94) if kind == UPDATE else (0.2, 0.8)
-                _bars(axes, [(one, lane + low, lane + high) for one in _spans(marks, seconds, pixels)], SPANS[kind])
+                _bars(axes, [(span, lane + low, lane + high) for span in _spans(marks, seconds, pixels)], SPANS[kind])
                 failed = [mark.begin for mark in marks if mark.failed]
                 axes.plot(failed, [lane + 0.5] * len(failed), "x", color=INK, markersize=6, markeredgewidth=1.4)
             else:
@@ -187,7 +186,7 @@ def _draw_versions(axes: "Axes", life: EngineLife, seconds: float, pixels: float
 
 
 def _spans(marks: Sequence[Mark], seconds: float, pixels: float) -> list[tuple[float, float]]:
-    """Return where bars begin and end, those that touch as one."""
+    """Return where bars begin and end, with bars that touch as one."""
     spans: list[tuple[float, float]] = []
     for mark in marks:
         begin, end = mark.begin, seconds if mark.end is None else mark.end
@@ -200,7 +199,7 @@ def _spans(marks: Sequence[Mark], seconds: float, pixels: float) -> list[tuple[f
 
 
 def _bars(axes: "Axes", bars: Sequence[tuple[tuple[float, float], float, float]], colour: str) -> None:
-    """Rectangles as one path, (from, to), top and bottom."""
+    """Draw rectangles as one path. bars: ((begin, end), lower edge, upper edge)."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -214,17 +213,17 @@ def _bars(axes: "Axes", bars: Sequence[tuple[tuple[float, float], float, float]]
 
 def _draw_track(axes: "Axes", life: EngineLife, track: Track) -> None:
     width = _width(life)
-    known = [(one.begin, value) for one in life.bins if (value := track.of(one, width)) is not None]
-    most = max([track.most if track.name != TRACKS[0].name else 0.0, *(value for _, value in known)]) or 1.0
+    values = [(bin_.begin, value) for bin_ in life.bins if (value := track.of(bin_, width)) is not None]
+    most = max([track.most, *(value for _, value in values)]) or 1.0
     axes.set_ylim(0, most * 1.06)
     set_ticks(axes.yaxis, [0.0, most], ["0", short(float(f"{most:.2g}"))])
     axes.grid(True, axis="y", color=GRID, linewidth=0.8)
     _draw_updates(axes, life, most * 1.06)
-    _bars(axes, [((begin, begin + width), 0.0, value) for begin, value in known if value], track.colour)
-    # What is known to be nothing is a line; what is not known is none.
-    if len(known) < len(life.bins):
+    _bars(axes, [((begin, begin + width), 0.0, value) for begin, value in values if value], track.colour)
+    # If something is unknown, a known 0 is drawn as a thin line, to tell it from what is unknown.
+    if len(values) < len(life.bins):
         least = 2.5 * most / track.height
-        _bars(axes, [((begin, begin + width), 0.0, least) for begin, _ in known], track.colour)
+        _bars(axes, [((begin, begin + width), 0.0, least) for begin, _ in values], track.colour)
     axes.annotate(track.name, (0, 1), xytext=(2, 1), xycoords="axes fraction", textcoords="offset points",
                   color=MUTED, fontsize=SMALL, ha="left", va="bottom")  # fmt: skip
 
@@ -242,7 +241,7 @@ def _draw_updates(axes: "Axes", life: EngineLife, high: float) -> None:
 def _draw_time(axes: "Axes", seconds: float, unit: float, name: str) -> None:
     from matplotlib.ticker import FuncFormatter, MultipleLocator
 
-    steps = (one * 10.0**size for size in range(-9, 9) for one in (1, 2, 5))
+    steps = (factor * 10.0**size for size in range(-9, 9) for factor in (1, 2, 5))
     axes.xaxis.set_major_locator(MultipleLocator(unit * next(step for step in steps if seconds / unit / step <= 10)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda place, _: short(round(place / unit, 6))))
     axes.tick_params(axis="x", labelbottom=True, length=3, width=0.8, pad=4)

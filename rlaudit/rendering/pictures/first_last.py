@@ -1,4 +1,4 @@
-"""What each factor does set first, on the candidate as it is, and left out last, of the parity settings."""
+"""The effect of each factor: set alone on the candidate, and left out of the parity settings."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -34,18 +34,18 @@ def pictures(document: "Report") -> Sequence[Picture | Missing]:
         return [Missing(TITLE, "no factor was changed, or none changed anything in the loaded engine")]
     several = len({block for block, _ in by_panel}) > 1
     return [
-        _picture(place, block if several else "", metric, found)
-        for place, ((block, metric), found) in enumerate(by_panel.items())
+        _picture(place, block if several else "", metric, effects)
+        for place, ((block, metric), effects) in enumerate(by_panel.items())
     ]
 
 
 def _picture(place: int, block: str, metric: str, effects: Sequence[Effect]) -> Picture:
     rows = [_row(effect) for effect in effects]
-    named = TITLES.get(metric, metric)
+    title = TITLES.get(metric, metric)
     return Picture(
         f"effects-{place}",
-        f"{TITLE} on {named}",
-        CAPTION.format(metric=named),
+        f"{TITLE} on {title}",
+        CAPTION.format(metric=title),
         Table(
             ["factor", "verdict", "first [95 % interval]", "last [95 % interval]"],
             [
@@ -59,7 +59,7 @@ def _picture(place: int, block: str, metric: str, effects: Sequence[Effect]) -> 
             ],
         ),
         height_of(rows),
-        lambda figure: forest(figure, rows, effects[0].floor, f"difference in {named}", positive=False),
+        lambda figure: forest(figure, rows, effects[0].floor, f"difference in {title}", positive=False),
         group=block,
     )
 
@@ -67,9 +67,9 @@ def _picture(place: int, block: str, metric: str, effects: Sequence[Effect]) -> 
 def _row(effect: Effect) -> Row:
     contrasts = [(effect.first, False), (effect.last, True)]
     marks = [
-        Mark(one.difference, one.low, one.high, hollow)
-        for one, hollow in contrasts
-        if one is not None and one.difference is not None
+        Mark(contrast.difference, contrast.low, contrast.high, hollow)
+        for contrast, hollow in contrasts
+        if contrast is not None and contrast.difference is not None
     ]
     return Row(f"{effect.factor}={effect.level}", effect.verdict, marks, COLOURS.get(effect.verdict, MUTED))
 

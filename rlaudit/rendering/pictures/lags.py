@@ -1,4 +1,4 @@
-"""How old the weights were that sampled the tokens: tokens by version lag."""
+"""Tokens by version lag: how many updates older the weights that sampled them were than the trainer's."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -26,14 +26,14 @@ HEIGHT = 200
 
 
 def pictures(document: "Report") -> Sequence[Picture | Missing]:
-    """Return one for each table."""
-    found = [
-        _picture(f"{group.slug}-{place}", one.name, one.tokens.lags)
+    """Return a picture for each table."""
+    drawn = [
+        _picture(f"{group.slug}-{place}", thing.name, thing.tokens.lags)
         for group in groups(document)
-        for place, one in enumerate(group.things)
-        if one.tokens and one.tokens.lags
+        for place, thing in enumerate(group.things)
+        if thing.tokens and thing.tokens.lags
     ]
-    return found or [Missing(TITLE, ONE_LOAD if document["command"] == "ablate" else NO_VERSIONS)]
+    return drawn or [Missing(TITLE, ONE_LOAD if document["command"] == "ablate" else NO_VERSIONS)]
 
 
 def _picture(slug: str, name: str, lags: Sequence[Lag]) -> Picture:
@@ -43,11 +43,11 @@ def _picture(slug: str, name: str, lags: Sequence[Lag]) -> Picture:
         CAPTION,
         Table(
             ["lag (updates)", "tokens", "mean |d| (nats)"],
-            [[str(one.lag), str(one.tokens), number(one.mean)] for one in lags],
+            [[str(group.lag), str(group.tokens), number(group.mean)] for group in lags],
         ),
         HEIGHT,
         lambda figure: _draw(figure, lags),
-        [Sparkline(name, [one.tokens for one in lags], f"lag {lags[0].lag} to {lags[-1].lag}, tokens")],
+        [Sparkline(name, [group.tokens for group in lags], f"lag {lags[0].lag} to {lags[-1].lag}, tokens")],
     )
 
 
@@ -57,7 +57,7 @@ def _draw(figure: "Figure", lags: Sequence[Lag]) -> None:
     axes = plot(figure, left=52)
     axes.grid(visible=False, axis="x")
     first, last = lags[0].lag, lags[-1].lag
-    axes.bar([one.lag for one in lags], [one.tokens for one in lags], width=0.7, color=CANDIDATE, alpha=0.85)
+    axes.bar([group.lag for group in lags], [group.tokens for group in lags], width=0.7, color=CANDIDATE, alpha=0.85)
     places = list(range(first, last + 1))
     set_ticks(axes.xaxis, [float(place) for place in places], thinned([str(place) for place in places], 12))
     axes.set_xlim(first - 0.6, last + 0.6)

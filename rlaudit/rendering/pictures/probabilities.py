@@ -1,4 +1,4 @@
-"""The probability that the rollout gave to a token against the one that the trainer gives it."""
+"""The probability of each token under the rollout, against that under the trainer."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -24,23 +24,23 @@ TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def pictures(document: "Report") -> Sequence[Picture | Missing]:
-    """One for each block."""
-    found = [_picture(group) for group in groups(document) if group.main]
-    return found or [Missing(TITLE, NO_TOKENS)]
+    """Return a picture for each block."""
+    drawn = [_picture(group) for group in groups(document) if group.main]
+    return drawn or [Missing(TITLE, NO_TOKENS)]
 
 
 def _picture(group: Group) -> Picture:
     things = group.main
-    drawn = max((len(one.tokens.probabilities.sample) for one in things if one.tokens), default=0)
+    drawn = max((len(thing.tokens.probabilities.sample) for thing in things if thing.tokens), default=0)
     rows = [
         [
-            f"{one.short_name}: {short(row['from'])}–{short(row['below'])}",
+            f"{thing.short_name}: {short(row['from'])}–{short(row['below'])}",
             str(row["tokens"]),
             *map(number, (row["rollout"], row["trainer"], row["apart"])),
         ]
-        for one in things
-        if one.tokens
-        for row in one.tokens.probabilities.groups
+        for thing in things
+        if thing.tokens
+        for row in thing.tokens.probabilities.groups
     ]
     header = ["rollout probability", "tokens", "mean rollout", "mean trainer", "mean |difference|"]
     return Picture(
@@ -55,11 +55,11 @@ def _picture(group: Group) -> Picture:
 
 
 def _draw(figure: "Figure", things: Sequence[Thing]) -> None:
-    axes = plot(figure, top=room_for_key([one.short_name for one in things]))
+    axes = plot(figure, top=room_for_key([thing.short_name for thing in things]))
     axes.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8)
     keys = []
-    for one, (colour, _, _) in zip(things, styles([one.role for one in things]), strict=True):
-        sample = one.tokens.probabilities.sample if one.tokens else []
+    for thing, (colour, _, _) in zip(things, styles([thing.role for thing in things]), strict=True):
+        sample = thing.tokens.probabilities.sample if thing.tokens else []
         dots(axes, [(rollout, trainer) for rollout, trainer in sample], colour, size=3.6, alpha=0.55)
         keys += axes.plot([], [], color=colour, marker="o", markersize=4.5, linestyle="none")
     axes.set_xlim(-0.02, 1.02)
@@ -67,7 +67,7 @@ def _draw(figure: "Figure", things: Sequence[Thing]) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         set_ticks(axis, list(TICKS), [short(tick) for tick in TICKS])
     name_axes(axes, "probability reported by the rollout", "trainer")
-    key(axes, list(zip([one.short_name for one in things], keys, strict=True)))
+    key(axes, list(zip([thing.short_name for thing in things], keys, strict=True)))
 
 
 PICTURES = PictureKind("probabilities", 70, frozenset({"ablate", "compare"}), pictures)

@@ -26,12 +26,12 @@ LETTER, ROOM = 5.4, 14
 
 def pictures(document: "Report") -> Sequence[Picture | Missing]:
     """Return the picture of all properties that move."""
-    found = document["releases"]
-    moving = {title: spans for title, spans in spans_of(found).items() if len(spans) > 1}
+    releases = document["releases"]
+    moving = {title: spans for title, spans in spans_of(releases).items() if len(spans) > 1}
     if not moving:
         return [Missing(TITLE, "no property has two values")]
-    versions = [one.version for one in found.measured]
-    rows = [[title, "; ".join(f"{one.said}: {one.value}" for one in spans)] for title, spans in moving.items()]
+    versions = [release.version for release in releases.measured]
+    rows = [[title, "; ".join(f"{span.releases}: {span.value}" for span in spans)] for title, spans in moving.items()]
     return [
         Picture(
             "releases",

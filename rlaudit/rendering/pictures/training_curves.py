@@ -1,4 +1,4 @@
-"""Training curves of runs against their reference's noise band, and the steps from which they are separate."""
+"""Training curves of runs against their reference's noise band, and the steps at which they separate."""
 
 from collections.abc import Sequence
 from math import inf
@@ -20,16 +20,16 @@ TITLE = "Training curves"
 NOTHING = "no metric could be compared"
 CAPTION = "Shaded: the reference's noise band"
 HEIGHT = 240
-# Of the key, in which two candidates share a row.
+# The height of a row of the key; two candidates share a row.
 ROW = 15
 COLOURS = (CANDIDATE, PARITY, OTHER)
 DASHES = ("solid", (0, (1.5, 1.5)), (0, (6, 2, 1, 2)))
-# What a candidate is called, and its curve.
+# A candidate's name and its curve.
 Candidate = tuple[str, CurveMetric]
 
 
 def pictures(document: "Report") -> Sequence[Picture | Missing]:
-    """One for each metric that was compared, with the candidate of `curves` or with the arms of a canary."""
+    """Return a picture for each metric that was compared, with all its candidates."""
     if "canary" in document:
         sides = [(arm.name, curves) for arm in document["canary"].arms if (curves := arm.curves)]
         reference = document["canary"].arms[0].name
@@ -49,7 +49,7 @@ def _picture(place: int, reference: str, candidates: Sequence[Candidate]) -> Pic
     first = _banded(candidates)[1]
     points = first.points
     names = [name for name, _ in candidates]
-    # The title names the metric; two lines of one candidate are told apart without it.
+    # The title names the metric, so the lines of several candidates go without it.
     before = f"{first.name}, " if len(candidates) == 1 else ""
     drawn = [_values(metric) for _, metric in candidates]
     rows = [
@@ -77,7 +77,7 @@ def _picture(place: int, reference: str, candidates: Sequence[Candidate]) -> Pic
 
 
 def _banded(candidates: Sequence[Candidate]) -> Candidate:
-    """Return the candidate whose band is drawn: the narrowest, which a noisier one widens for itself alone."""
+    """Return the candidate whose band is drawn: the narrowest, since a noisier candidate widens its own band."""
 
     def width(candidate: Candidate) -> float:
         last = candidate[1].points[-1]
@@ -91,10 +91,10 @@ def _values(metric: CurveMetric) -> dict[int, float]:
 
 
 def _caption(candidates: Sequence[Candidate]) -> str:
-    """Return what is shaded, and where which candidate separated."""
+    """Say what is shaded, and at which step each candidate separated."""
     name, first = _banded(candidates)
     if len(candidates) > 1:
-        apart = [f"{arm} at step {one.detected_step}" for arm, one in candidates if one.outcome == "separated"]
+        apart = [f"{arm} at step {metric.detected_step}" for arm, metric in candidates if metric.outcome == "separated"]
         shaded = (
             f"{CAPTION} for a candidate as noisy as {name}" if first.points[0].low is not None else "No noise, no band"
         )

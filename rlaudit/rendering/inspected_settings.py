@@ -31,7 +31,9 @@ class _Rows:
     open: "dict[str, list[Setting]]" = field(default_factory=dict)  # by the fact that would settle them
 
 
-def settings_blocks(config: "Config", settings: "Sequence[Setting]", grave: Collection[str], which: str) -> list[Block]:
+def settings_blocks(
+    config: "Config", settings: "Sequence[Setting]", grave: Collection[str | None], which: str
+) -> list[Block]:
     """Return the table of what moves, what is open, and what a page folds.
 
     grave: the settings that findings above notes are about. which: the config's line, if its file has several.
@@ -54,7 +56,7 @@ def settings_blocks(config: "Config", settings: "Sequence[Setting]", grave: Coll
     ]
 
 
-def _sorted(config: "Config", settings: "Sequence[Setting]", grave: Collection[str]) -> _Rows:
+def _sorted(config: "Config", settings: "Sequence[Setting]", grave: Collection[str | None]) -> _Rows:
     rows = _Rows()
     for row in settings:
         if not (row.moves or _arrives_changed(row) or (config.recorded and _was_written(row))):

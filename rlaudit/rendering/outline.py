@@ -126,7 +126,7 @@ class Section:
     blocks: Sequence[Block]
     also: Sequence[str] = ()  # further lines of the title
     indent: int = 0  # of the title in text
-    gathers: bool = False  # whether text shows the titles of the blocks instead of its own
+    gathers: bool = False  # whether text shows only the titles of the blocks
     leads: bool = False  # whether a page shows it before the pictures
     closes: bool = False  # whether text ends with it, since the end is what a terminal shows
     page_only: bool = False  # whether text and Markdown leave it out

@@ -25,7 +25,7 @@ class ReportFormat:
         return replace(self, render=self.in_full or self.render)
 
     def text(self, document: "Report", width: int | None) -> str:
-        """Return the report as it is written."""
+        """Return the rendered report without secrets, and without what a log would obey."""
         # Secrets are masked before rendering, since a format may escape a quote in them, and after it for what it adds.
         rendered = mask(self.render(mask(document), width))
         return rendered if self.for_programs else no_commands(rendered)

@@ -60,11 +60,11 @@ def _faults(comparison: "Compared", document: "Report") -> Iterator[Finding]:
     faults = comparison.faults
     severity = Severity.ERROR if document["exit_code"] == UNFINISHED else Severity.WARNING
     for fault in faults.shown:
-        where = replace(NOWHERE, path=fault.path, line=fault.line)
+        place = replace(NOWHERE, path=fault.path, line=fault.line)
         message = f"{fault.sequence}: {fault.message}" if fault.sequence else fault.message
         alike = fault.count - 1
         message += f" (and {alike} more like it)" if alike else ""
-        yield _statement("unusable-data", severity, message, location=where)
+        yield _statement("unusable-data", severity, message, location=place)
     hidden = faults.count - sum(fault.count for fault in faults.shown)
     if hidden:
         yield _statement("unusable-data", severity, f"{comparison.name}: {hidden} more faults are not shown")

@@ -52,7 +52,7 @@ def arm_state(arm: "Arm") -> str:
 
 
 def damaged(files: Sequence[str]) -> str:
-    """Say which files were not as an earlier run had left them."""
+    """Say which damaged files of an earlier run were made again."""
     return f"made again, since files of an earlier run were damaged: {'; '.join(files)}"
 
 

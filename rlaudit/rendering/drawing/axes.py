@@ -41,7 +41,7 @@ def plot(figure: "Figure", left: float = 46, right: float = 10, top: float = 26,
 
 
 def name_axes(axes: "Axes", across: str, up: str = "") -> None:
-    """Name what is drawn across, below the plot, and what is drawn upwards, above it, to be read without turning."""
+    """Name the horizontal axis below the plot and the vertical one above it, to be read without turning."""
     axes.set_xlabel(across, color=INK, fontsize=LABEL, labelpad=5)
     if up:
         axes.annotate(up, (0, 1), xytext=(-38, 8), xycoords="axes fraction", textcoords="offset points",
@@ -72,13 +72,13 @@ def dots(axes: "Axes", points: list[tuple[float, float]], colour: str, size: flo
 def room_for_key(names: Sequence[str]) -> float:
     """Return the margin above the plot, in pixels."""
     rows = -(-len(names) // 2)
-    return TOP if _one_row(names) else TOP + 4 + ROW * rows
+    return TOP if _fit_one_row(names) else TOP + 4 + ROW * rows
 
 
 def key(axes: "Axes", entries: Sequence[tuple[str, Any]]) -> None:
     """Draw a key above the plot. entries: (name, artist) pairs."""
-    names = [_short(name) for name, _ in entries]
-    one_row = _one_row([name for name, _ in entries])
+    names = [_cut(name) for name, _ in entries]
+    one_row = _fit_one_row(names)
     above = 0.0 if one_row else TOP - 8
     height = float(axes.get_window_extent().height)
     axes.legend(
@@ -89,11 +89,11 @@ def key(axes: "Axes", entries: Sequence[tuple[str, Any]]) -> None:
     )  # fmt: skip
 
 
-def _one_row(names: Sequence[str]) -> bool:
-    return sum(len(_short(name)) for name in names) <= ROW_SIGNS
+def _fit_one_row(names: Sequence[str]) -> bool:
+    return sum(len(_cut(name)) for name in names) <= ROW_SIGNS
 
 
-def _short(name: str) -> str:
+def _cut(name: str) -> str:
     return name if len(name) <= NAME_SIGNS else f"{name[: NAME_SIGNS - 1]}…"
 
 
@@ -111,7 +111,7 @@ def short(value: float) -> str:
 def decades(low: float, high: float, most: int = MOST) -> list[float]:
     """Return the powers of ten from low to high, both above zero, thinned to at most `most`.
 
-    If there is only one power, or none, return 1, 2 and 5 times each that fits.
+    If at most one power fits, return 1, 2 and 5 times each instead.
     """
     first, last = ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9)
     step = max(1, ceil((last - first + 1) / most))

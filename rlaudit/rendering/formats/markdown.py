@@ -1,6 +1,7 @@
 """Markdown, for pull requests and step summaries."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rlaudit.printable import printable
@@ -31,17 +32,11 @@ if TYPE_CHECKING:
 LONGEST = 60
 
 
-def render(document: "Report", width: int | None) -> str:
-    """Return the sections of the text report, then the pictures as tables."""
-    return _page(document, unfolded=False)
+def render(document: "Report", width: int | None, unfolded: bool = False) -> str:
+    """Return the sections of the text report, then the pictures as tables.
 
-
-def render_in_full(document: "Report", width: int | None) -> str:
-    """Render it with what a page folds."""
-    return _page(document, unfolded=True)
-
-
-def _page(document: "Report", unfolded: bool) -> str:
+    unfolded: whether it has what a page folds.
+    """
     outline = outline_of(document)
     parts = [f"# {_title(outline.title)}" if outline.headed else f"# rlaudit {document['command']}"]
     parts += [escaped(outline.lead)] if outline.lead else []
@@ -120,8 +115,8 @@ def _findings(findings: "Sequence[Finding]") -> str:
         lines = [finding.message]
         lines += [f"Fix: {fix_line(finding.fix)}."] if finding.fix is not None else []
         lines += [f"Confirm: {finding.confirm}"] if finding.confirm else []
-        where = (coded(location(finding.location)), coded(finding.rule))
-        rows.append([f"**{finding.severity}**", *where, "<br>".join(map(cell, lines))])
+        place, rule = coded(location(finding.location)), coded(finding.rule)
+        rows.append([f"**{finding.severity}**", place, rule, "<br>".join(map(cell, lines))])
     return table(["severity", "where", "rule", "what"], rows, str)
 
 
@@ -133,4 +128,5 @@ def _list(lines: Iterable[str]) -> str:
     return "\n".join(f"- {escaped(line)}" for line in lines)
 
 
+render_in_full = partial(render, unfolded=True)
 FORMAT = ReportFormat("markdown", render, in_full=render_in_full)

@@ -9,6 +9,7 @@ A picture is a line of blocks for each of its series.
 import sys
 import textwrap
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rlaudit.layers import Judgement, Verdict
@@ -36,7 +37,6 @@ from rlaudit.report.figures import number
 from rlaudit.severity import Severity
 
 if TYPE_CHECKING:
-    from rlaudit.layers import Judgement
     from rlaudit.report.parts.inspection import Finding
     from rlaudit.report.report import Report
 
@@ -59,17 +59,11 @@ INDENT = "   "
 NARROWEST_BLOCKS = 24
 
 
-def render(document: "Report", width: int | None) -> str:
-    """Return the report as text: ANSI colours only for a terminal (`width` given), blocks only if encodable."""
-    return _rendered(document, width, unfolded=False)
+def render(document: "Report", width: int | None, unfolded: bool = False) -> str:
+    """Return the report as text: ANSI colours only for a terminal (`width` given), blocks only if encodable.
 
-
-def render_in_full(document: "Report", width: int | None) -> str:
-    """Render it with what a page folds."""
-    return _rendered(document, width, unfolded=True)
-
-
-def _rendered(document: "Report", width: int | None, unfolded: bool) -> str:
+    unfolded: whether it has what a page folds.
+    """
     outline = outline_of(document)
     page = _Page(width, outline.indents, unfolded)
     page.begin(outline)
@@ -151,10 +145,7 @@ class _Page:
                 self.lines += [" " * self.indents.table + line for line in code.splitlines()]
             case Verdicts(layers):
                 for number, layer in enumerate(layers, start=1):
-                    self.line(0)
-                    self.line(0, f"{number}. {layer.layer}  {verdict_title(layer)}", VERDICTS[layer.verdict])
-                    for line in layer_lines(layer):
-                        self.line(self.indents.line, line)
+                    self.layer(number, layer)
             case Findings(findings):
                 for finding in findings:
                     self.finding(finding)
@@ -165,6 +156,16 @@ class _Page:
                 self.block(inner)
             case Folded():
                 pass
+
+    def layer(self, number: int, layer: Judgement) -> None:
+        cause = f": {layer.cause}" if layer.cause else ""
+        self.line(0)
+        self.line(0, f"{number}. {layer.layer}  {layer.verdict.upper()}{cause}", VERDICTS[layer.verdict])
+        for label, text in (("because", layer.because), ("next", layer.next), ("refuted by", layer.falsifier)):
+            if text:
+                self.line(self.indents.line, f"{label} {text}")
+        for line in layer.evidence:
+            self.line(self.indents.line, f"- {line}")
 
     def brief(self, statements: Sequence[tuple[int, str]]) -> None:
         """Add all statements so that they fit one screen: the longest are cut, and end with an ellipsis."""
@@ -240,17 +241,6 @@ def _columns(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cell.ljust(room) for cell, room in zip(row, widths, strict=False)).rstrip()
 
 
-def verdict_title(layer: Judgement) -> str:
-    """Return the verdict, and the cause if one is named."""
-    return layer.verdict.upper() + (f": {layer.cause}" if layer.cause else "")
-
-
-def layer_lines(layer: Judgement) -> Sequence[str]:
-    """Return why, what next, what would refute it, and the evidence."""
-    labelled = (("because", layer.because), ("next", layer.next), ("refuted by", layer.falsifier))
-    return [*(f"{label} {text}" for label, text in labelled if text), *(f"- {line}" for line in layer.evidence)]
-
-
 def sparklines(document: "Report", width: int | None) -> str:
     """Draw a report's series as lines of blocks. width: of the terminal; longer series are thinned."""
     drawn, _ = pictures_of(printable(dict(document)))
@@ -301,4 +291,5 @@ def encodable(encoding: str | None) -> bool:
     return True
 
 
+render_in_full = partial(render, unfolded=True)
 FORMAT = ReportFormat("text", render, in_full=render_in_full)

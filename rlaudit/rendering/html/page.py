@@ -67,6 +67,7 @@ def _shown(section: Section) -> Shown:
 
 
 def _top(document: "Report", outline: Outline, title: str, sections: Sequence[Shown]) -> Markup:
+    entries = (element("li", element("a", section.title, href=f"#{section.name}")) for section in sections)
     return element(
         "header",
         element("p", f"rlaudit {document['command']}", class_="kicker"),
@@ -74,16 +75,12 @@ def _top(document: "Report", outline: Outline, title: str, sections: Sequence[Sh
         element("p", outline.lead) if outline.lead else Markup(""),
         listed(outline.about) if outline.about else Markup(""),
         element("p", " · ".join(outline.facts), class_="muted") if outline.facts else Markup(""),
-        element("nav", element("ul", map(_entry, sections)), aria_label="Contents"),
+        element("nav", element("ul", entries), aria_label="Contents"),
     )
 
 
 def _foot(document: "Report") -> str:
     return f"Written by rlaudit {document['rlaudit']}, schema {document['schema']}; exit code {document['exit_code']}."
-
-
-def _entry(section: Shown) -> Markup:
-    return element("li", element("a", section.title, href=f"#{section.name}"))
 
 
 def _section(section: Shown) -> Markup:

@@ -41,7 +41,7 @@ def svg_of(picture: Picture) -> Markup:
     out = io.StringIO()
     style: Any = {**STYLE, "svg.hashsalt": picture.name}
     with rc_context(style), warnings.catch_warnings():
-        # Names of arms may have letters that the font matplotlib measures with lacks; the reader's browser has them.
+        # Names of arms may have letters that matplotlib's font lacks; the reader's browser has them.
         warnings.filterwarnings("ignore", message=r"(Glyph|Matplotlib currently does not support)")
         figure = Figure(figsize=(picture.width / 72, picture.height / 72), dpi=72)
         FigureCanvasSVG(figure)
@@ -67,7 +67,7 @@ def _inline(svg: str, picture: Picture) -> Markup:
     ET.register_namespace("", SVG)
     text = ET.tostring(root, encoding="unicode")
     text = re.sub(r"\n\s*", "\n", text).replace(f' xmlns="{SVG}"', "").replace(f' xmlns:xlink="{XLINK}"', "")
-    return Markup(_coloured(text))
+    return Markup(_PLACEHOLDER.sub(lambda match: f"var(--{PLACEHOLDERS[match[0].lower()]})", text))
 
 
 def _tidy(node: ET.Element, used: set[str], name: str) -> None:
@@ -97,7 +97,3 @@ def _short_value(key: str, value: str, name: str) -> str:
 
 def _short(number: re.Match[str]) -> str:
     return f"{float(number[0]):.1f}".removesuffix(".0")
-
-
-def _coloured(text: str) -> str:
-    return _PLACEHOLDER.sub(lambda match: f"var(--{PLACEHOLDERS[match[0].lower()]})", text)

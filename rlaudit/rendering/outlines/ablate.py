@@ -109,7 +109,7 @@ def _arms(report: "Report", block: str) -> Table:
 
 
 def _replays(report: "Report") -> list[Block]:
-    """Return what each engine reports of the recorded tokens: the reference against the recording, others against it."""
+    """Compare what engines report of the recorded tokens: the reference with the recording, others with it."""
     shown: list[Block] = []
     for block in report.get("blocks", ()):
         replay = block.replay
@@ -187,12 +187,14 @@ def _loaded(report: "Report") -> list[Block]:
     blocks: list[Block] = []
     for engines in loaded_engines(report):
         title = f"Loaded by the engines of {engines.block}, as seen in their workers"
-        rows = [[label, values] for label, values in engines.differing_lines]
-        shared = [f"all arms: {engines.shared_line}"] if engines.shared else []
+        rows = [
+            [label, ", ".join(f"{value} ({arms})" for value, arms in values)] for label, values in engines.differing
+        ]
+        shared = ", ".join(f"{label} {value}" for label, value in engines.shared)
         if rows:
             blocks.append(Table(("seen in the workers", "value (arms)"), rows, title, headed=False))
         if shared:
-            blocks.append(Lines(shared, "" if rows else title, mark=""))
+            blocks.append(Lines([f"all arms: {shared}"], "" if rows else title, mark=""))
     return blocks
 
 
@@ -276,16 +278,6 @@ class LoadedEngines:
     block: str
     shared: Sequence[tuple[str, str]]  # (label, value)
     differing: Sequence[tuple[str, Sequence[tuple[str, str]]]]  # (label, [(value, which arms)])
-
-    @property
-    def shared_line(self) -> str:
-        """Return in one line what all arms share."""
-        return ", ".join(f"{label} {value}" for label, value in self.shared)
-
-    @property
-    def differing_lines(self) -> list[tuple[str, str]]:
-        """Return pairs like ("attention", "TORCH_SDPA (reference), CPU_ATTN (all others)")."""
-        return [(label, ", ".join(f"{value} ({arms})" for value, arms in parts)) for label, parts in self.differing]
 
 
 def loaded_engines(document: "Report") -> list[LoadedEngines]:

@@ -54,12 +54,7 @@ def outline(report: "Report") -> Outline:
             listed("transports", "How the weights came", _transports(canary)),
             not_seen(report),
             listed("cost", COST, _cost(canary)),
-            Section(
-                "order",
-                FIRST,
-                [Entries([(arm.name, _order(arm)) for arm in arms[1:]])],
-                closes=True,
-            ),
+            Section("order", FIRST, [Entries([(arm.name, _order(arm)) for arm in arms[1:]])], closes=True),
         ],
         lead=report.get("description", ""),
         facts=[
@@ -71,12 +66,7 @@ def outline(report: "Report") -> Outline:
 
 def _arms(canary: Canary) -> Table:
     rows = [
-        [
-            arm.name,
-            arm.version,
-            *(number(getattr(arm.levels, name)) for name in LEVELS),
-            number(arm.lag),
-        ]
+        [arm.name, arm.version, *(number(getattr(arm.levels, name)) for name in LEVELS), number(arm.lag)]
         for arm in canary.arms
     ]
     return Table(ARMS, rows)

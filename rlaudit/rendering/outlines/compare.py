@@ -90,7 +90,7 @@ def _spread(versions: Sequence[VersionGap]) -> Sequence[VersionGap]:
 
 
 def _about(table: Compared) -> list[str]:
-    """Return where the tokens came from and what was left out."""
+    """Return which files the tokens came from and what was left out."""
     lines = [
         f"{table.path}: {table.format}, {table.files} file{'s' * (table.files != 1)}"
         + (f"; trainer logprobs of {table.trainer_path}" if table.trainer_path else ""),

@@ -49,19 +49,15 @@ def _title(report: "Report", reports: int) -> str:
 
 
 def _trainings(report: "Report", trainings: Trainings) -> list[Section]:
-    recordings, compared = trainings.recordings, report.get("comparisons", ())
+    recordings = trainings.recordings
+    versions = [
+        replace(block, title=table.name) for table in report.get("comparisons", ()) for block in versions_of(table)
+    ]
     seen: list[Block] = [Lines(recording.seen, recording.path) for recording in recordings if recording.seen]
     return [
         Section("alone", "Each recording by itself", [_alone(report, trainings)]),
-        Section(
-            "versions",
-            "Weights by version",
-            [replace(block, title=table.name) for table in compared for block in versions_of(table)],
-            gathers=True,
-        ),
-        Section("differences", "What differs", _differences(trainings), gathers=True)
-        if len(recordings) == 2
-        else Section("differences", "What differs", []),
+        Section("versions", "Weights by version", versions, gathers=True),
+        Section("differences", "What differs", _differences(trainings) if len(recordings) == 2 else [], gathers=True),
         Section("recorded", "Recorded", seen, gathers=True),
     ]
 
@@ -73,13 +69,8 @@ def _alone(report: "Report", trainings: Trainings) -> Table:
     for recording in trainings.recordings:
         table = compared.get(recording.role == "old")
         measured = {} if table is None else table.measurements
-        rows.append(
-            [
-                recording.path,
-                *(str(recording.layers.get(layer, "NOT TESTED")) for layer in Layer),
-                *(interval(measured.get(name)) for name in _METRICS),
-            ]
-        )
+        verdicts_of_layers = [str(recording.layers.get(layer, "NOT TESTED")) for layer in Layer]
+        rows.append([recording.path, *verdicts_of_layers, *(interval(measured.get(name)) for name in _METRICS)])
     return Table(["recording", *map(str, Layer), "mean ratio - 1", "k3 (nats)"], rows)
 
 
@@ -87,23 +78,19 @@ def _differences(trainings: Trainings) -> list[Block]:
     old, new = (recording.path for recording in trainings.recordings)
     blocks: list[Block] = []
     for kind, title in TITLES.items():
-        differences = [difference for difference in trainings.differences if difference.kind == kind]
-        if differences:
-            rows = [
-                [
-                    difference.name,
-                    _value(difference, difference.old, difference.old_written),
-                    _value(difference, difference.new, difference.new_written),
-                    str(difference.layer or "-"),
-                ]
-                for difference in differences
-            ]
+        rows = [_row(difference) for difference in trainings.differences if difference.kind == kind]
+        if rows:
             blocks.append(Table(["", old, new, "matters for"], rows, title, values=True))
-        elif kind in trainings.same:
-            blocks.append(Lines(["the same in both"], title, mark=""))
         else:
-            blocks.append(Lines(["not in both recordings"], title, mark=""))
+            line = "the same in both" if kind in trainings.same else "not in both recordings"
+            blocks.append(Lines([line], title, mark=""))
     return blocks
+
+
+def _row(difference: Difference) -> list[str]:
+    old = _value(difference, difference.old, difference.old_written)
+    new = _value(difference, difference.new, difference.new_written)
+    return [difference.name, old, new, str(difference.layer or "-")]
 
 
 def _value(difference: Difference, ran: Any, written: Any) -> str:

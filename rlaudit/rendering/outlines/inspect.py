@@ -114,18 +114,14 @@ def findings_blocks(findings: "Sequence[Finding]", notes: bool) -> list[Block]:
     return [*blocks, *([Folded(f"Notes ({len(later)})", Findings(later), kind="notes")] if later else [])]
 
 
-def _config(
-    config: "Config", settings: "Sequence[Setting]", findings: "Sequence[Finding]", several: bool
-) -> list[Block]:
+def _config(config: "Config", rows: "Sequence[Setting]", findings: "Sequence[Finding]", several: bool) -> list[Block]:
     which = f" (line {config.line})" if several and config.line is not None else ""
-    grave = {
-        finding.setting for finding in findings if finding.severity != Severity.NOTE and finding.setting is not None
-    }
+    grave = {finding.setting for finding in findings if finding.severity != Severity.NOTE}
     seen = config.recorded or ()
     blocks: list[Block] = [Lines(seen, f"Recorded{which}")] if seen else []
     last_steps = [_last_step(step) for step in config.last_steps or ()]
     blocks += [Table(LAST_STEPS, last_steps, f"The last steps{which}")] if last_steps else []
-    return [*blocks, *settings_blocks(config, settings, grave, which), *_lost(config, findings)]
+    return [*blocks, *settings_blocks(config, rows, grave, which), *_lost(config, findings)]
 
 
 def _lost(config: "Config", findings: "Sequence[Finding]") -> Iterator[Block]:

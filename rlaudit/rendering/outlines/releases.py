@@ -18,9 +18,9 @@ def outline(report: "Report") -> Outline:
     by_property = spans_of(releases)
     moving = {title: spans for title, spans in by_property.items() if len(spans) > 1}
     rows = [
-        [title if span is spans[0] else "", span.releases, span.value]
+        ["" if place else title, span.releases, span.value]
         for title, spans in moving.items()
-        for span in spans
+        for place, span in enumerate(spans)
     ]
     still = [f"{title}: {spans[0].value}" for title, spans in by_property.items() if len(spans) == 1]
     missing = [f"{release.version}: {why}" for release in releases.measured for why in release.why]

@@ -134,11 +134,11 @@ def _parts(cases: Sequence[UpdateCase]) -> list[str]:
     """Return which parameters each way of loading reaches, for every case that was read back."""
     lines = []
     for case in cases:
-        where = f"{case.start}, loading by {case.path}"
+        way = f"{case.start}, loading by {case.path}"
         if case.kind == "path" and case.problem:
-            lines.append(f"{where}: refused. {case.problem}")
+            lines.append(f"{way}: refused. {case.problem}")
         elif case.parts:
-            lines.append(f"{where}: {case.parts.because}. {case.parts.sure}")
+            lines.append(f"{way}: {case.parts.because}. {case.parts.sure}")
     return lines
 
 

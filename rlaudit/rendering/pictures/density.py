@@ -1,6 +1,7 @@
 """How d = trainer - rollout logprob is distributed: noise is a spike at zero, another meaning a wide hump beside it."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rlaudit.rendering.compared_things import NO_TOKENS, Group, groups
@@ -39,13 +40,10 @@ def _picture(group: Group) -> Picture:
     edges = [furthest * (2 * place / STEPS - 1) for place in range(STEPS + 1)]
     shares_of = [_shares(bins, edges) for bins in bins_of]
     rows = [
-        [
-            f"{number(edges[place])} to {number(edges[place + 1])}",
-            *(f"{100 * shares_of_arm[place]:.3g}" for shares_of_arm in shares_of),
-        ]
-        for place in range(STEPS)
+        [f"{number(low)} to {number(high)}", *(f"{100 * share:.3g}" for share in shares)]
+        for (low, high), *shares in zip(pairwise(edges), *shares_of, strict=True)
     ]
-    outside = max(1 - sum(shares_of_arm) for shares_of_arm in shares_of)
+    outside = max(1 - sum(shares) for shares in shares_of)
     ends = f"{number(-furthest)} to {number(furthest)} nats"
     return Picture(
         f"density-{group.slug}",
@@ -54,7 +52,7 @@ def _picture(group: Group) -> Picture:
         Table(["d (nats)", *(f"{name}, % of tokens" for name in names)], rows),
         HEIGHT,
         lambda figure: _draw(figure, edges, shares_of, names, [thing.role for thing in group.main]),
-        [Sparkline(name, values, ends) for name, values in zip(names, shares_of, strict=True)],
+        [Sparkline(name, shares, ends) for name, shares in zip(names, shares_of, strict=True)],
         group.name,
     )
 

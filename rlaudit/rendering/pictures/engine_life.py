@@ -122,7 +122,9 @@ def _draw(figure: "Figure", lives: Sequence[EngineLife]) -> None:
     for number, life in enumerate(lives):
         place += BETWEEN if number else 0
         if life.name:
-            _write(figure, life.name, LEFT, place + 12, INK, "left")
+            width, height = (size * 72 for size in figure.get_size_inches())
+            figure.text(LEFT / width, 1 - (place + 12) / height, life.name, color=INK, fontsize=LABEL, ha="left",
+                        weight="bold")  # fmt: skip
             place += NAME
         lanes = _lanes(life)
         last = _axes(figure, place, LANE * len(lanes), seconds)
@@ -229,7 +231,7 @@ def _draw_track(axes: "Axes", life: EngineLife, track: Track) -> None:
 
 
 def _draw_updates(axes: "Axes", life: EngineLife, high: float) -> None:
-    """Draw a thin line through a quantity where weights changed."""
+    """Draw a thin line through a quantity at each weight update."""
     pixel = life.seconds / float(axes.get_window_extent().width)
     lines: list[float] = []
     for begin in (mark.begin for mark in life.marks if mark.what == UPDATE):
@@ -271,11 +273,6 @@ def _draw_key(figure: "Figure", lives: Sequence[EngineLife]) -> None:
             frameon=False, fontsize=SMALL, labelcolor=INK, handlelength=1.2, handletextpad=0.5, columnspacing=1.4,
             borderaxespad=0.0, borderpad=0.1,
         )  # fmt: skip
-
-
-def _write(figure: "Figure", text: str, left: float, top: float, colour: str, side: str) -> None:
-    width, height = (size * 72 for size in figure.get_size_inches())
-    figure.text(left / width, 1 - top / height, text, color=colour, fontsize=LABEL, ha=side, weight="bold")
 
 
 PICTURES = PictureKind("engine-life", 5, frozenset({RECORDING}), pictures)

@@ -24,14 +24,14 @@ class MeasuredRelease:
 
     version: str
     cells: Mapping[str, Cell]
-    # What it has no figures for, in the engine's or the package index's words.
+    # Why figures are missing, in the words of the engine or the package index.
     why: Sequence[str]
-    # Of its run, without the environment.
+    # Without building the environment.
     minutes: float
     date: str
     # The machine and its builds.
     on: str
-    # A digest of the recipe as this release was asked it, and of its prompts.
+    # A digest of what the recipe requests of this release, and of its prompts.
     asked: str
 
 

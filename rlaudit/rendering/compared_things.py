@@ -28,7 +28,7 @@ class Thing:
 
     @property
     def short_name(self) -> str:
-        """Return an arm's name without the beginning that many arms share."""
+        """Return an arm's name with a sign for the beginning that many arms share."""
         return self.name.replace("candidate + ", "+ ").replace("parity - ", "− ")
 
 
@@ -48,16 +48,16 @@ class Group:
         return list(by_role.values()) or [thing for thing in self.things if thing.tokens][:SERIES]
 
 
-def groups(document: "Report") -> list[Group]:
-    """Return the groups in the document's order."""
-    tokens = {(figures.block, figures.name): figures for figures in document.get("token_figures", ())}
-    if document.get("comparisons"):
+def groups(report: "Report") -> list[Group]:
+    """Return the groups in the report's order."""
+    tokens = {(figures.block, figures.name): figures for figures in report.get("token_figures", ())}
+    if report.get("comparisons"):
         things = [
             Thing(table.name, "", table.measurements, "", tokens.get((None, table.name)))
-            for table in document["comparisons"]
+            for table in report["comparisons"]
         ]
         return [Group("", "tables", things)]
-    compared, blocks = [], document.get("blocks", ())
+    compared, blocks = [], report.get("blocks", ())
     for number, block in enumerate(blocks):
         things = [
             Thing(
@@ -67,7 +67,7 @@ def groups(document: "Report") -> list[Group]:
                 "" if arm.measurements else arm_state(arm) if arm.status != "ok" else "no tokens",
                 tokens.get((block.name, arm.name)),
             )
-            for arm in document["arms"]
+            for arm in report["arms"]
             if arm.block == block.name
         ]
         floor = {metric: noise.value for metric, noise in block.noise_floor.items()}

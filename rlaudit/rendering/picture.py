@@ -24,20 +24,20 @@ RELEASES = "releases"
 GATES = "gates"  # which has no picture
 
 
-def subject_of(document: "Report") -> str:
+def subject_of(report: "Report") -> str:
     """Return which pictures a report has: those of its command, or of the kind of ablation that it is."""
-    if "weight_updates" in document:
+    if "weight_updates" in report:
         return WEIGHT_UPDATES
-    if "releases" in document:
+    if "releases" in report:
         return RELEASES
-    if "gates" in document:
+    if "gates" in report:
         return GATES
-    if "public_recording" in document:
+    if "public_recording" in report:
         return RECORDING
-    if "trainings" in document and "comparisons" in document:
+    if "trainings" in report and "comparisons" in report:
         # A diagnosis of recordings has the tokens of a comparison.
         return "compare"
-    return CANARY if "canary" in document else document["command"]
+    return CANARY if "canary" in report else report["command"]
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,11 @@ class PictureKind:
     of: Callable[["Report"], Sequence[Picture | Missing]]  # the pictures of a report, or why there are none
 
 
-def pictures_of(document: "Report") -> tuple[Sequence[Picture], Sequence[Missing]]:
+def pictures_of(report: "Report") -> tuple[Sequence[Picture], Sequence[Missing]]:
     """Return the pictures that can be drawn, and why others cannot."""
     kinds = sorted(discover(pictures, "PICTURES", PictureKind).values(), key=lambda kind: kind.place)
-    subject = subject_of(document)
-    made = [picture for kind in kinds if subject in kind.subjects for picture in kind.of(document)]
+    subject = subject_of(report)
+    made = [picture for kind in kinds if subject in kind.subjects for picture in kind.of(report)]
     return (
         [picture for picture in made if isinstance(picture, Picture)],
         [picture for picture in made if isinstance(picture, Missing)],

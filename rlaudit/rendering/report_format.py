@@ -24,8 +24,8 @@ class ReportFormat:
         """Return the same format with nothing left out."""
         return replace(self, render=self.in_full or self.render)
 
-    def text(self, document: "Report", width: int | None) -> str:
+    def text(self, report: "Report", width: int | None) -> str:
         """Return the rendered report without secrets, and without what a log would obey."""
         # Secrets are masked before rendering, since a format may escape a quote in them, and after it for what it adds.
-        rendered = mask(self.render(mask(document), width))
+        rendered = mask(self.render(mask(report), width))
         return rendered if self.for_programs else no_commands(rendered)

@@ -22,15 +22,17 @@ UNFINISHED = 3
 _SEVERITIES = {Verdict.MISMATCH: Severity.ERROR, Verdict.INCONCLUSIVE: Severity.WARNING}
 
 
-def statements(document: "Report") -> list[Finding]:
+def statements(report: "Report") -> list[Finding]:
     """Return all findings, also suppressed ones, and what was measured."""
-    findings: list[Finding] = list(document["findings"])
-    if document["command"] == "inspect":
+    findings: list[Finding] = list(report["findings"])
+    if report["command"] == "inspect":
         return findings
-    findings += [finding for layer in document["layers"] for finding in _layer(layer)]
-    findings += [finding for comparison in document.get("comparisons", ()) for finding in _faults(comparison, document)]
-    if "curves" in document:
-        findings += _curves(document["curves"])
+    for judgement in report["layers"]:
+        findings += _layer(judgement)
+    for comparison in report.get("comparisons", ()):
+        findings += _faults(comparison, report)
+    if "curves" in report:
+        findings += _curves(report["curves"])
     return findings
 
 
@@ -48,17 +50,17 @@ def _statement(
     )
 
 
-def _layer(layer: "Judgement") -> Iterator[Finding]:
-    if layer.verdict in _SEVERITIES:
-        name, cause = layer.layer, f" ({layer.cause})" if layer.cause else ""
-        message = f"{name} layer: {layer.verdict}{cause}: {layer.because}"
-        yield _statement(f"{name.replace(' ', '-')}-layer", _SEVERITIES[layer.verdict], message, layer=name)
+def _layer(judgement: "Judgement") -> Iterator[Finding]:
+    if judgement.verdict in _SEVERITIES:
+        layer, cause = judgement.layer, f" ({judgement.cause})" if judgement.cause else ""
+        message = f"{layer} layer: {judgement.verdict}{cause}: {judgement.because}"
+        yield _statement(f"{layer.replace(' ', '-')}-layer", _SEVERITIES[judgement.verdict], message, layer=layer)
 
 
-def _faults(comparison: "Compared", document: "Report") -> Iterator[Finding]:
+def _faults(comparison: "Compared", report: "Report") -> Iterator[Finding]:
     """Yield what could not be read of a dump: an error if it left the command unfinished, else a warning."""
     faults = comparison.faults
-    severity = Severity.ERROR if document["exit_code"] == UNFINISHED else Severity.WARNING
+    severity = Severity.ERROR if report["exit_code"] == UNFINISHED else Severity.WARNING
     for fault in faults.shown:
         place = replace(NOWHERE, path=fault.path, line=fault.line)
         message = f"{fault.sequence}: {fault.message}" if fault.sequence else fault.message
@@ -88,9 +90,9 @@ def _curves(curves: "Curves") -> Iterator[Finding]:
         yield _statement("order-of-separation", Severity.NOTE, message)
 
 
-def counted(document: "Report") -> list[Finding]:
+def counted(report: "Report") -> list[Finding]:
     """Return the findings that are not suppressed."""
-    return [finding for finding in statements(document) if finding.suppressed is None]
+    return [finding for finding in statements(report) if finding.suppressed is None]
 
 
 def location(place: Location) -> str:

@@ -56,9 +56,9 @@ def damaged(files: Sequence[str]) -> str:
     return f"made again, since files of an earlier run were damaged: {'; '.join(files)}"
 
 
-def cost(document: "Report") -> list[str]:
+def cost(report: "Report") -> list[str]:
     """Say what the run took, in sentences."""
-    run = document["run"]
+    run = report["run"]
     lines = [
         f"{run.seconds / 60:.1f} min, {run.cells_run} cells run and {run.cells_kept} kept, "
         f"peak memory of a cell {run.peak_memory_mib / 1024:.1f} GiB",

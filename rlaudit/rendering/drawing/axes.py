@@ -130,4 +130,4 @@ def both_sides(inner: float, outer: float, most: int = MOST) -> list[float]:
 def thinned(labels: Sequence[str], most: int) -> list[str]:
     """Return every nth label, the others empty, so that at most `most` are written."""
     step = ceil(len(labels) / most) or 1
-    return [label if place % step == 0 else "" for place, label in enumerate(labels)]
+    return [label if index % step == 0 else "" for index, label in enumerate(labels)]

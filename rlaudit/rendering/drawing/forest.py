@@ -3,8 +3,9 @@
 `ArmForest` draws one metric of every arm so.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from rlaudit.measurement.measure import Measurement
@@ -58,7 +59,7 @@ def forest(figure: "Figure", rows: Sequence[Row], floor: float | None, across: s
     axes = plot(figure, left=12, right=12, top=6, bottom=44)
     axes.set_ylim(len(rows) - 0.35, -0.65)
     axes.set_yticks([])
-    place = _logarithm(axes, rows, floor) if positive else _signed(axes, rows, floor)
+    lowest = _logarithm(axes, rows, floor) if positive else _signed(axes, rows, floor)
     for height, row in enumerate(rows):
         if height:
             axes.axhline(height - 0.62, color=GRID, linewidth=0.6)
@@ -68,15 +69,15 @@ def forest(figure: "Figure", rows: Sequence[Row], floor: float | None, across: s
         axes.annotate(row.said, (1, height - 0.31), xycoords=("axes fraction", "data"), fontsize=SMALL, color=MUTED,
                       va="center", ha="right", zorder=4)  # fmt: skip
         for offset, mark in enumerate(row.marks):
-            _draw(axes, mark, row, height + 0.05 + 0.17 * offset, place)
+            _draw(axes, mark, row, height + 0.05 + 0.17 * offset, lowest)
     name_axes(axes, across)
 
 
-def _draw(axes: "Axes", mark: Mark, row: Row, height: float, place: Callable[[float], float]) -> None:
+def _draw(axes: "Axes", mark: Mark, row: Row, height: float, lowest: float) -> None:
     if mark.low is not None and mark.high is not None:
-        axes.plot([place(mark.low), place(mark.high)], [height, height], color=row.colour, linewidth=2.2,
+        axes.plot([max(mark.low, lowest), max(mark.high, lowest)], [height, height], color=row.colour, linewidth=2.2,
                   solid_capstyle="butt", alpha=0.75)  # fmt: skip
-    axes.plot([place(mark.value)], [height], marker="D" if mark.hollow else row.shape, markersize=5.5,
+    axes.plot([max(mark.value, lowest)], [height], marker="D" if mark.hollow else row.shape, markersize=5.5,
               color=row.colour, markerfacecolor=PAPER if mark.hollow else row.colour, markeredgewidth=1.3)  # fmt: skip
 
 
@@ -84,7 +85,8 @@ def _ends(rows: Sequence[Row]) -> list[float]:
     return [end for row in rows for mark in row.marks for end in (mark.value, mark.low, mark.high) if end is not None]
 
 
-def _logarithm(axes: "Axes", rows: Sequence[Row], floor: float | None) -> Callable[[float], float]:
+def _logarithm(axes: "Axes", rows: Sequence[Row], floor: float | None) -> float:
+    """Set up a logarithmic axis. Return its lower end, where lower values are drawn."""
     above_zero = [end for end in _ends(rows) if end > 0] + ([floor] if floor else [])
     low, high = min(above_zero, default=1e-3) / 4, max(above_zero, default=1.0) * 4
     axes.set_xscale("log")
@@ -93,10 +95,11 @@ def _logarithm(axes: "Axes", rows: Sequence[Row], floor: float | None) -> Callab
     set_ticks(axes.xaxis, ticks, [short(tick) for tick in ticks])
     if floor:
         axes.axvspan(low, floor, color=BAND, linewidth=0)
-    return lambda value: max(value, low)
+    return low
 
 
-def _signed(axes: "Axes", rows: Sequence[Row], floor: float | None) -> Callable[[float], float]:
+def _signed(axes: "Axes", rows: Sequence[Row], floor: float | None) -> float:
+    """Set up an axis on both sides of zero. Return -inf, since every value is drawn as it is."""
     furthest = max([abs(end) for end in _ends(rows)] + [floor or 0.0]) or 1.0
     sizes = [abs(mark.value) for row in rows for mark in row.marks if mark.value]
     inner = max(min(sizes, default=furthest), floor or 0.0)
@@ -113,7 +116,7 @@ def _signed(axes: "Axes", rows: Sequence[Row], floor: float | None) -> Callable[
     if floor:
         axes.axvspan(-floor, floor, color=BAND, linewidth=0)
     axes.axvline(0, color=MUTED, linewidth=0.8)
-    return lambda value: value
+    return -inf
 
 
 @dataclass(frozen=True)
@@ -131,10 +134,10 @@ class ArmForest:
     positive: bool
     times: float = 1.0  # what values are multiplied with
 
-    def pictures(self, document: "Report") -> Sequence[Picture | Missing]:
+    def pictures(self, report: "Report") -> Sequence[Picture | Missing]:
         """Return a forest for each block, or for all tables."""
         measured = [
-            group for group in groups(document) if any(self.metric in thing.measurements for thing in group.things)
+            group for group in groups(report) if any(self.metric in thing.measurements for thing in group.things)
         ]
         return [self._picture(group) for group in measured] or [Missing(self.title, "no arm has been measured")]
 

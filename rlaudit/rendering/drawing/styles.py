@@ -52,4 +52,4 @@ def mark_of(role: str) -> tuple[str, str]:
 
 def styles(roles: Sequence[str]) -> list[Style]:
     """Return (colour, mark, dashes) of each series: by its role if it has one, else in turn."""
-    return [_MAIN.get(role, _IN_TURN[place % len(_IN_TURN)]) for place, role in enumerate(roles)]
+    return [_MAIN.get(role, _IN_TURN[index % len(_IN_TURN)]) for index, role in enumerate(roles)]

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 
-def render(document: "Report", width: int | None) -> str:
+def render(report: "Report", width: int | None) -> str:
     """Return the findings that count and no summary, so that every line is a finding."""
     lines = []
-    for finding in printable(counted(document)):
+    for finding in printable(counted(report)):
         place = location(finding.location)
         lines.append(one_line(f"{place + ': ' if place else ''}{finding.severity} {finding.rule} {finding.message}"))
     return "".join(f"{line}\n" for line in lines)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-def render(document: "Report", width: int | None) -> str:
+def render(report: "Report", width: int | None) -> str:
     """Return a command for each finding that counts, and one for what could not be read."""
-    lines = [_annotation(finding) for finding in counted(document)]
-    inspected = document.get("inspection")
+    lines = [_annotation(finding) for finding in counted(report)]
+    inspected = report.get("inspection")
     lines += [
         f"::error file={_property(file.path)},title=rlaudit%3A not read::{_data(file.reason)}"
         for file in (inspected.unread if inspected else ())

@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 
-def render(document: "Report", width: int | None) -> str:
+def render(report: "Report", width: int | None) -> str:
     """Return the page, which loads nothing from elsewhere."""
     # Drawing takes a second to import, which no other format should wait for.
     from rlaudit.rendering.html.page import page
 
-    return page(document)
+    return page(report)
 
 
 FORMAT = ReportFormat("html", render)

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 
-def render(document: "Report", width: int | None) -> str:
+def render(report: "Report", width: int | None) -> str:
     """Return the whole report; missing numbers are null, never NaN."""
-    return json.dumps(plain(document), indent=1, allow_nan=False) + "\n"
+    return json.dumps(plain(report), indent=1, allow_nan=False) + "\n"
 
 
 FORMAT = ReportFormat("json", render, for_programs=True)

@@ -22,13 +22,13 @@ _RANKS = {"note": 0, "warning": 1, "error": 2, "never": 3}
 _COUNTED = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
-def render(document: "Report", width: int | None) -> str:
+def render(report: "Report", width: int | None) -> str:
     """Return a suite for each file."""
-    inspected = document.get("inspection")
+    inspected = report.get("inspection")
     threshold = _RANKS[inspected.fail_on if inspected else "error"]
-    suites = {config.path: _suite(config.path) for config in document.get("configs", ())}
+    suites = {config.path: _suite(config.path) for config in report.get("configs", ())}
     grouped: dict[tuple[str, str], list[Finding]] = {}
-    for finding in statements(document):
+    for finding in statements(report):
         grouped.setdefault((finding.location.path or "rlaudit", finding.rule), []).append(finding)
     for (path, rule), findings in grouped.items():
         _case(suites.setdefault(path, _suite(path)), path, rule, findings, threshold)
@@ -45,7 +45,7 @@ def render(document: "Report", width: int | None) -> str:
     if not suites:
         # Servers mistake a report without a case for a job that failed.
         suites["rlaudit"] = _suite("rlaudit")
-        _add(suites["rlaudit"], "testcase", {"classname": "rlaudit", "name": document["command"]})
+        _add(suites["rlaudit"], "testcase", {"classname": "rlaudit", "name": report["command"]})
     root = ET.Element("testsuites", {"name": "rlaudit"})
     root.extend(suites.values())
     for element in (root, *suites.values()):

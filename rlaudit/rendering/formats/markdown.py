@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 LONGEST = 60
 
 
-def render(document: "Report", width: int | None, unfolded: bool = False) -> str:
+def render(report: "Report", width: int | None, unfolded: bool = False) -> str:
     """Return the sections of the text report, then the pictures as tables.
 
     unfolded: whether it has what a page folds.
     """
-    outline = outline_of(document)
-    parts = [f"# {_title(outline.title)}" if outline.headed else f"# rlaudit {document['command']}"]
+    outline = outline_of(report)
+    parts = [f"# {_title(outline.title)}" if outline.headed else f"# rlaudit {report['command']}"]
     parts += [escaped(outline.lead)] if outline.lead else []
     parts += [_list(outline.about)] if outline.about else []
     # Markdown begins with what a terminal ends with: both are seen first.
@@ -46,15 +46,15 @@ def render(document: "Report", width: int | None, unfolded: bool = False) -> str
         parts += _section(section, unfolded)
     parts += [escaped(outline.left_out)] if outline.left_out and not unfolded else []
     if "markdown" in outline.pictured:
-        parts += _pictures(document)
+        parts += _pictures(report)
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _pictures(document: "Report") -> Iterator[str]:
+def _pictures(report: "Report") -> Iterator[str]:
     """Yield what each picture shows, and its numbers as a table; then why others are missing."""
     from rlaudit.rendering.picture import pictures_of
 
-    drawn, missing = pictures_of(printable(dict(document)))
+    drawn, missing = pictures_of(printable(dict(report)))
     yield "## Figures" if drawn else ""
     for picture in drawn:
         yield f"### {escaped(picture.full_title)}"

@@ -21,11 +21,11 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _IN_SOURCE = {"inline", "file"}
 
 
-def render(document: "Report", width: int | None) -> str:
+def render(report: "Report", width: int | None) -> str:
     """Return one run with every finding, the suppressed ones marked."""
-    findings = statements(document)
+    findings = statements(report)
     names = sorted({finding.rule for finding in findings})
-    inspected = document.get("inspection")
+    inspected = report.get("inspection")
     notifications = []
     if inspected:
         notifications += [_notification(file.reason, file.path) for file in inspected.unread]
@@ -38,8 +38,8 @@ def render(document: "Report", width: int | None) -> str:
                 "tool": {
                     "driver": {
                         "name": "rlaudit",
-                        "version": document["rlaudit"],
-                        "semanticVersion": document["rlaudit"],
+                        "version": report["rlaudit"],
+                        "semanticVersion": report["rlaudit"],
                         "rules": [_rule(name, findings) for name in names],
                     }
                 },
@@ -47,8 +47,8 @@ def render(document: "Report", width: int | None) -> str:
                 "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The folder rlaudit was run in."}}},
                 "invocations": [
                     {
-                        "executionSuccessful": document["exit_code"] in {0, 1},
-                        "exitCode": document["exit_code"],
+                        "executionSuccessful": report["exit_code"] in {0, 1},
+                        "exitCode": report["exit_code"],
                         "toolExecutionNotifications": notifications,
                     }
                 ],

@@ -59,12 +59,12 @@ INDENT = "   "
 NARROWEST_BLOCKS = 24
 
 
-def render(document: "Report", width: int | None, unfolded: bool = False) -> str:
+def render(report: "Report", width: int | None, unfolded: bool = False) -> str:
     """Return the report as text: ANSI colours only for a terminal (`width` given), blocks only if encodable.
 
     unfolded: whether it has what a page folds.
     """
-    outline = outline_of(document)
+    outline = outline_of(report)
     page = _Page(width, outline.indents, unfolded)
     page.begin(outline)
     shown = outline.shown(on_terminal=width is not None)
@@ -75,7 +75,7 @@ def render(document: "Report", width: int | None, unfolded: bool = False) -> str
         page.line(0, outline.left_out)
     body = page.text()
     if "text" in outline.pictured:
-        body += sparklines(document, width) if encodable(sys.stdout.encoding) else ""
+        body += sparklines(report, width) if encodable(sys.stdout.encoding) else ""
     closing = _Page(width, outline.indents, unfolded)
     for section in shown:
         if section.closes:
@@ -203,12 +203,12 @@ class _Page:
         indent = self.indents.table
         shown = [header] if table.headed else []
         fitting = _fitting(shown, rows, (WIDEST_PIPED if self.width is None else self.width) - indent)
-        widths = _widths([*shown, *(rows[place] for place in fitting)], len(header))
+        widths = _widths([*shown, *(rows[index] for index in fitting)], len(header))
         if table.headed and fitting:
             self.lines.append(" " * indent + self.coloured(_columns(header, widths), DIM))
-        for place, row in enumerate(rows):
-            code = RED if place in table.marked else ""
-            if place in fitting:
+        for index, row in enumerate(rows):
+            code = RED if index in table.marked else ""
+            if index in fitting:
                 self.lines.append(" " * indent + self.coloured(_columns(row, widths), code))
                 continue
             name, *figures = row
@@ -225,10 +225,10 @@ def _fitting(header: Sequence[Sequence[str]], rows: Sequence[Sequence[str]], roo
     columns = max(map(len, (*header, *rows)), default=0)
     fitting = set(range(len(rows)))
     while len(fitting) >= FEWEST_IN_COLUMNS or len(fitting) == len(rows):
-        widths = _widths([*header, *(rows[place] for place in fitting)], columns)
+        widths = _widths([*header, *(rows[index] for index in fitting)], columns)
         if sum(widths) + 2 * len(widths) <= room or not fitting:
             return fitting
-        fitting.remove(max(fitting, key=lambda place: max(map(len, rows[place]), default=0)))
+        fitting.remove(max(fitting, key=lambda index: max(map(len, rows[index]), default=0)))
     return set()
 
 
@@ -241,9 +241,9 @@ def _columns(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cell.ljust(room) for cell, room in zip(row, widths, strict=False)).rstrip()
 
 
-def sparklines(document: "Report", width: int | None) -> str:
+def sparklines(report: "Report", width: int | None) -> str:
     """Draw a report's series as lines of blocks. width: of the terminal; longer series are thinned."""
-    drawn, _ = pictures_of(printable(dict(document)))
+    drawn, _ = pictures_of(printable(dict(report)))
     lines = [line for picture in drawn for line in _lines(picture, width)]
     return "\n".join(["", *lines]) + "\n" if lines else ""
 

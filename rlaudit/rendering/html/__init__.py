@@ -1,1 +1,1 @@
-"""The report as one HTML file: sections of the document, pictures as inline SVG, a style sheet, and no script."""
+"""The report as one HTML file: its sections, pictures as inline SVG, a style sheet, and no script."""

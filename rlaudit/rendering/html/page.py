@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def page(document: "Report") -> str:
+def page(report: "Report") -> str:
     """Return the whole file: verdicts, pictures, then the other sections of the report's outline."""
-    document = printable(dict(document))
-    outline = outline_of(document)
+    report = printable(dict(report))
+    outline = outline_of(report)
     title = arrow(outline.title)
     shown = outline.shown(on_page=True)
     # A page begins with what a terminal ends with: both are seen first.
     leading = [section for section in shown if section.leads or section.closes]
-    drawn, missing = pictures_of(document)
+    drawn, missing = pictures_of(report)
     sections = [
         *map(_shown, leading),
         *drawn_section(drawn),
@@ -52,9 +52,9 @@ def page(document: "Report") -> str:
         element("a", "Skip to the report", class_="skip", href="#report"),
         element(
             "div",
-            _top(document, outline, title, sections),
+            _top(report, outline, title, sections),
             element("main", map(_section, sections), id="report", tabindex="-1"),
-            element("footer", _foot(document)),
+            element("footer", _foot(report)),
             class_="page",
         ),
     )
@@ -66,11 +66,11 @@ def _shown(section: Section) -> Shown:
     return Shown(section.name, title, joined(map(titled, section.blocks)))
 
 
-def _top(document: "Report", outline: Outline, title: str, sections: Sequence[Shown]) -> Markup:
+def _top(report: "Report", outline: Outline, title: str, sections: Sequence[Shown]) -> Markup:
     entries = (element("li", element("a", section.title, href=f"#{section.name}")) for section in sections)
     return element(
         "header",
-        element("p", f"rlaudit {document['command']}", class_="kicker"),
+        element("p", f"rlaudit {report['command']}", class_="kicker"),
         element("h1", title),
         element("p", outline.lead) if outline.lead else Markup(""),
         listed(outline.about) if outline.about else Markup(""),
@@ -79,8 +79,8 @@ def _top(document: "Report", outline: Outline, title: str, sections: Sequence[Sh
     )
 
 
-def _foot(document: "Report") -> str:
-    return f"Written by rlaudit {document['rlaudit']}, schema {document['schema']}; exit code {document['exit_code']}."
+def _foot(report: "Report") -> str:
+    return f"Written by rlaudit {report['rlaudit']}, schema {report['schema']}; exit code {report['exit_code']}."
 
 
 def _section(section: Shown) -> Markup:

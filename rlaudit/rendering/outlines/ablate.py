@@ -280,11 +280,11 @@ class LoadedEngines:
     differing: Sequence[tuple[str, Sequence[tuple[str, str]]]]  # (label, [(value, which arms)])
 
 
-def loaded_engines(document: "Report") -> list[LoadedEngines]:
+def loaded_engines(report: "Report") -> list[LoadedEngines]:
     """Return what each block loaded, if a worker reported something."""
     blocks = []
-    for name in dict.fromkeys(arm.block for arm in document["arms"]):
-        seen = {arm.name: seen_in(arm) for arm in document["arms"] if arm.block == name and arm.loaded}
+    for name in dict.fromkeys(arm.block for arm in report["arms"]):
+        seen = {arm.name: seen_in(arm) for arm in report["arms"] if arm.block == name and arm.loaded}
         labels = [label for label in [*LABELS.values(), *RAN] if any(label in values for values in seen.values())]
         shared, differing = [], []
         for label in labels:

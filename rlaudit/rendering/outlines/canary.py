@@ -110,8 +110,8 @@ def _separations(canary: Canary) -> list[Block]:
     names = sorted({name for _, metrics in compared for name in metrics})
     rows = [[arm, *(_step(metrics.get(name)) for name in names)] for arm, metrics in compared]
     parted = frozenset(
-        place
-        for place, (_, metrics) in enumerate(compared)
+        index
+        for index, (_, metrics) in enumerate(compared)
         if any(metric.outcome == "separated" for metric in metrics.values())
     )
     return [Table(("arm", *names), rows, marked=parted), Prose([STAYS])] if rows else []

@@ -86,7 +86,7 @@ def versions_of(table: Compared) -> list[Table]:
 def _spread(versions: Sequence[VersionGap]) -> Sequence[VersionGap]:
     """Return at most twice SHOWN_VERSIONS of them, with the first and the last."""
     step = max(1, len(versions) // SHOWN_VERSIONS)
-    return [version for place, version in enumerate(versions) if place % step == 0 or place + 1 == len(versions)]
+    return [version for index, version in enumerate(versions) if index % step == 0 or index + 1 == len(versions)]
 
 
 def _about(table: Compared) -> list[str]:

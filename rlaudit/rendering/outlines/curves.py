@@ -41,7 +41,7 @@ def _compared(curves: Curves) -> list[CurveMetric]:
 def metrics_table(curves: Curves, title: str = "") -> Table:
     """Return a row for each metric that could be compared, those that separated marked."""
     compared = _compared(curves)
-    separated = frozenset(place for place, metric in enumerate(compared) if metric.outcome == "separated")
+    separated = frozenset(index for index, metric in enumerate(compared) if metric.outcome == "separated")
     return Table(HEADER, [_row(metric) for metric in compared], title, marked=separated)
 
 

@@ -16,7 +16,7 @@ def outline(report: "Report") -> Outline:
     """Return the outline, in reading order."""
     held = report["gates"]
     gates = held.gates
-    raised = frozenset(place for place, gate in enumerate(gates) if gate.alarm_step is not None)
+    raised = frozenset(index for index, gate in enumerate(gates) if gate.alarm_step is not None)
     rows = [_row(gate) for gate in gates]
     reasons = [(gate.gate, [gate.because]) for gate in gates]
     return Outline(

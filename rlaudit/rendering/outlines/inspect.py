@@ -96,14 +96,14 @@ def _files(report: "Report", paths: Sequence[str], first: Sequence[Block], notes
         findings.setdefault(path, []).append(finding)
     for number, config in enumerate(report.get("configs", ())):
         configs.setdefault(config.path, []).append((config, settings.get(number, [])))
-    for place, path in enumerate(paths):
+    for index, path in enumerate(paths):
         of_path = findings.get(path, [])
         several = len(configs[path]) > 1
         blocks = [*first, *findings_blocks(_counting(of_path), notes)]
         for config, rows in configs[path]:
             blocks += _config(config, rows, of_path, several)
         title, *also = (_config_title(config, several) for config, _ in configs[path])
-        yield Section(f"file-{place}", title, blocks, also)
+        yield Section(f"file-{index}", title, blocks, also)
 
 
 def findings_blocks(findings: "Sequence[Finding]", notes: bool) -> list[Block]:

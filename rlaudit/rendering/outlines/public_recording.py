@@ -114,5 +114,5 @@ def _protocols(lives: "Sequence[EngineLife]") -> Iterator[Block]:
         for protocol in life.protocols:
             engine = f"{life.name}: " if life.name else ""
             title = f"{engine}{count(protocol.times, 'update')} in this order"
-            rows = [[str(place), call] for place, call in enumerate(protocol.calls, 1)]
+            rows = [[str(step), call] for step, call in enumerate(protocol.calls, 1)]
             yield Table(["step", "call"], rows, title)

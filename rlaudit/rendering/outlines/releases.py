@@ -18,9 +18,9 @@ def outline(report: "Report") -> Outline:
     by_property = spans_of(releases)
     moving = {title: spans for title, spans in by_property.items() if len(spans) > 1}
     rows = [
-        ["" if place else title, span.releases, span.value]
+        ["" if index else title, span.releases, span.value]
         for title, spans in moving.items()
-        for place, span in enumerate(spans)
+        for index, span in enumerate(spans)
     ]
     still = [f"{title}: {spans[0].value}" for title, spans in by_property.items() if len(spans) == 1]
     missing = [f"{release.version}: {why}" for release in releases.measured for why in release.why]

@@ -37,9 +37,9 @@ RATIO_DEVIATION = ArmForest(
 )
 
 
-def pictures(document: "Report") -> Sequence[Picture | Missing]:
+def pictures(report: "Report") -> Sequence[Picture | Missing]:
     """Return the distances of all blocks, then their ratios."""
-    return [*DISTANCE.pictures(document), *RATIO_DEVIATION.pictures(document)]
+    return [*DISTANCE.pictures(report), *RATIO_DEVIATION.pictures(report)]
 
 
 PICTURES = PictureKind("arms", 10, frozenset({"ablate", "compare"}), pictures)

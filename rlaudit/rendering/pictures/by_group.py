@@ -34,9 +34,9 @@ OF_ENTROPY = (
 NO_ENTROPY = "the tokens carry no trainer_entropy"
 
 
-def pictures(document: "Report") -> Sequence[Picture | Missing]:
+def pictures(report: "Report") -> Sequence[Picture | Missing]:
     """Return a picture by position for each block, then one by entropy for each block that has entropies."""
-    compared = groups(document)
+    compared = groups(report)
     missing = NO_ENTROPY if any(group.main for group in compared) else NO_TOKENS
     position = [
         _grouped(group, "by-position", POSITION, OF_POSITION, "by_position", "position in the completion")
@@ -108,12 +108,12 @@ def _draw(
     axes.set_yscale("log")
     artists, seen = [], list[float]()
     for rows, (colour, mark, dashes) in zip(rows_of, styles([thing.role for thing in things]), strict=True):
-        drawn = [(place, rows[limit]) for place, limit in enumerate(limits) if limit in rows]
-        means = [(place, row["mean"]) for place, row in drawn if row["mean"] > 0]
-        band = [(place, row) for place, row in drawn if row["median"] > 0 and row["p90"] > 0]
-        axes.fill_between([place for place, _ in band], [row["median"] for _, row in band],
+        drawn = [(index, rows[limit]) for index, limit in enumerate(limits) if limit in rows]
+        means = [(index, row["mean"]) for index, row in drawn if row["mean"] > 0]
+        band = [(index, row) for index, row in drawn if row["median"] > 0 and row["p90"] > 0]
+        axes.fill_between([index for index, _ in band], [row["median"] for _, row in band],
                           [row["p90"] for _, row in band], color=colour, alpha=0.13, linewidth=0)  # fmt: skip
-        artists += axes.plot([place for place, _ in means], [mean for _, mean in means], color=colour, marker=mark,
+        artists += axes.plot([index for index, _ in means], [mean for _, mean in means], color=colour, marker=mark,
                              markersize=4, linewidth=1.5, linestyle=dashes)  # fmt: skip
         seen += [mean for _, mean in means] + [row[name] for _, row in band for name in ("median", "p90")]
     low, high = min(seen, default=1e-3) / 1.6, max(seen, default=1.0) * 1.6
@@ -121,7 +121,7 @@ def _draw(
     ticks = decades(low, high, 6) or [low, high]
     set_ticks(axes.yaxis, ticks, [short(float(f"{tick:.2g}")) for tick in ticks])
     set_ticks(
-        axes.xaxis, [float(place) for place in range(len(limits))], thinned([short(limit) for limit in limits], NAMES)
+        axes.xaxis, [float(index) for index in range(len(limits))], thinned([short(limit) for limit in limits], NAMES)
     )
     name_axes(axes, across, "|d| (nats)")
     key(axes, list(zip([thing.short_name for thing in things], artists, strict=True)))

@@ -27,9 +27,9 @@ OUTSIDE = 0.005
 Bins = Sequence[Sequence[float]]
 
 
-def pictures(document: "Report") -> Sequence[Picture | Missing]:
+def pictures(report: "Report") -> Sequence[Picture | Missing]:
     """Return a picture for each block, of its candidate, reference and parity arm."""
-    drawn = [_picture(group) for group in groups(document) if group.main]
+    drawn = [_picture(group) for group in groups(report) if group.main]
     return drawn or [Missing(TITLE, NO_TOKENS)]
 
 
@@ -37,7 +37,7 @@ def _picture(group: Group) -> Picture:
     bins_of = [thing.tokens.log_ratio for thing in group.main if thing.tokens]
     names = [thing.short_name for thing in group.main]
     furthest = max(_reach(bins) for bins in bins_of)
-    edges = [furthest * (2 * place / STEPS - 1) for place in range(STEPS + 1)]
+    edges = [furthest * (2 * step / STEPS - 1) for step in range(STEPS + 1)]
     shares_of = [_shares(bins, edges) for bins in bins_of]
     rows = [
         [f"{number(low)} to {number(high)}", *(f"{100 * share:.3g}" for share in shares)]
@@ -75,9 +75,9 @@ def _shares(bins: Bins, edges: Sequence[float]) -> list[float]:
     for low, high, tokens in bins:
         first = max(int((low - edges[0]) // width), 0)
         last = min(int((high - edges[0]) // width), len(shares) - 1)
-        for place in range(first, last + 1):
-            inside = min(high, edges[place + 1]) - max(low, edges[place])
-            shares[place] += max(inside, 0.0) / (high - low) * tokens / total
+        for step in range(first, last + 1):
+            inside = min(high, edges[step + 1]) - max(low, edges[step])
+            shares[step] += max(inside, 0.0) / (high - low) * tokens / total
     return shares
 
 

@@ -46,14 +46,14 @@ class Track:
 
 
 TRACKS = (
-    Track("tokens per second", 62, 0.0, REFERENCE, lambda bin_, width: bin_.tokens / width),
-    Track("cached share of prompts", 40, 1.0, PARITY, lambda bin_, width: bin_.cached),
+    Track("tokens per second", 62, 0.0, REFERENCE, lambda time_bin, width: time_bin.tokens / width),
+    Track("cached share of prompts", 40, 1.0, PARITY, lambda time_bin, width: time_bin.cached),
 )
 
 
-def pictures(document: "Report") -> Sequence[Picture | Missing]:
+def pictures(report: "Report") -> Sequence[Picture | Missing]:
     """Return one picture, with a row for each engine."""
-    lives = document["public_recording"].engines
+    lives = report["public_recording"].engines
     if not lives:
         return [Missing(TITLE, NOTHING)]
     height = TOP + BOTTOM + sum(_height(life) for life in lives) + BETWEEN * (len(lives) - 1)
@@ -72,7 +72,7 @@ def pictures(document: "Report") -> Sequence[Picture | Missing]:
 
 def _known_tracks(life: EngineLife) -> list[Track]:
     width = _width(life)
-    return [track for track in TRACKS if any(track.of(bin_, width) is not None for bin_ in life.bins)]
+    return [track for track in TRACKS if any(track.of(time_bin, width) is not None for time_bin in life.bins)]
 
 
 def _width(life: EngineLife) -> float:
@@ -92,7 +92,7 @@ def _height(life: EngineLife) -> float:
 def _caption(lives: Sequence[EngineLife]) -> str:
     """Say what is drawn, and what is unknown."""
     sentences = ["Numbers in the band of weights are updates so far."]
-    if all(bin_.cached is None for life in lives for bin_ in life.bins):
+    if all(time_bin.cached is None for life in lives for time_bin in life.bins):
         sentences.append("No cached share: this release does not tell it, or no prompt was kept.")
     if any(mark.end is None for life in lives for mark in life.marks if mark.what in SPANS):
         sentences.append("A bar that reaches the right edge was not seen to end.")
@@ -117,24 +117,24 @@ def _rows(lives: Sequence[EngineLife]) -> list[list[str]]:
 def _draw(figure: "Figure", lives: Sequence[EngineLife]) -> None:
     seconds = max(life.seconds for life in lives) or 1.0
     unit, unit_name = next((unit, name) for least, unit, name in UNITS if seconds >= least)
-    place = TOP
+    top = TOP
     last = None
     for number, life in enumerate(lives):
-        place += BETWEEN if number else 0
+        top += BETWEEN if number else 0
         if life.name:
             width, height = (size * 72 for size in figure.get_size_inches())
-            figure.text(LEFT / width, 1 - (place + 12) / height, life.name, color=INK, fontsize=LABEL, ha="left",
+            figure.text(LEFT / width, 1 - (top + 12) / height, life.name, color=INK, fontsize=LABEL, ha="left",
                         weight="bold")  # fmt: skip
-            place += NAME
+            top += NAME
         lanes = _lanes(life)
-        last = _axes(figure, place, LANE * len(lanes), seconds)
+        last = _axes(figure, top, LANE * len(lanes), seconds)
         _draw_lanes(last, life, lanes, seconds)
-        place += LANE * len(lanes)
+        top += LANE * len(lanes)
         for track in _known_tracks(life):
-            place += GAP
-            last = _axes(figure, place, track.height, seconds)
+            top += GAP
+            last = _axes(figure, top, track.height, seconds)
             _draw_track(last, life, track)
-            place += track.height
+            top += track.height
     if last is not None:
         _draw_time(last, seconds, unit, unit_name)
     _draw_key(figure, lives)
@@ -215,7 +215,7 @@ def _bars(axes: "Axes", bars: Sequence[tuple[tuple[float, float], float, float]]
 
 def _draw_track(axes: "Axes", life: EngineLife, track: Track) -> None:
     width = _width(life)
-    values = [(bin_.begin, value) for bin_ in life.bins if (value := track.of(bin_, width)) is not None]
+    values = [(time_bin.begin, value) for time_bin in life.bins if (value := track.of(time_bin, width)) is not None]
     most = max([track.most, *(value for _, value in values)]) or 1.0
     axes.set_ylim(0, most * 1.06)
     set_ticks(axes.yaxis, [0.0, most], ["0", short(float(f"{most:.2g}"))])
@@ -245,7 +245,7 @@ def _draw_time(axes: "Axes", seconds: float, unit: float, name: str) -> None:
 
     steps = (factor * 10.0**size for size in range(-9, 9) for factor in (1, 2, 5))
     axes.xaxis.set_major_locator(MultipleLocator(unit * next(step for step in steps if seconds / unit / step <= 10)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda place, _: short(round(place / unit, 6))))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda second, _: short(round(second / unit, 6))))
     axes.tick_params(axis="x", labelbottom=True, length=3, width=0.8, pad=4)
     axes.set_xlabel(f"{name} since the recording began", color=INK, fontsize=LABEL, labelpad=5)
 

@@ -24,26 +24,26 @@ COLOURS: Mapping[str, str] = {
 }
 
 
-def pictures(document: "Report") -> Sequence[Picture | Missing]:
+def pictures(report: "Report") -> Sequence[Picture | Missing]:
     """Return a forest for each block and metric."""
     by_panel: dict[tuple[str, str], list[Effect]] = {}
-    for effect in document["effects"]:
+    for effect in report["effects"]:
         if effect.first is not None and effect.first.difference is not None and effect.worth_a_row:
             by_panel.setdefault((effect.block, effect.metric), []).append(effect)
     if not by_panel:
         return [Missing(TITLE, "no factor was changed, or none changed anything in the loaded engine")]
     several = len({block for block, _ in by_panel}) > 1
     return [
-        _picture(place, block if several else "", metric, effects)
-        for place, ((block, metric), effects) in enumerate(by_panel.items())
+        _picture(index, block if several else "", metric, effects)
+        for index, ((block, metric), effects) in enumerate(by_panel.items())
     ]
 
 
-def _picture(place: int, block: str, metric: str, effects: Sequence[Effect]) -> Picture:
+def _picture(index: int, block: str, metric: str, effects: Sequence[Effect]) -> Picture:
     rows = [_row(effect) for effect in effects]
     title = TITLES.get(metric, metric)
     return Picture(
-        f"effects-{place}",
+        f"effects-{index}",
         f"{TITLE} on {title}",
         CAPTION.format(metric=title),
         Table(

@@ -25,15 +25,15 @@ NO_VERSIONS = "the tokens carry no rollout_version and trainer_version"
 HEIGHT = 200
 
 
-def pictures(document: "Report") -> Sequence[Picture | Missing]:
+def pictures(report: "Report") -> Sequence[Picture | Missing]:
     """Return a picture for each table."""
     drawn = [
-        _picture(f"{group.slug}-{place}", thing.name, thing.tokens.lags)
-        for group in groups(document)
-        for place, thing in enumerate(group.things)
+        _picture(f"{group.slug}-{index}", thing.name, thing.tokens.lags)
+        for group in groups(report)
+        for index, thing in enumerate(group.things)
         if thing.tokens and thing.tokens.lags
     ]
-    return drawn or [Missing(TITLE, ONE_LOAD if document["command"] == "ablate" else NO_VERSIONS)]
+    return drawn or [Missing(TITLE, ONE_LOAD if report["command"] == "ablate" else NO_VERSIONS)]
 
 
 def _picture(slug: str, name: str, lags: Sequence[Lag]) -> Picture:
@@ -58,8 +58,8 @@ def _draw(figure: "Figure", lags: Sequence[Lag]) -> None:
     axes.grid(visible=False, axis="x")
     first, last = lags[0].lag, lags[-1].lag
     axes.bar([group.lag for group in lags], [group.tokens for group in lags], width=0.7, color=CANDIDATE, alpha=0.85)
-    places = list(range(first, last + 1))
-    set_ticks(axes.xaxis, [float(place) for place in places], thinned([str(place) for place in places], 12))
+    on_axis = range(first, last + 1)
+    set_ticks(axes.xaxis, list(map(float, on_axis)), thinned(list(map(str, on_axis)), 12))
     axes.set_xlim(first - 0.6, last + 0.6)
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda tokens, _: f"{tokens:g}"))

@@ -16,9 +16,9 @@ REASONS = {
 }
 
 
-def pictures(document: "Report") -> Sequence[Picture | Missing]:
+def pictures(report: "Report") -> Sequence[Picture | Missing]:
     """Return the reason."""
-    return [Missing(TITLE, REASONS[subject_of(document)])]
+    return [Missing(TITLE, REASONS[subject_of(report)])]
 
 
 PICTURES = PictureKind("nothing-measured", 100, frozenset(REASONS), pictures)

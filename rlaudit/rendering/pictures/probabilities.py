@@ -23,9 +23,9 @@ HEIGHT = 350
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def pictures(document: "Report") -> Sequence[Picture | Missing]:
+def pictures(report: "Report") -> Sequence[Picture | Missing]:
     """Return a picture for each block."""
-    drawn = [_picture(group) for group in groups(document) if group.main]
+    drawn = [_picture(group) for group in groups(report) if group.main]
     return drawn or [Missing(TITLE, NO_TOKENS)]
 
 

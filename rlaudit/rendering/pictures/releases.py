@@ -24,9 +24,9 @@ ROW, FRAME = 20, 110
 LETTER, ROOM = 5.4, 14
 
 
-def pictures(document: "Report") -> Sequence[Picture | Missing]:
+def pictures(report: "Report") -> Sequence[Picture | Missing]:
     """Return the picture of all properties that move."""
-    releases = document["releases"]
+    releases = report["releases"]
     moving = {title: spans for title, spans in spans_of(releases).items() if len(spans) > 1}
     if not moving:
         return [Missing(TITLE, "no property has two values")]
@@ -49,14 +49,14 @@ def _draw(figure: "Figure", versions: Sequence[str], moving: Mapping[str, Sequen
     axes = plot(figure, left=round(LETTER * max(map(len, moving)) + ROOM), bottom=FRAME - 40)
     axes.grid(visible=False)
     for row, spans in enumerate(moving.values()):
-        for place, span in enumerate(spans):
+        for index, span in enumerate(spans):
             across = [versions.index(version) for version in span.versions]
-            colour = COLOURS[place % len(COLOURS)]
+            colour = COLOURS[index % len(COLOURS)]
             axes.bar(across, [0.8] * len(across), 0.9, [row - 0.4] * len(across), color=colour, edgecolor=PAPER)
     axes.set_ylim(len(moving) - 0.4, -0.6)
     axes.set_xlim(-0.6, len(versions) - 0.4)
     set_ticks(axes.yaxis, [float(row) for row in range(len(moving))], list(moving))
-    set_ticks(axes.xaxis, [float(place) for place in range(len(versions))], list(versions))
+    set_ticks(axes.xaxis, [float(index) for index in range(len(versions))], list(versions))
     axes.tick_params(axis="x", rotation=90, labelcolor=INK)
 
 

@@ -28,24 +28,24 @@ DASHES = ("solid", (0, (1.5, 1.5)), (0, (6, 2, 1, 2)))
 Candidate = tuple[str, CurveMetric]
 
 
-def pictures(document: "Report") -> Sequence[Picture | Missing]:
+def pictures(report: "Report") -> Sequence[Picture | Missing]:
     """Return a picture for each metric that was compared, with all its candidates."""
-    if "canary" in document:
-        sides = [(arm.name, curves) for arm in document["canary"].arms if (curves := arm.curves)]
-        reference = document["canary"].arms[0].name
+    if "canary" in report:
+        sides = [(arm.name, curves) for arm in report["canary"].arms if (curves := arm.curves)]
+        reference = report["canary"].arms[0].name
     else:
-        sides, reference = [("candidate", document["curves"])], "reference"
+        sides, reference = [("candidate", report["curves"])], "reference"
     drawn: dict[str, list[Candidate]] = {}
     for name, curves in sides:
         for metric in curves.metrics:
             if metric.points:
                 drawn.setdefault(metric.name, []).append((name, metric))
-    return [_picture(place, reference, candidates) for place, candidates in enumerate(drawn.values())] or [
+    return [_picture(index, reference, candidates) for index, candidates in enumerate(drawn.values())] or [
         Missing(TITLE, NOTHING)
     ]
 
 
-def _picture(place: int, reference: str, candidates: Sequence[Candidate]) -> Picture:
+def _picture(index: int, reference: str, candidates: Sequence[Candidate]) -> Picture:
     first = _banded(candidates)[1]
     points = first.points
     names = [name for name, _ in candidates]
@@ -54,24 +54,27 @@ def _picture(place: int, reference: str, candidates: Sequence[Candidate]) -> Pic
     drawn = [_values(metric) for _, metric in candidates]
     rows = [
         [
-            str(at.step),
-            number(at.reference),
-            *(number(values.get(at.step)) for values in drawn),
-            *map(number, (at.low, at.high)),
+            str(point.step),
+            number(point.reference),
+            *(number(values.get(point.step)) for values in drawn),
+            *map(number, (point.low, point.high)),
         ]
-        for at in points
+        for point in points
     ]
     steps = f"step {points[0].step} to {points[-1].step}"
     return Picture(
-        f"curve-{place}",
+        f"curve-{index}",
         first.name,
         _caption(candidates),
         Table(["step", reference, *names, "band from", "to"], rows),
         HEIGHT + ROW * (len(candidates) // 2),
         lambda figure: _draw(figure, reference, candidates),
         [
-            Sparkline(before + reference, [at.reference for at in points], steps),
-            *(Sparkline(before + name, [at.candidate for at in metric.points], steps) for name, metric in candidates),
+            Sparkline(before + reference, [point.reference for point in points], steps),
+            *(
+                Sparkline(before + name, [point.candidate for point in metric.points], steps)
+                for name, metric in candidates
+            ),
         ],
     )
 
@@ -87,7 +90,7 @@ def _banded(candidates: Sequence[Candidate]) -> Candidate:
 
 
 def _values(metric: CurveMetric) -> dict[int, float]:
-    return {at.step: at.candidate for at in metric.points}
+    return {point.step: point.candidate for point in metric.points}
 
 
 def _caption(candidates: Sequence[Candidate]) -> str:
@@ -111,15 +114,17 @@ def _draw(figure: "Figure", reference: str, candidates: Sequence[Candidate]) -> 
     names = [reference, *(name for name, _ in candidates)]
     axes = plot(figure, left=52) if len(candidates) == 1 else plot(figure, left=58, top=room_for_key(names))
     points = first.points
-    steps = [at.step for at in points]
-    band = [(at.step, at.low, at.high) for at in points if at.low is not None and at.high is not None]
+    steps = [point.step for point in points]
+    band = [(point.step, point.low, point.high) for point in points if point.low is not None and point.high is not None]
     axes.fill_between([step for step, _, _ in band], [low for _, low, _ in band], [high for _, _, high in band],
                       color=BAND, linewidth=0)  # fmt: skip
-    lines = axes.plot(steps, [at.reference for at in points], color=REFERENCE, linewidth=1.4, linestyle=(0, (5, 2)))
-    for place, (_, metric) in enumerate(candidates):
+    lines = axes.plot(
+        steps, [point.reference for point in points], color=REFERENCE, linewidth=1.4, linestyle=(0, (5, 2))
+    )
+    for index, (_, metric) in enumerate(candidates):
         lines += axes.plot(
-            [at.step for at in metric.points], [at.candidate for at in metric.points],
-            color=COLOURS[place % len(COLOURS)], linestyle=DASHES[place // len(COLOURS) % len(DASHES)], linewidth=1.6,
+            [point.step for point in metric.points], [point.candidate for point in metric.points],
+            color=COLOURS[index % len(COLOURS)], linestyle=DASHES[index // len(COLOURS) % len(DASHES)], linewidth=1.6,
         )  # fmt: skip
     if len(candidates) == 1:
         _mark_separation(axes, first, steps)

@@ -100,8 +100,8 @@ class Collected:
 def recordings_alone(collected: Collected) -> "tuple[Recording, ...]":
     """Return the recordings that are looked at; () if anything else is, too."""
     sources = [file.source for file in collected.files]
-    found = tuple(source.recording for source in sources if isinstance(source, RecordedSource))
-    return found if len(found) == len(sources) and not collected.unread else ()
+    recordings = tuple(source.recording for source in sources if isinstance(source, RecordedSource))
+    return recordings if len(recordings) == len(sources) and not collected.unread else ()
 
 
 def collect(
@@ -161,7 +161,7 @@ def _candidates(paths: Sequence[str], unread: list[Unread]) -> Iterator[tuple[st
         if recorded is not None:
             yield recorded, True
         elif path != STDIN and _is_folder(path):
-            yield from ((found, False) for found in _walk(path, unread))
+            yield from ((path, False) for path in _walk(path, unread))
         else:
             yield path, True
 
@@ -169,14 +169,14 @@ def _candidates(paths: Sequence[str], unread: list[Unread]) -> Iterator[tuple[st
 def _walk(folder: str, unread: list[Unread]) -> Iterator[str]:
     folders = [folder]
     while folders:
-        here = folders.pop()
+        current = folders.pop()
         try:
-            with os.scandir(here) as scan:
+            with os.scandir(current) as scan:
                 entries = sorted(scan, key=lambda entry: entry.name)
         except OSError as error:
-            unread.append(Unread(here, reason(error), named=here == folder))
+            unread.append(Unread(current, reason(error), named=current == folder))
             continue
-        if here != folder and any(entry.name == "pyvenv.cfg" for entry in entries):
+        if current != folder and any(entry.name == "pyvenv.cfg" for entry in entries):
             continue
         deeper = []
         for entry in entries:

@@ -74,10 +74,10 @@ def fix_file(
     first = Counter(map(_key, wanted(now)))
     at_once = MOST_ROUNDS
     for _ in range(MOST_ROUNDS):
-        left = [one for one in wanted(now) if tried[_key(one)] < max(1, first[_key(one)])]
-        open_ = [one for one in left if _allowed(one, unsafe)]
-        batch, said = _batch(open_, now, spans, at_once)
-        refused += said
+        left = [finding for finding in wanted(now) if tried[_key(finding)] < max(1, first[_key(finding)])]
+        open_ = [finding for finding in left if _allowed(finding, unsafe)]
+        batch, problems = _batch(open_, now, spans, at_once)
+        refused += problems
         if not batch:
             break
         edits = list({edit: finding.rule for finding in reversed(batch) for edit in _edits(finding)}.items())

@@ -45,7 +45,7 @@ def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
         verdicts = judge_files(request, [file])
         if request.baseline is not None:
             verdicts, _ = apply_baseline(request.baseline, verdicts)
-        return [one.finding for one in verdicts if one.suppressed is None]
+        return [verdict.finding for verdict in verdicts if verdict.suppressed is None]
 
     recorded = tuple(file.file.path for file in inspection.files if isinstance(file.file.source, RecordedSource))
     written_in = [file for file in inspection.files if file.configs and file.file.path not in recorded]
@@ -55,20 +55,20 @@ def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
     written: dict[str, InspectedFile] = {}
     failed = []
     done = []
-    for one in fixed:
-        path = one.original.path
-        if one.changed:
+    for file in fixed:
+        path = file.original.path
+        if file.changed:
             try:
-                hindered = obstacle(one.original, request.paths)
+                hindered = obstacle(file.original, request.paths)
                 if hindered is None:
-                    write_atomically(Path(path), one.original.encoding.encode(one.text))
+                    write_atomically(Path(path), file.original.encoding.encode(file.text))
             except (OSError, UnicodeEncodeError) as error:
                 hindered = reason(error)
             if hindered is not None:
                 failed.append(f"{path} could not be written and is as it was: {hindered}")
                 continue
-            written[path] = one.inspected
-        done.append(one)
+            written[path] = file.inspected
+        done.append(file)
     files = [written.get(file.file.path, file) for file in inspection.files]
     again = judged(request, Collected((), inspection.unread, inspection.others), files)
     as_before = replace(
@@ -79,7 +79,7 @@ def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
 
 def diff_of(fixes: Fixes) -> str:
     """Return all changes as one patch."""
-    return "".join(unified_diff(one) for one in fixes.files)
+    return "".join(unified_diff(file) for file in fixes.files)
 
 
 def obstacle(file: TextFile, given: Sequence[str]) -> str | None:

@@ -39,10 +39,10 @@ def _broken(old: Side, new: Side, today: Side) -> Iterator[str]:
         for name in dict.fromkeys([*was, *would_be]):
             if name not in was or name not in would_be or not _alike(was[name].value, would_be[name].value):
                 yield f"{name} would change with it"
-    known = {(lost.name, lost.loss) for lost in old.config.lost}
-    yield from (f"{lost.name} would have no effect" for lost in new.config.lost if (lost.name, lost.loss) not in known)
+    losses = {(lost.name, lost.loss) for lost in old.config.lost}
+    yield from (f"{lost.name} would have no effect" for lost in new.config.lost if (lost.name, lost.loss) not in losses)
     for name in dict.fromkeys([*resolution_rules(), *new.catalogue.engine]):
-        touched = _said(old, name) != _said(new, name)
+        touched = _written(old, name) != _written(new, name)
         if (touched or old.value(name) != new.value(name)) and name not in JUDGED_BY:
             yield from _moved(name, old, new, today)
 
@@ -67,15 +67,15 @@ def _runs_today(name: str, today: Side) -> Any:
     if today.exists(name) or name in resolution_rules():
         return renamed_value(name, today.value(name))
     for old in predecessors(name):
-        if _said(today, old) is not None:
+        if _written(today, old) is not None:
             return translated(old, today.value(old))
     return None
 
 
 def _moved_keys(old: Side, new: Side, today: Side) -> Iterator[str]:
     """Keys of the compilation config: as they are written today, or what vLLM decides by itself today."""
-    was, would_be = _leaves(object_of(_said(old, COMPILATION))), _leaves(object_of(_said(new, COMPILATION)))
-    written = object_of(_said(today, COMPILATION))
+    was, would_be = _leaves(object_of(_written(old, COMPILATION))), _leaves(object_of(_written(new, COMPILATION)))
+    written = object_of(_written(today, COMPILATION))
     gone = [key for key in _leaves(written) if f"{COMPILATION}.{key}" not in new.catalogue.nested]
     runs = _leaves(renamed_keys(written, gone, new.catalogue.nested) or {})
     for key in dict.fromkeys([*was, *would_be]):
@@ -88,13 +88,13 @@ def _moved_keys(old: Side, new: Side, today: Side) -> Iterator[str]:
 
 
 def _leaves(written: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    leaves: dict[str, Any] = {}
     for key, value in written.items():
-        found |= _leaves(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
-    return found
+        leaves |= _leaves(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
+    return leaves
 
 
-def _said(side: Side, name: str) -> Any:
+def _written(side: Side, name: str) -> Any:
     setting = side.config.engine.get(name)
     return None if setting is None else setting.value
 

@@ -30,15 +30,15 @@ def selected(
 
 def _named(rules: Mapping[str, Rule], words: Sequence[str]) -> set[str]:
     layers = {layer.value.replace(" ", "-"): layer for layer in Layer}
-    found: set[str] = set()
+    names: set[str] = set()
     for word in (part.strip() for words_ in words for part in words_.split(",")):
         layer = layers.get(word.lower().replace(" ", "-"))
         if layer is not None:
-            found |= {name for name, rule in rules.items() if rule.layer is layer}
+            names |= {name for name, rule in rules.items() if rule.layer is layer}
         elif word in rules or word in ABOUT_SUPPRESSIONS:
-            found.add(word)
+            names.add(word)
         else:
-            known = f"rules: rlaudit list rules; layers: {', '.join(layers)}"
-            hint = did_you_mean(word, [*rules, *layers, *ABOUT_SUPPRESSIONS], known)
+            listed = f"rules: rlaudit list rules; layers: {', '.join(layers)}"
+            hint = did_you_mean(word, [*rules, *layers, *ABOUT_SUPPRESSIONS], listed)
             raise UsageError(f"{word!r} is neither a rule nor a layer", hint)
-    return found
+    return names

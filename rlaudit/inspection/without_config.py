@@ -104,8 +104,8 @@ def _starts(source: Source) -> tuple[str, int] | None:
     """Return the last script that a shell script runs, by its file's name, also if a variable holds it; else the last
     Python program.
     """
-    found = list(re.finditer(_RUNS, source.text)) if source.is_shell else []
-    for match in reversed(found):
+    matches = list(re.finditer(_RUNS, source.text)) if source.is_shell else []
+    for match in reversed(matches):
         held = re.search(_HELD.replace("NAME", re.escape(match["name"])), source.text) if match["name"] else None
         script = match["script"] or (held["script"] if held is not None else "")
         if script:
@@ -114,45 +114,45 @@ def _starts(source: Source) -> tuple[str, int] | None:
         started = [(program_of(command), command.place.line) for command in source.commands]
     except (ValueError, RecursionError):  # kept in source.refusals
         return None
-    return next((one for one in reversed(started) if one[0].endswith(".py")), None)
+    return next((start for start in reversed(started) if start[0].endswith(".py")), None)
 
 
-def about_engines(found: Iterable[OtherEngine]) -> list[str]:
+def about_engines(engines: Iterable[OtherEngine]) -> list[str]:
     """Return one sentence for each engine."""
     by_name: dict[str, list[OtherEngine]] = {}
-    for one in found:
-        by_name.setdefault(one.name, []).append(one)
+    for engine in engines:
+        by_name.setdefault(engine.name, []).append(engine)
     return [_about_engine(name, files) for name, files in by_name.items()]
 
 
 def _about_engine(name: str, files: Sequence[OtherEngine]) -> str:
-    places = ", ".join(f"{one.path}:{one.line}" for one in files[:MOST_OF_AN_ENGINE])
-    more = f" and {len(files) - MOST_OF_AN_ENGINE} more files" if len(files) > MOST_OF_AN_ENGINE else ""
-    return f"{places}{more}: rollouts run on {name}, which is not read here (`rlaudit list frameworks` says what is)"
+    places = ", ".join(f"{file.path}:{file.line}" for file in files[:MOST_OF_AN_ENGINE])
+    further = f" and {len(files) - MOST_OF_AN_ENGINE} more files" if len(files) > MOST_OF_AN_ENGINE else ""
+    return f"{places}{further}: rollouts run on {name}, which is not read here (`rlaudit list frameworks` says what is)"
 
 
-def about_mentions(found: Iterable[Mention]) -> list[str]:
+def about_mentions(mentions: Iterable[Mention]) -> list[str]:
     """Return one sentence for each script that hands over to another, then one for each word, with the files that say
     it.
     """
     by_word: dict[str, list[Mention]] = {}
     started: list[str] = []
-    for one in found:
-        if one.starts is not None:
-            started.append(f"{one.path}:{one.starts[1]} hands over to {one.starts[0]}: inspect that one")
-        if one.word:
-            by_word.setdefault(one.word, []).append(one)
+    for mention in mentions:
+        if mention.starts is not None:
+            started.append(f"{mention.path}:{mention.starts[1]} hands over to {mention.starts[0]}: inspect that one")
+        if mention.word:
+            by_word.setdefault(mention.word, []).append(mention)
     return [*started, *(_about_word(word, files) for word, files in by_word.items())]
 
 
 def _about_word(word: str, files: Sequence[Mention]) -> str:
-    places = ", ".join(f"{one.path}:{one.line}" for one in files[:MOST_OF_A_WORD])
+    places = ", ".join(f"{file.path}:{file.line}" for file in files[:MOST_OF_A_WORD])
     folders: dict[str, int] = {}
-    for one in files[MOST_OF_A_WORD:]:
-        folder = one.path.rpartition("/")[0] or "."
+    for file in files[MOST_OF_A_WORD:]:
+        folder = file.path.rpartition("/")[0] or "."
         folders[folder] = folders.get(folder, 0) + 1
-    more = "".join(f", {count} more in {folder}" for folder, count in folders.items())
+    further = "".join(f", {count} more in {folder}" for folder, count in folders.items())
     subject = "mentions" if len(files) == 1 else "mention"
-    runs = any(one.path.endswith(".py") or (one.starts or ("",))[0].endswith(".py") for one in files)
+    runs = any(file.path.endswith(".py") or (file.starts or ("",))[0].endswith(".py") for file in files)
     recorded = "; `rlaudit record` writes down what a program gives vLLM when it runs" if runs else ""
-    return f"{places}{more}: {subject} {word}, and no rollout config is read there{recorded}"
+    return f"{places}{further}: {subject} {word}, and no rollout config is read there{recorded}"

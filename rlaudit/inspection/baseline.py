@@ -31,13 +31,13 @@ class Baseline:
 
 
 def fingerprint(finding: Finding, relative: Callable[[str], str]) -> str:
-    """Return sixteen hexadecimal digits that stand for what the finding is about."""
+    """Return sixteen hexadecimal digits that identify the finding."""
     about = (finding.rule, relative(finding.place.path), finding.place.setting, finding.setting, finding.value)
     return hashlib.sha256("\0".join(about).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def relative_to(folder: Path) -> Callable[[str], str]:
-    """Return how a baseline in `folder` names files, so that it means the same in every checkout of the repository."""
+    """Return a function from paths to the names of files in a baseline in `folder`, the same in every checkout."""
     root = folder.absolute()
 
     def relative(path: str) -> str:
@@ -66,7 +66,7 @@ def load_baseline(path: Path) -> Baseline:
 
 
 def apply_baseline(baseline: Baseline, judged: Sequence[Judged]) -> tuple[tuple[Judged, ...], int]:
-    """Return the findings with the known ones marked, and how many known ones no longer occur."""
+    """Return the findings with the baseline's marked, and how many of the baseline's no longer occur."""
     left = Counter(baseline.known)
     relative = relative_to(baseline.path.parent)
     marked = []
@@ -80,7 +80,7 @@ def apply_baseline(baseline: Baseline, judged: Sequence[Judged]) -> tuple[tuple[
 
 
 def write_baseline(path: Path, judged: Sequence[Judged]) -> int:
-    """Write down every finding that counts; return how many there are."""
+    """Write every finding that counts into a baseline; return their number."""
     relative = relative_to(path.parent)
     entries: dict[str, dict[str, Any]] = {}
     counted = [verdict.finding for verdict in judged if verdict.suppressed is None]

@@ -27,18 +27,19 @@ _MARK = "\ufeff"
 
 @dataclass(frozen=True, eq=False)
 class Fixes:
-    """What was fixed. inspection: as the files are now, None if none was written. failed: files that could not be
-    written, in sentences. recorded: recordings, of which nothing is edited.
-    """
+    """The fixes of an inspection."""
 
     files: tuple[FixedFile, ...]
+    # The inspection of the files as they are now, None if none was written.
     inspection: Inspection | None
+    # Sentences about files that could not be written.
     failed: tuple[str, ...]
+    # Recordings, which are not edited.
     recorded: tuple[str, ...] = ()
 
 
 def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
-    """Fix the findings that count: a suppressed one is a decision of the user and is left alone."""
+    """Fix the findings that count. A suppressed one is the user's decision and stays."""
     request = inspection.request
 
     def counted(file: InspectedFile) -> Sequence[Finding]:
@@ -89,10 +90,10 @@ def obstacle(file: TextFile, given: Sequence[str]) -> str | None:
     """
     path = Path(file.path)
     target = Path(os.path.realpath(path))
-    if not file.named and not any(_inside(target, Path(os.path.realpath(folder))) for folder in given):
+    if not file.named and not any(target.is_relative_to(os.path.realpath(folder)) for folder in given):
         return f"it is a link to {target}, which is not in what was given"
     status = target.stat()
-    # The superuser may write in spite of the mode, which says what the file's owner meant.
+    # The superuser may write in spite of the mode, which tells the owner's intention.
     if not status.st_mode & _ANYBODY_WRITES or not os.access(target, os.W_OK):
         return "it is read-only"
     if status.st_nlink > 1:
@@ -100,10 +101,6 @@ def obstacle(file: TextFile, given: Sequence[str]) -> str | None:
     if target.read_bytes() != file.encoding.encode(file.source.text):
         return "it was changed after it was read; the same command reads it anew"
     return None
-
-
-def _inside(path: Path, folder: Path) -> bool:
-    return path == folder or folder in path.parents
 
 
 def unified_diff(fixed: FixedFile) -> str:

@@ -14,13 +14,13 @@ from rlaudit.unknown import Unknown
 from rlaudit.vllm.renamed import COMPILATION, predecessors, renamed_keys, renamed_value, translated
 from rlaudit.vllm.resolve import object_of, resolution_rules
 
-# Arguments that mean another thing in another release: what they lead to, which is resolved too, is compared instead.
+# Arguments whose meaning depends on the release -> the resolved value that is compared in their place.
 JUDGED_BY = {"logprobs_mode": "logprobs_semantics"}
 _MISSING: Any = object()
 
 
 def broken_promise(now: InspectedFile, later: InspectedFile) -> str | None:
-    """Return the first thing that would not be as it runs today, as a clause; None if the fix keeps all of it.
+    """Return a clause with the first thing that would not be as it runs today; None if the fix keeps everything.
 
     now, later: the file before and after the fix. The configs of `later` carry what runs today as their `before`.
     """
@@ -63,7 +63,7 @@ def _moved(name: str, old: Side, new: Side, today: Side) -> Iterator[str]:
 
 
 def _runs_today(name: str, today: Side) -> Any:
-    """Return a value of today, in the words of the release that the fix is for; None if there was no such value."""
+    """Return today's value in the words of the release after the migration; None if there was none."""
     if today.exists(name) or name in resolution_rules():
         return renamed_value(name, today.value(name))
     for old in predecessors(name):
@@ -73,7 +73,7 @@ def _runs_today(name: str, today: Side) -> Any:
 
 
 def _moved_keys(old: Side, new: Side, today: Side) -> Iterator[str]:
-    """Keys of the compilation config: as they are written today, or what vLLM decides by itself today."""
+    """Yield why a key of the compilation config breaks the promise: it must keep its written value, or vLLM's own."""
     was, would_be = _leaves(object_of(_written(old, COMPILATION))), _leaves(object_of(_written(new, COMPILATION)))
     written = object_of(_written(today, COMPILATION))
     gone = [key for key in _leaves(written) if f"{COMPILATION}.{key}" not in new.catalogue.nested]
@@ -100,12 +100,12 @@ def _written(side: Side, name: str) -> Any:
 
 
 def _same(today: Any, value: Any) -> bool:
-    """Return whether two values are the same; a missing one behaves as a switch that is off."""
+    """Return whether two values have the same effect: a missing one behaves as a switch that is off."""
     return bool(today == value) or (today is None and value is False) or (today is False and value is None)
 
 
 def _alike(was: Any, would_be: Any) -> bool:
-    """Return whether a value stays; a reason for not knowing one may name lines, which an edit moves."""
+    """Return whether a value stays. Lines in the reason of an unknown one do not count: an edit moves them."""
     if isinstance(was, Unknown) and isinstance(would_be, Unknown):
         return re.sub(r"\d+", "", was.reason) == re.sub(r"\d+", "", would_be.reason)
     return bool(was == would_be)

@@ -18,7 +18,7 @@ def rule_names() -> list[str]:
 def selected(
     rules: Mapping[str, Rule], select: Sequence[str], ignore: Sequence[str]
 ) -> tuple[dict[str, Rule], set[str]]:
-    """Return the rules to run, and which findings about suppressions to report.
+    """Return the rules to run, and the names of the findings about suppressions to report.
 
     Raises UsageError for a name that is neither a rule nor a layer, with the nearest that is.
     """

@@ -58,7 +58,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _seen(audit: Audit) -> str:
-    """Say where the penalty shows: in ratios only if returned logprobs have it and are compared with the trainer's."""
+    """Return where the penalty shows: in ratios only if returned logprobs have it and the trainer compares them."""
     what = returned_logprobs(audit.after)
     if audit.config.facts.uses_rollout_logprobs is False:
         return "and no ratio shows it: none is taken with the returned logprobs"

@@ -86,7 +86,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _verdict(audit: Audit) -> tuple[Severity, str] | None:
-    """Return how bad it is, and the sentence that says why; None if raw is what the trainer needs."""
+    """Return the severity, and a sentence with the reason; None if the trainer needs raw logprobs."""
     divides, uses = audit.config.facts.divides_by_temperature, audit.config.facts.uses_rollout_logprobs
     heat, cut = temperature(audit.after), filters(audit.after)
     trainer_does = []
@@ -123,11 +123,11 @@ def _what_is_returned(audit: Audit) -> str:
 
 
 def _measured(audit: Audit) -> str:
-    """Say what raw logprobs of this release were measured to do, if its sampler is the one that was measured."""
+    """Return the shift that was measured with this release's raw logprobs, if its sampler is the measured one."""
     # Runner V2 of CUDA has a sampler of its own (vllm/v1/worker/gpu/sample).
-    found = measured(audit.after.version) if audit.after.value("model_runner") == "V1" else None
-    shift = found and found.cells.get("temperature/candidate/mean_ratio_minus_one")
-    if not found or not shift or found.cells["temperature/candidate/logprobs"]["word"] != "raw":
+    release = measured(audit.after.version) if audit.after.value("model_runner") == "V1" else None
+    shift = release and release.cells.get("temperature/candidate/mean_ratio_minus_one")
+    if not release or not shift or release.cells["temperature/candidate/logprobs"]["word"] != "raw":
         return ""
     value, low, high = (f"{shift[end]:.2g}" for end in ("value", "low", "high"))
     return (

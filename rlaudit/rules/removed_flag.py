@@ -43,18 +43,18 @@ DROPPED_BY_LLM = {"swap_space"}  # LLM(...) warns and goes on
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report everything written that the catalogue of the new version does not hold."""
-    for name, said in audit.config.engine.items():
-        if said.place is None or said.value is None or name == "model" or _has(audit.after.catalogue, name):
+    """Report every written argument that the catalogue of the new version lacks."""
+    for name, setting in audit.config.engine.items():
+        if setting.place is None or setting.value is None or name == "model" or _has(audit.after.catalogue, name):
             continue
         version = audit.after.version
         gone = removed("engine", name, version) or removed("flag", name.replace("_", "-"), version)
         first = lifetime("engine", name) or lifetime("frontend", name)
         if gone is not None:
-            message = f"vLLM {version} has no {name}: {gone.effect}. {_instead(gone, said)}"
+            message = f"vLLM {version} has no {name}: {gone.effect}. {_instead(gone, setting)}"
             kept = audit.config.offline and name in DROPPED_BY_LLM
             severity = Severity.WARNING if kept else Severity.ERROR
-            yield RULE.finding(audit, severity, name, message.strip(), _fix(audit, gone, said))
+            yield RULE.finding(audit, severity, name, message.strip(), _fix(audit, gone, setting))
         elif first is not None and first[0] > version:
             message = f"vLLM {version} has no {name}: it came with {first[0]}. Leave it out, or move to that release."
             yield RULE.finding(audit, Severity.ERROR, name, message)
@@ -73,43 +73,43 @@ def _has(catalogue: Catalogue, name: str) -> bool:
     return name in catalogue.engine or name in catalogue.frontend or name in catalogue.cli.values()
 
 
-def _instead(gone: Removed, said: Setting) -> str:
-    """Return how a switch is turned on today; one that was written as off, its default, is left out."""
+def _instead(gone: Removed, setting: Setting) -> str:
+    """Return what to write instead; a switch that was written as off, its default, is left out."""
     declared = Catalogue.at(gone.last).engine.get(gone.name)
-    if gone.replacement is None and said.value is False and declared is not None and declared.default in (False, None):
-        return "It was off by default: leave it out."
-    return gone.instead
+    was_off = declared is not None and declared.default in (False, None)
+    is_off = gone.replacement is None and setting.value is False
+    return "It was off by default: leave it out." if is_off and was_off else gone.instead
 
 
-def _why_it_changes_nothing(audit: Audit, gone: Removed, said: Setting) -> str:
-    """Return the end of the fix's sentence if the new release does what the value asks for; "" if it may not."""
-    if not said.known:
+def _why_it_changes_nothing(audit: Audit, gone: Removed, setting: Setting) -> str:
+    """Return the end of the fix's sentence if removing the argument changes nothing; empty if it may."""
+    if not setting.known:
         return ""
-    if any(said.value == value for value in DONE_ANYWAY.get(gone.name, ())):
-        return f": vLLM {audit.after.version} does what {said.value!s} asks for by itself"
+    if any(setting.value == value for value in DONE_ANYWAY.get(gone.name, ())):
+        return f": vLLM {audit.after.version} does what {setting.value!s} asks for by itself"
     declared = audit.before.catalogue.engine.get(gone.name)
-    if declared is not None and said.value is not None and declared.default == said.value:
-        return f": {said.value!s} is the default of vLLM {audit.before.version}, as if it was not written"
+    if declared is not None and setting.value is not None and declared.default == setting.value:
+        return f": {setting.value!s} is the default of vLLM {audit.before.version}, as if it was not written"
     return ""
 
 
-def _fix(audit: Audit, gone: Removed, said: Setting) -> Fix | None:
-    """Return the replacement, if one says exactly the same; None as value takes the old argument away.
+def _fix(audit: Audit, gone: Removed, setting: Setting) -> Fix | None:
+    """Return the edits that put the replacement in the argument's place, if it means exactly the same.
 
-    Only the removal if the replacement would say its default, or if nothing takes the argument's place: that starts the
-    engine, and whether the argument did anything before is for the reader to know, unless its value asks for what is
-    done without it.
+    The argument is only removed if the replacement would write a default, or if there is none. The latter is safe only
+    if the argument changed nothing.
     """
+    name = setting.name
     if gone.replacement is None:
-        why = _why_it_changes_nothing(audit, gone, said)
-        return audit.fix(f"Take {said.name} away{why}", bool(why), **{said.name: None})
-    if not said.known or gone.replacement[0] in audit.config.engine:
+        why = _why_it_changes_nothing(audit, gone, setting)
+        return audit.fix(f"Take {name} away{why}", bool(why), **{name: None})
+    if not setting.known or gone.replacement[0] in audit.config.engine:
         return None
     new, translate = gone.replacement
     declared = audit.after.catalogue.engine.get(new)
-    if declared is not None and declared.default is not None and declared.default == translate(said.value):
-        return audit.fix(f"Take {said.name} away: {new} is {declared.default} by default", True, **{said.name: None})
-    return audit.fix(f"Write {new} instead of {said.name}", True, **{said.name: None, new: translate(said.value)})
+    if declared is not None and declared.default is not None and declared.default == translate(setting.value):
+        return audit.fix(f"Take {name} away: {new} is {declared.default} by default", True, **{name: None})
+    return audit.fix(f"Write {new} instead of {name}", True, **{name: None, new: translate(setting.value)})
 
 
 RULE = Rule("removed-flag", Layer.INFERENCE_PATH, check, already=Severity.WARNING)

@@ -50,7 +50,7 @@ CALLS_VLLM_ITSELF = {"vllm-python"}
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report what the config samples with and the version after the migration does not know."""
+    """Report parameters of the config that the version after the migration lacks."""
     side = audit.after
     for name, setting in side.config.sampling.items():
         parameter = "guided_decoding" if name in REQUEST_FIELDS else name
@@ -70,16 +70,16 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _is_used(name: str, value: Any) -> bool:
-    """Return whether the parameter asks for something; one whose value is unknown may."""
+    """Return whether the parameter has an effect, or may have one."""
     if isinstance(value, Unknown):
         return True
     return value is not None and bool(value != 1 if name == "best_of" else value)
 
 
 def _is_passed_as_written(audit: Audit, setting: Setting) -> bool:
-    """Return whether the call names the parameter even with None: code that calls vLLM does, and no framework."""
-    own = audit.config.framework in CALLS_VLLM_ITSELF or not audit.config.has_trainer
-    return setting.place is not None and own
+    """Return whether the call names the parameter even with None: only code that calls vLLM itself does."""
+    calls_vllm = audit.config.framework in CALLS_VLLM_ITSELF or not audit.config.has_trainer
+    return setting.place is not None and calls_vllm
 
 
 RULE = Rule("sampling-parameter-gone", Layer.SEMANTIC, check, already=Severity.WARNING)

@@ -39,7 +39,7 @@ SETTING = "seed"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report more than one engine with one seed."""
+    """Report several engines with the same seed."""
     seed = audit.after.value(SETTING)
     request_seed = audit.config.sampling.get("seed")
     if not isinstance(seed, int) or (request_seed is not None and request_seed.value is not None):

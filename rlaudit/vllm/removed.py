@@ -17,25 +17,25 @@ Translate = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Removed:
-    """One name that is gone.
+    """One name that is gone."""
 
-    kind: engine (argument and its flag), flag (of the server), sampling, variable, nested, method or import. last: the
-    last release with it; gone: the first without. effect: what happens to a config that has it. instead: advice, may be
-    empty. replacement: the engine argument that means exactly the same, and how to translate the value; None if there
-    is none.
-    """
-
+    # engine (argument and its flag), flag (of the server), sampling, variable, nested, method or import.
     kind: str
     name: str
+    # The last release with it.
     last: Version
+    # The first release without it.
     gone: Version
+    # What happens to a config that has it.
     effect: str
+    # Advice, may be empty.
     instead: str = ""
+    # The engine argument that means exactly the same, and how to translate the value.
     replacement: tuple[str, Translate] | None = None
 
 
 def removed(kind: str, name: str, version: Version) -> Removed | None:
-    """Return what became of a name in a release; None if the release has it, or if no older one had it."""
+    """Return what became of a name in a release; None if the release has it, or no older one had it."""
     span, gone = lifetime(kind, name), first_without(kind, name)
     if span is None or gone is None or version < gone:
         return None
@@ -47,7 +47,7 @@ def removed(kind: str, name: str, version: Version) -> Removed | None:
 
 
 def effect(kind: str, name: str, version: Version) -> str:  # noqa: PLR0911 - one line per decision
-    """Return what happens to a config that still says a name."""
+    """Return what happens to a config that still has a name."""
     if kind == "engine" and name == "swap_space":
         return "the command line rejects the flag; LLM(...) warns and drops it"
     flag = lifetime("flag", name.replace("_", "-"))

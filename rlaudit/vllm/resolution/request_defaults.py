@@ -33,10 +33,10 @@ def apply(view: Resolution) -> Resolved:
     path = Path(folder) / "generation_config.json"
     if not path.is_file():
         return Resolved(extra, "the model has no generation_config.json")
-    found = read_json_object(path)
-    if found is None:
+    file = read_json_object(path)
+    if file is None:
         return Resolved(Unknown("generation_config.json cannot be read"), "generation_config=auto reads it")
-    values = _named({key: found[key] for key in honoured if found.get(key) is not None})
+    values = _named({key: file[key] for key in honoured if file.get(key) is not None})
     return Resolved({**values, **extra}, "from the model's generation_config.json")
 
 

@@ -129,16 +129,16 @@ def read_advisory(path: Path) -> Advisory:
 
 
 def _advisory(name: str, written: Mapping[str, Any]) -> Advisory:
-    _refuse_others(written, _KEYS)
+    _refuse_unknown_keys(written, _KEYS)
     if missing := _REQUIRED - set(written):
         raise ValueError(f"it has no {', '.join(sorted(missing))}")
-    _refuse_others(written["window"], _EDGES)
+    _refuse_unknown_keys(written["window"], _EDGES)
     return Advisory(
         name=name,
         about=written["about"].rstrip("\n"),
         layer=Layer(written["layer"]),
         severity=Severity(written["severity"]),
-        window=Window(**{edge: _seen(edge, seen) for edge, seen in written["window"].items()}),
+        window=Window(**{edge: _edge(edge, seen) for edge, seen in written["window"].items()}),
         conditions=tuple(map(condition_of, written["conditions"])),
         setting=written["setting"],
         way_out=written["way out"],
@@ -149,13 +149,13 @@ def _advisory(name: str, written: Mapping[str, Any]) -> Advisory:
     )
 
 
-def _seen(edge: str, written: Any) -> Seen:
+def _edge(edge: str, written: Any) -> Seen:
     if not isinstance(written, list) or len(written) != 3:
         raise ValueError(f"{edge} is not a release, a place in its sources and what stands there: {written}")
     return Seen(*written)
 
 
-def _refuse_others(written: Mapping[str, Any], keys: Iterable[str]) -> None:
+def _refuse_unknown_keys(written: Mapping[str, Any], keys: Iterable[str]) -> None:
     for key in written:
         if key not in keys:
             raise ValueError(f"it has no key {key}; {did_you_mean(key, keys, ', '.join(sorted(keys)))}")

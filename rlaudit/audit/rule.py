@@ -43,14 +43,14 @@ class Rule:
 def _value(audit: Audit, setting: str) -> str:
     """Return a setting's value as text, by which a baseline recognises the finding."""
     if audit.after.exists(setting):
-        return _text(audit.after.engine(setting).value)
+        return _as_text(audit.after.engine(setting).value)
     for settings in (audit.config.sampling, audit.config.environment, audit.config.trainer):
         if setting in settings:
-            return _text(settings[setting].value)
+            return _as_text(settings[setting].value)
     return ""
 
 
-def _text(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """Return a value as configs spell it: JSON, and text without quotes."""
     if isinstance(value, Unknown):
         return "unknown"

@@ -58,12 +58,12 @@ def update_path(side: Side) -> UpdatePath | Unknown | None:
         return None  # adapters are exchanged, and the weights below them stay
     called = side.config.facts.update_calls
     if isinstance(called, list):
-        return _as_called(called)
+        return _path_of_calls(called)
     overruled = _of_prime_rl(side)
     return overruled if overruled is not None else _of_framework(side)
 
 
-def _as_called(methods: list[str]) -> UpdatePath | Unknown:
+def _path_of_calls(methods: list[str]) -> UpdatePath | Unknown:
     """Return the path by the recorded methods. A worker's steps after `load_weights` are not recorded."""
     # Reading recordings costs start-up time that files should not pay.
     from rlaudit.recorder.weight_updates import MOVING

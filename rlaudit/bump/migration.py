@@ -191,13 +191,13 @@ def _remarks(
         for move, ends in moving.items()
         if ends != versions and not _allows(move, versions[1])
     ]
-    remarks += _named(others, f"the pins disagree, and {chosen.path} is believed: ")
+    remarks += _listing(others, f"the pins disagree, and {chosen.path} is believed: ")
     behind = [
         f"{move.path}:{move.after.line} says {move.after.version}"
         for move in pins.stays
         if move.after is not None and move.after.version not in (None, versions[1])
     ]
-    remarks += _named(list(dict.fromkeys(behind)), "pins that do not move with it: ")
+    remarks += _listing(list(dict.fromkeys(behind)), "pins that do not move with it: ")
     return remarks
 
 
@@ -212,6 +212,6 @@ def _allows(move: Move, version: Version) -> bool:
     return bounds is not None and bounds.contains(version, prereleases=True)
 
 
-def _named(items: Sequence[str], before: str) -> list[str]:
+def _listing(items: Sequence[str], before: str) -> list[str]:
     further = f"; and {len(items) - MOST_NAMED} more" if len(items) > MOST_NAMED else ""
     return [f"{before}{'; '.join(items[:MOST_NAMED])}{further}"] if items else []

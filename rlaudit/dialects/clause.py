@@ -42,16 +42,19 @@ and numbers; `a|1024` is 1024 if a is not written. With a `key`, such a value ar
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
 from rlaudit.configs.arguments import of_word, truth
 from rlaudit.configs.draft import arriving, is_said
 from rlaudit.configs.syntax.node import Node
-from rlaudit.dialects.condition import Truth
+from rlaudit.dialects.keys import unread
 from rlaudit.settings.rollout_config import Loss
 from rlaudit.unknown import Unknown
+
+if TYPE_CHECKING:
+    from rlaudit.dialects.reading import Reading
 
 LOSSES = {
     "not passed": Loss.NOT_PASSED,
@@ -63,28 +66,6 @@ LOSSES = {
 Clause = Mapping[str, Any]
 # Forms of a value that name other settings and keys.
 _REFERRING = {"mapping", "same as", "sum", "product"}
-
-
-class Reader(Protocol):
-    """The config in which a clause is read."""
-
-    def node(self, path: str) -> Node | None:
-        """Return the node at a path; of several paths the first that is written."""
-
-    def value(self, reference: str) -> Any:
-        """Return what a reference refers to."""
-
-    def compare(self, reference: str, sign: str, other: Any) -> Truth:
-        """Return how a reference compares to a value."""
-
-    def unread(self) -> Unknown | None:
-        """Return the value of a key that is not written: Unknown if some keys of the config could not be read."""
-
-    def defaults_hold(self) -> Truth:
-        """Return whether the framework's own defaults stand behind the config."""
-
-    def without_default(self, truth: Truth) -> "Outcome | None":
-        """Return the outcome of a key that is not written, if these defaults do not hold."""
 
 
 @dataclass(frozen=True)
@@ -105,45 +86,45 @@ def clauses(entry: Clause | list[Clause]) -> Iterable[Clause]:
     return entry if isinstance(entry, list) else (entry,)
 
 
-def outcome_of(clause: Clause, reader: Reader) -> Outcome | None:  # noqa: PLR0911 - one for each form of a clause
+def outcome_of(clause: Clause, reading: "Reading") -> Outcome | None:  # noqa: PLR0911 - one for each form of a clause
     """Return the outcome of a clause whose condition holds; None if the next clause decides."""
     if clause.get("nothing"):
         return Outcome(None, is_nothing=True)
-    node = node_of(clause, reader)
+    node = node_of(clause, reading)
     if "lost" in clause:
         written = node is not None and node.value is not None
         return Outcome(None, node, LOSSES[clause["lost"]]) if written else None
     if is_said(node):
-        return Outcome(_arriving(clause, node, reader), node)
+        return Outcome(_arriving(clause, node, reading), node)
     if node is not None and clause.get("null", "unwritten") != "unwritten":
         meaning = clause["null"]
         if meaning == "nothing":
             return Outcome(None, is_nothing=True)
         return Outcome(None if meaning == "keep" else meaning, node)
-    if "key" in clause and node is None and isinstance(left := reader.unread(), Unknown):
+    if "key" in clause and node is None and isinstance(left := unread(reading.tree), Unknown):
         return Outcome(left)
     if "key" in clause and "default" not in clause:
         return None
-    if "default" in clause and (truth := reader.defaults_hold()) is not True:
-        return reader.without_default(truth)
-    return _by_code(clause, reader)
+    if "default" in clause and (truth := reading.defaults_hold()) is not True:
+        return reading.without_default(truth)
+    return _by_code(clause, reading)
 
 
-def node_of(clause: Clause, reader: Reader) -> Node | None:
+def node_of(clause: Clause, reading: "Reading") -> Node | None:
     """Return the node at the clause's key; a text of JSON as the mapping that it spells."""
-    node = reader.node(clause["key"]) if "key" in clause else None
+    node = reading.node(clause["key"]) if "key" in clause else None
     spelt = node is not None and clause.get("json") and isinstance(node.value, str)
     return of_word(node) if node is not None and spelt else node
 
 
-def _arriving(clause: Clause, node: Node, reader: Reader) -> Any:
+def _arriving(clause: Clause, node: Node, reading: "Reading") -> Any:
     value = arriving(node)
     if "open" in clause and "default" not in clause:
         return Unknown(clause["open"])
     if "value" in clause:
         return clause["value"]
     if not _REFERRING.isdisjoint(clause):
-        return _referred(clause, reader)
+        return _referred(clause, reading)
     if clause.get("truth"):
         value = truth(node)
     if isinstance(value, Unknown):
@@ -168,51 +149,51 @@ def _mapped(table: Mapping[Any, Any], value: Any) -> Any:
     return table.get("otherwise", value)
 
 
-def _by_code(clause: Clause, reader: Reader) -> Outcome | None:
+def _by_code(clause: Clause, reading: "Reading") -> Outcome | None:
     if "moved" in clause:
-        return Outcome(_moved(clause, reader))
+        return Outcome(_moved(clause, reading))
     for name in ("value", "default"):
         if name in clause:
             return Outcome(clause[name])
     if not _REFERRING.isdisjoint(clause):
-        value = _referred(clause, reader)
+        value = _referred(clause, reading)
         return None if value is None else Outcome(value)
     return Outcome(Unknown(clause["open"], tuple(clause.get("among", ())))) if "open" in clause else None
 
 
-def _referred(clause: Clause, reader: Reader) -> Any:
+def _referred(clause: Clause, reading: "Reading") -> Any:
     """Return what a clause makes of references."""
     if "mapping" in clause:
-        return _assembled(clause["mapping"], reader)
-    return reader.value(clause["same as"]) if "same as" in clause else _computed(clause, reader)
+        return _assembled(clause["mapping"], reading)
+    return reading.value(clause["same as"]) if "same as" in clause else _computed(clause, reading)
 
 
-def _computed(clause: Clause, reader: Reader) -> Any:
+def _computed(clause: Clause, reading: "Reading") -> Any:
     """Return a sum or a product; Unknown if a part of it is not known."""
     name, together = ("sum", sum) if "sum" in clause else ("product", prod)
-    parts = [reader.value(part) if isinstance(part, str) else part for part in clause[name]]
+    parts = [reading.value(part) if isinstance(part, str) else part for part in clause[name]]
     if all(isinstance(part, int) and not isinstance(part, bool) for part in parts):
         return together(parts)
     reason = next((part.reason for part in parts if isinstance(part, Unknown)), f"a part of the {name} is not known")
     return Unknown(f"{clause['because']}: {reason}" if "because" in clause else reason)
 
 
-def _assembled(parts: Mapping[str, Any], reader: Reader) -> Any:
+def _assembled(parts: Mapping[str, Any], reading: "Reading") -> Any:
     """Return a mapping with the values of its references; Unknown if one of them is."""
     values = {
-        name: reader.value(part.removeprefix("/")) if isinstance(part, str) and part[0] in "@$/" else part
+        name: reading.value(part.removeprefix("/")) if isinstance(part, str) and part[0] in "@$/" else part
         for name, part in parts.items()
     }
     unknown = next((value for value in values.values() if isinstance(value, Unknown)), None)
     return {name: value for name, value in values.items() if value is not None} if unknown is None else unknown
 
 
-def _moved(clause: Clause, reader: Reader) -> Any:
+def _moved(clause: Clause, reading: "Reading") -> Any:
     """Return a default that releases changed; Unknown, with what it may be, if the release is not known."""
     value = clause["default"]
     spans = [f"{value!r} before"]
     for release, later in clause["moved"].items():
-        truth = reader.compare("release", ">=", Version(str(release)))
+        truth = reading.compare("release", ">=", Version(str(release)))
         spans.append(f"{later!r} from {release} on")
         if isinstance(truth, Unknown):
             return Unknown(f"the default is {', '.join(spans)}; {truth.reason}", (value, later))

@@ -106,7 +106,7 @@ class _Parser:
 
     def end(self) -> None:
         if self._next() is not None:
-            raise self._wrong(f"nothing more after {' '.join(self._tokens[: self._at])}")
+            raise self._error(f"nothing more after {' '.join(self._tokens[: self._at])}")
 
     def alternatives(self) -> Condition:
         left = self._conjunction()
@@ -173,16 +173,16 @@ class _Parser:
 
     def _need(self, token: str) -> None:
         if not self._take(token):
-            raise self._wrong(f"{token} expected, found {self._next() or 'the end'}")
+            raise self._error(f"{token} expected, found {self._next() or 'the end'}")
 
     def _word(self) -> str:
         word = self._next()
         if word is None or word in _SIGNS or word in {"(", ")", ",", "and", "or", "is", "in"}:
-            raise self._wrong(f"a name or a value expected, found {word or 'the end'}")
+            raise self._error(f"a name or a value expected, found {word or 'the end'}")
         self._at += 1
         return word
 
-    def _wrong(self, why: str) -> ValueError:
+    def _error(self, why: str) -> ValueError:
         return ValueError(f"{self._text!r} is no condition: {why}")
 
 

@@ -115,7 +115,7 @@ def _flags(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
             if name is None:
                 continue
             options = flags(command.words, at + 1, switches.__contains__)
-            arguments = by_name((_whole(flag, intervals) for flag in options), entry.get("negated", ()))
+            arguments = by_name((_with_interval(flag, intervals) for flag in options), entry.get("negated", ()))
             named = arguments.pop(entry["config"], None) if "config" in entry else None
             beside = source.named_file(named)
             behind = mapping_of(beside) if beside is not None else None
@@ -138,7 +138,7 @@ def _starts(program: str, words: Sequence[Node]) -> bool:
     return word == last and isinstance(before, str) and PurePath(before).name == first
 
 
-def _whole(flag: "Flag", intervals: frozenset[str]) -> "Flag":
+def _with_interval(flag: "Flag", intervals: frozenset[str]) -> "Flag":
     """Return an option with all of its words as one text if it is an interval: `--threshold 0.5 5.0`."""
     if flag.value is None or not flag.more or flag.name not in intervals:
         return flag

@@ -108,13 +108,9 @@ class Reading:
             node = self.node(reference)
             if is_said(node):
                 return arriving(node)
-            return self.unread() if node is None and self.tree.open else int(default)
+            return unread(self.tree) if node is None and self.tree.open else int(default)
         node = self.node(reference)
-        return self.unread() if node is None else arriving(node)
-
-    def unread(self) -> Unknown | None:
-        """Return the value of a key that is not written: Unknown if some keys of the config could not be read."""
-        return unread(self.tree)
+        return unread(self.tree) if node is None else arriving(node)
 
     def _of_the_reading(self, name: str) -> Any:
         """Return what a word like `layout` or `composed` says of this reading; None for any other word."""

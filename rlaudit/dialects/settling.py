@@ -35,7 +35,7 @@ def put(reading: Reading, kind: str, name: str, entry: Clause | list[Clause]) ->
     if not possible or (kind == "engine" and _is_left_out(reading, name, possible)):
         return
     first, clause = possible[0]
-    if reason is None or all(_same(first, other) for other, _ in possible):
+    if reason is None or all(_have_same_effect(first, other) for other, _ in possible):
         _settle(reading, kind, name, first, clause)
     else:
         _leave_open(reading, kind, name, [outcome for outcome, _ in possible], reason)
@@ -91,7 +91,7 @@ def _leave_open(reading: Reading, kind: str, name: str, possible: list[Outcome],
     """Leave a setting open that depends on unknown conditions, with what it may be."""
     # The last clause that is open itself has the reason.
     opens = [outcome for outcome in possible if outcome.node is None and isinstance(outcome.value, Unknown)]
-    values = list(dict.fromkeys(_spelt(outcome) for outcome in opens[-1:] or possible))
+    values = list(dict.fromkeys(_in_words(outcome) for outcome in opens[-1:] or possible))
     sentence = f"{' or '.join(values)}: {reason.reason}"
     node = next((outcome.node for outcome in possible if outcome.node is not None), None)
     lost = next((outcome for outcome in possible if outcome.loss is not None and outcome.node is not None), None)
@@ -114,7 +114,7 @@ def _leave_open(reading: Reading, kind: str, name: str, possible: list[Outcome],
         settings.by_file(name, node, value, sentence)
 
 
-def _same(left: Outcome, right: Outcome) -> bool:
+def _have_same_effect(left: Outcome, right: Outcome) -> bool:
     if (left.is_nothing, left.loss) != (right.is_nothing, right.loss):
         return False
     if isinstance(left.value, Unknown) or isinstance(right.value, Unknown):
@@ -122,7 +122,7 @@ def _same(left: Outcome, right: Outcome) -> bool:
     return bool(left.value == right.value) and isinstance(left.value, bool) == isinstance(right.value, bool)
 
 
-def _spelt(outcome: Outcome) -> str:
+def _in_words(outcome: Outcome) -> str:
     if outcome.loss is not None:
         return "without effect"
     if outcome.is_nothing:

@@ -66,10 +66,10 @@ class Layout:
         at = self.written(root)
         if at is None or not isinstance(at.value, dict):
             return None
-        return at if not self.has or any(_has(at, needed) for needed in self.has) else None
+        return at if not self.has or any(_has_key(at, needed) for needed in self.has) else None
 
 
-def _has(root: Node, needed: str | Mapping[str, Any]) -> bool:
+def _has_key(root: Node, needed: str | Mapping[str, Any]) -> bool:
     if isinstance(needed, str):
         return node_at(root, needed) is not None
     return all((node := node_at(root, key)) is not None and node.value == value for key, value in needed.items())

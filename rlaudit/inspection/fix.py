@@ -181,14 +181,14 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
 
 def moved(spans: Sequence[Span], edits: Sequence[tuple[Edit, str]]) -> list[Span]:
     """Return the old spans as the edits move them, and the spans of the edits. edits: each with its author."""
-    now = [Span(_after(span.start, edits), _after(span.end, edits), span.by) for span in spans]
+    now = [Span(_shifted(span.start, edits), _shifted(span.end, edits), span.by) for span in spans]
     for edit, by in edits:
         start = edit.start + sum(_growth(other) for other, _ in edits if other.end <= edit.start and other != edit)
         now.append(Span(start, start + len(edit.replacement), by))
     return now
 
 
-def _after(offset: int, edits: Sequence[tuple[Edit, str]]) -> int:
+def _shifted(offset: int, edits: Sequence[tuple[Edit, str]]) -> int:
     return offset + sum(_growth(edit) for edit, _ in edits if edit.end <= offset)
 
 

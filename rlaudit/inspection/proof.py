@@ -37,7 +37,7 @@ def _broken(old: Side, new: Side, today: Side) -> Iterator[str]:
     for kind in ("sampling", "environment", "trainer"):
         was, would_be = getattr(old.config, kind), getattr(new.config, kind)
         for name in dict.fromkeys([*was, *would_be]):
-            if name not in was or name not in would_be or not _alike(was[name].value, would_be[name].value):
+            if name not in was or name not in would_be or not _stays(was[name].value, would_be[name].value):
                 yield f"{name} would change with it"
     losses = {(lost.name, lost.loss) for lost in old.config.lost}
     yield from (f"{lost.name} would have no effect" for lost in new.config.lost if (lost.name, lost.loss) not in losses)
@@ -58,8 +58,8 @@ def _moved(name: str, old: Side, new: Side, today: Side) -> Iterator[str]:
         yield f"what {name} is today cannot be told: {runs.reason}"
     elif isinstance(value, Unknown):
         yield f"what {name} would be cannot be told: {value.reason}"
-    elif not _same(runs, value):
-        yield f"{name} is {_shown(runs)} today and would be {_shown(value)}"
+    elif not _have_same_effect(runs, value):
+        yield f"{name} is {_in_words(runs)} today and would be {_in_words(value)}"
 
 
 def _runs_today(name: str, today: Side) -> Any:
@@ -83,8 +83,8 @@ def _moved_keys(old: Side, new: Side, today: Side) -> Iterator[str]:
             continue
         name = key.rpartition(".")[2]
         value = runs[key] if key in runs else today.value(name) if name in resolution_rules() else None
-        if isinstance(value, Unknown) or not _same(value, would_be.get(key)):
-            yield f"{COMPILATION}.{key} is {_shown(value)} today and would be {_shown(would_be.get(key))}"
+        if isinstance(value, Unknown) or not _have_same_effect(value, would_be.get(key)):
+            yield f"{COMPILATION}.{key} is {_in_words(value)} today and would be {_in_words(would_be.get(key))}"
 
 
 def _leaves(written: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -99,17 +99,17 @@ def _written(side: Side, name: str) -> Any:
     return None if setting is None else setting.value
 
 
-def _same(today: Any, value: Any) -> bool:
+def _have_same_effect(today: Any, value: Any) -> bool:
     """Return whether two values have the same effect: a missing one behaves as a switch that is off."""
     return bool(today == value) or (today is None and value is False) or (today is False and value is None)
 
 
-def _alike(was: Any, would_be: Any) -> bool:
+def _stays(was: Any, would_be: Any) -> bool:
     """Return whether a value stays. Lines in the reason of an unknown one do not count: an edit moves them."""
     if isinstance(was, Unknown) and isinstance(would_be, Unknown):
         return re.sub(r"\d+", "", was.reason) == re.sub(r"\d+", "", would_be.reason)
     return bool(was == would_be)
 
 
-def _shown(value: Any) -> str:
+def _in_words(value: Any) -> str:
     return "not there" if value is None else value.reason if isinstance(value, Unknown) else str(value)

@@ -23,12 +23,12 @@ def selected(
     Raises UsageError for a name that is neither a rule nor a layer, with the nearest that is.
     """
     everything = {*rules, *ABOUT_SUPPRESSIONS}
-    chosen = _named(rules, select) if select else everything
-    chosen -= _named(rules, ignore)
+    chosen = _chosen(rules, select) if select else everything
+    chosen -= _chosen(rules, ignore)
     return {name: rule for name, rule in rules.items() if name in chosen}, chosen & set(ABOUT_SUPPRESSIONS)
 
 
-def _named(rules: Mapping[str, Rule], words: Sequence[str]) -> set[str]:
+def _chosen(rules: Mapping[str, Rule], words: Sequence[str]) -> set[str]:
     layers = {layer.value.replace(" ", "-"): layer for layer in Layer}
     names: set[str] = set()
     for word in (part.strip() for words_ in words for part in words_.split(",")):

@@ -159,7 +159,7 @@ def judge(
         if any(map(suppression.applies_to, paths)):
             useful = {rule for key, rule in used if key == id(suppression)}
             problems = _problems(suppression, suppression in in_force, useful, ran, known)
-            judged += [Judged(_about(suppression, rule, problem)) for rule, problem in problems]
+            judged += [Judged(_finding(suppression, rule, problem)) for rule, problem in problems]
     return tuple(judged)
 
 
@@ -171,9 +171,9 @@ def _problems(
     if not suppression.rules:
         yield "suppression-unknown-rule", "this suppression names no rule; write ignore[rule] reason."
     if not suppression.reason:
-        yield "suppression-without-reason", f"{_named(suppression)} gives no reason; write one behind the bracket."
+        yield "suppression-without-reason", f"{_title(suppression)} gives no reason; write one behind the bracket."
     if not in_force:
-        yield "suppression-expired", f"{_named(suppression)} ended on {suppression.day}; its findings count again."
+        yield "suppression-expired", f"{_title(suppression)} ended on {suppression.day}; its findings count again."
     for rule in suppression.rules:
         if rule not in known:
             yield (
@@ -184,13 +184,13 @@ def _problems(
             yield "suppression-unused", f"{rule} found nothing that this suppression speaks for; remove it."
 
 
-def _named(suppression: Suppression) -> str:
+def _title(suppression: Suppression) -> str:
     return f"the suppression of {', '.join(suppression.rules) or 'nothing'}"
 
 
-def _about(suppression: Suppression, rule: str, problem: str) -> Finding:
+def _finding(suppression: Suppression, rule: str, problem: str) -> Finding:
     message = problem[0].upper() + problem[1:]
-    names, change = ",".join(suppression.rules), Action(ActionKind.CHANGE, _named(suppression))
+    names, change = ",".join(suppression.rules), Action(ActionKind.CHANGE, _title(suppression))
     return Finding(rule, None, Severity.WARNING, message, suppression.place, "", names, action=change)
 
 

@@ -110,7 +110,7 @@ def hints_for(path: str, text: str) -> Hints:
 
 @lru_cache(maxsize=4096)
 def _in_file(file: PinnedIn) -> Hints:
-    where = _shown(file.path)
+    where = _relative_path(file.path)
     hints = _one_or_none(file.pins, where)
     if hints.hints or hints.remarks or not file.kind.asks:
         return hints
@@ -132,7 +132,7 @@ def _one_or_none(pins: Sequence[Pin], where: str) -> Hints:
     return Hints(tuple(Hint(version, f"{where}:{line}") for version, line in exact[:1]))
 
 
-def _shown(path: Path) -> str:
+def _relative_path(path: Path) -> str:
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:

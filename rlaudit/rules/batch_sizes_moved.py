@@ -47,8 +47,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     moved = {name: default for name in SETTINGS if (default := moved_default(audit, name)) is not None}
     if not moved:
         return
-    values = {name: (default.before.value, default.after.value) for name, default in moved.items()}
-    changes = " and ".join(f"{name} from {before} to {after}" for name, (before, after) in values.items())
+    changes = " and ".join(f"{name} from {moved[name].before.value} to {moved[name].after.value}" for name in moved)
     message = (
         f"Nothing sets {' or '.join(moved)}: {engine_of(audit.after)} moves {changes} "
         f"(against {engine_of(audit.before)}). Set what runs today if batches should stay as they are."

@@ -45,12 +45,8 @@ CONFIRM = "rlaudit ablate, factor cascade-attention"
 def check(audit: Audit) -> Iterator[Finding]:
     """Report another default on the two sides, or a flag without effect."""
     setting = audit.config.engine.get(SETTING)
-    if (
-        audit.after.version >= NO_CASCADE_ATTENTION
-        and setting is not None
-        and setting.place is not None
-        and setting.value is False
-    ):
+    is_requested = setting is not None and setting.place is not None and setting.value is False
+    if is_requested and audit.after.version >= NO_CASCADE_ATTENTION:
         message = f"{SETTING}=false asks for cascade attention, which {audit.after.version} does not have any more."
         yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
         return

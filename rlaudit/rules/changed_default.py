@@ -67,7 +67,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     moved |= _variables(audit)
     if not moved:
         return
-    listed = ", ".join(f"{name} {_text(before)} -> {_text(after)}" for name, (before, after) in moved.items())
+    listed = ", ".join(f"{name} {_spell(before)} -> {_spell(after)}" for name, (before, after) in moved.items())
     message = f"Left to vLLM, and different on {audit.after.version} than on {audit.before.version}: {listed}."
     place = audit.place("")
     yield RULE.finding(audit, Severity.NOTE, next(iter(moved)), message, confirm=CONFIRM, place=place)
@@ -96,7 +96,7 @@ def _differ(before: Any, after: Any) -> bool:
     return before is not None and after is not None and bool(before != after)
 
 
-def _text(value: Any) -> str:
+def _spell(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -47,7 +47,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     severity = Severity.WARNING if audit.config.has_trainer else Severity.NOTE
     if used:
         message = f"{engine_of(audit.after)} samples rollouts with {listed(used)}, which no trainer applies"
-        message += f", {_seen(audit)}. Sample without it."
+        message += f", {_visible_in(audit)}. Sample without it."
         confirm = "rlaudit ablate quick, with these sampling parameters"
         yield RULE.finding(audit, severity, next(iter(used)), message, confirm=confirm)
     elif audit.config.has_trainer:
@@ -57,7 +57,7 @@ def check(audit: Audit) -> Iterator[Finding]:
             yield RULE.finding(audit, Severity.NOTE, names[0], message)
 
 
-def _seen(audit: Audit) -> str:
+def _visible_in(audit: Audit) -> str:
     """Return where the penalty shows: in ratios only if returned logprobs have it and the trainer compares them."""
     what = returned_logprobs(audit.after)
     if audit.config.facts.uses_rollout_logprobs is False:

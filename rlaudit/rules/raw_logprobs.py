@@ -80,8 +80,8 @@ def check(audit: Audit) -> Iterator[Finding]:
             fix = None
             if audit.after.version >= PROCESSED_IS_FINAL:
                 fix = audit.fix("return processed logprobs", safe, logprobs_mode="processed_logprobs")
-            message = f"{_what_is_returned(audit)} {sentence} {_remedy(audit)}"
-            confirm = f"{CONFIRM}{_measured(audit)}"
+            message = f"{_returned_sentence(audit)} {sentence} {_remedy(audit)}"
+            confirm = f"{CONFIRM}{_measured_shift(audit)}"
             yield RULE.finding(audit, severity, "logprobs_mode", message, fix, confirm, by=("temperature",))
 
 
@@ -114,7 +114,7 @@ def _verdict(audit: Audit) -> tuple[Severity, str] | None:
     return (Severity.WARNING if heard_of_trainer else Severity.NOTE), open_question
 
 
-def _what_is_returned(audit: Audit) -> str:
+def _returned_sentence(audit: Audit) -> str:
     now = f"{engine_of(audit.after)} returns raw logprobs, before temperature"
     before = returned_logprobs(audit.before)
     if audit.migrates and before is Returned.PROCESSED:
@@ -122,7 +122,7 @@ def _what_is_returned(audit: Audit) -> str:
     return f"{now}, as it does today." if audit.migrates and before is Returned.RAW else f"{now}."
 
 
-def _measured(audit: Audit) -> str:
+def _measured_shift(audit: Audit) -> str:
     """Return the shift that was measured with this release's raw logprobs, if its sampler is the measured one."""
     # Runner V2 of CUDA has a sampler of its own (vllm/v1/worker/gpu/sample).
     release = measured(audit.after.version) if audit.after.value("model_runner") == "V1" else None

@@ -45,20 +45,20 @@ DROPPED_BY_LLM = {"swap_space"}  # LLM(...) warns and goes on
 def check(audit: Audit) -> Iterator[Finding]:
     """Report every written argument that the catalogue of the new version lacks."""
     for name, setting in audit.config.engine.items():
-        if setting.place is None or setting.value is None or name == "model" or _has(audit.after.catalogue, name):
+        if setting.place is None or setting.value is None or name == "model" or _accepts(audit.after.catalogue, name):
             continue
         version = audit.after.version
         gone = removed("engine", name, version) or removed("flag", name.replace("_", "-"), version)
         first = lifetime("engine", name) or lifetime("frontend", name)
         if gone is not None:
-            message = f"vLLM {version} has no {name}: {gone.effect}. {_instead(gone, setting)}"
+            message = f"vLLM {version} has no {name}: {gone.effect}. {_advice(gone, setting)}"
             kept = audit.config.offline and name in DROPPED_BY_LLM
             severity = Severity.WARNING if kept else Severity.ERROR
             yield RULE.finding(audit, severity, name, message.strip(), _fix(audit, gone, setting))
         elif first is not None and first[0] > version:
             message = f"vLLM {version} has no {name}: it came with {first[0]}. Leave it out, or move to that release."
             yield RULE.finding(audit, Severity.ERROR, name, message)
-        elif _has(audit.before.catalogue, name):
+        elif _accepts(audit.before.catalogue, name):
             message = (
                 f"vLLM {version} has no {name}, which {audit.before.version} has: the engine does not start with it."
             )
@@ -69,11 +69,11 @@ def check(audit: Audit) -> Iterator[Finding]:
             yield RULE.finding(audit, Severity.WARNING, name, message)
 
 
-def _has(catalogue: Catalogue, name: str) -> bool:
+def _accepts(catalogue: Catalogue, name: str) -> bool:
     return name in catalogue.engine or name in catalogue.frontend or name in catalogue.cli.values()
 
 
-def _instead(gone: Removed, setting: Setting) -> str:
+def _advice(gone: Removed, setting: Setting) -> str:
     """Return what to write instead; a switch that was written as off, its default, is left out."""
     declared = Catalogue.at(gone.last).engine.get(gone.name)
     was_off = declared is not None and declared.default in (False, None)

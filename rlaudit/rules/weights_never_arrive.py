@@ -45,11 +45,11 @@ _LAUNCHER = "external_launcher"
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report an error if the program goes on after the failed update, else a warning: its caller may."""
-    in_process = _is(audit, _PROCESS, "0") or audit.after.value("distributed_executor_backend") == _LAUNCHER
+    in_process = _variable_is(audit, _PROCESS, "0") or audit.after.value("distributed_executor_backend") == _LAUNCHER
     if audit.after.is_v1 is False or (audit.config.offline and in_process):
         return
     for line in audit.config.lost_updates:
-        if line.sends and (audit.after.version < NOTHING_IS_PICKLED or _is(audit, _PICKLES, "1")):
+        if line.sends and (audit.after.version < NOTHING_IS_PICKLED or _variable_is(audit, _PICKLES, "1")):
             continue
         severity = Severity.ERROR if line.passed_over_at else Severity.WARNING
         yield RULE.finding(audit, severity, line.what, _message(audit, line), place=line.place)
@@ -62,7 +62,7 @@ def _message(audit: Audit, line: LostUpdate) -> str:
     return f"{line.what}: the engine of vLLM {audit.after.version} is another process, and {why}{then}."
 
 
-def _is(audit: Audit, variable: str, value: str) -> bool:
+def _variable_is(audit: Audit, variable: str, value: str) -> bool:
     setting = audit.after.variable(variable)
     return setting is not None and str(setting.value) == value
 

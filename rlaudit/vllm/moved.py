@@ -143,12 +143,12 @@ def moved_values(before: Version, after: Version, machine: Machine, v0: bool = F
 def _defaults(part: Part, old: Mapping[str, Declared], new: Mapping[str, Declared]) -> Iterator[Moved]:
     for name in sorted(set(old) & set(new)):
         before, after = old[name], new[name]
-        if _same(before, after):
+        if _have_same_meaning(before, after):
             continue
         yield _value(part, name, before.default, after.default, after.line)
 
 
-def _same(before: Declared, after: Declared) -> bool:
+def _have_same_meaning(before: Declared, after: Declared) -> bool:
     """Return whether two declarations mean the same, as a config object in place of "nothing given" does."""
     if before.default == after.default and type(before.default) is type(after.default):
         return True

@@ -68,7 +68,7 @@ def effect(kind: str, name: str, version: Version) -> str:  # noqa: PLR0911 - on
     return "nothing reads it, without a word"
 
 
-def _same(value: Any) -> Any:
+def _keep(value: Any) -> Any:
     return value
 
 
@@ -103,10 +103,10 @@ ADVICE: Mapping[tuple[str, str], tuple[str, tuple[str, Translate] | None]] = {
     ("engine", "rope_scaling"): ("hf_overrides takes it (rope_parameters with transformers 5).", None),
     ("engine", "rope_theta"): ("hf_overrides takes it.", None),
     ("engine", "task"): ("runner and convert say it; nothing is needed for a model that generates.", None),
-    ("engine", "cuda_graph_sizes"): ("cudagraph_capture_sizes is its new name.", ("cudagraph_capture_sizes", _same)),
+    ("engine", "cuda_graph_sizes"): ("cudagraph_capture_sizes is its new name.", ("cudagraph_capture_sizes", _keep)),
     ("engine", "disable_mm_preprocessor_cache"): ("mm_processor_cache_gb=0 says true; false is the default.", None),
     ("engine", "enable_multimodal_encoder_data_parallel"): ("mm_encoder_tp_mode=data says it.", None),
-    ("engine", "override_pooler_config"): ("pooler_config is its new name.", ("pooler_config", _same)),
+    ("engine", "override_pooler_config"): ("pooler_config is its new name.", ("pooler_config", _keep)),
     ("engine", "disable_log_requests"): (
         "Requests are not logged by default any more; enable_log_requests turns it on.",
         ("enable_log_requests", lambda value: not value),

@@ -155,19 +155,19 @@ def _arranged(root: Node) -> Node:
         passed = root.get("inference", table)
         if passed is not None and isinstance(passed.value, dict):
             spelt = Node({canonical(name): node for name, node in passed.items()}, passed.place, passed.key)
-            root = _with(root, ("inference", table), spelt)
+            root = _with_node(root, ("inference", table), spelt)
     sampling: dict[str, Node] = {}
     for path in (("sampling",), ("train", "sampling")):
         for name, node in entries(root.get("orchestrator", *path)):
             sampling |= dict(node.items()) if name == "extra_body" else {name: node}
-    return _with(root, ("sampling",), Node(sampling, root.place)) if sampling else root
+    return _with_node(root, ("sampling",), Node(sampling, root.place)) if sampling else root
 
 
-def _with(root: Node, path: tuple[str, ...], node: Node) -> Node:
+def _with_node(root: Node, path: tuple[str, ...], node: Node) -> Node:
     """Return a tree with a node at a path."""
     if not path:
         return node
-    below = _with(root.get(path[0]) or node, path[1:], node)
+    below = _with_node(root.get(path[0]) or node, path[1:], node)
     return Node({**dict(root.items()), path[0]: below}, root.place, root.key)
 
 

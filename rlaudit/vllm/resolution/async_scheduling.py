@@ -56,14 +56,14 @@ def _speculation(view: Resolution) -> Resolved | None:
 def _executor(view: Resolution) -> Resolved:
     given = view.given("distributed_executor_backend")
     if isinstance(given, Unknown):
-        possible = [_of(executor, view) for executor in given.among]
+        possible = [_by_executor(executor, view) for executor in given.among]
         agree = bool(possible) and all(outcome.value is possible[0].value for outcome in possible)
         # A config or a framework may give Ray, or a class of its own.
         return possible[0] if agree else Resolved(given, "not every executor supports it")
-    return _of(view.value("distributed_executor_backend"), view)
+    return _by_executor(view.value("distributed_executor_backend"), view)
 
 
-def _of(executor: Any, view: Resolution) -> Resolved:
+def _by_executor(executor: Any, view: Resolution) -> Resolved:
     # vLLM itself chooses one process or several, and both support it.
     if isinstance(executor, Unknown) or executor in ("uni", "mp", "external_launcher"):
         return Resolved(True, "on by default from 0.14.0")

@@ -105,16 +105,16 @@ class Advisory:
         """Return the conditions that one side of an audit leaves open; None if one is false or a workaround holds."""
         if not self.window.holds(side.version):
             return None
-        open_ = []
+        undecided = []
         for condition in self.conditions:
-            held = condition.holds(side)
-            if isinstance(held, Unknown):
-                open_.append((condition, held))
-            elif not held:
+            truth = condition.holds(side)
+            if isinstance(truth, Unknown):
+                undecided.append((condition, truth))
+            elif not truth:
                 return None
         if any(workaround.holds(side) is True for workaround in self.workarounds):
             return None
-        return tuple(open_)
+        return tuple(undecided)
 
 
 def read_advisory(path: Path) -> Advisory:

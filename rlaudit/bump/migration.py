@@ -130,8 +130,8 @@ def _paired(before: Sequence[Pin], after: Sequence[Pin]) -> list[tuple[Pin | Non
         left = [pin for pin in _distinct(before) if _key(pin) not in {_key(pin) for pin in after}]
         come = [pin for pin in _distinct(after) if _key(pin) not in {_key(pin) for pin in before}]
         pairs = [
-            (left[min(n, len(left) - 1)] if left else None, come[min(n, len(come) - 1)] if come else None)
-            for n in range(max(len(left), len(come)))
+            (left[min(index, len(left) - 1)] if left else None, come[min(index, len(come) - 1)] if come else None)
+            for index in range(max(len(left), len(come)))
         ]
         if before and (not left or not come):
             pairs = []

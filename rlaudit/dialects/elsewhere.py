@@ -70,5 +70,5 @@ def lose_elsewhere(reading: "Reading", kind: str, losses: int) -> None:
                 getattr(draft, kind)[name] = replace(setting, value=Unknown(reason), note=reason)
         return
     reason = f"{_reason(entry, truth)}: write it there"
-    gone = [*draft.lost[losses:], *(setting for setting in getattr(draft, kind).values() if setting.place is not None)]
-    draft.lost[losses:] = [Lost(key.name, key.written, key.place, loss, reason, certain) for key in gone]
+    lost = [*draft.lost[losses:], *(setting for setting in getattr(draft, kind).values() if setting.place is not None)]
+    draft.lost[losses:] = [Lost(key.name, key.written, key.place, loss, reason, certain) for key in lost]

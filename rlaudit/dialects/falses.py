@@ -49,6 +49,6 @@ def _possible(reading: "Reading") -> tuple[list[Mapping[str, Any]], str]:
         if truth is True:
             break
         reason = reason or truth.reason
-    gone = [reading.code.is_gone(entry.get("at", {})) for entry in possible]
+    doubts = [reading.code.is_gone(entry.get("at", {})) for entry in possible]
     arrives = {"arrives" in entry for entry in possible}
-    return possible, next(filter(None, gone), reason if len(arrives) > 1 else "")
+    return possible, next(filter(None, doubts), reason if len(arrives) > 1 else "")

@@ -60,8 +60,8 @@ class FrameworkCode:
         if self.checkout is None or not at or self.line_of(at) is not None:
             return ""
         root = shown(f"{self.checkout.root}/{self.checkout.folder}")
-        gone = " or ".join(f"`{words}` in {file}" for file, words in places(at))
-        return f"the copy in {root} does not have {gone}; `rlaudit record` writes down what it does"
+        missing = " or ".join(f"`{words}` in {file}" for file, words in places(at))
+        return f"the copy in {root} does not have {missing}; `rlaudit record` writes down what it does"
 
 
 def places(at: At) -> Iterator[tuple[str, str]]:

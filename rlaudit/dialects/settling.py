@@ -74,17 +74,17 @@ def _settle(reading: Reading, kind: str, name: str, outcome: Outcome, clause: Cl
         reading.draft.lose(name, outcome.node, outcome.loss, reading.sentence(clause))
         return
     at = filled(clause.get("at", clause.get("copy has", {})), outcome.value, reading.tree.call)
-    gone = reading.code.is_gone(at) if outcome.node is None or "value" in clause or "map" in clause else ""
-    gone = "" if isinstance(outcome.value, Unknown) else gone
-    value = Unknown(gone) if gone else outcome.value
-    note = gone or reading.note(outcome, clause)
+    doubt = reading.code.is_gone(at) if outcome.node is None or "value" in clause or "map" in clause else ""
+    doubt = "" if isinstance(outcome.value, Unknown) else doubt
+    value = Unknown(doubt) if doubt else outcome.value
+    note = doubt or reading.note(outcome, clause)
     settings: Settings = getattr(reading.draft, kind)
     if outcome.node is None:
         settings.by_code(name, value, note)
     else:
         settings.by_file(name, outcome.node, value, note)
     if reading.code.checkout is not None and at:
-        reading.draft.decided[name] = reading.code.line_of(at) or gone
+        reading.draft.decided[name] = reading.code.line_of(at) or doubt
 
 
 def _leave_open(reading: Reading, kind: str, name: str, possible: list[Outcome], reason: Unknown) -> None:
@@ -169,6 +169,6 @@ def take_span(reading: Reading) -> None:
         if node is not None and span.lacks(field):
             certain = span.lacks_for_certain(field)
             since = span.starts if certain and span.starts is not None else span.first
-            who = f"{reading.of} {since} or later, which this vLLM needs," if span.is_empty else shown
-            reason = f"{who} has no {name} any more, and its parser stops there"
+            releases = f"{reading.of} {since} or later, which this vLLM needs," if span.is_empty else shown
+            reason = f"{releases} has no {name} any more, and its parser stops there"
             draft.lose(field.get("name", name), node, Loss.REFUSED, reason, certain=certain)

@@ -65,7 +65,7 @@ def fix_file(
     wanted: Callable[[InspectedFile], Sequence[Finding]],
 ) -> FixedFile:
     """Make the safe fixes of the wanted findings, with `unsafe` all of their fixes."""
-    original, now = inspected.file, inspected
+    original, current = inspected.file, inspected
     today = [config.audit.before.config for config in inspected.configs]
     made: list[Finding] = []
     refused: list[str] = []
@@ -73,22 +73,22 @@ def fix_file(
     # Two rules at odds propose the same fixes again and again: each is made only as often as it was proposed at first,
     # once per engine.
     tried: Counter[Key] = Counter()
-    first = Counter(map(_key, wanted(now)))
+    first = Counter(map(_key, wanted(current)))
     at_once = MOST_ROUNDS
     for _ in range(MOST_ROUNDS):
-        left = [finding for finding in wanted(now) if tried[_key(finding)] < max(1, first[_key(finding)])]
-        open_ = [finding for finding in left if finding.fix is not None and (finding.fix.safe or unsafe)]
-        batch, problems = _batch(open_, now, spans, at_once)
+        untried = [finding for finding in wanted(current) if tried[_key(finding)] < max(1, first[_key(finding)])]
+        fixable = [finding for finding in untried if finding.fix is not None and (finding.fix.safe or unsafe)]
+        batch, problems = _batch(fixable, current, spans, at_once)
         refused += problems
         if not batch:
             break
         edits = list({edit: finding.rule for finding in reversed(batch) for edit in _edits(finding)}.items())
-        later, problem = _inspected_again(now, [edit for edit, _ in edits], context, today)
-        broken = broken_promise(now, later) if later is not None and not unsafe else None
+        later, problem = _inspected_again(current, [edit for edit, _ in edits], context, today)
+        broken = broken_promise(current, later) if later is not None and not unsafe else None
         if broken is not None:
             later, problem = None, f"{_UNPROVEN}: {broken}"
         if later is not None:
-            now, spans = later, moved(spans, edits)
+            current, spans = later, moved(spans, edits)
             made += batch
             tried.update(map(_key, batch))
         elif len(batch) == 1:
@@ -96,20 +96,20 @@ def fix_file(
             tried[_key(batch[0])] = MOST_ROUNDS
         else:
             at_once = 1
-    return FixedFile(original, now, tuple(made), tuple(dict.fromkeys(refused)))
+    return FixedFile(original, current, tuple(made), tuple(dict.fromkeys(refused)))
 
 
 def _batch(
-    findings: Sequence[Finding], now: InspectedFile, spans: Sequence[Span], at_once: int
+    findings: Sequence[Finding], current: InspectedFile, spans: Sequence[Span], at_once: int
 ) -> tuple[list[Finding], list[str]]:
     """Return the findings whose fixes can be made together, and why others are refused. The rest waits for a round."""
     batch: list[Finding] = []
     taken: list[Edit] = []
     refused: list[str] = []
-    text = now.file.source.text
+    text = current.file.source.text
     for finding in findings:
         edits = _edits(finding)
-        elsewhere = {edit.path for edit in edits} - {now.file.path}
+        elsewhere = {edit.path for edit in edits} - {current.file.path}
         earlier = next((span.by for edit in edits for span in spans if undoes(edit, span, text)), None)
         if elsewhere:
             refused.append(
@@ -126,18 +126,17 @@ def _batch(
 
 
 def _inspected_again(
-    now: InspectedFile, edits: Sequence[Edit], context: Context, today: Sequence[RolloutConfig]
+    current: InspectedFile, edits: Sequence[Edit], context: Context, today: Sequence[RolloutConfig]
 ) -> tuple[InspectedFile | None, str]:
     try:
-        text = apply(now.file.source.text, edits)
+        text = apply(current.file.source.text, edits)
     except Misplaced as error:
         return None, str(error)
-    later = inspect_file(
-        replace(now.file, source=Source(now.file.path, text, now.file.source.given)), context, now.versions, today
-    )
+    source = Source(current.file.path, text, current.file.source.given)
+    later = inspect_file(replace(current.file, source=source), context, current.versions, today)
     if later.unreadable:
         return None, f"the file could not be read afterwards ({later.unreadable})"
-    if len(later.configs) < len(now.configs) or len(later.bugs) > len(now.bugs):
+    if len(later.configs) < len(current.configs) or len(later.bugs) > len(current.bugs):
         return None, "the file would not say the same engines afterwards"
     return later, ""
 

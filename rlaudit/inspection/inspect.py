@@ -165,7 +165,7 @@ def judge_files(request: Request, files: Sequence[InspectedFile]) -> tuple[Judge
         findings,
         (*inline, *request.suppressions),
         ran=tuple(request.context.rules),
-        known=(*known_rules(), *request.context.rules, *ABOUT_SUPPRESSIONS),
+        existing=(*known_rules(), *request.context.rules, *ABOUT_SUPPRESSIONS),
         paths=tuple(texts),
         today=request.today,
     )

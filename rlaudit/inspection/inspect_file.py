@@ -102,14 +102,14 @@ def inspect_file(
             return InspectedFile(file, bugs=bugs)
         release, ran_on = _recorded(file.source)
         versions = versions or choose(context.before, context.after, file.path, file.source.text, release)
-        read = read_all(parts, (versions.before, versions.after))
+        engines = read_all(parts, (versions.before, versions.after))
     except Unreadable as error:
         return InspectedFile(file, unreadable=str(error))
     configs = []
     devices = []
-    failures = [*bugs, *read.bugs]
-    runs = today if len(today) == len(read.pairs) else [pair.before for pair in read.pairs]
-    for pair, before in list(zip(read.pairs, runs, strict=True))[:MOST_ENGINES]:
+    failures = [*bugs, *engines.bugs]
+    runs = today if len(today) == len(engines.pairs) else [pair.before for pair in engines.pairs]
+    for pair, before in list(zip(engines.pairs, runs, strict=True))[:MOST_ENGINES]:
         machine = context.machine if context.machine_known else ran_on
         device = device_of(pair.after) if machine is None else None
         machine = machine or (context.machine if device is None else device.machine)
@@ -123,11 +123,11 @@ def inspect_file(
         configs.append(InspectedConfig(pair.dialect, audit, findings))
         if device is not None:
             devices.append(device.said)
-    left = len(read.pairs) - MOST_ENGINES
+    left = len(engines.pairs) - MOST_ENGINES
     further = (f"{file.path}: {left} more engines after the first {MOST_ENGINES}",) if left > 0 else ()
     if configs and not devices and not context.machine_known:
         devices += of_other_devices(file.source)
-    not_seen = (*read.not_seen, *further, *dict.fromkeys(devices))
+    not_seen = (*engines.not_seen, *further, *dict.fromkeys(devices))
     return InspectedFile(file, versions, tuple(configs), not_seen, tuple(failures))
 
 

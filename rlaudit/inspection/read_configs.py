@@ -138,16 +138,16 @@ def read_all(parts: Sequence[Part], versions: tuple[Version, Version]) -> FileCo
     not_seen: list[str] = []
     bugs: list[Bug] = []
     for source, recognised in parts:
-        read = read_configs(source, recognised, versions)
+        engines = read_configs(source, recognised, versions)
         if isinstance(source, HereDocument):
             pairs += [
                 ConfigPair(pair.dialect, _in_script(pair.before, source), _in_script(pair.after, source))
-                for pair in read.pairs
+                for pair in engines.pairs
             ]
         else:
-            pairs += read.pairs
-        not_seen += read.not_seen
-        bugs += read.bugs
+            pairs += engines.pairs
+        not_seen += engines.not_seen
+        bugs += engines.bugs
     return FileConfigs(tuple(pairs), tuple(not_seen), tuple(bugs))
 
 

@@ -138,14 +138,14 @@ def judge(
     findings: Sequence[Finding],
     suppressions: Sequence[Suppression],
     ran: Sequence[str],
-    known: Sequence[str],
+    existing: Sequence[str],
     paths: Sequence[str],
     today: date,
 ) -> tuple[Judged, ...]:
     """Return every finding with its suppression, and the findings about the suppressions themselves.
 
-    ran: rules that ran; only their suppressions can be unused. known: rules that exist. paths: the inspected files. A
-    suppression whose day has passed suppresses nothing.
+    ran: rules that ran; only their suppressions can be unused. existing: the names of all rules. paths: the inspected
+    files. A suppression whose day has passed suppresses nothing.
     """
     in_force = [suppression for suppression in suppressions if suppression.day is None or today <= suppression.day]
     judged = []
@@ -158,13 +158,13 @@ def judge(
     for suppression in suppressions:
         if any(map(suppression.applies_to, paths)):
             useful = {rule for key, rule in used if key == id(suppression)}
-            problems = _problems(suppression, suppression in in_force, useful, ran, known)
+            problems = _problems(suppression, suppression in in_force, useful, ran, existing)
             judged += [Judged(_finding(suppression, rule, problem)) for rule, problem in problems]
     return tuple(judged)
 
 
 def _problems(
-    suppression: Suppression, in_force: bool, used: set[str], ran: Sequence[str], known: Sequence[str]
+    suppression: Suppression, in_force: bool, used: set[str], ran: Sequence[str], existing: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     if suppression.malformed:
         yield "suppression-unknown-rule", f"this suppression cannot be read: {suppression.malformed}."
@@ -175,10 +175,10 @@ def _problems(
     if not in_force:
         yield "suppression-expired", f"{_title(suppression)} ended on {suppression.day}; its findings count again."
     for rule in suppression.rules:
-        if rule not in known:
+        if rule not in existing:
             yield (
                 "suppression-unknown-rule",
-                f"no rule is called {rule!r}; {did_you_mean(rule, known, 'see: rlaudit list rules')}.",
+                f"no rule is called {rule!r}; {did_you_mean(rule, existing, 'see: rlaudit list rules')}.",
             )
         elif in_force and rule in ran and rule not in used:
             yield "suppression-unused", f"{rule} found nothing that this suppression speaks for; remove it."

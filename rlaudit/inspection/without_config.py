@@ -108,8 +108,8 @@ def _starts(source: Source) -> tuple[str, int] | None:
     """
     matches = list(re.finditer(_RUNS, source.text)) if source.is_shell else []
     for match in reversed(matches):
-        held = re.search(_HELD.replace("NAME", re.escape(match["name"])), source.text) if match["name"] else None
-        script = match["script"] or (held["script"] if held is not None else "")
+        assignment = re.search(_HELD.replace("NAME", re.escape(match["name"])), source.text) if match["name"] else None
+        script = match["script"] or (assignment["script"] if assignment is not None else "")
         if script:
             return PurePath(script).name, _line(source, match)
     try:

@@ -59,12 +59,12 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 def _visible_in(audit: Audit) -> str:
     """Return where the penalty shows: in ratios only if returned logprobs have it and the trainer compares them."""
-    what = returned_logprobs(audit.after)
+    returned = returned_logprobs(audit.after)
     if audit.config.facts.uses_rollout_logprobs is False:
         return "and no ratio shows it: none is taken with the returned logprobs"
-    if isinstance(what, Unknown):
+    if isinstance(returned, Unknown):
         return "and whether the returned logprobs show it is not known"
-    if what is Returned.RAW:
+    if returned is Returned.RAW:
         return "and the returned logprobs hide it"
     if not in_the_loss(audit.config):
         return "which moves the logged mismatch; no ratio of the loss, whose old logprobs are recomputed, shows it"

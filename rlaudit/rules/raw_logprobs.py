@@ -60,19 +60,20 @@ CONFIRM = "rlaudit ablate, factor logprobs-mode, at your temperature: alone it m
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report raw logprobs against a trainer that computes processed ones."""
-    what = returned_logprobs(audit.after)
+    returned = returned_logprobs(audit.after)
     if asks_for_none(audit.config):
         return
     if audit.config.facts.uses_rollout_logprobs is False or is_greedy(audit.after):
         return
-    if isinstance(what, Unknown):
+    if isinstance(returned, Unknown):
         if audit.config.facts.divides_by_temperature is not False:
-            message = f"Whether {engine_of(audit.after)} returns raw or processed logprobs is not known: {what.reason}."
+            message = f"Whether {engine_of(audit.after)} returns raw or processed logprobs is not known: "
+            message += f"{returned.reason}."
             heat = temperature(audit.after)
             matters = audit.config.facts.divides_by_temperature is True and not isinstance(heat, Unknown) and heat != 1
             severity = Severity.WARNING if matters else Severity.NOTE
             yield RULE.finding(audit, severity, "logprobs_mode", message, confirm=CONFIRM, by=("temperature",))
-    elif what is Returned.RAW:
+    elif returned is Returned.RAW:
         verdict = _verdict(audit)
         if verdict is not None:
             severity, sentence = verdict

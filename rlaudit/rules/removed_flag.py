@@ -48,13 +48,13 @@ def check(audit: Audit) -> Iterator[Finding]:
         if setting.place is None or setting.value is None or name == "model" or _accepts(audit.after.catalogue, name):
             continue
         version = audit.after.version
-        gone = removed("engine", name, version) or removed("flag", name.replace("_", "-"), version)
+        removal = removed("engine", name, version) or removed("flag", name.replace("_", "-"), version)
         first = lifetime("engine", name) or lifetime("frontend", name)
-        if gone is not None:
-            message = f"vLLM {version} has no {name}: {gone.effect}. {_advice(gone, setting)}"
+        if removal is not None:
+            message = f"vLLM {version} has no {name}: {removal.effect}. {_advice(removal, setting)}"
             kept = audit.config.offline and name in DROPPED_BY_LLM
             severity = Severity.WARNING if kept else Severity.ERROR
-            yield RULE.finding(audit, severity, name, message.strip(), _fix(audit, gone, setting))
+            yield RULE.finding(audit, severity, name, message.strip(), _fix(audit, removal, setting))
         elif first is not None and first[0] > version:
             message = f"vLLM {version} has no {name}: it came with {first[0]}. Leave it out, or move to that release."
             yield RULE.finding(audit, Severity.ERROR, name, message)
@@ -73,39 +73,39 @@ def _accepts(catalogue: Catalogue, name: str) -> bool:
     return name in catalogue.engine or name in catalogue.frontend or name in catalogue.cli.values()
 
 
-def _advice(gone: Removed, setting: Setting) -> str:
+def _advice(removal: Removed, setting: Setting) -> str:
     """Return what to write instead; a switch that was written as off, its default, is left out."""
-    declared = Catalogue.at(gone.last).engine.get(gone.name)
+    declared = Catalogue.at(removal.last).engine.get(removal.name)
     was_off = declared is not None and declared.default in (False, None)
-    is_off = gone.replacement is None and setting.value is False
-    return "It was off by default: leave it out." if is_off and was_off else gone.instead
+    is_off = removal.replacement is None and setting.value is False
+    return "It was off by default: leave it out." if is_off and was_off else removal.instead
 
 
-def _why_it_changes_nothing(audit: Audit, gone: Removed, setting: Setting) -> str:
+def _why_it_changes_nothing(audit: Audit, removal: Removed, setting: Setting) -> str:
     """Return the end of the fix's sentence if removing the argument changes nothing; empty if it may."""
     if not setting.known:
         return ""
-    if any(setting.value == value for value in DONE_ANYWAY.get(gone.name, ())):
+    if any(setting.value == value for value in DONE_ANYWAY.get(removal.name, ())):
         return f": vLLM {audit.after.version} does what {setting.value!s} asks for by itself"
-    declared = audit.before.catalogue.engine.get(gone.name)
+    declared = audit.before.catalogue.engine.get(removal.name)
     if declared is not None and setting.value is not None and declared.default == setting.value:
         return f": {setting.value!s} is the default of vLLM {audit.before.version}, as if it was not written"
     return ""
 
 
-def _fix(audit: Audit, gone: Removed, setting: Setting) -> Fix | None:
+def _fix(audit: Audit, removal: Removed, setting: Setting) -> Fix | None:
     """Return the edits that put the replacement in the argument's place, if it means exactly the same.
 
     The argument is only removed if the replacement would write a default, or if there is none. The latter is safe only
     if the argument changed nothing.
     """
     name = setting.name
-    if gone.replacement is None:
-        why = _why_it_changes_nothing(audit, gone, setting)
+    if removal.replacement is None:
+        why = _why_it_changes_nothing(audit, removal, setting)
         return audit.fix(f"Take {name} away{why}", bool(why), **{name: None})
-    if not setting.known or gone.replacement[0] in audit.config.engine:
+    if not setting.known or removal.replacement[0] in audit.config.engine:
         return None
-    new, translate = gone.replacement
+    new, translate = removal.replacement
     declared = audit.after.catalogue.engine.get(new)
     if declared is not None and declared.default is not None and declared.default == translate(setting.value):
         return audit.fix(f"Take {name} away: {new} is {declared.default} by default", True, **{name: None})

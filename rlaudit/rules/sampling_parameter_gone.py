@@ -54,14 +54,14 @@ def check(audit: Audit) -> Iterator[Finding]:
     side = audit.after
     for name, setting in side.config.sampling.items():
         parameter = "guided_decoding" if name in REQUEST_FIELDS else name
-        gone = removed("sampling", parameter, side.version)
-        if gone is not None:
+        removal = removed("sampling", parameter, side.version)
+        if removal is not None:
             # A server drops the field and goes on; only an in-process call stops at it, with any value.
             stops = side.config.offline and name not in REQUEST_FIELDS
             if not (_is_used(name, setting.value) or (stops and _is_passed_as_written(audit, setting))):
                 continue
-            message = f"{engine_of(side)} has no sampling parameter {name}, {gone.last} was the last with {parameter}:"
-            message += f" {gone.effect}. {gone.instead}"
+            message = f"{engine_of(side)} has no sampling parameter {name}, {removal.last} was the last with "
+            message += f"{parameter}: {removal.effect}. {removal.instead}"
             yield RULE.finding(audit, Severity.ERROR if stops else Severity.WARNING, name, message.strip())
         elif parameter in REFUSED_BY_V1 and side.is_v1 and _is_used(name, setting.value):
             asks = f"requests with {name}" if setting.known else f"requests with {name}, unless it is {NEUTRAL[name]}"

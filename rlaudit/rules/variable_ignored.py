@@ -72,10 +72,11 @@ def _was_there(audit: Audit, name: str) -> bool:
 
 
 def _finding(audit: Audit, name: str, setting: Setting) -> Finding:
-    gone = removed("variable", name, audit.after.version)
-    advice = f" {gone.instead}" if gone is not None and gone.instead else " Remove it, or look for what took its place."
+    removal = removed("variable", name, audit.after.version)
+    instead = removal.instead if removal is not None else ""
     value = setting.value if setting.known else "..."
-    message = f"{name}={value} is not read by vLLM {audit.after.version}.{advice}"
+    message = f"{name}={value} is not read by vLLM {audit.after.version}. "
+    message += instead or "Remove it, or look for what took its place."
     moves = any(word in name for word in MOVES_LOGPROBS)
     severity = Severity.WARNING if moves else Severity.NOTE
     return RULE.finding(audit, severity, name, message, confirm=CONFIRM)

@@ -121,9 +121,9 @@ def architecture(view: Resolution) -> Architecture | Unknown:
         return Unknown("this file names no model")
     # `$HOME/models/Qwen3-8B` leaves the folder open, but not the model.
     name = PurePosixPath(str(model.value if model.known else model.written)).name.lower()
-    for pattern, says in _PUBLISHED:
+    for pattern, config in _PUBLISHED:
         if re.match(pattern, name):
-            return Architecture(says)
+            return Architecture(config)
     if isinstance(model.value, Unknown):
         return Unknown(f"the model is not told: {model.value.reason}", hangs_on=model.value.fact)
     return Unknown(f"the architecture of {model.value} is not known, and its config.json is not here")

@@ -183,9 +183,9 @@ def _names(old: Catalogue, new: Catalogue) -> Iterator[Moved]:
         (Part.METHOD, "method", set(old.signatures), set(new.signatures)),
     ):
         for name in sorted(before - after):
-            gone = removed(listed, name, new.version)
+            removal = removed(listed, name, new.version)
             layer, _why = WHY.get(name, (Layer.INFERENCE_PATH, ""))
-            effect, instead = (gone.effect, gone.instead) if gone is not None else ("", "")
+            effect, instead = (removal.effect, removal.instead) if removal is not None else ("", "")
             yield Moved(Change.REMOVED, part, name, _default(old, part, name), None, layer, effect, instead)
         for name in sorted(after - before):
             layer, why = WHY.get(name, (Layer.INFERENCE_PATH, ""))

@@ -40,12 +40,13 @@ def division(reading: Reading) -> None:
     trainer, rollout = reading.node("finetune.rl.temperature"), reading.node("llm.parameters.temperature")
     value: Any = True
     if trainer is not None and rollout is not None:
-        theirs, ours = arriving(trainer), arriving(rollout)
-        if isinstance(theirs, Unknown):
+        divisor, temperature = arriving(trainer), arriving(rollout)
+        if isinstance(divisor, Unknown):
             # Not followed, as the base config is elsewhere: the published one follows the rollout's temperature.
-            value = True if "llm.parameters.temperature" in trainer.text else theirs
-        elif not isinstance(ours, Unknown) and theirs != ours:
-            value = Unknown(f"the trainer divides by {theirs} (finetune.rl.temperature), the rollout samples at {ours}")
+            value = True if "llm.parameters.temperature" in trainer.text else divisor
+        elif not isinstance(temperature, Unknown) and divisor != temperature:
+            divides = f"the trainer divides by {divisor} (finetune.rl.temperature)"
+            value = Unknown(f"{divides}, the rollout samples at {temperature}")
     because = "the logits are divided by finetune.rl.temperature"
     at = {"pipelinerl/finetune/rl/__init__.py": "logits / config.temperature"}
     put(reading, "trainer", "divides_by_temperature", {"value": value, "because": because, "at": at})

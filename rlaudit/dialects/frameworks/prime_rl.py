@@ -143,8 +143,8 @@ def _is_file_of(section: str, root: Node) -> bool:
     """Return whether a file beside another section's holds the section that its name implies."""
     names = set(dict(root.items()))
     if section != "orchestrator":
-        some = _TRAINER_ONLY if section == "trainer" else {"vllm", "model", "server", "parallel"}
-        return bool(some & names) and not names & set(_SECTIONS)
+        marks = _TRAINER_ONLY if section == "trainer" else {"vllm", "model", "server", "parallel"}
+        return bool(marks & names) and not names & set(_SECTIONS)
     sections = _sections(root)
     return sections is not None and sections is not root and sections.get(section) is not None
 

@@ -83,7 +83,7 @@ def filled(at: At, value: Any, *calls: str) -> At:
 
 
 def words_in(text: str, words: str) -> int | None:
-    """Return the index of some words in a text, whatever blanks are between them; None if it lacks them."""
+    """Return the index of some words in a text, with any blanks between them; None if it lacks them."""
     pattern = r"\s+".join(map(re.escape, words.split()))
     match = re.search(pattern, text)
     return None if match is None else match.start()

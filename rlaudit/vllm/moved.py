@@ -66,7 +66,7 @@ class Change(StrEnum):
 
 
 class Part(StrEnum):
-    """The part of vLLM to which a name belongs. RESOLVED: a value with which an engine runs, whatever is declared."""
+    """The part of vLLM to which a name belongs. RESOLVED: a value with which an engine runs, even against its declaration."""
 
     RESOLVED = "resolved"
     ARGUMENT = "argument"

@@ -66,8 +66,9 @@ class Change(StrEnum):
 
 
 class Part(StrEnum):
-    """The part of vLLM to which a name belongs. RESOLVED: a value with which an engine runs, even against its declaration."""
+    """The part of vLLM to which a name belongs."""
 
+    # A value with which an engine runs, even against its declaration.
     RESOLVED = "resolved"
     ARGUMENT = "argument"
     FLAG = "flag"

@@ -26,30 +26,30 @@ def known_advisories() -> Mapping[str, Advisory]:
 
 
 def has_rule(name: str) -> bool:
-    """Return whether a rule of the same name reports an advisory's defect: it finds out more than conditions can."""
+    """Return whether a rule of the same name reports an advisory's defect, since conditions do not suffice."""
     return find_spec(f"rlaudit.rules.{name.replace('-', '_')}") is not None
 
 
 @dataclass(frozen=True)
 class Crossed:
-    """What a move from one release to another does to the known defects, by name.
+    """The known defects of two releases, by name."""
 
-    entered: only the release that is moved to has it. left: only the one that is moved from. still_open: both.
-    """
-
+    # Only the newer release has them.
     entered: Mapping[str, Advisory]
+    # Only the older release has them.
     left: Mapping[str, Advisory]
+    # Both releases have them.
     still_open: Mapping[str, Advisory]
 
 
 def crossed(base: Version, to: Version) -> Crossed:
-    """Return the defects that either release has. One that began and ended in between neither has, and is left out."""
+    """Return the defects of either release, without those that began and ended in between."""
 
     def those(before: bool, after: bool) -> dict[str, Advisory]:
         return {
-            name: one
-            for name, one in known_advisories().items()
-            if (one.window.holds(base), one.window.holds(to)) == (before, after)
+            name: advisory
+            for name, advisory in known_advisories().items()
+            if (advisory.window.holds(base), advisory.window.holds(to)) == (before, after)
         }
 
     return Crossed(entered=those(False, True), left=those(True, False), still_open=those(True, True))

@@ -35,11 +35,11 @@ _KEYS = {*_REQUIRED, "threads", "unless", "escape"}
 class Seen:
     """A place in a release's sources."""
 
-    # `0.26.0`
+    # `0.26.0`.
     release: str
-    # `vllm/v1/sample/sampler.py:120`, or a file that is not there.
+    # `vllm/v1/sample/sampler.py:120`, or a file that the release lacks.
     at: str
-    # What stands there.
+    # The code in this place.
     says: str
 
     @cached_property
@@ -68,11 +68,8 @@ class Window:
         """`0.20.0 to 0.20.2`, `0.26.0`, `0.20.0 and later`."""
         if self.fixed is None:
             return f"{self.first.release} and later"
-        return (
-            self.first.release
-            if self.first.release == self.last.release
-            else (f"{self.first.release} to {self.last.release}")
-        )
+        first, last = self.first.release, self.last.release
+        return first if first == last else f"{first} to {last}"
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ class Advisory:
     # One sentence, and after an empty line what happens.
     about: str
     layer: Layer
-    # If every condition is known to hold.
+    # That of a finding for which every condition holds.
     severity: Severity
     window: Window
     conditions: tuple[Condition, ...]
@@ -101,29 +98,29 @@ class Advisory:
 
     @property
     def sentence(self) -> str:
-        """What it is about, in one line."""
+        """The first sentence of `about`, in one line."""
         return " ".join(self.about.partition("\n\n")[0].split())
 
     def undecided(self, side: Side) -> tuple[tuple[Condition, Unknown], ...] | None:
         """Return the conditions that one side of an audit leaves open; None if one is false or a workaround holds."""
         if not self.window.holds(side.version):
             return None
-        found = []
+        undecided = []
         for condition in self.conditions:
-            held = condition.holds(side)
-            if isinstance(held, Unknown):
-                found.append((condition, held))
-            elif not held:
+            truth = condition.holds(side)
+            if isinstance(truth, Unknown):
+                undecided.append((condition, truth))
+            elif not truth:
                 return None
         if any(workaround.holds(side) is True for workaround in self.workarounds):
             return None
-        return tuple(found)
+        return tuple(undecided)
 
 
 def read_advisory(path: Path) -> Advisory:
-    """Return the advisory of a file, which has its name. Raises ValueError for a key or a value that it cannot have.
+    """Return the advisory in the first document of a file, with the file's name. Raises ValueError if it is malformed.
 
-    It is the first document of the file. The second has examples, which only the tests read.
+    The second document has examples, which only the tests read.
     """
     try:
         return _advisory(path.stem, next(yaml.load_all(path.read_text(encoding="utf-8"), _LOADER)))
@@ -132,16 +129,16 @@ def read_advisory(path: Path) -> Advisory:
 
 
 def _advisory(name: str, written: Mapping[str, Any]) -> Advisory:
-    _refuse_others(written, _KEYS)
+    _refuse_unknown_keys(written, _KEYS)
     if missing := _REQUIRED - set(written):
         raise ValueError(f"it has no {', '.join(sorted(missing))}")
-    _refuse_others(written["window"], _EDGES)
+    _refuse_unknown_keys(written["window"], _EDGES)
     return Advisory(
         name=name,
         about=written["about"].rstrip("\n"),
         layer=Layer(written["layer"]),
         severity=Severity(written["severity"]),
-        window=Window(**{edge: _seen(edge, seen) for edge, seen in written["window"].items()}),
+        window=Window(**{edge: _edge(edge, seen) for edge, seen in written["window"].items()}),
         conditions=tuple(map(condition_of, written["conditions"])),
         setting=written["setting"],
         way_out=written["way out"],
@@ -152,23 +149,23 @@ def _advisory(name: str, written: Mapping[str, Any]) -> Advisory:
     )
 
 
-def _seen(edge: str, written: Any) -> Seen:
+def _edge(edge: str, written: Any) -> Seen:
     if not isinstance(written, list) or len(written) != 3:
         raise ValueError(f"{edge} is not a release, a place in its sources and what stands there: {written}")
     return Seen(*written)
 
 
-def _refuse_others(written: Mapping[str, Any], known: Iterable[str]) -> None:
+def _refuse_unknown_keys(written: Mapping[str, Any], keys: Iterable[str]) -> None:
     for key in written:
-        if key not in known:
-            raise ValueError(f"it has no key {key}; {did_you_mean(key, known, ', '.join(sorted(known)))}")
+        if key not in keys:
+            raise ValueError(f"it has no key {key}; {did_you_mean(key, keys, ', '.join(sorted(keys)))}")
 
 
 def rule_of(advisory: Advisory) -> Rule:
     """Return the rule that reports an advisory."""
 
     def check(audit: Audit) -> Iterator[Finding]:
-        """Yield a finding if every condition is known to hold in the release that is moved to."""
+        """Yield a finding if every condition holds in the release after the move."""
         if advisory.undecided(audit.after) != ():
             return
         already = audit.migrates and advisory.undecided(audit.before) == ()
@@ -177,8 +174,8 @@ def rule_of(advisory: Advisory) -> Rule:
         message = f"{advisory.sentence} vLLM {audit.after.version} does that{since} (affected: {advisory.window}), "
         message += f"and here {because}. {advisory.way_out}"
         safe = all(restores(audit, name, value) for name, value in advisory.escape.items())
-        said = ", ".join(f"{name}={value}" for name, value in advisory.escape.items())
-        fix = audit.fix(f"Set {said}", safe, **advisory.escape) if advisory.escape else None
+        arguments = ", ".join(f"{name}={value}" for name, value in advisory.escape.items())
+        fix = audit.fix(f"Set {arguments}", safe, **advisory.escape) if advisory.escape else None
         yield rule.finding(audit, advisory.severity, advisory.setting, message, fix, advisory.confirm)
 
     rule = Rule(advisory.name, advisory.layer, check)

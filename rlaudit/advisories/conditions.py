@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from rlaudit.audit.audit import Side
 from rlaudit.audit.batch_invariance import asks_for_batch_invariance
-from rlaudit.audit.head_dtype import asked_head_dtype, rollout_head_dtype
+from rlaudit.audit.head_dtype import requested_head_dtype, rollout_head_dtype
 from rlaudit.audit.returned_logprobs import Returned, returned_logprobs
 from rlaudit.audit.sampling import GREEDY_BELOW, filters, penalties, temperature
 from rlaudit.audit.update_path import UpdatePath, update_path
@@ -22,8 +22,8 @@ from rlaudit.vllm.architecture import Architecture, architecture
 from rlaudit.vllm.machine import UnreadMachine
 from rlaudit.vllm.resolve import number, object_of
 
-Asked = bool | Unknown
-Held = Callable[[Side], Asked]
+Truth = bool | Unknown
+Predicate = Callable[[Side], Truth]
 
 _PADDED_TO = 64  # DEFAULT_VOCAB_PADDING_SIZE of vLLM
 _MODEL = "the model"
@@ -37,13 +37,13 @@ class Condition:
     # A clause: `prefix caching is on`.
     says: str
     # Unknown if a config leaves it open.
-    holds: Held
-    # The fact that it depends on, which decides every condition that is about it.
+    holds: Predicate
+    # The fact that decides it, and every other condition about the same fact.
     about: str = ""
 
 
 def condition_of(written: Any) -> Condition:
-    """Return a condition as an advisory writes it: a name of NAMED, or what it says with one of the forms.
+    """Return the condition that an advisory writes: a name of NAMED, or a sentence with one of FORMS.
 
     Raises ValueError for another name or form.
     """
@@ -54,10 +54,10 @@ def condition_of(written: Any) -> Condition:
     if "says" not in written:
         raise ValueError(f"a condition with {', '.join(written)} has no sentence in `says`")
     form = {key: value for key, value in written.items() if key != "says"}
-    return Condition(written["says"], _held(form), _MODEL if "model" in form else "")
+    return Condition(written["says"], _predicate(form), _MODEL if "model" in form else "")
 
 
-def _held(written: Any) -> Held:
+def _predicate(written: Any) -> Predicate:
     if isinstance(written, str):
         return condition_of(written).holds
     for keys, form in FORMS.items():
@@ -67,8 +67,8 @@ def _held(written: Any) -> Held:
     raise ValueError(f"no condition has the keys {', '.join(written)}; the forms are {forms}")
 
 
-def _for(value: Any, holds: Callable[[Any], bool]) -> Asked:
-    """Return whether a value is as wanted; the value itself if it is Unknown."""
+def _tested(value: Any, holds: Callable[[Any], bool]) -> Truth:
+    """Return whether a predicate holds for a value; the value itself if it is Unknown."""
     return value if isinstance(value, Unknown) else holds(value)
 
 
@@ -76,88 +76,88 @@ def _one_or_more(wanted: Any) -> list[Any]:
     return wanted if isinstance(wanted, list) else [wanted]
 
 
-def _setting_is(name: str, wanted: Any) -> Held:
-    """Ask whether an engine argument or a derived value of vLLM, as it runs, is the wanted one or one of several."""
-    return lambda side: _for(side.value(name), lambda value: value in _one_or_more(wanted))
+def _setting_is(name: str, wanted: Any) -> Predicate:
+    """Test whether an engine argument or a derived value of vLLM runs with the wanted value, or one of several."""
+    return lambda side: _tested(side.value(name), lambda value: value in _one_or_more(wanted))
 
 
-def _setting_above(name: str, least: int) -> Held:
-    return lambda side: _for(side.value(name), lambda value: (number(value) or 0) > least)
+def _setting_above(name: str, least: int) -> Predicate:
+    return lambda side: _tested(side.value(name), lambda value: (number(value) or 0) > least)
 
 
-def _sampling_set(name: str) -> Held:
+def _sampling_set(name: str) -> Predicate:
     return lambda side: side.config.sampling.get(name) is not None
 
 
-def _sampling_above(name: str, least: int) -> Held:
-    return lambda side: _for(side.sampling(name), lambda value: (number(value) or 0) > least)
+def _sampling_above(name: str, least: int) -> Predicate:
+    return lambda side: _tested(side.sampling(name), lambda value: (number(value) or 0) > least)
 
 
-def _trainer_is(name: str, wanted: Any) -> Held:
-    """Ask whether a fact about the trainer is known, and the wanted one. Raises ValueError if it can never be that."""
+def _trainer_is(name: str, wanted: Any) -> Predicate:
+    """Test whether a fact about the trainer is known and as wanted. Raises ValueError if it can never be."""
     value = fact_of(name, wanted)
     if isinstance(value, Unknown):
         raise ValueError(value.reason)
     return lambda side: bool(getattr(side.config.facts, name) == value)
 
 
-def _model_has(trait: str) -> Held:
+def _model_has(trait: str) -> Predicate:
     return _model(lambda kind: bool(getattr(kind, trait)))
 
 
-def _model_is(trait: str, wanted: Any) -> Held:
+def _model_is(trait: str, wanted: Any) -> Predicate:
     return _model(lambda kind: getattr(kind, trait) in _one_or_more(wanted))
 
 
-def _model(holds: Callable[[Architecture], bool]) -> Held:
-    return lambda side: _for(architecture(side.resolution), holds)
+def _model(holds: Callable[[Architecture], bool]) -> Predicate:
+    return lambda side: _tested(architecture(side.resolution), holds)
 
 
-def _gpu(families: list[int]) -> Held:
-    """Ask whether the GPU is of one of some families: 9 for Hopper, 10 for a Blackwell of a data center."""
+def _gpu(families: list[int]) -> Predicate:
+    """Test whether the GPU is of one of some families: 9 for Hopper, 10 for a Blackwell of a data center."""
 
-    def holds(side: Side) -> Asked:
+    def holds(side: Side) -> Truth:
         machine = side.machine
         return not isinstance(machine, UnreadMachine) and machine.capability // 10 in families
 
     return holds
 
 
-def _since(release: str) -> Held:
+def _since(release: str) -> Predicate:
     first = Version(release)
     return lambda side: side.version >= first
 
 
-def _framework(name: str, since: str) -> Held:
-    """Ask whether a framework runs, in its releases for this vLLM and later ones."""
+def _framework(name: str, since: str) -> Predicate:
+    """Test whether a framework runs with this vLLM or a later one."""
     first = Version(since)
     return lambda side: side.config.framework == name and side.version >= first
 
 
-def _all(parts: Iterable[Any]) -> Held:
-    held = [_held(part) for part in parts]
-    return lambda side: _first(False, [part(side) for part in held])
+def _all(parts: Iterable[Any]) -> Predicate:
+    predicates = [_predicate(part) for part in parts]
+    return lambda side: _combined(False, [predicate(side) for predicate in predicates])
 
 
-def _any(parts: Iterable[Any]) -> Held:
-    held = [_held(part) for part in parts]
-    return lambda side: _first(True, [part(side) for part in held])
+def _any(parts: Iterable[Any]) -> Predicate:
+    predicates = [_predicate(part) for part in parts]
+    return lambda side: _combined(True, [predicate(side) for predicate in predicates])
 
 
-def _first(deciding: bool, found: list[Asked]) -> Asked:
-    """Return the value that decides if it is among them, else what is open, else the other value."""
-    if deciding in found:
+def _combined(deciding: bool, truths: list[Truth]) -> Truth:
+    """Return the deciding value if one of the truths has it, else one that is open, else the other value."""
+    if deciding in truths:
         return deciding
-    return next((value for value in found if isinstance(value, Unknown)), not deciding)
+    return next((value for value in truths if isinstance(value, Unknown)), not deciding)
 
 
-def _not(part: Any) -> Held:
-    held = _held(part)
-    return lambda side: _for(held(side), lambda value: not value)
+def _not(part: Any) -> Predicate:
+    predicate = _predicate(part)
+    return lambda side: _tested(predicate(side), lambda value: not value)
 
 
-# The keys of a condition beside `says`, and what makes it of their values.
-FORMS: Mapping[tuple[str, ...], Callable[..., Held]] = {
+# The keys of a condition beside `says` -> the function that takes their values.
+FORMS: Mapping[tuple[str, ...], Callable[..., Predicate]] = {
     ("setting", "is"): _setting_is,
     ("setting", "above"): _setting_above,
     ("sampling",): _sampling_set,
@@ -174,48 +174,48 @@ FORMS: Mapping[tuple[str, ...], Callable[..., Held]] = {
 }
 
 
-def _written_by(*paths: UpdatePath) -> Held:
-    """Ask whether new weights come in one of these ways."""
+def _written_by(*paths: UpdatePath) -> Predicate:
+    """Test whether new weights come by one of these paths."""
 
-    def holds(side: Side) -> Asked:
+    def holds(side: Side) -> Truth:
         path = update_path(side)
         if isinstance(path, Unknown) and path.among and not set(path.among) & set(paths):
             return False
-        return _for(path, lambda path: path in paths)
+        return _tested(path, lambda path: path in paths)
 
     return holds
 
 
-def _unquantized(side: Side) -> Asked:
-    given, found = side.value("quantization"), architecture(side.resolution)
+def _unquantized(side: Side) -> Truth:
+    given, model = side.value("quantization"), architecture(side.resolution)
     if given is not None:
-        return _for(given, lambda method: False)
-    return _for(found, lambda kind: not kind.quantized)
+        return _tested(given, lambda method: False)
+    return _tested(model, lambda kind: not kind.quantized)
 
 
-def _images_in_prompts(side: Side) -> Asked:
-    """Return whether a limit allows images; open without one: such a model is as often trained on text alone."""
+def _images_in_prompts(side: Side) -> Truth:
+    """Return whether a limit allows images. Without one it is open: such a model is as often trained on text alone."""
     limits = object_of(side.value("limit_mm_per_prompt"))
     if side.value("language_model_only") is True or (limits and not any(limits.values())):
         return False
     return True if limits else Unknown("whether prompts have images is not told by this file")
 
 
-def _flashinfer_experts(side: Side) -> Asked:
+def _flashinfer_experts(side: Side) -> Truth:
     """Return whether nothing takes FlashInfer away, first from 0.20.0 on (oracle/unquantized.py of vLLM)."""
     variable, backend = side.variable("VLLM_USE_FLASHINFER_MOE_FP16"), side.value("moe_backend")
     if side.machine.flashinfer is False or side.value("enable_lora") is True:
         return False
     if variable is not None and (not variable.known or str(variable.value) == "0"):
         return variable.value if isinstance(variable.value, Unknown) else False
-    return _for(backend, lambda name: name in (None, "auto", "flashinfer_cutlass", "flashinfer_trtllm"))
+    return _tested(backend, lambda name: name in (None, "auto", "flashinfer_cutlass", "flashinfer_trtllm"))
 
 
-def _updated(side: Side) -> Asked:
-    return _for(side.config.facts.weight_updates, lambda when: when not in (None, WeightUpdates.NONE))
+def _updated(side: Side) -> Truth:
+    return _tested(side.config.facts.weight_updates, lambda when: when not in (None, WeightUpdates.NONE))
 
 
-def _cache_survives(side: Side) -> Asked:
+def _cache_survives(side: Side) -> Truth:
     facts = side.config.facts
     if facts.resets_prefix_cache is True or facts.salts_prefix_cache is True:
         return False
@@ -224,22 +224,22 @@ def _cache_survives(side: Side) -> Asked:
     return True
 
 
-def _adapters_on_experts(side: Side) -> Asked:
+def _adapters_on_experts(side: Side) -> Truth:
     modules = side.config.engine.get("lora_target_modules")
     if modules is None or not isinstance(modules.value, list):
         return Unknown("whether adapters are on experts is not told by this file")
     return any("expert" in str(module) for module in modules.value)
 
 
-def _padded_vocabulary(side: Side) -> Asked:
-    found = architecture(side.resolution)
-    if isinstance(found, Unknown):
-        return found
-    size = found.config.get("vocab_size")
+def _padded_vocabulary(side: Side) -> Truth:
+    model = architecture(side.resolution)
+    if isinstance(model, Unknown):
+        return model
+    size = model.config.get("vocab_size")
     return size % _PADDED_TO != 0 if isinstance(size, int) else Unknown("the size of the vocabulary is not told")
 
 
-def _deep_sleep(side: Side) -> Asked:
+def _deep_sleep(side: Side) -> Truth:
     """Return True for TRL, which sleeps at level 2 (trl/generation/vllm_generation.py:702 of f2cd577)."""
     return side.config.framework == "trl" or Unknown("at which level the engine sleeps is not told by this file")
 
@@ -260,22 +260,22 @@ NAMED: Mapping[str, Condition] = {
     "graphs": Condition("CUDA graphs are on", _setting_is("cudagraph_mode", [*_DECODE_GRAPHS, "PIECEWISE"])),
     "processed-logprobs": Condition(
         "processed logprobs are returned",
-        lambda side: _for(returned_logprobs(side), lambda returned: returned is Returned.PROCESSED),
+        lambda side: _tested(returned_logprobs(side), lambda returned: returned is Returned.PROCESSED),
     ),
     "temperature-not-one": Condition(
         "the temperature is not 1",
-        lambda side: _for(temperature(side), lambda heat: heat != 1 and heat >= GREEDY_BELOW),
+        lambda side: _tested(temperature(side), lambda heat: heat != 1 and heat >= GREEDY_BELOW),
     ),
     "half-precision-head": Condition(
         "the output head runs in half precision",
-        lambda side: _for(rollout_head_dtype(side), lambda dtype: dtype != Dtype.FLOAT32),
+        lambda side: _tested(rollout_head_dtype(side), lambda dtype: dtype != Dtype.FLOAT32),
     ),
     "float32-head": Condition(
         "the output head runs in float32",
-        lambda side: _for(rollout_head_dtype(side), lambda dtype: dtype == Dtype.FLOAT32),
+        lambda side: _tested(rollout_head_dtype(side), lambda dtype: dtype == Dtype.FLOAT32),
     ),
     "head-dtype-requested": Condition(
-        "hf_overrides asks for a head dtype", lambda side: asked_head_dtype(side) is not None
+        "hf_overrides asks for a head dtype", lambda side: requested_head_dtype(side) is not None
     ),
     "batch-invariance": Condition("batch invariance is asked for", asks_for_batch_invariance),
     "filtered": Condition("top-k or top-p is set", lambda side: bool({"top_k", "top_p"} & set(filters(side)))),

@@ -7,7 +7,7 @@ from rlaudit.unknown import Unknown
 
 
 def action_of(finding: Finding) -> Action | None:
-    """Return what settles a finding: its fix, else what its rule found; None for a note without a safe fix."""
+    """Return the action that settles a finding: its fix, else the rule's action; None for a note without a safe fix."""
     fix = finding.fix
     if fix is not None and fix.safe:
         return Action(ActionKind.FIX)
@@ -16,17 +16,17 @@ def action_of(finding: Finding) -> Action | None:
     if fix is not None:
         return Action(ActionKind.UNSAFE_FIX, fix.description)
     action = finding.action or Action(ActionKind.DECIDE, finding.setting)
-    # A setting that is certainly wrong has to change; the rest is for the reader to decide.
+    # A setting that is certainly wrong has to change; others are for the reader to decide.
     certain = action.kind is ActionKind.DECIDE and finding.severity.rank > 1
     return Action(ActionKind.CHANGE, action.of) if certain else action
 
 
 def without_fix(audit: Audit, setting: str, spelt: str) -> Action:
-    """Return what settles a finding about a setting if no fix does. spelt: the setting as its file spells it."""
+    """Return the action that settles a finding without a fix. spelt: the setting as its file spells it."""
     config = audit.config
     for settings in (config.engine, config.sampling, config.environment, config.trainer, config.options):
         if setting in settings and settings[setting].place is None and settings[setting].origin is Origin.FRAMEWORK:
-            # No line of the user's says it: the framework's code does.
+            # The framework's code sets it, and no line of the user's.
             return Action(ActionKind.DECIDE, setting) if settings[setting].known else Action(ActionKind.RECORD)
     if audit.after.exists(setting) and isinstance(audit.after.value(setting), Unknown):
         return Action(ActionKind.RECORD)
@@ -34,7 +34,7 @@ def without_fix(audit: Audit, setting: str, spelt: str) -> Action:
 
 
 def take(framework: str, releases: FrameworkReleases | None, vllm: str) -> Action:
-    """Return the move of the framework to a release that goes with a vLLM."""
+    """Return the move of the framework to a release that runs with a vLLM."""
     name = framework.replace("_", "-")
     if releases is None:
         return Action(ActionKind.FRAMEWORK, f"a release of {name} that goes with vLLM {vllm}")

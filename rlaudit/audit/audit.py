@@ -33,7 +33,7 @@ class Side:
 
     @property
     def is_v1(self) -> bool | None:
-        """Whether the V1 engine runs; None if the config does not tell."""
+        """Whether the V1 engine runs; None if it is unknown."""
         return self.resolution.is_v1
 
     def exists(self, name: str) -> bool:
@@ -43,7 +43,7 @@ class Side:
     def engine(self, name: str) -> Setting:
         """Return an engine argument as the engine will run it: written, set by the framework, or vLLM's own default.
 
-        `value` is Unknown if it cannot be told, and None if this version does not have the argument.
+        Its `value` is None if this version lacks the argument.
         """
         return self.resolution.setting(name)
 
@@ -52,7 +52,7 @@ class Side:
         return self.engine(name).value
 
     def sampling(self, name: str) -> Any:
-        """Return a sampling parameter of the rollout: as set, else neutral where vLLM's default is; may be Unknown."""
+        """Return a sampling parameter of the rollout, by default neutral; Unknown if the config leaves it open."""
         setting = self.config.sampling.get(name)
         value = NEUTRAL_SAMPLING.get(name) if setting is None or setting.value is None else setting.value
         return 0 if name == "top_k" and keeps_every_token(value) else value
@@ -64,14 +64,14 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """The config before and after. Without a migration both are the same version."""
+    """The config before and after the migration; without one, both sides have the same version."""
 
     before: Side
     after: Side
 
     @property
     def config(self) -> RolloutConfig:
-        """As the version after the migration gets it."""
+        """The config as the version after the migration gets it."""
         return self.after.config
 
     @property
@@ -81,8 +81,10 @@ class Audit:
 
     @property
     def generates(self) -> bool:
-        """Return whether the engine samples tokens; one for embeddings or scores returns no logprobs. If its task is
-        not known, as for a server that another command starts, it counts as one that samples if this file may say how.
+        """Whether the engine samples tokens: one for embeddings or scores returns no logprobs.
+
+        An engine of unknown task, such as a server that another command starts, counts unless another file sets its
+        sampling.
         """
         task = task_of(self.after.resolution)
         if isinstance(task, Unknown):
@@ -90,12 +92,13 @@ class Audit:
         return task in (None, "auto", "generate", "draft")
 
     def crosses(self, first: Version) -> bool:
-        """Return whether a behaviour is new: its first release is newer than before, and not newer than after."""
+        """Return whether the migration brings a behaviour. first: the first release with it."""
         return self.before.version < first <= self.after.version
 
     def only_reported(self, name: str) -> bool:
-        """Return whether the release before the migration reported what it made of an argument, and it is not known
-        what the one after makes of it: the two values cannot be compared.
+        """Return whether an argument cannot be compared.
+
+        That is so if the release before the migration reported its value, and the value after it is unknown.
         """
         reported = self.before.config.engine.get(name)
         if reported is None or reported.origin is not Origin.ENGINE or name in self.after.config.engine:
@@ -106,16 +109,16 @@ class Audit:
         return before.default == after.default or after.default is None
 
     def place(self, name: str, by: Sequence[str] = ()) -> Place:
-        """Return where an engine argument, sampling parameter, variable or trainer setting is, or would be, written.
+        """Return the place at which an engine argument, sampling parameter, variable or trainer setting is written.
 
-        by: settings that decide it if nothing writes it, in order of preference: the place of the first that is
-        written, under the name of the setting. Never None: the config's own place, then line 1 of the file.
+        An unwritten one gets the place of the first of `by` that is written, else the config's own, else line 1. by:
+        settings that decide it, in order of preference.
         """
         config = self.config
         written = self._written(name)
         if written is not None:
             return written
-        places = (place for one in by if (place := self._written(one)) is not None)
+        places = (place for decider in by if (place := self._written(decider)) is not None)
         home = next(places, config.place or Place(config.path, 1, 1, ""))
         return Place(home.path, home.line, home.column, name, home.start, home.end)
 
@@ -129,7 +132,7 @@ class Audit:
         return None
 
     def fix(self, description: str, safe: bool, **wanted: Any) -> Fix | None:
-        """Edits that set engine arguments in the file's own spelling; None if the file cannot be written so."""
+        """Return edits that set engine arguments in the file's own spelling; None if the file cannot be written so."""
         edits: list[Edit] = []
         for name, value in wanted.items():
             made = self.config.write(name, value)
@@ -149,7 +152,7 @@ def audit_of(before: RolloutConfig, after: RolloutConfig, versions: tuple[Versio
 
 
 def as_json(value: Any) -> Any:
-    """JSON data; Unknown becomes {"unknown": reason}, and what JSON has no word for its text."""
+    """Return a value as JSON data: an Unknown as {"unknown": reason}, anything without a form in JSON as its text."""
     if isinstance(value, Unknown):
         return {"unknown": value.reason}
     if isinstance(value, Node):
@@ -157,7 +160,7 @@ def as_json(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, dict):
-        return {str(key): as_json(one) for key, one in value.items()}
+        return {str(key): as_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [as_json(one) for one in value]
+        return [as_json(item) for item in value]
     return str(value)

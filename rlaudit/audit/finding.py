@@ -9,7 +9,7 @@ from rlaudit.severity import Severity
 
 
 class ActionKind(StrEnum):
-    """The kinds in the order in which to act: what one command does comes first, what takes a run last."""
+    """The kinds of action in the order in which to act: from one command to a run."""
 
     FIX = "fix"
     FRAMEWORK = "framework"
@@ -21,35 +21,35 @@ class ActionKind(StrEnum):
 
 @dataclass(frozen=True)
 class Action:
-    """One thing to do. of: the release to take, the setting to change or to decide, or what an unsafe fix does."""
+    """One thing to do."""
 
     kind: ActionKind
+    # The release to take, the setting to change or to decide, or what an unsafe fix does.
     of: str = ""
 
 
 @dataclass(frozen=True)
 class Fix:
-    """Edits that resolve a finding. safe: whether they only restore what the config means today."""
+    """Edits that resolve a finding."""
 
     description: str
     edits: tuple[Edit, ...]
+    # Whether they only restore what the config means today.
     safe: bool
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence about one place.
-
-    layer: None for what is about the audit itself, such as a suppression that suppresses nothing. value: the setting's
-    value as text, for a fingerprint that survives moved lines.
-    """
+    """One sentence about one place."""
 
     rule: str
+    # None for a finding about the audit itself, such as a suppression that suppresses nothing.
     layer: Layer | None
     severity: Severity
     message: str
     place: Place
     setting: str
+    # The setting's value as text, for a fingerprint that survives moved lines.
     value: str = ""
     fix: Fix | None = None
     confirm: str = ""

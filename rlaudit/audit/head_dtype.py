@@ -17,26 +17,26 @@ from rlaudit.vllm.milestones import HEAD_DTYPE
 HALF = "the model's dtype"
 
 
-def asked_head_dtype(side: Side) -> str | None:
-    """Return what hf_overrides asks for; None if it names no head dtype or cannot be read."""
+def requested_head_dtype(side: Side) -> str | None:
+    """Return the head dtype of hf_overrides; None if it names none or cannot be read."""
     overrides: Any = side.value("hf_overrides")
     if isinstance(overrides, str):
         try:
             overrides = parse_json(overrides)
         except ValueError:
             return None
-    asked = overrides.get("head_dtype") if isinstance(overrides, dict) else None
-    return _name(asked) if isinstance(asked, str) and asked != "model" else None
+    requested = overrides.get("head_dtype") if isinstance(overrides, dict) else None
+    return _name(requested) if isinstance(requested, str) and requested != "model" else None
 
 
 def rollout_head_dtype(side: Side) -> str | Unknown:
-    """`float32`, another dtype's name, or HALF where the head follows a model in half precision."""
+    """Return `float32`, another dtype's name, or HALF if the head follows a model in half precision."""
     by_plug_in = side.config.facts.rollout_head_dtype
     if by_plug_in is not None:
         return by_plug_in
-    asked = asked_head_dtype(side)
-    if asked is not None and side.version >= HEAD_DTYPE:
-        return asked
+    requested = requested_head_dtype(side)
+    if requested is not None and side.version >= HEAD_DTYPE:
+        return requested
     given = side.resolution.given("dtype")
     if given is None or given == "auto":  # never float32 on a GPU: a float32 checkpoint is cast to half precision
         return HALF

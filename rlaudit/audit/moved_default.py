@@ -16,7 +16,7 @@ from rlaudit.unknown import Unknown
 
 @dataclass(frozen=True)
 class MovedDefault:
-    """One engine argument as vLLM itself decides it before and after; `value` is None if a release lacks it."""
+    """One engine argument as vLLM decides it before and after; its `value` is None if a release lacks it."""
 
     before: Setting
     after: Setting
@@ -60,7 +60,7 @@ def why_not_comparable(audit: Audit, name: str) -> str | None:
 def switched_on(
     rule: Rule, audit: Audit, name: str, confirm: str, finding_of: Callable[[Audit], Finding]
 ) -> Iterator[Finding]:
-    """Yield a finding on a switch that nothing sets: `finding_of` the audit if it goes on, a note if it may."""
+    """Yield a finding about a switch that nothing sets: `finding_of` the audit if it turns on, a note if it may."""
     reason = why_not_comparable(audit, name)
     if reason is not None:
         yield rule.finding(audit, Severity.NOTE, name, f"Nothing sets {name}, and {reason}.", confirm=confirm)
@@ -78,7 +78,7 @@ def switched_on(
 
 
 def _as_if_complete(audit: Audit) -> Audit:
-    """Return the audit of what is written, as if no other file set anything."""
+    """Return the audit of this file alone, as if no other file set anything."""
     before, after = (replace(side.config, engine=dict(side.config.engine)) for side in (audit.before, audit.after))
     return audit_of(before, after, (audit.before.version, audit.after.version), audit.after.machine)
 

@@ -13,7 +13,7 @@ from rlaudit.vllm.resolution.engine import has_v0
 
 
 class Returned(StrEnum):
-    """What a returned logprob is the logarithm of. LOGITS: it is none, the logits themselves are returned."""
+    """The distribution of a returned logprob; LOGITS if logits are returned instead."""
 
     RAW = "raw"
     HALF_PROCESSED = "processed before temperature and filters"
@@ -26,7 +26,7 @@ _RETURNED = {"raw": Returned.RAW, "before temperature": Returned.HALF_PROCESSED,
 
 
 def returned_logprobs(side: Side) -> Returned | Unknown:
-    """Return what one side returns; Unknown if engine or mode is not known."""
+    """Return the distribution of one side's logprobs; Unknown if its engine or mode is."""
     semantics = side.value("logprobs_semantics")
     if not isinstance(semantics, Unknown):
         return _RETURNED.get(semantics, Returned.LOGITS)
@@ -37,7 +37,7 @@ def returned_logprobs(side: Side) -> Returned | Unknown:
 
 
 def engine_of(side: Side) -> str:
-    """`vLLM 0.8.5 (V0)`, as messages name a side; without the engine where it is unknown or only V1 is left."""
+    """Return a side's name for messages, `vLLM 0.8.5 (V0)`; without the engine if it is unknown or only V1 is left."""
     if side.is_v1 is None or not has_v0(side.version):
         return f"vLLM {side.version}"
     return f"vLLM {side.version} ({'V1' if side.is_v1 else 'V0'})"
@@ -52,6 +52,6 @@ def in_the_loss(config: RolloutConfig) -> bool:
 
 def asks_for_none(config: RolloutConfig) -> bool:
     """Return whether the program makes its requests in this file, all without logprobs: these are no RL rollouts."""
-    asked = [config.sampling[name].value for name in ("logprobs", "prompt_logprobs") if name in config.sampling]
+    counts = [config.sampling[name].value for name in ("logprobs", "prompt_logprobs") if name in config.sampling]
     alone = config.offline and bool(config.sampling) and not config.has_trainer
-    return alone and all(value is None for value in asked)
+    return alone and all(value is None for value in counts)

@@ -16,22 +16,22 @@ from rlaudit.unknown import Unknown
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. check: yields findings for one audit; `finding` below builds them. defaults: engine arguments whose
-    moved default it reports, so that changed-default does not list them. already: for a rule about what a release does
-    not have, how severe it is if the release before the migration does not have it either.
-    """
+    """One rule."""
 
     name: str
     layer: Layer
+    # Yields the findings of one audit, built by `finding` below.
     check: Callable[[Audit], Iterator[Finding]]
+    # Engine arguments whose moved default it reports, so that changed-default does not list them.
     defaults: tuple[str, ...] = ()
+    # Severity if the release before the migration lacks the same thing, for a rule about what a release lacks.
     already: Severity | None = None
 
     def finding(
         self, audit: Audit, severity: Severity, setting: str, message: str, fix: Fix | None = None,
         confirm: str = "", place: Place | None = None, by: Sequence[str] = (), action: Action | None = None,
     ) -> Finding:  # fmt: skip
-        """Return a finding at the place where `setting` is written, else where the first of `by` that decides it is."""
+        """Return a finding at the place of `setting`, else of the first of `by` that is written."""
         where = place or audit.place(setting, by)
         action = action or without_fix(audit, setting, where.setting)
         line = audit.config.decided.get(setting)
@@ -41,17 +41,17 @@ class Rule:
 
 
 def _value(audit: Audit, setting: str) -> str:
-    """Return what the finding is about, as text: a baseline knows the finding again by it."""
+    """Return a setting's value as text, by which a baseline recognises the finding."""
     if audit.after.exists(setting):
-        return _text(audit.after.engine(setting).value)
+        return _as_text(audit.after.engine(setting).value)
     for settings in (audit.config.sampling, audit.config.environment, audit.config.trainer):
         if setting in settings:
-            return _text(settings[setting].value)
+            return _as_text(settings[setting].value)
     return ""
 
 
-def _text(value: Any) -> str:
-    """As configs spell it: JSON, and text without quotes."""
+def _as_text(value: Any) -> str:
+    """Return a value as configs spell it: JSON, and text without quotes."""
     if isinstance(value, Unknown):
         return "unknown"
     return value if isinstance(value, str) else json.dumps(as_json(value), sort_keys=True)

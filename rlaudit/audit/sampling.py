@@ -10,12 +10,12 @@ from rlaudit.unknown import Unknown
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
-GREEDY_BELOW = 1e-5  # _SAMPLING_EPS: vLLM samples greedily below it
-HOTTEST = 1000.0  # what is beyond is a slip of the pen, and no float16
+GREEDY_BELOW = 1e-5  # vLLM's _SAMPLING_EPS.
+HOTTEST = 1000.0  # A higher one is a slip of the pen, and no float16.
 
 
 def temperature(side: Side) -> float | Unknown:
-    """Return the sampling temperature of the rollouts; Unknown if the config does not tell."""
+    """Return the sampling temperature of the rollouts; Unknown if the config leaves it open."""
     setting = side.config.sampling.get("temperature")
     if setting is None or setting.value is None:
         if side.config.offline and side.config.sampling:
@@ -39,12 +39,12 @@ def is_greedy(side: Side) -> bool:
 
 
 def filters(side: Side) -> dict[str, float]:
-    """Top-p, top-k and min-p where they are known and cut something off."""
+    """Return top-p, top-k and min-p, if they are known and cut something off."""
     return _set_away_from_neutral(side, FILTERS)
 
 
 def penalties(side: Side) -> dict[str, float]:
-    """Repetition, presence and frequency penalty where they are known and change logits."""
+    """Return repetition, presence and frequency penalty, if they are known and change logits."""
     return _set_away_from_neutral(side, PENALTIES)
 
 
@@ -61,10 +61,10 @@ def listed(parameters: dict[str, float]) -> str:
 
 
 def _set_away_from_neutral(side: Side, names: tuple[str, ...]) -> dict[str, float]:
-    found = {}
+    moved = {}
     for name in names:
         value = side.sampling(name)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and value != NEUTRAL_SAMPLING[name]:
-            found[name] = value
-    return found
+            moved[name] = value
+    return moved

@@ -22,7 +22,7 @@ from rlaudit.unknown import Unknown
 
 
 class UpdatePath(StrEnum):
-    """What is called."""
+    """The calls by which new weights come."""
 
     LOADED = "load_weights"
     PROCESSED = "load_weights, then process_weights_after_loading"
@@ -33,7 +33,7 @@ class UpdatePath(StrEnum):
 ALWAYS = Version("0")
 _LOADED, _PROCESSED, _RELOADED, _COPIED = UpdatePath
 _QUANTIZED_ON_THE_WAY = "weight_broadcast.quantize_in_weight_transfer"
-# framework -> the first vLLM with which it does so for certain, what it does, and what its releases did before that.
+# framework -> the first vLLM with which its path is certain, that path, and the possible ones before.
 _OF_FRAMEWORKS = {
     "trl": (ALWAYS, _LOADED, ()),
     "openrlhf": (ALWAYS, _LOADED, ()),
@@ -47,7 +47,7 @@ _OF_FRAMEWORKS = {
 
 
 def update_path(side: Side) -> UpdatePath | Unknown | None:
-    """Return the path; None unless the config says that weights are updated: an inference server has no such danger."""
+    """Return the path; None unless the config says that weights are updated."""
     transfer = side.value("weight_transfer_config")
     if transfer is not None and not isinstance(transfer, Unknown):
         # update_weights of vLLM's own engines for weight transfer (vllm/v1/worker/gpu_worker.py 0.16.0:985).
@@ -58,13 +58,13 @@ def update_path(side: Side) -> UpdatePath | Unknown | None:
         return None  # adapters are exchanged, and the weights below them stay
     called = side.config.facts.update_calls
     if isinstance(called, list):
-        return _as_called(called)
+        return _path_of_calls(called)
     overruled = _of_prime_rl(side)
     return overruled if overruled is not None else _of_framework(side)
 
 
-def _as_called(methods: list[str]) -> UpdatePath | Unknown:
-    """Return the path by the methods that brought weights; a worker's steps after `load_weights` are not recorded."""
+def _path_of_calls(methods: list[str]) -> UpdatePath | Unknown:
+    """Return the path by the recorded methods. A worker's steps after `load_weights` are not recorded."""
     # Reading recordings costs start-up time that files should not pay.
     from rlaudit.recorder.weight_updates import MOVING
 
@@ -80,7 +80,7 @@ def _of_prime_rl(side: Side) -> UpdatePath | Unknown | None:
     if side.config.framework != "prime_rl":
         return None
     options = side.config.options.items()
-    quantized = next((one for name, one in options if name.endswith(_QUANTIZED_ON_THE_WAY)), None)
+    quantized = next((option for name, option in options if name.endswith(_QUANTIZED_ON_THE_WAY)), None)
     if quantized is None and not side.config.sampling:
         return Unknown("how weights are broadcast is in another file of this run", (_RELOADED, _COPIED))
     if quantized is None or quantized.value is False:
@@ -96,7 +96,7 @@ def _of_framework(side: Side) -> UpdatePath | Unknown:
 
 
 def updates(audit: Audit) -> str | None:
-    """Return how weights are updated, as a clause for a sentence; None if they are not, or nothing says so."""
+    """Return a clause with how weights are updated; None unless the config says that they are."""
     when = audit.config.facts.weight_updates
     if when in (None, WeightUpdates.NONE):
         return None
@@ -104,16 +104,16 @@ def updates(audit: Audit) -> str | None:
 
 
 def cleaned(audit: Audit) -> bool | Unknown | None:
-    """Return True if cached prefixes of old weights are kept away, False if the cache is not reset, None if unsaid.
+    """Return whether cached prefixes of old weights are kept out of use; None if the config does not say.
 
-    Three things keep them away, each of them alone: a reset with the update, a pause that clears the cache, a salt that
-    changes with the policy. If one of them cannot be told the danger is open: neither there nor excluded.
+    Each of three things suffices: a reset with the update, a pause that clears the cache, a salt that changes with the
+    policy. If one of them is unknown, so is the answer.
     """
     facts = audit.config.facts
-    ways = (facts.resets_prefix_cache, facts.salts_prefix_cache, facts.pause_clears_cache)
-    if any(way is True for way in ways):
+    means = (facts.resets_prefix_cache, facts.salts_prefix_cache, facts.pause_clears_cache)
+    if any(used is True for used in means):
         return True
-    reasons = dict.fromkeys(way.reason for way in ways if isinstance(way, Unknown))
+    reasons = dict.fromkeys(used.reason for used in means if isinstance(used, Unknown))
     if reasons:
         return Unknown("; ".join(reasons))
     return False if facts.resets_prefix_cache is False else None

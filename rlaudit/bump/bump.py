@@ -33,10 +33,11 @@ OF_TODAY = "today-cannot-run"
 
 @dataclass(frozen=True)
 class Bump:
-    """migration: None if no pin moves from one known release to another."""
+    """The trees, pins and releases of a bump."""
 
     trees: Trees
     pins: Pins
+    # None if no pin moves from one known release to another.
     migration: Migration | None
 
 
@@ -50,7 +51,7 @@ def find_bump(words: str, paths: Sequence[str]) -> Bump:
 
 
 def unmoved(bump: Bump, none_is_fine: bool) -> "tuple[Report, str]":
-    """Return the report of a bump that inspects nothing, and why: no pin moves, or none from one release to another."""
+    """Return the report of a bump without anything to inspect, and why: no pin moves between two known releases."""
     before, after = bump.trees.before.shown, bump.trees.after.shown
     code = 0
     if not bump.pins.files:
@@ -76,17 +77,17 @@ def in_tree_after(trees: Trees) -> Iterator[None]:
 def brought_by(bump: Inspection, today: Inspection) -> tuple[Judged, ...]:
     """Return the findings that the old release does not have on the same files."""
     standing: dict[tuple[object, ...], int] = {}
-    for one in today.counted:
-        standing[_identity(one)] = max(one.finding.severity.rank, standing.get(_identity(one), 0))
+    for verdict in today.counted:
+        standing[_identity(verdict)] = max(verdict.finding.severity.rank, standing.get(_identity(verdict), 0))
     return tuple(
-        one
-        for one in bump.judged
-        if one.finding.severity.rank > standing.get(_identity(one), -1) and one.finding.rule != OF_TODAY
+        verdict
+        for verdict in bump.judged
+        if verdict.finding.severity.rank > standing.get(_identity(verdict), -1) and verdict.finding.rule != OF_TODAY
     )
 
 
-def _identity(one: Judged) -> tuple[object, ...]:
-    finding = one.finding
+def _identity(verdict: Judged) -> tuple[object, ...]:
+    finding = verdict.finding
     return finding.rule, finding.place, finding.setting, finding.value
 
 
@@ -124,13 +125,13 @@ Change = Literal["entered", "left", "still open"]
 
 def crossed_defects(migration: Migration, inspection: Inspection) -> list[CrossedDefect]:
     """Return the known defects that the move enters, keeps and leaves, in this order."""
-    found = crossed(migration.before, migration.after)
+    moved = crossed(migration.before, migration.after)
     moves: tuple[tuple[Change, Mapping[str, Advisory]], ...] = (
-        ("entered", found.entered),
-        ("still open", found.still_open),
-        ("left", found.left),
+        ("entered", moved.entered),
+        ("still open", moved.still_open),
+        ("left", moved.left),
     )
-    return [_defect(name, one, move, inspection) for move, defects in moves for name, one in defects.items()]
+    return [_defect(name, advisory, move, inspection) for move, defects in moves for name, advisory in defects.items()]
 
 
 def _defect(name: str, advisory: Advisory, move: Change, inspection: Inspection) -> CrossedDefect:

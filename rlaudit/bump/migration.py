@@ -19,11 +19,13 @@ _HIDDEN_AND_READ = frozenset({".github", ".gitlab-ci.yml"})
 
 @dataclass(frozen=True)
 class Move:
-    """A pin of one file. before, after: None if the file had or has none."""
+    """A pin of one file, before and after the bump."""
 
     path: str
     kind: PinFile
+    # None if the file had no pin.
     before: Pin | None
+    # None if the file has no pin.
     after: Pin | None
 
     @property
@@ -47,19 +49,22 @@ class Move:
 
 
 def _end(pin: Pin, end: int) -> Version | None:
-    asked = span(pin)
-    if asked is None:
+    bounds = span(pin)
+    if bounds is None:
         return pin.version
-    allowed = [*asked.filter(known_versions(), prereleases=True)]
+    allowed = [*bounds.filter(known_versions(), prereleases=True)]
     return allowed[end] if allowed else None
 
 
 @dataclass(frozen=True)
 class Pins:
-    """moves: pins that changed. stays: one for each pin that did not. files: how many have a pin."""
+    """The pins of two trees."""
 
+    # Pins that changed.
     moves: tuple[Move, ...]
+    # Pins that did not change.
     stays: tuple[Move, ...]
+    # How many files have a pin.
     files: int
 
 
@@ -69,7 +74,7 @@ def pins_of(before: Path, after: Path) -> Pins:
     renamed = _renamed(set(old) - set(new), set(new) - set(old))
     moves: list[Move] = []
     stays: list[Move] = []
-    for path in sorted(new, key=lambda one: (new[one][0].rank, one)):
+    for path in sorted(new, key=lambda path: (new[path][0].rank, path)):
         kind, pins = new[path]
         _, earlier = old.get(renamed.get(path, path), (kind, ()))
         moves += [Move(path, kind, *sides) for sides in _paired(earlier, pins)]
@@ -81,49 +86,52 @@ def pins_of(before: Path, after: Path) -> Pins:
 
 
 def _pinned(root: Path) -> dict[str, tuple[PinFile, tuple[Pin, ...]]]:
-    found = {}
+    pinned = {}
     for path in sorted(_files(root)):
         kind = kind_of(path)
         pins = pins_in(kind, text_of(root / path)) if kind is not None and not (root / path).is_symlink() else ()
         if kind is not None and pins:
-            found[path] = (kind, pins)
-    return found
+            pinned[path] = (kind, pins)
+    return pinned
 
 
 def _files(root: Path) -> Iterator[str]:
-    """Yield the files of a folder, with forward slashes; linked folders are not followed. Virtual environments,
-    packages and hidden entries are left out, workflows are not.
+    """Yield the files of a folder, with forward slashes, without following linked folders.
+
+    Virtual environments, packages and hidden entries are left out, apart from workflows.
     """
-    for here, folders, files in os.walk(root):
-        if Path(here) != root and "pyvenv.cfg" in files:
+    for folder, folders, files in os.walk(root):
+        if Path(folder) != root and "pyvenv.cfg" in files:
             folders.clear()
             continue
-        folders[:] = [one for one in folders if not (one.startswith(".") or one in LEFT_OUT) or one in _HIDDEN_AND_READ]
-        for name in files:
-            if not name.startswith(".") or name in _HIDDEN_AND_READ:
-                yield (Path(here) / name).relative_to(root).as_posix()
+        folders[:] = [name for name in folders if _is_read(name) and name not in LEFT_OUT]
+        yield from ((Path(folder) / name).relative_to(root).as_posix() for name in files if _is_read(name))
+
+
+def _is_read(name: str) -> bool:
+    return not name.startswith(".") or name in _HIDDEN_AND_READ
 
 
 def _renamed(gone: set[str], come: set[str]) -> Mapping[str, str]:
-    """Map new paths to old ones, for files that left one folder and came into another."""
+    """Map new paths to old ones, for files that moved from one folder to another."""
     names = [PurePosixPath(path).name for path in (*gone, *come)]
     olds = {PurePosixPath(path).name: path for path in gone}
     return {path: olds[name] for path in come if (name := PurePosixPath(path).name) in olds and names.count(name) == 2}
 
 
 def _paired(before: Sequence[Pin], after: Sequence[Pin]) -> list[tuple[Pin | None, Pin | None]]:
-    """Pair the pins that changed, each with what it was; of many equal ones only one."""
+    """Pair the pins that changed, each with what it was, without repetitions."""
     if len(before) == len(after):
         pairs: list[tuple[Pin | None, Pin | None]] = [
             (was, now) for was, now in zip(before, after, strict=True) if _key(was) != _key(now)
         ]
     else:
-        # Pins were added or taken away beside the move: in their order, the last one for what has no partner.
-        left = [pin for pin in _distinct(before) if _key(pin) not in {_key(one) for one in after}]
-        come = [pin for pin in _distinct(after) if _key(pin) not in {_key(one) for one in before}]
+        # Pins were added or removed beside the move: they are paired in order, the last one with all that are left.
+        left = [pin for pin in _distinct(before) if _key(pin) not in {_key(pin) for pin in after}]
+        come = [pin for pin in _distinct(after) if _key(pin) not in {_key(pin) for pin in before}]
         pairs = [
-            (left[min(n, len(left) - 1)] if left else None, come[min(n, len(come) - 1)] if come else None)
-            for n in range(max(len(left), len(come)))
+            (left[min(index, len(left) - 1)] if left else None, come[min(index, len(come) - 1)] if come else None)
+            for index in range(max(len(left), len(come)))
         ]
         if before and (not left or not come):
             pairs = []
@@ -143,17 +151,18 @@ def _distinct(pins: Sequence[Pin]) -> list[Pin]:
 
 @dataclass(frozen=True)
 class Migration:
-    """said: what else is pinned, and how a range was read, in sentences."""
+    """The two releases between which a bump moves."""
 
     before: Version
     after: Version
+    # Sentences: what else is pinned, and how a range was read.
     said: tuple[str, ...]
 
 
 def migration_of(pins: Pins) -> Migration | None:
-    """Choose the move of the file that says most; None if no pin moves from one known release to another.
+    """Choose the most telling move; None if no pin moves from one known release to another.
 
-    What was resolved comes before what is required, one release before a range, then what most files say.
+    A resolved pin comes before a required one, one release before a range, then what most files say.
     """
     moving = {move: move.versions for move in pins.moves if move.versions is not None}
     usable = {move: versions for move, versions in moving.items() if min(versions) >= known_versions()[0]}
@@ -162,47 +171,47 @@ def migration_of(pins: Pins) -> Migration | None:
     files = Counter(usable.values())
     chosen = min(usable, key=lambda move: (not move.exact, move.kind.rank, -files[usable[move]], move.path))
     before, after = usable[chosen]
-    return Migration(before, after, tuple(_said(pins, chosen, moving, (before, after))))
+    return Migration(before, after, tuple(_remarks(pins, chosen, moving, (before, after))))
 
 
-def _said(
+def _remarks(
     pins: Pins,
     chosen: Move,
     moving: dict[Move, tuple[Version, Version]],
     versions: tuple[Version, Version],
 ) -> list[str]:
-    said = []
+    remarks = []
     if not chosen.exact:
-        said.append(
+        remarks.append(
             f"{chosen.path} gives ranges and no release: they are taken for {versions[0]} and {versions[1]}, "
             f"the ends that move"
         )
     others = [
         f"{move.path} moves {_written(move.before)} to {_written(move.after)}"
-        for move, one in moving.items()
-        if one != versions and not _allows(move, versions[1])
+        for move, ends in moving.items()
+        if ends != versions and not _allows(move, versions[1])
     ]
-    said += _named(others, f"the pins disagree, and {chosen.path} is believed: ")
+    remarks += _listing(others, f"the pins disagree, and {chosen.path} is believed: ")
     behind = [
         f"{move.path}:{move.after.line} says {move.after.version}"
         for move in pins.stays
         if move.after is not None and move.after.version not in (None, versions[1])
     ]
-    said += _named(list(dict.fromkeys(behind)), "pins that do not move with it: ")
-    return said
+    remarks += _listing(list(dict.fromkeys(behind)), "pins that do not move with it: ")
+    return remarks
 
 
 def _written(pin: Pin | None) -> str:
-    """Write a release as a number, also of a wheel or an image; a range as it is written."""
+    """Return the release of a pin, also of a wheel or an image; a range as it is written."""
     return "nothing" if pin is None else str(pin.version or pin.written)
 
 
 def _allows(move: Move, version: Version) -> bool:
     """Return whether a range allows the release that the configs are inspected with."""
-    asked = span(move.after) if move.after is not None else None
-    return asked is not None and asked.contains(version, prereleases=True)
+    bounds = span(move.after) if move.after is not None else None
+    return bounds is not None and bounds.contains(version, prereleases=True)
 
 
-def _named(items: Sequence[str], before: str) -> list[str]:
-    more = f"; and {len(items) - MOST_NAMED} more" if len(items) > MOST_NAMED else ""
-    return [f"{before}{'; '.join(items[:MOST_NAMED])}{more}"] if items else []
+def _listing(items: Sequence[str], before: str) -> list[str]:
+    further = f"; and {len(items) - MOST_NAMED} more" if len(items) > MOST_NAMED else ""
+    return [f"{before}{'; '.join(items[:MOST_NAMED])}{further}"] if items else []

@@ -21,8 +21,9 @@ _Entry = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Tree:
-    """A folder as it is, or a commit of the repository in it. Nothing is checked out, and no filter, hook or other
-    program of the repository runs.
+    """A folder as it is, or a commit of the repository in it.
+
+    Nothing is checked out, and no filter, hook or other program of the repository runs.
     """
 
     # As the user named it.
@@ -33,8 +34,9 @@ class Tree:
 
     @contextmanager
     def laid_out(self, wanted: Callable[[str], bool], most_bytes: int) -> Iterator[Path]:
-        """Give the folder; for a commit, one of its own with the files whose paths are wanted and that are no larger
-        than `most_bytes`, which is a repository's root to what looks for one.
+        """Yield the folder; for a commit a temporary one, which counts as a repository's root.
+
+        wanted: whether a file is laid out, by its path. most_bytes: larger files are left out.
         """
         if not self.commit:
             yield self.root
@@ -44,13 +46,13 @@ class Tree:
             yield Path(folder)
 
     def _lay_out(self, folder: Path, wanted: Callable[[str], bool], most_bytes: int) -> None:
-        (folder / ".git").mkdir()  # where searches for what stands above a config end
-        entries = [one for one in self._entries() if _stays_inside(one[2]) and wanted(one[2])]
-        for path, data in self._contents([one for one in entries if one[0] in _FILES], most_bytes):
+        (folder / ".git").mkdir()  # Searches in the folders above a config end here.
+        entries = [entry for entry in self._entries() if _stays_inside(entry[2]) and wanted(entry[2])]
+        for path, data in self._contents([entry for entry in entries if entry[0] in _FILES], most_bytes):
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
-        for path, data in self._contents([one for one in entries if one[0] == _LINK], most_bytes):
+        for path, data in self._contents([entry for entry in entries if entry[0] == _LINK], most_bytes):
             target = os.path.normpath(str(PurePosixPath(path).parent / os.fsdecode(data)))
             # A copy: a link could be led outside by another one.
             if _stays_inside(target) and (folder / target).is_file() and not (folder / path).exists():
@@ -58,19 +60,20 @@ class Tree:
                 shutil.copyfile(folder / target, folder / path)
 
     def _entries(self) -> Iterator[_Entry]:
-        """Yield all that is no folder."""
+        """Yield every file and link of the commit."""
         for entry in git(self.root, "ls-tree", "-r", "-z", "--full-tree", self.commit).split(b"\0")[:-1]:
             about, _, path = entry.partition(b"\t")
             mode, _, identity = about.decode().split(" ")
             yield mode, identity, os.fsdecode(path)
 
     def _contents(self, entries: Sequence[_Entry], most_bytes: int) -> Iterator[tuple[str, bytes]]:
-        """Yield the bytes of files by their paths; what is larger, or not in the object store, is left out."""
-        asked = "".join(f"{identity}\n" for _, identity, _ in entries).encode()
-        sizes = git(self.root, "cat-file", "--batch-check=%(objectsize)", given=asked).decode().splitlines()
-        kept = [one for one, size in zip(entries, sizes, strict=True) if size.isdecimal() and int(size) <= most_bytes]
-        asked = "".join(f"{identity}\n" for _, identity, _ in kept).encode()
-        data, at = git(self.root, "cat-file", "--batch=%(objectsize)", given=asked), 0
+        """Yield the bytes of files by their paths, without files that are larger or not in the object store."""
+        names = "".join(f"{name}\n" for _, name, _ in entries).encode()
+        sizes = git(self.root, "cat-file", "--batch-check=%(objectsize)", given=names).decode().splitlines()
+        sized = zip(entries, sizes, strict=True)
+        kept = [entry for entry, size in sized if size.isdecimal() and int(size) <= most_bytes]
+        names = "".join(f"{name}\n" for _, name, _ in kept).encode()
+        data, at = git(self.root, "cat-file", "--batch=%(objectsize)", given=names), 0
         for _, _, path in kept:
             end = data.index(b"\n", at)
             size = int(data[at:end])
@@ -79,7 +82,7 @@ class Tree:
 
 
 def git(repository: Path, *words: str, given: bytes = b"") -> bytes:
-    """Return what a git command prints. Raises GitFailed with git's own words, NotFinished if there is no git."""
+    """Return what a git command prints. Raises GitFailed with git's own words, NotFinished if git is not installed."""
     try:
         finished = subprocess.run(
             ["git", "-C", str(repository), *words],
@@ -100,7 +103,7 @@ class GitFailed(Exception):
 
 
 def _stays_inside(path: str) -> bool:
-    """Return whether a path of a tree, which is not trusted, stays below the folder that it is written to."""
+    """Return whether an untrusted path of a tree stays below the folder that it is written to."""
     parts = PurePosixPath(path).parts
     return bool(parts) and parts[0] != "/" and not {"..", ".git"} & set(parts)
 
@@ -110,15 +113,16 @@ EXAMPLE = "rlaudit inspect --bump main...HEAD, or --bump OLD_FOLDER NEW_FOLDER"
 
 @dataclass(frozen=True)
 class Trees:
-    """Before and after. paths: the part of the tree after that is inspected, from its root."""
+    """The two trees of a bump."""
 
     before: Tree
     after: Tree
+    # The parts of the tree after that are inspected, from its root.
     paths: tuple[str, ...]
 
 
 def trees_named(bump: str, paths: Sequence[str]) -> Trees:
-    """Find the two trees. Raises UsageError for what names none, NotFinished if a shallow clone lacks one."""
+    """Find the two trees. Raises UsageError if a name is none, NotFinished if a shallow clone lacks one."""
     if "-" in paths:
         raise UsageError("--bump inspects files of a tree: standard input is in none")
     if ".." not in bump.replace("../", "") and Path(bump).is_dir():
@@ -144,7 +148,7 @@ def _folders(bump: str, paths: Sequence[str]) -> Trees:
 def _repository(paths: Sequence[str]) -> tuple[Path, tuple[str, ...]]:
     """Return the repository's root, and the paths from there."""
     named = [Path(path).absolute() for path in paths] or [Path.cwd()]
-    start = next((one for one in (named[0], *named[0].parents) if one.is_dir()), Path.cwd())
+    start = next((folder for folder in (named[0], *named[0].parents) if folder.is_dir()), Path.cwd())
     try:
         if git(start, "rev-parse", "--is-bare-repository").strip() == b"true":
             return start, (".",)
@@ -153,18 +157,15 @@ def _repository(paths: Sequence[str]) -> tuple[Path, tuple[str, ...]]:
         why = "git refuses it" if "dubious ownership" in str(error) else "no git repository"
         raise UsageError(f"{start}: {why}, and --bump compares revisions of one", EXAMPLE) from None
     try:
-        return root, tuple(one.resolve().relative_to(root.resolve()).as_posix() for one in named) if paths else (".",)
+        return root, tuple(path.resolve().relative_to(root.resolve()).as_posix() for path in named) if paths else (".",)
     except ValueError:
         raise UsageError(f"the paths are not all in the repository {root}", EXAMPLE) from None
 
 
 def _commit(repository: Path, name: str) -> str:
     try:
-        return (
-            git(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-            .decode()
-            .strip()
-        )
+        revision = ("--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return git(repository, "rev-parse", *revision).decode().strip()
     except GitFailed:
         if _shallow(repository):
             raise _too_shallow(f"{name} is not in this shallow clone") from None
@@ -186,5 +187,5 @@ def _shallow(repository: Path) -> bool:
     return git(repository, "rev-parse", "--is-shallow-repository").strip() == b"true"
 
 
-def _too_shallow(said: str) -> NotFinished:
-    return NotFinished(said, "git fetch --unshallow; with actions/checkout: fetch-depth: 0")
+def _too_shallow(problem: str) -> NotFinished:
+    return NotFinished(problem, "git fetch --unshallow; with actions/checkout: fetch-depth: 0")

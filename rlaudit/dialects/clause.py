@@ -39,19 +39,22 @@ A value of the code may be `same as: $engine.dtype`, such a `mapping`, `sum: [..
 and numbers; `a|1024` is 1024 if a is not written. With a `key`, such a value arrives in place of what it holds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
 from rlaudit.configs.arguments import of_word, truth
 from rlaudit.configs.draft import arriving, is_said
 from rlaudit.configs.syntax.node import Node
-from rlaudit.dialects.condition import Truth
+from rlaudit.dialects.keys import unread
 from rlaudit.settings.rollout_config import Loss
 from rlaudit.unknown import Unknown
+
+if TYPE_CHECKING:
+    from rlaudit.dialects.reading import Reading
 
 LOSSES = {
     "not passed": Loss.NOT_PASSED,
@@ -60,96 +63,82 @@ LOSSES = {
     "unknown key": Loss.UNKNOWN_KEY,
     "false dropped": Loss.FALSE_DROPPED,
 }
-Said = Mapping[str, Any]
+Clause = Mapping[str, Any]
 # Forms of a value that name other settings and keys.
 _REFERRING = {"mapping", "same as", "sum", "product"}
 
 
-class Reader(Protocol):
-    """What a clause is read in."""
-
-    def node(self, path: str) -> Node | None:
-        """Return the node at a path; of several the first that is written."""
-
-    def value(self, reference: str) -> Any:
-        """Return what a reference refers to."""
-
-    def compare(self, reference: str, sign: str, other: Any) -> Truth:
-        """Return how a reference compares to a value."""
-
-    def unread(self) -> Unknown | None:
-        """Return what a key holds that is not written, if the config may have keys that could not be read."""
-
-    def defaults_hold(self) -> Truth:
-        """Return whether the framework's own defaults stand behind the config."""
-
-    def without_default(self, truth: Truth) -> "Found | None":
-        """Return what is not written if they do not."""
-
-
 @dataclass(frozen=True)
-class Found:
-    """What a clause says. node: None if the code decides. loss: why what is written never arrives."""
+class Outcome:
+    """What a clause makes of a setting."""
 
     value: Any
+    # None if the framework's code decides.
     node: Node | None = None
+    # Why what is written never arrives.
     loss: Loss | None = None
+    # Whether the setting is left to vLLM.
     is_nothing: bool = False
 
 
-def found(said: Said, reader: Reader) -> Found | None:  # noqa: PLR0911 - one for each form of a clause
-    """Return what a clause whose condition holds says; None if it says nothing and the next one is asked."""
-    if said.get("nothing"):
-        return Found(None, is_nothing=True)
-    node = node_of(said, reader)
-    if "lost" in said:
+def clauses(entry: Clause | list[Clause]) -> Iterable[Clause]:
+    """Return the clauses of an entry, which may be a single one."""
+    return entry if isinstance(entry, list) else (entry,)
+
+
+def outcome_of(clause: Clause, reading: "Reading") -> Outcome | None:  # noqa: PLR0911 - one for each form of a clause
+    """Return the outcome of a clause whose condition holds; None if the next clause decides."""
+    if clause.get("nothing"):
+        return Outcome(None, is_nothing=True)
+    node = node_of(clause, reading)
+    if "lost" in clause:
         written = node is not None and node.value is not None
-        return Found(None, node, LOSSES[said["lost"]]) if written else None
+        return Outcome(None, node, LOSSES[clause["lost"]]) if written else None
     if is_said(node):
-        return Found(_arriving(said, node, reader), node)
-    if node is not None and said.get("null", "unwritten") != "unwritten":
-        meaning = said["null"]
+        return Outcome(_arriving(clause, node, reading), node)
+    if node is not None and clause.get("null", "unwritten") != "unwritten":
+        meaning = clause["null"]
         if meaning == "nothing":
-            return Found(None, is_nothing=True)
-        return Found(None if meaning == "keep" else meaning, node)
-    if "key" in said and node is None and isinstance(left := reader.unread(), Unknown):
-        return Found(left)
-    if "key" in said and "default" not in said:
+            return Outcome(None, is_nothing=True)
+        return Outcome(None if meaning == "keep" else meaning, node)
+    if "key" in clause and node is None and isinstance(left := unread(reading.tree), Unknown):
+        return Outcome(left)
+    if "key" in clause and "default" not in clause:
         return None
-    if "default" in said and (truth := reader.defaults_hold()) is not True:
-        return reader.without_default(truth)
-    return _by_code(said, reader)
+    if "default" in clause and (truth := reading.defaults_hold()) is not True:
+        return reading.without_default(truth)
+    return _by_code(clause, reading)
 
 
-def node_of(said: Said, reader: Reader) -> Node | None:
-    """Return what the clause's key holds; as the mapping that its text spells if it is one of JSON."""
-    node = reader.node(said["key"]) if "key" in said else None
-    spelt = node is not None and said.get("json") and isinstance(node.value, str)
+def node_of(clause: Clause, reading: "Reading") -> Node | None:
+    """Return the node at the clause's key; a text of JSON as the mapping that it spells."""
+    node = reading.node(clause["key"]) if "key" in clause else None
+    spelt = node is not None and clause.get("json") and isinstance(node.value, str)
     return of_word(node) if node is not None and spelt else node
 
 
-def _arriving(said: Said, node: Node, reader: Reader) -> Any:
+def _arriving(clause: Clause, node: Node, reading: "Reading") -> Any:
     value = arriving(node)
-    if "open" in said and "default" not in said:
-        return Unknown(said["open"])
-    if "value" in said:
-        return said["value"]
-    if not _REFERRING.isdisjoint(said):
-        return _referred(said, reader)
-    if said.get("truth"):
+    if "open" in clause and "default" not in clause:
+        return Unknown(clause["open"])
+    if "value" in clause:
+        return clause["value"]
+    if not _REFERRING.isdisjoint(clause):
+        return _referred(clause, reading)
+    if clause.get("truth"):
         value = truth(node)
     if isinstance(value, Unknown):
         return value
-    if "map" in said:
-        value = _mapped(said["map"], value)
-    if "above" in said:
-        value = isinstance(value, int | float) and value > said["above"]
-    if "up to" in said:
-        fits = [size for size in said["up to"] if isinstance(value, int) and size >= value]
-        value = fits[0] if fits else Unknown(f"{value} is above every size of {said['up to']}")
-    if said.get("text"):
+    if "map" in clause:
+        value = _mapped(clause["map"], value)
+    if "above" in clause:
+        value = isinstance(value, int | float) and value > clause["above"]
+    if "up to" in clause:
+        fits = [size for size in clause["up to"] if isinstance(value, int) and size >= value]
+        value = fits[0] if fits else Unknown(f"{value} is above every size of {clause['up to']}")
+    if clause.get("text"):
         value = str(int(value) if isinstance(value, bool) else value)
-    return {said["wrap"]: value} if "wrap" in said else value
+    return {clause["wrap"]: value} if "wrap" in clause else value
 
 
 def _mapped(table: Mapping[Any, Any], value: Any) -> Any:
@@ -160,51 +149,51 @@ def _mapped(table: Mapping[Any, Any], value: Any) -> Any:
     return table.get("otherwise", value)
 
 
-def _by_code(said: Said, reader: Reader) -> Found | None:
-    if "moved" in said:
-        return Found(_moved(said, reader))
+def _by_code(clause: Clause, reading: "Reading") -> Outcome | None:
+    if "moved" in clause:
+        return Outcome(_moved(clause, reading))
     for name in ("value", "default"):
-        if name in said:
-            return Found(said[name])
-    if not _REFERRING.isdisjoint(said):
-        value = _referred(said, reader)
-        return None if value is None else Found(value)
-    return Found(Unknown(said["open"], tuple(said.get("among", ())))) if "open" in said else None
+        if name in clause:
+            return Outcome(clause[name])
+    if not _REFERRING.isdisjoint(clause):
+        value = _referred(clause, reading)
+        return None if value is None else Outcome(value)
+    return Outcome(Unknown(clause["open"], tuple(clause.get("among", ())))) if "open" in clause else None
 
 
-def _referred(said: Said, reader: Reader) -> Any:
+def _referred(clause: Clause, reading: "Reading") -> Any:
     """Return what a clause makes of references."""
-    if "mapping" in said:
-        return _assembled(said["mapping"], reader)
-    return reader.value(said["same as"]) if "same as" in said else _computed(said, reader)
+    if "mapping" in clause:
+        return _assembled(clause["mapping"], reading)
+    return reading.value(clause["same as"]) if "same as" in clause else _computed(clause, reading)
 
 
-def _computed(said: Said, reader: Reader) -> Any:
+def _computed(clause: Clause, reading: "Reading") -> Any:
     """Return a sum or a product; Unknown if a part of it is not known."""
-    name, together = ("sum", sum) if "sum" in said else ("product", prod)
-    parts = [reader.value(part) if isinstance(part, str) else part for part in said[name]]
+    name, together = ("sum", sum) if "sum" in clause else ("product", prod)
+    parts = [reading.value(part) if isinstance(part, str) else part for part in clause[name]]
     if all(isinstance(part, int) and not isinstance(part, bool) for part in parts):
         return together(parts)
     reason = next((part.reason for part in parts if isinstance(part, Unknown)), f"a part of the {name} is not known")
-    return Unknown(f"{said['because']}: {reason}" if "because" in said else reason)
+    return Unknown(f"{clause['because']}: {reason}" if "because" in clause else reason)
 
 
-def _assembled(parts: Mapping[str, Any], reader: Reader) -> Any:
-    """Return a mapping of what its parts refer to; Unknown if one of them is."""
+def _assembled(parts: Mapping[str, Any], reading: "Reading") -> Any:
+    """Return a mapping with the values of its references; Unknown if one of them is."""
     values = {
-        name: reader.value(part.removeprefix("/")) if isinstance(part, str) and part[0] in "@$/" else part
+        name: reading.value(part.removeprefix("/")) if isinstance(part, str) and part[0] in "@$/" else part
         for name, part in parts.items()
     }
     unknown = next((value for value in values.values() if isinstance(value, Unknown)), None)
     return {name: value for name, value in values.items() if value is not None} if unknown is None else unknown
 
 
-def _moved(said: Said, reader: Reader) -> Any:
-    """Return a default that some release changed, or what it may be if the release is not known."""
-    value = said["default"]
+def _moved(clause: Clause, reading: "Reading") -> Any:
+    """Return a default that releases changed; Unknown, with what it may be, if the release is not known."""
+    value = clause["default"]
     spans = [f"{value!r} before"]
-    for release, later in said["moved"].items():
-        truth = reader.compare("release", ">=", Version(str(release)))
+    for release, later in clause["moved"].items():
+        truth = reading.compare("release", ">=", Version(str(release)))
         spans.append(f"{later!r} from {release} on")
         if isinstance(truth, Unknown):
             return Unknown(f"the default is {', '.join(spans)}; {truth.reason}", (value, later))

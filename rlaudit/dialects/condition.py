@@ -35,7 +35,7 @@ _NOTHING: tuple[Any, ...] = (None, False, 0, "", [], {})
 
 
 class Scope(Protocol):
-    """What a condition is asked about."""
+    """What a condition is evaluated in."""
 
     def value(self, reference: str) -> Any:
         """Return what a reference refers to: plain data, None if it is missing, Unknown if it is not known."""
@@ -76,9 +76,9 @@ def is_on(value: Any) -> Truth:
 
 def compared(value: Any, sign: str, other: Any) -> Truth:
     """Return how two values compare."""
-    for one in (value, other):
-        if isinstance(one, Unknown):
-            return one
+    for side in (value, other):
+        if isinstance(side, Unknown):
+            return side
     if sign in {"==", "!="}:
         return (value == other and isinstance(value, bool) == isinstance(other, bool)) is (sign == "==")
     if not isinstance(value, int | float) or not isinstance(other, int | float):
@@ -93,9 +93,9 @@ def condition(text: str) -> Condition:
     if "".join(tokens) != re.sub(r"\s+", "", text) and '"' not in text:
         raise ValueError(f"{text!r} is no condition")
     parser = _Parser(text, tokens)
-    found = parser.alternatives()
+    parsed = parser.alternatives()
     parser.end()
-    return found
+    return parsed
 
 
 class _Parser:
@@ -106,19 +106,19 @@ class _Parser:
 
     def end(self) -> None:
         if self._next() is not None:
-            raise self._wrong(f"nothing more after {' '.join(self._tokens[: self._at])}")
+            raise self._error(f"nothing more after {' '.join(self._tokens[: self._at])}")
 
     def alternatives(self) -> Condition:
-        found = self._conjunction()
+        left = self._conjunction()
         while self._take("or"):
-            found = _or(found, self._conjunction())
-        return found
+            left = _or(left, self._conjunction())
+        return left
 
     def _conjunction(self) -> Condition:
-        found = self._single()
+        left = self._single()
         while self._take("and"):
-            found = _and(found, self._single())
-        return found
+            left = _and(left, self._single())
+        return left
 
     def _single(self) -> Condition:
         if self._take("not"):
@@ -145,7 +145,8 @@ class _Parser:
         if self._take("written"):
             return lambda scope: scope.is_written(reference) is wanted
         self._need("set")
-        return lambda scope: negated_unless(wanted, scope.compare(reference, "!=", None))
+        sign = "!=" if wanted else "=="
+        return lambda scope: scope.compare(reference, sign, None)
 
     def _membership(self, reference: str) -> Condition:
         self._need("(")
@@ -172,16 +173,16 @@ class _Parser:
 
     def _need(self, token: str) -> None:
         if not self._take(token):
-            raise self._wrong(f"{token} expected, found {self._next() or 'the end'}")
+            raise self._error(f"{token} expected, found {self._next() or 'the end'}")
 
     def _word(self) -> str:
         word = self._next()
         if word is None or word in _SIGNS or word in {"(", ")", ",", "and", "or", "is", "in"}:
-            raise self._wrong(f"a name or a value expected, found {word or 'the end'}")
+            raise self._error(f"a name or a value expected, found {word or 'the end'}")
         self._at += 1
         return word
 
-    def _wrong(self, why: str) -> ValueError:
+    def _error(self, why: str) -> ValueError:
         return ValueError(f"{self._text!r} is no condition: {why}")
 
 
@@ -192,15 +193,10 @@ def literal(word: str, scope: Scope) -> Any:
     return _constant(word)
 
 
-# Asked for each config of each file, and PyYAML takes a tenth of a millisecond.
+# Called for each config of each file, and PyYAML takes a tenth of a millisecond.
 @lru_cache(maxsize=2048)
 def _constant(word: str) -> Any:
     return yaml.safe_load(word)
-
-
-def negated_unless(wanted: bool, truth: Truth) -> Truth:
-    """Return a truth, or its opposite if that is what is wanted."""
-    return truth if wanted else negated(truth)
 
 
 def _or(left: Condition, right: Condition) -> Condition:

@@ -40,23 +40,23 @@ def dialect_at(path: Path) -> Dialect:
     head = head_of(path)
 
     def marked(source: Source) -> Iterator[Path]:
-        yield from (one for one in programs_of(path) if head_of(one).marks_it(source.text))
+        yield from (program for program in programs_of(path) if head_of(program).marks_it(source.text))
 
     def recognise(source: Source) -> bool:
-        return any(_trees(source, one) for one in marked(source))
+        return any(_trees(source, program) for program in marked(source))
 
     def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
-        found = [
-            one for each in marked(source) for one in configs_of(spec_at(each), _trees(source, each), source, vllm)
-        ]
+        configs: list[RolloutConfig] = []
+        for program in marked(source):
+            configs += configs_of(spec_at(program), _trees(source, program), source, vllm)
         if len(programs_of(path)) > 1:
-            found.sort(key=lambda one: one.place.start if one.place is not None else 0)
-        return tuple(found)
+            configs.sort(key=lambda config: config.place.start if config.place is not None else 0)
+        return tuple(configs)
 
     return Dialect(path.stem, head.title, head.specific, recognise, read, head.about)
 
 
-# Asked when the file is recognised, and again under each version.
+# Called when the file is recognised, and again under each version.
 @lru_cache(maxsize=64)
 def _trees(source: Source, path: Path) -> tuple[Tree, ...]:
     return tuple(trees_of(source, spec_at(path)))

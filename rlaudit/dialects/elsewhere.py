@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.dialects.clause import LOSSES, Said
+from rlaudit.dialects.clause import LOSSES, Clause, clauses
 from rlaudit.dialects.condition import Truth
 from rlaudit.settings.rollout_config import Lost, RolloutConfig
 from rlaudit.unknown import Unknown
@@ -25,52 +25,50 @@ _NAMES = {"engine": "engine argument", "sampling": "sampling parameter"}
 
 
 def with_elsewhere(config: RolloutConfig, reading: "Reading") -> RolloutConfig:
-    """Leave open every setting of a section that is not known."""
+    """Return a config with every section that another file decides left open."""
     for kind in reading.spec.said.get("elsewhere", {}):
-        said, truth = entry_of(reading, kind)
-        if said is None:
+        entry, truth = entry_of(reading, kind)
+        if entry is None:
             continue
-        reason = _reason(said, truth)
-        is_kept = "lost" not in said or (isinstance(truth, Unknown) and "open" in said)
-        known = {
-            name: one for name, one in getattr(config, kind).items()
-            if (one.place is not None and is_kept) or name in said.get("keeps", ())
+        reason = _reason(entry, truth)
+        is_kept = "lost" not in entry or (isinstance(truth, Unknown) and "open" in entry)
+        kept = {
+            name: setting for name, setting in getattr(config, kind).items()
+            if (setting.place is not None and is_kept) or name in entry.get("keeps", ())
         }  # fmt: skip
         sentence = f"every {_NAMES[kind]}: {reason}"
-        section: Any = Elsewhere(reason, known, sentence)
+        section: Any = Elsewhere(reason, kept, sentence)
         config = replace(config, **{kind: section}, not_seen=(*config.not_seen, sentence))
     return config
 
 
-def entry_of(reading: "Reading", kind: str) -> tuple[Said | None, Truth]:
-    """Return the entry by which a section is decided elsewhere, or may be; None if this file decides it."""
-    entry = reading.spec.said.get("elsewhere", {}).get(kind, ())
-    for said in entry if isinstance(entry, list | tuple) else (entry,):
-        truth = reading.holds(said.get("if"))
+def entry_of(reading: "Reading", kind: str) -> tuple[Clause | None, Truth]:
+    """Return the entry by which another file decides a section, or may; None if this file decides it."""
+    for entry in clauses(reading.spec.said.get("elsewhere", {}).get(kind, [])):
+        truth = reading.holds(entry.get("if"))
         if truth is not False:
-            return said, truth
+            return entry, truth
     return None, False
 
 
-def _reason(said: Said, truth: Truth) -> str:
+def _reason(entry: Clause, truth: Truth) -> str:
     if not isinstance(truth, Unknown):
-        return str(said["because"])
-    return f"perhaps {said['because']}: {truth.reason}" if "open" in said else truth.reason
+        return str(entry["because"])
+    return f"perhaps {entry['because']}: {truth.reason}" if "open" in entry else truth.reason
 
 
 def lose_elsewhere(reading: "Reading", kind: str, losses: int) -> None:
-    """Mark as lost what is written in a section that is decided elsewhere. losses: how many there were before it."""
-    said, truth = entry_of(reading, kind)
-    if said is None or "lost" not in said:
+    """Mark as lost what is written in a section that another file decides. losses: how many the draft had before."""
+    entry, truth = entry_of(reading, kind)
+    if entry is None or "lost" not in entry:
         return
-    draft, loss, certain = reading.draft, LOSSES[said["lost"]], not isinstance(truth, Unknown)
-    if "open" in said and not certain:
-        for name, one in getattr(draft, kind).items():
-            if one.place is not None and one.known:
-                reason = f"{one.value} or without effect: {_reason(said, truth)}"
-                getattr(draft, kind)[name] = replace(one, value=Unknown(reason), note=reason)
+    draft, loss, certain = reading.draft, LOSSES[entry["lost"]], not isinstance(truth, Unknown)
+    if "open" in entry and not certain:
+        for name, setting in getattr(draft, kind).items():
+            if setting.place is not None and setting.known:
+                reason = f"{setting.value} or without effect: {_reason(entry, truth)}"
+                getattr(draft, kind)[name] = replace(setting, value=Unknown(reason), note=reason)
         return
-    reason = f"{_reason(said, truth)}: write it there"
-    gone = [(one.name, one.written, one.place) for one in draft.lost[losses:]]
-    gone += [(one.name, one.written, one.place) for one in getattr(draft, kind).values() if one.place is not None]
-    draft.lost[losses:] = [Lost(name, written, place, loss, reason, certain) for name, written, place in gone]
+    reason = f"{_reason(entry, truth)}: write it there"
+    lost = [*draft.lost[losses:], *(setting for setting in getattr(draft, kind).values() if setting.place is not None)]
+    draft.lost[losses:] = [Lost(key.name, key.written, key.place, loss, reason, certain) for key in lost]

@@ -23,32 +23,32 @@ if TYPE_CHECKING:
 def drop_falses(reading: "Reading") -> None:
     """Take the falses that never arrive out of the engine's settings, and leave open those that may not arrive."""
     possible, reason = _possible(reading)
-    dropping = next((said for said in possible if "arrives" not in said), None)
+    dropping = next((entry for entry in possible if "arrives" not in entry), None)
     if dropping is None and not reason:
         return
     certain = not reason and len(possible) == 1
     sentence = reading.sentence(dropping) if dropping is not None else "whether a false arrives is not known"
     sentence = f"{sentence}; {reason}" if reason else sentence
-    for name, one in list(reading.draft.engine.items()):
-        if one.value is not False or one.written is not False or one.place is None:
+    for name, setting in list(reading.draft.engine.items()):
+        if setting.value is not False or setting.written is not False or setting.place is None:
             continue
         declared = Catalogue.at(reading.vllm).engine.get(name)
         if declared is None or declared.default is not False:
-            reading.draft.lost.append(Lost(name, False, one.place, Loss.FALSE_DROPPED, sentence, certain))
-            reading.draft.engine[name] = replace(one, value=None if certain else Unknown(sentence), note=sentence)
+            reading.draft.lost.append(Lost(name, False, setting.place, Loss.FALSE_DROPPED, sentence, certain))
+            reading.draft.engine[name] = replace(setting, value=None if certain else Unknown(sentence), note=sentence)
 
 
 def _possible(reading: "Reading") -> tuple[list[Mapping[str, Any]], str]:
-    """Return the entries that may decide, and why it is open which one does; a copy of the code may follow none."""
+    """Return the entries that may decide, and why it is open which of them does."""
     possible, reason = list[Mapping[str, Any]](), ""
-    for said in reading.spec.said.get("falses", ()):
-        truth = reading.holds(said.get("if"))
+    for entry in reading.spec.said.get("falses", ()):
+        truth = reading.holds(entry.get("if"))
         if truth is False:
             continue
-        possible.append(said)
+        possible.append(entry)
         if truth is True:
             break
         reason = reason or truth.reason
-    gone = [reading.code.is_gone(said.get("at", {})) for said in possible]
-    arrives = {"arrives" in said for said in possible}
-    return possible, next(filter(None, gone), reason if len(arrives) > 1 else "")
+    doubts = [reading.code.is_gone(entry.get("at", {})) for entry in possible]
+    arrives = {"arrives" in entry for entry in possible}
+    return possible, next(filter(None, doubts), reason if len(arrives) > 1 else "")

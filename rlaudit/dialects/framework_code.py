@@ -21,24 +21,24 @@ from typing import Any
 from rlaudit.configs.draft import Draft, by_code
 from rlaudit.configs.framework_source.checkout import Checkout, shown
 
-# File -> words, or some of which one is enough.
+# File -> words, or a list of alternatives.
 At = Mapping[str, str | Sequence[str]]
 
 
 @dataclass(frozen=True)
 class FrameworkCode:
-    """The copy of a framework around a config, if there is one."""
+    """The copy of a framework around a config, if any."""
 
     checkout: Checkout | None = None
 
     def line_of(self, at: At) -> str | None:
-        """Return `file:line` of the first place that is there; None if none is. Needs a copy."""
+        """Return `file:line` of the first place that the copy has; None if it has none. Needs a copy."""
         assert self.checkout is not None
         for file, words in places(at):
             source = self.checkout.file(file)
-            found = words_in(source.text, words) if source is not None else None
-            if source is not None and found is not None:
-                return f"{shown(source.path)}:{source.text.count(chr(10), 0, found) + 1}"
+            start = words_in(source.text, words) if source is not None else None
+            if source is not None and start is not None:
+                return f"{shown(source.path)}:{source.text.count(chr(10), 0, start) + 1}"
         return None
 
     @property
@@ -52,7 +52,7 @@ class FrameworkCode:
         return f"the code in {where}, {which}: {looked_up}"
 
     def has(self, at: At) -> bool:
-        """Return whether a copy is there and has one of some places."""
+        """Return whether a copy exists and has one of some places."""
         return self.checkout is not None and self.line_of(at) is not None
 
     def is_gone(self, at: At) -> str:
@@ -60,14 +60,14 @@ class FrameworkCode:
         if self.checkout is None or not at or self.line_of(at) is not None:
             return ""
         root = shown(f"{self.checkout.root}/{self.checkout.folder}")
-        gone = " or ".join(f"`{words}` in {file}" for file, words in places(at))
-        return f"the copy in {root} does not have {gone}; `rlaudit record` writes down what it does"
+        missing = " or ".join(f"`{words}` in {file}" for file, words in places(at))
+        return f"the copy in {root} does not have {missing}; `rlaudit record` writes down what it does"
 
 
 def places(at: At) -> Iterator[tuple[str, str]]:
     """Return each file with each of the words that are looked up in it."""
     for file, words in at.items():
-        yield from ((file, one) for one in ([words] if isinstance(words, str) else words))
+        yield from ((file, phrase) for phrase in ([words] if isinstance(words, str) else words))
 
 
 def filled(at: At, value: Any, *calls: str) -> At:
@@ -83,14 +83,14 @@ def filled(at: At, value: Any, *calls: str) -> At:
 
 
 def words_in(text: str, words: str) -> int | None:
-    """Return where a text has some words, however many blanks are between them; None if it does not."""
+    """Return the index of some words in a text, with any blanks between them; None if it lacks them."""
     pattern = r"\s+".join(map(re.escape, words.split()))
-    found = re.search(pattern, text)
-    return None if found is None else found.start()
+    match = re.search(pattern, text)
+    return None if match is None else match.start()
 
 
 def take_own_files(draft: Draft, checkout: Checkout) -> None:
-    """Take what stands in the package's own config files for a default, unless the config is one of them."""
+    """Turn settings of the package's own config files into defaults, unless the config is one of these files."""
     if checkout.has(draft.path):
         return
     draft.lost = [lost for lost in draft.lost if not checkout.has(lost.place.path)]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rlaudit.configs.syntax.flags import Flag
     from rlaudit.configs.syntax.shell_command import Command
 
-Said = Mapping[str, Any]
+Entry = Mapping[str, Any]
 # What a user adds to the command.
 _ADDED = re.compile(r"\$\{?[@*]")
 _FILES = (".yaml", ".yml", ".json")
@@ -44,53 +44,53 @@ _FILES = (".yaml", ".yml", ".json")
 
 def trees_of(source: Source, spec: Spec) -> Iterator[Tree]:
     """Yield every config of a file that is arranged as the dialect knows."""
-    for way, said in spec.said["files"].items():
-        for tree in _WAYS[way](source, spec, said or {}):
-            layout = next((one for one in spec.layouts if one.section(tree.root) is not None), None)
+    for way, entry in spec.said["files"].items():
+        for tree in _WAYS[way](source, spec, entry or {}):
+            layout = next((layout for layout in spec.layouts if layout.section(tree.root) is not None), None)
             if layout is not None and sets_up_rollouts(spec.said, tree, layout) is not False:
                 yield replace(with_kind(spec.said, tree, layout), layout=layout)
 
 
-def _yaml(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
+def _yaml(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
     """Yield the first document of a YAML or JSON file, with what it inherits."""
-    own = mapping_of(source)
-    if own is None:
+    written = mapping_of(source)
+    if written is None:
         return
-    reader: Callable[[Source], Composed | None] = inherited if said.get("defaults") == "paths" else composed
-    config = reader(source) if said.get("defaults", "none") != "none" else Composed(own)
+    reader: Callable[[Source], Composed | None] = inherited if entry.get("defaults") == "paths" else composed
+    config = reader(source) if entry.get("defaults", "none") != "none" else Composed(written)
     if config is not None:
         yield Tree(
-            config.root, own, parts=config.parts, missing=config.missing,
-            limits=config.limits, is_composed=own.get("defaults") is not None,
+            config.root, written, parts=config.parts, missing=config.missing,
+            limits=config.limits, is_composed=written.get("defaults") is not None,
         )  # fmt: skip
 
 
-def _overrides(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
-    """Commands that override a key with a prefix, on top of the config that they start from if it is there.
+def _overrides(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
+    """Yield commands that override a key with a prefix, on top of the config that they start from if it exists.
 
     A config file of the framework holds none, even if it interpolates `${prefix.key}`.
     """
-    own = mapping_of(source)
-    if own is not None and any(layout.root and layout.written(own) is not None for layout in spec.layouts):
+    written = mapping_of(source)
+    if written is not None and any(layout.root and layout.written(written) is not None for layout in spec.layouts):
         return
-    for one in overridden(source, said["prefix"]):
-        base = _base(source, one, said.get("base", "none"))
+    for override in overridden(source, entry["prefix"]):
+        base = _base(source, override, entry.get("base", "none"))
         if base is None:
-            missing = ("the config that the command starts from",) if said.get("base", "none") != "none" else ()
-            yield Tree(one.root, one.root, one.command, missing=missing)
+            missing = ("the config that the command starts from",) if entry.get("base", "none") != "none" else ()
+            yield Tree(override.root, override.root, override.command, missing=missing)
         else:
-            yield Tree(base.root, one.root, one.command, parts=base.parts, missing=base.missing, limits=base.limits,
-                       is_composed=True)  # fmt: skip
+            yield Tree(base.root, override.root, override.command, parts=base.parts, missing=base.missing,
+                       limits=base.limits, is_composed=True)  # fmt: skip
 
 
-def _base(source: Source, one: Overridden, kind: str) -> Composed | None:
+def _base(source: Source, override: Overridden, kind: str) -> Composed | None:
     if kind == "program":
-        return started_from(source, one)
-    return overriding(source, one) if kind == "config" else None
+        return started_from(source, override)
+    return overriding(source, override) if kind == "config" else None
 
 
-def _flags(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
-    """Commands that start one of some programs, with their options.
+def _flags(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
+    """Yield commands that start one of some programs, with their options.
 
     A program is the end of a word, or two words: `swift rlhf`. As a mapping in place of a list, each has the word that
     conditions know as `call`. switches: options that take no value. negated: options that are true without a value, and
@@ -104,27 +104,27 @@ def _flags(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
     from rlaudit.configs.command_lines import command_lines
     from rlaudit.configs.syntax.flags import flags
 
-    listed = said["programs"]
+    listed = entry["programs"]
     programs: Mapping[str, str] = listed if isinstance(listed, dict) else dict.fromkeys(listed, "")
-    switches, intervals = frozenset(said.get("switches", ())), frozenset(said.get("intervals", ()))
+    switches, intervals = frozenset(entry.get("switches", ())), frozenset(entry.get("intervals", ()))
     # With the blank in front of the second word, `${rollout.model}` in YAML is no script.
     marks = (f"{' ' if ' ' in name else ''}{name.rpartition(' ')[2]}" for name in programs)
     for command in command_lines(source, *marks):
         for at in range(len(command.words)):
-            name = next((one for one in programs if _starts(one, command.words[: at + 1])), None)
+            name = next((program for program in programs if _starts(program, command.words[: at + 1])), None)
             if name is None:
                 continue
             options = flags(command.words, at + 1, switches.__contains__)
-            arguments = by_name((_whole(one, intervals) for one in options), said.get("negated", ()))
-            named = arguments.pop(said["config"], None) if "config" in said else None
+            arguments = by_name((_with_interval(flag, intervals) for flag in options), entry.get("negated", ()))
+            named = arguments.pop(entry["config"], None) if "config" in entry else None
             beside = source.named_file(named)
             behind = mapping_of(beside) if beside is not None else None
-            own = Node(arguments, command.place)
-            root = own if behind is None else merged(behind, own)
+            given = Node(arguments, command.place)
+            root = given if behind is None else merged(behind, given)
             parts = (beside.path,) if beside is not None and behind is not None else ()
             missing = (str(named.text or named.value),) if named is not None and behind is None else ()
-            started = _launched(command, at, said["variables"]) if "variables" in said else command
-            yield Tree(root, own, started, at + 1, programs[name], parts=parts, missing=missing,
+            started = _launched(command, at, entry["variables"]) if "variables" in entry else command
+            yield Tree(root, given, started, at + 1, programs[name], parts=parts, missing=missing,
                        unread=_hold_options(options))  # fmt: skip
             break
 
@@ -138,7 +138,7 @@ def _starts(program: str, words: Sequence[Node]) -> bool:
     return word == last and isinstance(before, str) and PurePath(before).name == first
 
 
-def _whole(flag: "Flag", intervals: frozenset[str]) -> "Flag":
+def _with_interval(flag: "Flag", intervals: frozenset[str]) -> "Flag":
     """Return an option with all of its words as one text if it is an interval: `--threshold 0.5 5.0`."""
     if flag.value is None or not flag.more or flag.name not in intervals:
         return flag
@@ -172,30 +172,30 @@ def _launched(command: "Command", at: int, option: str) -> "Command":
     return replace(command, variables=variables)
 
 
-def _calls(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
-    """Calls of a framework's config classes in a Python program."""
-    if source.suffix != ".py" or not any(f"{name}(" in source.text for name in said):
+def _calls(source: Source, spec: Spec, classes: Entry) -> Iterator[Tree]:
+    """Yield the calls of a framework's config classes in a Python program."""
+    if source.suffix != ".py" or not any(f"{name}(" in source.text for name in classes):
         return
     try:
-        found = source.calls(said)
+        calls = source.calls(classes)
     except (ValueError, RecursionError):  # kept in source.refusals
         return
-    for call in found:
+    for call in calls:
         arguments = Node(dict(call.arguments), call.place)
-        yield Tree(arguments, arguments, call=said[call.name], python_call=call, open=call.open)
+        yield Tree(arguments, arguments, call=classes[call.name], python_call=call, open=call.open)
 
 
-def _dictionary(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
-    """Dictionaries of a Python program, which it puts on top of the framework's own config."""
+def _dictionary(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
+    """Yield the dictionaries that a Python program puts on top of the framework's own config."""
     try:
-        found = source.dictionaries(said["key"])
+        dictionaries = source.dictionaries(entry["key"])
     except (ValueError, RecursionError):  # kept in source.refusals
         return
     folder = spec.said["package"]["folder"]
-    checkout = checkout_of(source, folder, *spec.markers) if found else None
-    base = checkout.file(said["base"]) if checkout is not None else None
+    checkout = checkout_of(source, folder, *spec.markers) if dictionaries else None
+    base = checkout.file(entry["base"]) if checkout is not None else None
     config = composed(base) if base is not None else None
-    for root in found:
+    for root in dictionaries:
         if base is None or config is None:
             missing = (f"{spec.title}'s own config, on which the program puts this dictionary",)
             yield Tree(root, root, missing=missing)
@@ -204,7 +204,7 @@ def _dictionary(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
             yield Tree(whole, root, parts=(base.path, *config.parts), missing=config.missing, is_composed=True)
 
 
-def _toml(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
+def _toml(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
     """Yield the root table of a TOML file."""
     try:
         root = source.toml
@@ -214,12 +214,12 @@ def _toml(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
         yield Tree(root, root)
 
 
-def _hook(source: Source, spec: Spec, said: Said) -> Iterator[Tree]:
-    """Yield what a function of the dialect's Python file finds."""
-    yield from spec.hook(said["hook"])(source, spec)
+def _hook(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
+    """Yield the trees of a function in the dialect's Python file."""
+    yield from spec.hook(entry["hook"])(source, spec)
 
 
-_WAYS: Mapping[str, Callable[[Source, Spec, Said], Iterator[Tree]]] = {
+_WAYS: Mapping[str, Callable[[Source, Spec, Entry], Iterator[Tree]]] = {
     "yaml": _yaml,
     "overrides": _overrides,
     "flags": _flags,

@@ -47,19 +47,20 @@ class Keys:
 
 
 def unread(tree: Tree) -> Unknown | None:
-    """Return what a key holds that is not written: nothing, unless the config may have keys that could not be read."""
+    """Return the value of a key that is not written: None, or Unknown if some keys could not be read."""
     return Unknown(f"it may be among further arguments: {tree.open}") if tree.open else None
 
 
-def with_kind(said: Mapping[str, Any], tree: Tree, layout: Layout) -> Tree:
-    """Return a config with the word for its program, by its keys if nothing else tells it."""
-    if tree.call or "kinds" not in said:
+def with_kind(dialect: Mapping[str, Any], tree: Tree, layout: Layout) -> Tree:
+    """Return a config with the word for its program, which its keys decide if nothing else does."""
+    if tree.call or "kinds" not in dialect:
         return tree
     keys = Keys(tree, layout)
-    return replace(tree, call=next((word for word, held in said["kinds"].items() if condition(held)(keys) is True), ""))
+    words = (word for word, text in dialect["kinds"].items() if condition(text)(keys) is True)
+    return replace(tree, call=next(words, ""))
 
 
-def sets_up_rollouts(said: Mapping[str, Any], tree: Tree, layout: Layout) -> Truth:
-    """Return whether a config is one of a dialect that says what a config needs."""
-    needed = said.get("rollouts if")
+def sets_up_rollouts(dialect: Mapping[str, Any], tree: Tree, layout: Layout) -> Truth:
+    """Return whether a config has what the dialect requires of one."""
+    needed = dialect.get("rollouts if")
     return True if needed is None else condition(needed)(Keys(tree, layout))

@@ -14,37 +14,37 @@ from rlaudit.settings.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.settings.trainer_facts import OF_UPDATES
 
 VLLM = "vllm"
-# What the worker and the way it is updated decide, and the trainer does not.
+# Facts that the worker and its weight updates decide, and not the trainer.
 _OF_THE_WORKER = {*OF_UPDATES, "seeds_replicas", "rollout_head_dtype", "shares_weights"} - {"weight_updates"}
 
 
 def runs_vllm(backend: Any) -> bool:
-    """Return whether the value of a backend's key is vLLM, or the name of a backend that a fork builds on top of it."""
+    """Return whether a backend is vLLM, or one that a fork builds on top of it."""
     return isinstance(backend, str) and backend.startswith(VLLM)
 
 
 def with_own_backend(config: RolloutConfig, title: str, key: str, backend: Any) -> RolloutConfig:
-    """Return a config as it is if `backend` is the framework's own, else without what only that backend decides.
+    """Return a config without what only the framework's backend decides, if `backend` is another one.
 
     title: the framework's. key: the one whose value the backend is.
     """
     if not runs_vllm(backend) or backend == VLLM:
         return config
     name = f"{backend}, a backend that is not {title}'s own"
-    sampling = Settings({name: one for name, one in config.sampling.items() if one.place is not None})
+    sampling = Settings({name: setting for name, setting in config.sampling.items() if setting.place is not None})
     leave_open(sampling, f"{name} may add it to its requests")
-    options = {one.name: Setting(one.name, one.written, one.written, Origin.FILE, one.place) for one in config.lost}
+    lost = {key.name: Setting(key.name, key.written, key.written, Origin.FILE, key.place) for key in config.lost}
     left = f"what {key} {backend} hands to vLLM beside what is written: it is not {title}'s own"
     # No key is written for the user: it is not known which ones the backend reads.
     return replace(
         config,
         engine=as_written(config.engine, name),
         sampling=sampling,
-        environment={name: one for name, one in config.environment.items() if one.place is not None},
-        trainer={name: one for name, one in config.trainer.items() if name not in _OF_THE_WORKER},
-        options={**options, **config.options},
+        environment={name: setting for name, setting in config.environment.items() if setting.place is not None},
+        trainer={name: setting for name, setting in config.trainer.items() if name not in _OF_THE_WORKER},
+        options={**lost, **config.options},
         lost=(),
         not_seen=(*config.not_seen, left),
-        decided={name: one for name, one in config.decided.items() if name in config.trainer},
+        decided={name: line for name, line in config.decided.items() if name in config.trainer},
         write=unwritten,
     )

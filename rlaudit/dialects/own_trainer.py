@@ -32,9 +32,10 @@ _DEEPEST = 6
 
 @dataclass(frozen=True)
 class OwnTrainer:
-    """A class that is not the framework's. source: the file that defines it; None if it is not there."""
+    """A class that is not the framework's."""
 
     name: str
+    # The file that defines it; None if it is missing.
     source: Source | None
 
     def __str__(self) -> str:
@@ -43,57 +44,58 @@ class OwnTrainer:
 
 
 def own_trainers_of(reading: "Reading") -> tuple[OwnTrainer, ...]:
-    """Return the trainer classes of its own that a config's program trains with; none if none is seen."""
-    said, tree = reading.spec.said.get("own trainer"), reading.tree
-    if said is None or (tree.command is None and tree.python_call is None):
+    """Return the trainer classes that a config's program defines itself and trains with."""
+    entry, tree = reading.spec.said.get("own trainer"), reading.tree
+    if entry is None or (tree.command is None and tree.python_call is None):
         return ()
     program = reading.source if tree.command is None else program_source(reading.source, tree.command)
-    return own_trainers(program, tuple(said["modules"])) if program is not None else ()
+    return own_trainers(program, tuple(entry["modules"])) if program is not None else ()
 
 
 def with_own_trainer(config: RolloutConfig, reading: "Reading") -> RolloutConfig:
-    """Return a config as it is, or without what only the framework's own trainer decides."""
-    own = own_trainers_of(reading)
-    if not own:
+    """Return a config without what only the framework's trainer decides, if the program trains with its own."""
+    trainers = own_trainers_of(reading)
+    if not trainers:
         return config
-    reason = f"{' or '.join(one.name for one in own)}, no trainer of {reading.of}'s, decides it"
+    reason = f"{' or '.join(trainer.name for trainer in trainers)}, no trainer of {reading.of}'s, decides it"
     sampling = Settings(_written(config.sampling))
     leave_open(sampling, reason)
-    written = {key: replace(one, value=Unknown(reason), note=reason) for key, one in _written(config.engine).items()}
-    named = " or ".join(map(str, own))
-    said = f"what {named}, no trainer of {reading.of}'s, hands to vLLM and computes; `rlaudit record` writes it down"
+    written = _written(config.engine)
+    engine = {key: replace(setting, value=Unknown(reason), note=reason) for key, setting in written.items()}
+    named = " or ".join(map(str, trainers))
+    limit = f"what {named}, no trainer of {reading.of}'s, hands to vLLM and computes; `rlaudit record` writes it down"
     return replace(
         config,
-        engine=Elsewhere(reason, written, said),
+        engine=Elsewhere(reason, engine, limit),
         sampling=sampling,
         trainer={key: _open(fact, reason) for key, fact in config.trainer.items()},
-        options={key: _open(one, reason) for key, one in config.options.items()},
-        lost=tuple(one for one in config.lost if one.loss is Loss.REFUSED),
-        not_seen=(*(one for one in config.not_seen if one != getattr(config.engine, "said", "")), said),
+        options={key: _open(setting, reason) for key, setting in config.options.items()},
+        lost=tuple(lost for lost in config.lost if lost.loss is Loss.REFUSED),
+        not_seen=(*(other for other in config.not_seen if other != getattr(config.engine, "said", "")), limit),
         decided={},
         write=unwritten,
     )
 
 
 def _written(settings: Mapping[str, Setting]) -> dict[str, Setting]:
-    return {name: one for name, one in settings.items() if one.place is not None}
+    return {name: setting for name, setting in settings.items() if setting.place is not None}
 
 
-def _open(one: Setting, reason: str) -> Setting:
-    return one if one.place is not None else by_code(one.name, Unknown(reason), reason)
+def _open(setting: Setting, reason: str) -> Setting:
+    return setting if setting.place is not None else by_code(setting.name, Unknown(reason), reason)
 
 
 @lru_cache(maxsize=64)
 def own_trainers(program: Source, modules: tuple[str, ...]) -> tuple[OwnTrainer, ...]:
-    """Return the trainer classes of its own that a program makes; none if it makes one of the framework's, too."""
+    """Return the trainer classes that a program defines itself; none if it makes one of the framework's, too."""
     names = _Names.of(program)
     if names is None:
         return ()
     used = {node.id for node in ast.walk(names.tree) if isinstance(node, ast.Name) and _TRAINER.fullmatch(node.id)}
-    bases = {one.id for made in names.classes.values() for one in made.bases if isinstance(one, ast.Name)}
-    found = [_defined(names, name, modules) for name in sorted({*used, *names.classes} - bases)
+    bases = {base.id for made in names.classes.values() for base in made.bases if isinstance(base, ast.Name)}
+    trainers = [_defined(names, name, modules) for name in sorted({*used, *names.classes} - bases)
              if _TRAINER.fullmatch(name)]  # fmt: skip
-    return tuple(one for one in found if one is not None) if None not in found else ()
+    return tuple(trainer for trainer in trainers if trainer is not None) if None not in trainers else ()
 
 
 @dataclass(frozen=True)
@@ -121,9 +123,9 @@ class _Names:
 
 
 def _defined(names: _Names, name: str, modules: Collection[str], depth: int = 0) -> OwnTrainer | None:
-    """Return the class behind a name, if neither it nor what it is based on is the framework's."""
+    """Return the class behind a name; None if it or a base of it is the framework's."""
     if name in names.classes:
-        bases = [one.id if isinstance(one, ast.Name) else ast.unparse(one) for one in names.classes[name].bases]
+        bases = [base.id if isinstance(base, ast.Name) else ast.unparse(base) for base in names.classes[name].bases]
         is_own = all(_is_own(names, base, modules, depth) for base in bases)
         return OwnTrainer(name, names.source) if is_own else None
     if name not in names.imports:
@@ -140,7 +142,7 @@ def _defined(names: _Names, name: str, modules: Collection[str], depth: int = 0)
 
 
 def _is_own(names: _Names, base: str, modules: Collection[str], depth: int) -> bool:
-    """Return whether a base class is not the framework's; one whose module is not known may be."""
+    """Return whether a base class is certainly not the framework's."""
     if base in names.imports and base not in names.classes:
         node, _ = names.imports[base]
         if (
@@ -155,11 +157,11 @@ def _is_own(names: _Names, base: str, modules: Collection[str], depth: int) -> b
 
 
 def _files(source: Source, module: str, level: int) -> Iterator[Source]:
-    """Yield the files that a module may be, beside the one that imports it or above it up to the repository's root."""
+    """Yield the files that a module may be: beside the importing one, or above it up to the repository's root."""
     path = module.replace(".", "/")
     for name in (f"{path}.py", f"{path}/__init__.py") if path else ("__init__.py",):
         if level:
-            found = [source.neighbour("../" * (level - 1) + name)]
+            sources = [source.neighbour("../" * (level - 1) + name)]
         else:
-            found = [source.above(name), source.above(f"src/{name}")]
-        yield from (one for one in found if one is not None)
+            sources = [source.above(name), source.above(f"src/{name}")]
+        yield from (source for source in sources if source is not None)

@@ -3,9 +3,8 @@
 from rlaudit.configs.draft import Settings
 from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.syntax.node import Node, entries
-from rlaudit.dialects.clause import LOSSES, Said, node_of
+from rlaudit.dialects.clause import LOSSES, Clause, clauses, node_of
 from rlaudit.dialects.reading import Reading
-from rlaudit.dialects.settling import clauses
 from rlaudit.settings.rollout_config import Loss
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue
@@ -13,66 +12,66 @@ from rlaudit.vllm.catalogue import Catalogue
 _VARIABLES = ("VLLM_", "NCCL_")
 
 
-def pass_on(reading: Reading, kind: str, entry: Said | list[Said]) -> None:
+def pass_on(reading: Reading, kind: str, entry: Clause | list[Clause]) -> None:
     """Take a mapping whose keys are vLLM's own names, or the variables that a command sets."""
-    said = next((one for one in clauses(entry) if reading.holds(one.get("if")) is not False), None)
-    if said is None:
+    clause = next((clause for clause in clauses(entry) if reading.holds(clause.get("if")) is not False), None)
+    if clause is None:
         return
     if kind == "environment":
-        for name, node in entries(reading.node(said["key"])) if "key" in said else ():
+        for name, node in entries(reading.node(clause["key"])) if "key" in clause else ():
             reading.draft.environment.by_file(name, node)
-        command_variables(reading, wins=said["command"] == "wins", prefixes=tuple(said.get("prefixes", _VARIABLES)))
+        command_variables(reading, wins=clause["command"] == "wins", prefixes=tuple(clause.get("prefixes", _VARIABLES)))
         return
-    catalogue, truth = Catalogue.at(reading.vllm), reading.holds(said.get("if"))
+    catalogue, truth = Catalogue.at(reading.vllm), reading.holds(clause.get("if"))
     settings: Settings = getattr(reading.draft, kind)
-    for key, node in entries(node_of(said, reading)):
-        if node.value is None and ("lost" in said or said.get("null") == "nothing"):
+    for key, node in entries(node_of(clause, reading)):
+        if node.value is None and ("lost" in clause or clause.get("null") == "nothing"):
             continue
         if isinstance(truth, Unknown):
             settings.by_file(key, node, truth, truth.reason)
-        elif "lost" in said:
-            reading.draft.lose(canonical(key), node, LOSSES[said["lost"]], reading.sentence(said))
-        elif "flags" in said:
-            _flag(reading, key, node, said["flags"])
-        elif _is_overruled(reading, settings, key, said):
-            reading.draft.lose(key, node, Loss.OVERRULED, said["overruled"]["because"])
-        elif kind == "sampling" or key in catalogue.engine or "unknown key" not in said:
-            settings.by_file(key, node, note=said.get("because", ""))
-        elif "front end" in said and (key in catalogue.frontend or key in said["front end"]):
-            where = said["key"].lstrip("@")
+        elif "lost" in clause:
+            reading.draft.lose(canonical(key), node, LOSSES[clause["lost"]], reading.sentence(clause))
+        elif "flags" in clause:
+            _flag(reading, key, node, clause["flags"])
+        elif _is_overruled(reading, settings, key, clause):
+            reading.draft.lose(key, node, Loss.OVERRULED, clause["overruled"]["because"])
+        elif kind == "sampling" or key in catalogue.engine or "unknown key" not in clause:
+            settings.by_file(key, node, note=clause.get("because", ""))
+        elif "front end" in clause and (key in catalogue.frontend or key in clause["front end"]):
+            where = clause["key"].lstrip("@")
             where = reading.layout.renames.get(where, where)
             reading.draft.not_seen.append(f"{where}.{key}: of the HTTP endpoint, no argument of the engine")
         else:
-            reason = f"vLLM {reading.vllm} has no argument {key}; {said['unknown key']}"
+            reason = f"vLLM {reading.vllm} has no argument {key}; {clause['unknown key']}"
             reading.draft.lose(key, node, Loss.UNKNOWN_KEY, reason)
 
 
-def _is_overruled(reading: Reading, settings: Settings, key: str, said: Said) -> bool:
-    """Return whether the framework's code writes an argument of its own over a key of a mapping."""
-    own = settings.get(key)
-    return own is not None and own.value is not None and key in said.get("overruled", {}).get("arguments", ())
+def _is_overruled(reading: Reading, settings: Settings, key: str, clause: Clause) -> bool:
+    """Return whether the framework's code overwrites a key of a mapping with its own argument."""
+    setting = settings.get(key)
+    return setting is not None and setting.value is not None and key in clause.get("overruled", {}).get("arguments", ())
 
 
-def _flag(reading: Reading, key: str, node: Node, said: Said) -> None:
+def _flag(reading: Reading, key: str, node: Node, entry: Clause) -> None:
     """Take a key that is spelt as a flag of vLLM's: `no_x: true` is a false, but no keyword of a call."""
     spelt = key.replace("-", "_")
-    if said.get("alone") and node.value in (None, ""):
+    if entry.get("alone") and node.value in (None, ""):
         reading.draft.engine.by_file(canonical(key), node, True, "no value: the flag is passed alone")
         return
     if not spelt.startswith("no_") or node.value is not True:
         reading.draft.engine.by_file(canonical(key), node)
         return
-    name, truth = canonical(spelt.removeprefix("no_")), reading.holds(said["if"])
+    name, truth = canonical(spelt.removeprefix("no_")), reading.holds(entry["if"])
     if truth is False:
-        reading.draft.lose(spelt, node, Loss.UNKNOWN_KEY, said["otherwise"])
+        reading.draft.lose(spelt, node, Loss.UNKNOWN_KEY, entry["otherwise"])
     else:
         note = f"passed as --{spelt.replace('_', '-')}"
-        value = Unknown(f"{note}, or {said['otherwise']}; {truth.reason}") if isinstance(truth, Unknown) else False
+        value = Unknown(f"{note}, or {entry['otherwise']}; {truth.reason}") if isinstance(truth, Unknown) else False
         reading.draft.engine.by_file(name, node, value, value.reason if isinstance(value, Unknown) else note)
 
 
 def command_variables(reading: Reading, *, wins: bool, prefixes: tuple[str, ...] = _VARIABLES) -> None:
-    """Take exports and prefixes in force, a submitted job's own variables, or those that a program sets."""
+    """Take the variables that a command exports or has in front, a submitted job's, or those that a program sets."""
     if reading.tree.python_call is not None:
         from rlaudit.configs.python_environment import python_environment
 

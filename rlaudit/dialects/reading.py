@@ -12,7 +12,7 @@ from rlaudit.configs.framework_source.checkout import checkout_of
 from rlaudit.configs.framework_source.release_here import release_here
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
-from rlaudit.dialects.clause import Found, Said
+from rlaudit.dialects.clause import Clause, Outcome
 from rlaudit.dialects.condition import Truth, compared, condition
 from rlaudit.dialects.framework_code import FrameworkCode, filled
 from rlaudit.dialects.keys import unread
@@ -22,9 +22,7 @@ from rlaudit.dialects.tree import Tree, node_at
 from rlaudit.unknown import Unknown
 from rlaudit.vllm import milestones
 
-_SECTIONS = ("engine", "sampling", "environment", "trainer")
-_VARIABLES = ("VLLM_", "NCCL_")
-# Conditions ask for a few releases thousands of times.
+# Conditions name a few releases thousands of times.
 _release = lru_cache(maxsize=512)(Version)
 _VERSIONS: Mapping[str, Callable[[Version, Version], bool]] = {
     ">=": operator.ge, "<": operator.lt, ">": operator.gt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
@@ -61,16 +59,17 @@ class Reading:
 
     def _span(self) -> Span:
         """Return the releases that this config may be of."""
-        said, checkout = self.spec.said.get("release", {}), self.code.checkout
-        here = release_here(self.source, self.spec.package, checkout) if self.spec.package is not None else None
+        declared, checkout = self.spec.said.get("release", {}), self.code.checkout
+        release = release_here(self.source, self.spec.package, checkout) if self.spec.package is not None else None
         is_copy = checkout is not None
-        self.framework = here
-        if "package" in said:
+        self.framework = release
+        if "package" in declared:
             is_copy = False
-            is_carried = here is not None and "carried" in said
-            packaged = package_of(said["package"])
-            here = carried(said, here, self.spec.title) if is_carried else release_here(self.source, packaged, None)
-        return span_of(said, self.of, self.vllm, self.holds, self.is_written, here, is_copy)
+            if release is not None and "carried" in declared:
+                release = carried(declared, release, self.spec.title)
+            else:
+                release = release_here(self.source, package_of(declared["package"]), None)
+        return span_of(declared, self.of, self.vllm, self.holds, self.is_written, release, is_copy)
 
     @property
     def of(self) -> str:
@@ -84,9 +83,9 @@ class Reading:
     def node(self, path: str) -> Node | None:
         """Return the node at a path: `a.b`, `@key` below the layout's root, `a | b` for the first that is written."""
         if path not in self._nodes:
-            nodes = [self._node(one.strip()) for one in path.split("|")]
-            there = next((one for one in nodes if one is not None), None)
-            self._nodes[path] = next((one for one in nodes if is_said(one)), there)
+            nodes = [self._node(part.strip()) for part in path.split("|")]
+            present = next((node for node in nodes if node is not None), None)
+            self._nodes[path] = next((node for node in nodes if is_said(node)), present)
         return self._nodes[path]
 
     def _node(self, path: str) -> Node | None:
@@ -101,24 +100,20 @@ class Reading:
             kind, _, name = reference[1:].partition(".")
             setting = getattr(self.draft, kind).get(name)
             return None if setting is None else setting.value
-        own = self._of_the_reading(reference)
-        if own is not None:
-            return own
+        fact = self._of_the_reading(reference)
+        if fact is not None:
+            return fact
         if "|" in reference and reference.rpartition("|")[2].strip().isdigit():
             reference, _, default = reference.rpartition("|")
             node = self.node(reference)
-            return (
-                arriving(node) if is_said(node) else self.unread() if node is None and self.tree.open else int(default)
-            )
+            if is_said(node):
+                return arriving(node)
+            return unread(self.tree) if node is None and self.tree.open else int(default)
         node = self.node(reference)
-        return self.unread() if node is None else arriving(node)
-
-    def unread(self) -> Unknown | None:
-        """Return what a key holds that is not written, if the config may have keys that could not be read."""
-        return unread(self.tree)
+        return unread(self.tree) if node is None else arriving(node)
 
     def _of_the_reading(self, name: str) -> Any:
-        """Return what is known of the reading itself by a word; None for any other word."""
+        """Return what a word like `layout` or `composed` says of this reading; None for any other word."""
         if name in self.spec.said.get("conditions", {}):
             return self.holds(name)
         if name.startswith("code:"):
@@ -155,38 +150,41 @@ class Reading:
         """Return whether the framework's own defaults stand behind the config."""
         return self.holds(self.spec.said.get("defaults if"))
 
-    def without_default(self, truth: Truth) -> Found | None:
-        """Return what is not written if they do not: open if the dialect has a reason, else left to vLLM."""
+    def without_default(self, truth: Truth) -> Outcome | None:
+        """Return the outcome of a key that is not written, if these defaults do not hold.
+
+        It is open if the dialect gives a reason, else left to vLLM.
+        """
         reason = self.spec.said.get("defaults else")
         if reason is None:
             return None
-        return Found(truth if isinstance(truth, Unknown) else Unknown(reason))
+        return Outcome(truth if isinstance(truth, Unknown) else Unknown(reason))
 
-    def with_null(self, kind: str, said: Said) -> Said:
-        """Return a clause of the engine with what a null means in this dialect, unless it says so itself."""
+    def with_null(self, kind: str, clause: Clause) -> Clause:
+        """Return a clause of the engine with what a null means in this dialect, unless the clause defines it."""
         arrives = self.spec.said.get("nulls arrive if")
-        if arrives is None or kind != "engine" or "key" not in said or "null" in said:
-            return said
-        return {**said, "null": "keep" if self.holds(arrives) is True else "nothing"}
+        if arrives is None or kind != "engine" or "key" not in clause or "null" in clause:
+            return clause
+        return {**clause, "null": "keep" if self.holds(arrives) is True else "nothing"}
 
-    def note(self, says: Found, said: Said) -> str:
+    def note(self, outcome: Outcome, clause: Clause) -> str:
         """Return why a value arrives: the clause's own words, and the file that decides it."""
-        default = f"{self.spec.title}'s default of {said['key'].lstrip('@')}" if "key" in said else self.spec.title
-        because = said.get("because", "" if says.node is not None else default)
-        where = self._files(said)
+        default = f"{self.spec.title}'s default of {clause['key'].lstrip('@')}" if "key" in clause else self.spec.title
+        because = clause.get("because", "" if outcome.node is not None else default)
+        where = self._files(clause)
         return f"{because} ({where})" if because and where else because or where
 
-    def sentence(self, said: Said) -> str:
+    def sentence(self, clause: Clause) -> str:
         """Return the reason that a clause gives, with the file that decides it."""
-        where = self._files(said)
-        return f"{said['because']} ({where})" if where else str(said["because"])
+        where = self._files(clause)
+        return f"{clause['because']} ({where})" if where else str(clause["because"])
 
-    def _files(self, said: Said) -> str:
-        files = [file.rpartition("/")[2] for file in filled(said.get("at", {}), None, self.tree.call)]
+    def _files(self, clause: Clause) -> str:
+        files = [file.rpartition("/")[2] for file in filled(clause.get("at", {}), None, self.tree.call)]
         return f"{self.spec.title} {', '.join(dict.fromkeys(files))}, {self.spec.said['read']}" if files else ""
 
 
-# Asked under each version.
+# Called under each version.
 @lru_cache(maxsize=64)
 def _code_around(source: Source, spec: Spec) -> FrameworkCode:
     folder = spec.said.get("package", {}).get("folder")

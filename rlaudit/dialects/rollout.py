@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from math import prod
 from typing import Any
 
 from packaging.version import Version
@@ -10,7 +11,7 @@ from packaging.version import Version
 from rlaudit.configs.draft import MANDATORY, Draft, by_file, known
 from rlaudit.configs.elsewhere import as_written, left_open
 from rlaudit.configs.source import Source
-from rlaudit.dialects.clause import Said, node_of
+from rlaudit.dialects.clause import Clause, clauses, node_of
 from rlaudit.dialects.elsewhere import lose_elsewhere, with_elsewhere
 from rlaudit.dialects.falses import drop_falses
 from rlaudit.dialects.framework_code import take_own_files
@@ -19,7 +20,7 @@ from rlaudit.dialects.own_backend import VLLM, runs_vllm, with_own_backend
 from rlaudit.dialects.own_trainer import with_own_trainer
 from rlaudit.dialects.passing_on import command_variables, pass_on
 from rlaudit.dialects.reading import Reading
-from rlaudit.dialects.settling import clauses, lose, put, take_span
+from rlaudit.dialects.settling import lose, put, take_span
 from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
 from rlaudit.dialects.writing import writer_of
@@ -43,46 +44,46 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     backend = _backend(reading)
     if backend is not None and not runs_vllm(backend) and backend != MANDATORY:
         return None
-    draft, said = _filled(reading), spec.said
-    own = reading.node(said["shown at"]) if "shown at" in said else reading.layout.written(tree.own)
-    own = own or tree.own
-    if "place" in said:
-        own = tree.own.get(said["place"]) or own
-    place = tree.command.place if tree.command is not None else (own.key or own.place)
-    if "device" in said and (device := reading.node(said["device"])) is not None:
-        draft.device = by_file(said["device"], device)
-    draft.bare = reading.holds(said.get("bare", "call == none")) is True
+    draft, dialect = _filled(reading), spec.said
+    section = reading.node(dialect["shown at"]) if "shown at" in dialect else reading.layout.written(tree.own)
+    section = section or tree.own
+    if "place" in dialect:
+        section = tree.own.get(dialect["place"]) or section
+    place = tree.command.place if tree.command is not None else (section.key or section.place)
+    if "device" in dialect and (device := reading.node(dialect["device"])) is not None:
+        draft.device = by_file(dialect["device"], device)
+    draft.bare = reading.holds(dialect.get("bare", "call == none")) is True
     config = draft.done(
-        model=reading.node(said["model"]) if "model" in said else None,
-        offline=reading.holds(said.get("offline", "call == none")) is True,
+        model=reading.node(dialect["model"]) if "model" in dialect else None,
+        offline=reading.holds(dialect.get("offline", "call == none")) is True,
         place=place,
         write=writer_of(reading),
     )
     config = with_elsewhere(config, reading)
-    for one in clauses(said.get("engine", {}).get("*", [])):
-        config = left_open(config, node_of(one, reading), one["key"].lstrip("@"))
+    for clause in clauses(dialect.get("engine", {}).get("*", [])):
+        config = left_open(config, node_of(clause, reading), clause["key"].lstrip("@"))
     if tree.open and tree.python_call is not None:
         name = tree.python_call.name
         config = replace(config, engine=as_written(config.engine, name), sampling=as_written(config.sampling, name))
     config = with_own_trainer(config, reading)
-    if backend is None or any(fnmatchcase(backend, one) for one in said["backend"].get("also", ())):
+    if backend is None or any(fnmatchcase(backend, pattern) for pattern in dialect["backend"].get("also", ())):
         return config
-    return with_own_backend(config, spec.title, said["backend"]["key"].lstrip("@"), backend)
+    return with_own_backend(config, spec.title, dialect["backend"]["key"].lstrip("@"), backend)
 
 
 def _backend(reading: Reading) -> Any:
-    """Return the backend that the config chooses, vLLM if it chooses none; None if the dialect has no such key."""
-    said: Mapping[str, Any] | None = reading.spec.said.get("backend")
-    return known(reading.node(said["key"]), said.get("default", VLLM)) if said is not None else None
+    """Return the backend that the config chooses, by default vLLM; None if the dialect has no such key."""
+    backend: Mapping[str, Any] | None = reading.spec.said.get("backend")
+    return known(reading.node(backend["key"]), backend.get("default", VLLM)) if backend is not None else None
 
 
 def _filled(reading: Reading) -> Draft:
     """Fill the draft with everything that the dialect says."""
-    said, draft = reading.spec.said, reading.draft
+    dialect, draft = reading.spec.said, reading.draft
     take_span(reading)
-    for kind in [name for name in said if name in _SECTIONS]:
+    for kind in [name for name in dialect if name in _SECTIONS]:
         losses = len(draft.lost)
-        for name, entry in said[kind].items():
+        for name, entry in dialect[kind].items():
             if name == "*":
                 pass_on(reading, kind, entry)
             elif (kind, name) == ("trainer", "replicas"):
@@ -92,15 +93,15 @@ def _filled(reading: Reading) -> Draft:
         lose_elsewhere(reading, kind, losses)
         if kind == "sampling":
             _neutral_sampling(reading)
-    if "environment" not in said:
+    if "environment" not in dialect:
         command_variables(reading, wins=True)
     drop_falses(reading)
-    for entry in said.get("lost", ()):
+    for entry in dialect.get("lost", ()):
         lose(reading, entry)
     list_rest(reading)
-    for name, entry in said.get("objective", {}).items():
+    for name, entry in dialect.get("objective", {}).items():
         put(reading, "options", name, entry)
-    for hook in said.get("hooks", ()):
+    for hook in dialect.get("hooks", ()):
         reading.spec.hook(hook)(reading)
     if reading.code.checkout is not None:
         take_own_files(draft, reading.code.checkout)
@@ -112,31 +113,27 @@ def _neutral_sampling(reading: Reading) -> None:
 
     Right only for requests made in code: over HTTP, generation_config.json fills them in.
     """
-    said = reading.spec.said.get("neutral sampling")
-    if said is not None and reading.holds(said.get("if")) is True:
+    neutral = reading.spec.said.get("neutral sampling")
+    if neutral is not None and reading.holds(neutral.get("if")) is True:
         for name, value in {**NEUTRAL_SAMPLING, "top_k": -1}.items():
-            reading.draft.sampling.unless_set(name, value, said["because"])
+            reading.draft.sampling.unless_set(name, value, neutral["because"])
 
 
-def _replicas(reading: Reading, entry: Said | list[Said]) -> None:
+def _replicas(reading: Reading, entry: Clause | list[Clause]) -> None:
     """Count the engines that run side by side: as written, or devices divided by the ranks of one engine."""
-    for said in clauses(entry):
-        if "devices" not in said:
-            put(reading, "trainer", "replicas", said)
+    for clause in clauses(entry):
+        if "devices" not in clause:
+            put(reading, "trainer", "replicas", clause)
             if "replicas" in reading.draft.trainer:
                 return
-        elif reading.holds(said.get("if")) is True:
-            devices = [reading.value(one) if isinstance(one, str) else one for one in said["devices"]]
-            ranks = [size for one in said["ranks"] if (size := reading.value(one)) is not None]
+        elif reading.holds(clause.get("if")) is True:
+            devices = [reading.value(factor) if isinstance(factor, str) else factor for factor in clause["devices"]]
+            ranks = [size for factor in clause["ranks"] if (size := reading.value(factor)) is not None]
             product = devices[0] if len(devices) == 1 else _product(devices)
-            reading.draft.count_replicas(product, ranks, said["because"], said["missing"])
+            reading.draft.count_replicas(product, ranks, clause["because"], clause["missing"])
             return
 
 
-def _product(parts: list[Any]) -> Any:
-    product = 1
-    for one in parts:
-        if not isinstance(one, int) or isinstance(one, bool):
-            return None
-        product *= one
-    return product
+def _product(sizes: list[Any]) -> Any:
+    are_counts = all(isinstance(size, int) and not isinstance(size, bool) for size in sizes)
+    return prod(sizes) if are_counts else None

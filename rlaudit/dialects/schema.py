@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SCHEMA = Path(__file__).with_name("schema.yaml")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# What a type of JSON schema is to a reader.
+# Type of JSON schema -> what a reader calls it.
 _TYPES = {"object": "a mapping", "array": "a list", "boolean": "true or false", "number": "a number",
           "integer": "a whole number"}  # fmt: skip
 # Sections whose null entries are taken out of an extended dialect, as the sections themselves are.
@@ -33,13 +33,14 @@ _WITH_NULLS = ("release",)
 
 
 def check(path: Path, *, has_hooks: bool) -> None:
-    """Raise UsageError for the first fault of a dialect's own file, with how many there are. has_hooks: whether there
-    may be Python beside it.
+    """Raise UsageError for the first fault of a dialect's file, with the number of the others.
+
+    has_hooks: whether the dialect may have Python beside it.
     """
-    found = faults(path, has_hooks=has_hooks)
-    if found:
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise UsageError(f"{found[0]}{more}", "see `rlaudit explain dialects`")
+    problems = faults(path, has_hooks=has_hooks)
+    if problems:
+        others = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise UsageError(f"{problems[0]}{others}", "see `rlaudit explain dialects`")
 
 
 def faults(path: Path, *, has_hooks: bool = True) -> list[str]:
@@ -49,20 +50,21 @@ def faults(path: Path, *, has_hooks: bool = True) -> list[str]:
     try:
         loader = _LOADER(read_regular(path, LARGEST_BYTES, "no dialect").decode("utf-8"))
         root = loader.get_single_node()
-        said = None if root is None else loader.construct_document(root)
+        dialect = None if root is None else loader.construct_document(root)
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         return [f"{path}: {str(error).partition(chr(10))[0]}"]
     if root is None:
         return [f"{path}:1: it is empty"]
     validator = Draft202012Validator(_schema(), format_checker=_formats())
     try:
-        wrong = sorted(validator.iter_errors(_without_nulls(said)), key=lambda one: list(map(str, one.absolute_path)))
-        found = [fault for error in wrong for fault in _faults(root, error)]
+        errors = list(validator.iter_errors(_without_nulls(dialect)))
+        errors.sort(key=lambda error: list(map(str, error.absolute_path)))
+        problems = [fault for error in errors for fault in _faults(root, error)]
     except RecursionError:
         return [f"{path}:1: it holds itself"]
     if not has_hooks:
-        found += [(key, f"{key.value}: no Python is run for a dialect that is named") for key in _hooks(root)]
-    return [f"{path}:{node.start_mark.line + 1}: {what}" for node, what in found]
+        problems += [(key, f"{key.value}: no Python is run for a dialect that is named") for key in _hooks(root)]
+    return [f"{path}:{node.start_mark.line + 1}: {what}" for node, what in problems]
 
 
 def _schema() -> dict[str, Any]:
@@ -74,7 +76,7 @@ def _schema() -> dict[str, Any]:
 
 
 def _clauses_giving(kind: Any) -> dict[str, Any]:
-    """Return what clauses must be like if the setting can have values of one type only."""
+    """Return the schema of clauses that give values of one type."""
     types = {bool: "boolean", int: "integer", str: "string"}
     is_word = isinstance(kind, type) and issubclass(kind, StrEnum)
     value = {"enum": list(map(str, kind))} if is_word else {"type": types.get(kind, "array")}
@@ -83,11 +85,11 @@ def _clauses_giving(kind: Any) -> dict[str, Any]:
     return {"if": {"type": "array"}, "then": {"items": clause}, "else": clause}
 
 
-def _without_nulls(said: Any) -> Any:
-    """Return a dialect without what it takes out of an extended one."""
-    if not isinstance(said, dict):
-        return said
-    kept = {name: one for name, one in said.items() if one is not None}
+def _without_nulls(dialect: Any) -> Any:
+    """Return a dialect without the nulls by which it takes entries out of an extended one."""
+    if not isinstance(dialect, dict):
+        return dialect
+    kept = {name: entry for name, entry in dialect.items() if entry is not None}
     return {**kept, **{name: _without_nulls(kept[name]) for name in _WITH_NULLS if name in kept}}
 
 
@@ -104,27 +106,27 @@ def _formats() -> "FormatChecker":
     from jsonschema import FormatChecker
 
     formats = FormatChecker(formats=())
-    formats.checks("condition", (ValueError, RecursionError))(lambda said: bool(condition(str(said))))
-    formats.checks("release", InvalidVersion)(lambda said: Version(str(said)) is not None)
-    formats.checks("loss")(lambda said: isinstance(said, str) and said in LOSSES)
-    formats.checks("trainer fact")(lambda said: said in fact_types() or said == "*")
-    formats.checks("dialect")(lambda said: said in shipped())
+    formats.checks("condition", (ValueError, RecursionError))(lambda word: bool(condition(str(word))))
+    formats.checks("release", InvalidVersion)(lambda word: Version(str(word)) is not None)
+    formats.checks("loss")(lambda word: isinstance(word, str) and word in LOSSES)
+    formats.checks("trainer fact")(lambda word: word in fact_types() or word == "*")
+    formats.checks("dialect")(lambda word: word in shipped())
     return formats
 
 
 def _faults(root: yaml.Node, error: "ValidationError") -> Iterator[tuple[yaml.Node, str]]:
-    """Yield a fault of a dialect, in words, at the key or the value that it is about."""
+    """Yield each fault behind an error of the schema, with the key or value at which it stands."""
     node, schema, instance = _at(root, error), error.schema, error.instance
     assert isinstance(schema, Mapping)
     if error.validator == "additionalProperties":
-        known = schema["properties"]
+        properties = schema["properties"]
         for name in instance if isinstance(instance, dict) else ():
-            if name not in known:
-                listed = f"known: {', '.join(known)}"
-                yield _key(node, name), f"{name} is no key here; {did_you_mean(str(name), known, listed)}"
+            if name not in properties:
+                listed = f"known: {', '.join(properties)}"
+                yield _key(node, name), f"{name} is no key here; {did_you_mean(str(name), properties, listed)}"
     elif error.validator == "required":
         written = instance if isinstance(instance, dict) else {}
-        yield node, f"{', '.join(one for one in schema['required'] if one not in written)} is missing"
+        yield node, f"{', '.join(name for name in schema['required'] if name not in written)} is missing"
     elif error.validator == "enum":
         yield node, f"one of {', '.join(schema['enum'])} is expected, found {instance!r}"
     elif error.validator == "format":
@@ -143,12 +145,12 @@ def _misspelt(kind: str, instance: Any, cause: str) -> str:
         return cause
     if kind == "loss":
         return f"one of {', '.join(LOSSES)} is expected, found {instance!r}"
-    known = {"dialect": shipped(), "trainer fact": fact_types()}.get(kind)
-    return f"{instance} is no {kind}; known: {', '.join(known)}" if known else f"{instance} is no {kind}"
+    names = {"dialect": shipped(), "trainer fact": fact_types()}.get(kind)
+    return f"{instance} is no {kind}; known: {', '.join(names)}" if names else f"{instance} is no {kind}"
 
 
 def _at(root: yaml.Node, error: "ValidationError") -> yaml.Node:
-    """Return the node at which an instance stands, as far as it can be found: a merged key stands elsewhere."""
+    """Return the node of a faulty value, or its closest parent: a merged key stands elsewhere."""
     node = root
     for step in error.absolute_path:
         if isinstance(node, yaml.SequenceNode) and isinstance(step, int):

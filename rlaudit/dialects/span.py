@@ -38,7 +38,9 @@ from rlaudit.settings.rollout_config import FrameworkReleases, RefusedPin
 from rlaudit.unknown import Unknown
 
 OLDEST, NEWEST = Version("0"), Version("100000")
-Said = Mapping[str, Any]
+Entry = Mapping[str, Any]
+# Whether a condition holds, by its text.
+Holds = Callable[[str | None], Truth]
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,11 @@ class Span:
 
     first: Version = OLDEST
     end: Version = NEWEST
-    # What tells the oldest, and what the newest, in sentences.
+    # What tells the oldest, in a sentence.
     lower: str = ""
+    # What tells the newest, in a sentence.
     upper: str = ""
-    # The oldest that starts with the vLLM, if it is older than the first that asks for it.
+    # The oldest that starts with the vLLM, if it is older than the first that admits it.
     starts: Version | None = None
     # The pin of a release that has every key and does not start with the vLLM.
     refused: RefusedPin | None = None
@@ -65,7 +68,7 @@ class Span:
         return self.first <= Version(release.base_version) < self.end
 
     def compared(self, sign: str, other: Version, title: str) -> Truth:
-        """Return whether the release compares so; Unknown if releases on both sides are possible."""
+        """Return whether every release of the span compares so; Unknown if only some do."""
         if sign in {">=", "<"}:
             truth = True if self.first >= other else False if self.end <= other else None
             if truth is None:
@@ -98,94 +101,92 @@ class Span:
             words = f"{title} {self.first} or later{before}"
         return f"{words} ({self._reasons})" if self._reasons else words
 
-    def narrowed(self, said: Said) -> "Span":
+    def narrowed(self, entry: Entry) -> "Span":
         """Return the part of the span that one entry leaves."""
-        because, span = said["because"], self
-        if "since" in said and (first := Version(str(said["since"]))) > self.first:
+        because, span = entry["because"], self
+        if "since" in entry and (first := Version(str(entry["since"]))) > self.first:
             span = replace(span, first=first, lower=because)
-        if "before" in said and (end := Version(str(said["before"]))) < self.end:
+        if "before" in entry and (end := Version(str(entry["before"]))) < self.end:
             span = replace(span, end=end, upper=because)
         return span
 
     def within(self, other: "Span") -> "Span":
         """Return the releases of both."""
-        lower, upper = max(self, other, key=lambda one: one.first), min(self, other, key=lambda one: one.end)
+        lower, upper = max(self, other, key=lambda span: span.first), min(self, other, key=lambda span: span.end)
         return Span(lower.first, upper.end, lower.lower, upper.upper, lower.starts)
 
-    def lacks(self, field: Said) -> bool:
+    def lacks(self, field: Entry) -> bool:
         """Return whether no release of the span has a field any more."""
         return "before" in field and self.first >= Version(str(field["before"]))
 
-    def lacks_for_certain(self, field: Said) -> bool:
-        """Return whether no release that starts with the vLLM has it, either."""
+    def lacks_for_certain(self, field: Entry) -> bool:
+        """Return whether, besides, no release that starts with the vLLM has the field."""
         return self.lacks(field) and (self.starts or self.first) >= Version(str(field["before"]))
 
 
 def span_of(
-    said: Said, title: str, vllm: Version, holds: Callable[[str | None], Truth], is_written: Callable[[str], bool],
-    here: ReleaseHere | None, is_copy: bool,
+    declared: Entry, title: str, vllm: Version, holds: Holds, is_written: Callable[[str], bool],
+    release: ReleaseHere | None, is_copy: bool,
 ) -> Span:  # fmt: skip
     """Return the releases that a config may be of.
 
-    said: the dialect's `release`. title: the framework's. holds: how a condition stands. is_written: whether the config
-    has a key. here: the release of the framework's source or of the pin. is_copy: whether the framework's source lies
-    around the config, which vLLM's release then says nothing of.
+    declared: the dialect's `release`. title: the framework's. holds: whether a condition holds. is_written: whether the
+    config has a key. release: that of the framework's source or of the pin. is_copy: whether the framework's source
+    lies around the config; vLLM's release then decides nothing.
     """
-    takes = Span(Version(str(said["oldest"]))) if "oldest" in said else Span()
-    takes = _told(_having(takes, said, holds, is_written), said.get("by keys", ()), holds)
+    takes = Span(Version(str(declared["oldest"]))) if "oldest" in declared else Span()
+    takes = _narrowed(_having(takes, declared, holds, is_written), declared.get("by keys", ()), holds)
     if is_copy:
-        return takes if here is None else _only(here)
+        return takes if release is None else _only(release)
     runs = Span()
-    for entry in said.get("runs with vllm", ()):
+    for entry in declared.get("runs with vllm", ()):
         runs = runs.narrowed(entry) if holds(entry["if"]) is True else runs
-    span = _told(takes.within(_admitting(runs, said, vllm)), said.get("by vllm", ()), holds)
-    if here is None:
+    span = _narrowed(takes.within(_admitting(runs, declared, vllm)), declared.get("by vllm", ()), holds)
+    if release is None:
         return span
-    if not takes.holds(here.version):
+    if not takes.holds(release.version):
         return span
-    if not runs.holds(here.version):
-        why = runs.upper if Version(here.version.base_version) >= runs.first else runs.lower
-        return replace(span, refused=RefusedPin(here.pinned_at, f"pins {title} {here.version}: {why}"))
-    # What vLLM only suggests is no match for a pin of a release that starts with it.
-    return _only(here) if "runs with vllm" in said or span.holds(here.version) else span
+    if not runs.holds(release.version):
+        why = runs.upper if Version(release.version.base_version) >= runs.first else runs.lower
+        return replace(span, refused=RefusedPin(release.pinned_at, f"pins {title} {release.version}: {why}"))
+    # A pin of a release that starts with this vLLM outweighs what the vLLM only suggests.
+    return _only(release) if "runs with vllm" in declared or span.holds(release.version) else span
 
 
-def written_fields(
-    said: Said, holds: Callable[[str | None], Truth], is_written: Callable[[str], bool]
-) -> Iterator[str]:
+def written_fields(declared: Entry, holds: Holds, is_written: Callable[[str], bool]) -> Iterator[str]:
     """Return the fields of a dialect's `release` that a config writes."""
-    if holds(said.get("fields if")) is not True:
+    if holds(declared.get("fields if")) is not True:
         return
-    for name, field in said.get("fields", {}).items():
+    for name, field in declared.get("fields", {}).items():
         if is_written(name) and holds(field.get("if")) is True:
             yield name
 
 
-def _having(span: Span, said: Said, holds: Callable[[str | None], Truth], is_written: Callable[[str], bool]) -> Span:
-    """Return the releases of a span that have every field that is written."""
-    for name in written_fields(said, holds, is_written):
+def _having(span: Span, declared: Entry, holds: Holds, is_written: Callable[[str], bool]) -> Span:
+    """Return the releases of a span that have every written field."""
+    for name in written_fields(declared, holds, is_written):
         for bound, word in (("since", "is there since"), ("before", "is gone from")):
-            if bound in (field := said["fields"][name]):
+            if bound in (field := declared["fields"][name]):
                 ends = f"{name} {word} {field[bound]}" + " on" * (bound == "before")
                 span = span.narrowed({bound: field[bound], "because": ends})
     return span
 
 
-def _admitting(runs: Span, said: Said, vllm: Version) -> Span:
-    """Return the releases that ask for a vLLM which is this one or newer, of those that run with it."""
-    table = {Version(str(release)): Version(str(newest)) for release, newest in said.get("admits vllm", {}).items()}
+def _admitting(runs: Span, declared: Entry, vllm: Version) -> Span:
+    """Return the releases of `runs` that admit this vLLM or a newer one."""
+    table = {Version(str(release)): Version(str(newest)) for release, newest in declared.get("admits vllm", {}).items()}
     if not table or runs.first == OLDEST or runs.first < min(table):
         return runs
     first = next((release for release, newest in table.items() if newest >= vllm), None)
-    because = f"{said['admits by']} admits vLLM {vllm} from {first} on"
+    because = f"{declared['admits by']} admits vLLM {vllm} from {first} on"
     if first is None:
         first = max(table)
-        because = f"{said['admits by']} admits vLLM {vllm} in no release that was read; this is the newest"
+        because = f"{declared['admits by']} admits vLLM {vllm} in no release that was read; this is the newest"
     return replace(runs, first=first, lower=because, starts=runs.first) if first > runs.first else runs
 
 
-def _told(span: Span, entries: Iterable[Said], holds: Callable[[str | None], Truth]) -> Span:
-    """Return the span after every entry that holds. One that leaves nothing is passed over, and so is its reason."""
+def _narrowed(span: Span, entries: Iterable[Entry], holds: Holds) -> Span:
+    """Return the span after every entry that holds. An entry that leaves nothing is passed over, with its reason."""
     for entry in entries:
         if holds(entry["if"]) is True:
             narrowed = span.narrowed(entry)
@@ -193,17 +194,17 @@ def _told(span: Span, entries: Iterable[Said], holds: Callable[[str | None], Tru
     return span
 
 
-def carried(said: Said, here: ReleaseHere | None, title: str) -> ReleaseHere | None:
-    """Return the release that comes with the one that is here, as a pin: it can be moved. None if none is known."""
-    table = {Version(str(release)): Version(str(with_it)) for release, with_it in said["carried"].items()}
-    older = [with_it for release, with_it in table.items() if here is not None and release <= here.version]
-    if here is None or not older:
+def carried(declared: Entry, release: ReleaseHere, title: str) -> ReleaseHere | None:
+    """Return the release of the carried framework, as a pin: it can be moved. None if none is known."""
+    table = {Version(str(since)): Version(str(version)) for since, version in declared["carried"].items()}
+    older = [version for since, version in table.items() if since <= release.version]
+    if not older:
         return None
-    return ReleaseHere(older[-1], here.pinned_at or f"{title} {here.version}, whose source is here,")
+    return ReleaseHere(older[-1], release.pinned_at or f"{title} {release.version}, whose source is here,")
 
 
-def _only(here: ReleaseHere) -> Span:
+def _only(release: ReleaseHere) -> Span:
     """Return a span of one release."""
-    release = Version(here.version.base_version)
-    end = Version(f"{release.major}.{release.minor}.{release.micro + 1}.dev0")
-    return Span(release, end, here.because, here.because)
+    version = Version(release.version.base_version)
+    end = Version(f"{version.major}.{version.minor}.{version.micro + 1}.dev0")
+    return Span(version, end, release.because, release.because)

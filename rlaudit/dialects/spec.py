@@ -67,16 +67,17 @@ _LONGEST_HEAD = 50
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # Keys that hold places of the framework's code.
 _OF_THE_CODE = {"at", "copy has"}
-# Sections whose entries an extending dialect replaces one by one.
+# Sections that an extending dialect replaces entry by entry.
 _BY_ENTRY = ("engine", "sampling", "environment", "trainer", "objective", "conditions", "layouts", "files", "release")
 
 
 @dataclass(frozen=True, eq=False)
 class Spec:
-    """One dialect. said: everything that the file says, with what it extends."""
+    """One dialect."""
 
     name: str
     path: Path
+    # Everything that the file and what it extends say.
     said: Mapping[str, Any]
 
     @property
@@ -88,19 +89,19 @@ class Spec:
     def layouts(self) -> tuple[Layout, ...]:
         """The arrangements of keys, the first that fits wins."""
         return tuple(
-            Layout(name, one.get("root", ""), tuple(one.get("has", ())), one.get("renames", {}))
-            for name, one in self.said["layouts"].items()
+            Layout(name, layout.get("root", ""), tuple(layout.get("has", ())), layout.get("renames", {}))
+            for name, layout in self.said["layouts"].items()
         )
 
     @cached_property
     def package(self) -> Package | None:
-        """How files of pins spell the framework; None if none is to be looked for."""
-        one = self.said.get("package", {})
-        return package_of(one) if "names" in one else None
+        """How files of pins spell the framework; None if they are not searched."""
+        package = self.said.get("package", {})
+        return package_of(package) if "names" in package else None
 
     @cached_property
     def places(self) -> tuple[tuple[str, At], ...]:
-        """Every `at:`, with the name of the setting that it decides; several of a default that moved."""
+        """Every `at:` with the name of the setting that it decides. A default that moved has several."""
         calls = tuple(
             dict.fromkeys((*self.said.get("files", {}).get("calls", {}).values(), *self.said.get("kinds", ())))
         )
@@ -122,7 +123,7 @@ class Spec:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """Every name that stands in the dialect."""
+        """Every name in the dialect."""
         return frozenset(re.findall(r"[\w.-]+", repr(self.said)))
 
     @cached_property
@@ -147,9 +148,9 @@ class Spec:
         return getattr(importlib.import_module(f"rlaudit.dialects.frameworks.{home}"), name)
 
 
-def package_of(said: Mapping[str, Any]) -> Package:
+def package_of(entry: Mapping[str, Any]) -> Package:
     """Return how files of pins spell a framework."""
-    return Package(tuple(said["names"]), tuple(said.get("repositories", ())))
+    return Package(tuple(entry["names"]), tuple(entry.get("repositories", ())))
 
 
 def shipped() -> dict[str, Path]:
@@ -159,19 +160,19 @@ def shipped() -> dict[str, Path]:
 
 @lru_cache(maxsize=64)
 def programs_of(path: Path) -> tuple[Path, ...]:
-    """Return a dialect's file and those of the framework's other programs, which only this package's have."""
+    """Return a dialect's file and those of the framework's other programs, if it is one of this package."""
     return (path, *(sorted(FRAMEWORKS.glob(f"{path.stem}.*.yaml")) if path.parent == FRAMEWORKS else ()))
 
 
 @dataclass(frozen=True)
 class Head:
-    """What is read of a dialect before a file is known to be written in it."""
+    """The first lines of a dialect, by which a file is recognised."""
 
     title: str
     about: str
-    # Words of which a file has one, or all of a group.
+    # Groups of words. A file has all words of one group.
     marks: tuple[tuple[str, ...], ...]
-    # Higher wins where several dialects know a file: a fork is built on another framework.
+    # The highest wins if several dialects recognise a file: a fork is built on another framework.
     specific: int
 
     def marks_it(self, text: str) -> bool:
@@ -191,30 +192,30 @@ def head_of(path: Path) -> Head:
                 lines.append(line)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {getattr(error, 'strerror', error)}", "name a dialect's YAML file") from None
-    said = _parsed("".join(lines), path)
-    marks = said.get("marks")
-    if not isinstance(marks, list) or not marks or not isinstance(said.get("title"), str):
+    head = _parsed("".join(lines), path)
+    marks = head.get("marks")
+    if not isinstance(marks, list) or not marks or not isinstance(head.get("title"), str):
         raise UsageError(f"{path}:1: a dialect begins with its marks and its title", "see `rlaudit explain dialects`")
-    specific = said.get("specific", 20 if "extends" in said else 10)
-    groups = tuple((one,) if isinstance(one, str) else tuple(one) for one in marks)
-    return Head(said["title"], str(said.get("about", "")), groups, int(specific))
+    specific = head.get("specific", 20 if "extends" in head else 10)
+    groups = tuple((mark,) if isinstance(mark, str) else tuple(mark) for mark in marks)
+    return Head(head["title"], str(head.get("about", "")), groups, int(specific))
 
 
 @lru_cache(maxsize=64)
 def spec_at(path: Path) -> Spec:
-    """Read a dialect. Raises UsageError, with the line, if it is no YAML mapping or extends what is not known."""
-    said = mapping_at(path)
-    extended = said.get("extends")
+    """Read a dialect. Raises UsageError, with the line, if it is no YAML mapping or extends an unknown dialect."""
+    dialect = mapping_at(path)
+    extended = dialect.get("extends")
     if extended is not None:
         base = shipped().get(extended)
         if base is None:
             raise UsageError(f"{path}: it extends {extended}, which is no dialect", f"known: {', '.join(shipped())}")
         inherited = spec_at(base).said
-        # Another package's code says nothing of what is around this one's configs, nor the other way round.
-        is_other = said.get("package", {}).get("folder") not in {None, inherited["package"].get("folder")}
-        said = over(_without_places(inherited) if is_other else inherited, said)
-        said.setdefault("hooks in", extended)
-    return Spec(path.stem.partition(".")[0], path, _located(said, said.get("sources", {})))
+        # The code of one package decides nothing for the configs of another.
+        is_other = dialect.get("package", {}).get("folder") not in {None, inherited["package"].get("folder")}
+        dialect = over(_without_places(inherited) if is_other else inherited, dialect)
+        dialect.setdefault("hooks in", extended)
+    return Spec(path.stem.partition(".")[0], path, _located(dialect, dialect.get("sources", {})))
 
 
 def mapping_at(path: Path) -> dict[str, Any]:
@@ -228,68 +229,68 @@ def mapping_at(path: Path) -> dict[str, Any]:
 
 def _parsed(text: str, path: Path) -> dict[str, Any]:
     try:
-        said = yaml.load(text, Loader=_LOADER)
+        dialect = yaml.load(text, Loader=_LOADER)
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark is not None else ""
         why = getattr(error, "problem", None) or str(error).partition("\n")[0]
         raise UsageError(f"{path}{line}: {why}", "see `rlaudit explain dialects`") from None
-    if not isinstance(said, dict):
+    if not isinstance(dialect, dict):
         raise UsageError(f"{path}: a dialect is a mapping", "see `rlaudit explain dialects`")
-    return said
+    return dialect
 
 
-def over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a dialect with another one's entries behind its own."""
-    whole = {name: said for name, said in {**base, **own}.items() if said is not None}
+def over(base: Mapping[str, Any], extending: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a dialect that extends `base`: its own entries, then those that it inherits."""
+    whole = {name: entry for name, entry in {**base, **extending}.items() if entry is not None}
     for section in _BY_ENTRY:
-        if section in base and isinstance(own.get(section), dict):
-            entries = {**base[section], **own[section]}
+        if section in base and isinstance(extending.get(section), dict):
+            entries = {**base[section], **extending[section]}
             whole[section] = {name: entry for name, entry in entries.items() if entry is not None}
     return whole
 
 
-def _without_places(said: Any) -> Any:
+def _without_places(part: Any) -> Any:
     """Return a dialect without the places of the code that decides its facts."""
-    if isinstance(said, list):
-        return [_without_places(child) for child in said]
-    if not isinstance(said, dict):
-        return said
-    return {key: _without_places(child) for key, child in said.items() if key not in {"at", "sources"}}
+    if isinstance(part, list):
+        return [_without_places(child) for child in part]
+    if not isinstance(part, dict):
+        return part
+    return {key: _without_places(child) for key, child in part.items() if key not in {"at", "sources"}}
 
 
-def _located(said: Any, sources: Mapping[str, Sequence[str]]) -> Any:
-    """Return a dialect with files in place of the words for them in its `at:`."""
-    if isinstance(said, list):
-        return [_located(child, sources) for child in said]
-    if not isinstance(said, dict):
-        return said
+def _located(part: Any, sources: Mapping[str, Sequence[str]]) -> Any:
+    """Return a dialect whose `at:` name files in place of the words for them."""
+    if isinstance(part, list):
+        return [_located(child, sources) for child in part]
+    if not isinstance(part, dict):
+        return part
     return {
         key: {file: words for name, words in child.items() for file in sources.get(name, (name,))}
         if key in _OF_THE_CODE and isinstance(child, dict) else _located(child, sources)
-        for key, child in said.items()
+        for key, child in part.items()
     }  # fmt: skip
 
 
-def _keys(said: Any) -> Iterator[str]:
+def _keys(part: Any) -> Iterator[str]:
     """Return every path that a `key:` names."""
-    for name, child in said.items() if isinstance(said, dict) else ():
+    for name, child in part.items() if isinstance(part, dict) else ():
         if name == "key" and isinstance(child, str):
-            yield from (one.strip() for one in child.split("|"))
+            yield from (path.strip() for path in child.split("|"))
         yield from _keys(child)
-    for child in said if isinstance(said, list) else ():
+    for child in part if isinstance(part, list) else ():
         yield from _keys(child)
 
 
-def _places(said: Any, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _places(part: Any, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Return every clause with an `at:`."""
-    if isinstance(said, dict):
-        if isinstance(said.get("at"), dict):
-            yield name, said
-        for key, child in said.items():
+    if isinstance(part, dict):
+        if isinstance(part.get("at"), dict):
+            yield name, part
+        for key, child in part.items():
             yield from _places(
                 child, name if key in {"if", "at"} or (name and "." in name) else f"{name}{'.' * bool(name)}{key}"
             )
-    elif isinstance(said, list):
-        for child in said:
+    elif isinstance(part, list):
+        for child in part:
             yield from _places(child, name)

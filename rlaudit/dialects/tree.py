@@ -18,16 +18,16 @@ class Tree:
     A key of a command line may hold dots (`--vllm.num_engines`), and is then one key of the root.
     """
 
-    # With everything that the config inherits.
+    # The keys, with everything that the config inherits.
     root: Node
-    # What this file itself writes, where edits go.
+    # The keys that this file itself writes, to which edits are made.
     own: Node
     command: "Command | None" = None
     # Index of the first word of the command that is an option.
     options_at: int = 0
     # The dialect's word for the program or the class that the config is for; empty if it has none.
     call: str = ""
-    # The call of a Python program that writes it.
+    # The call of a Python program, if that writes the config.
     python_call: "Call | None" = None
     # Why it may have further keys that could not be read (`**more`); empty if it is complete.
     open: str = ""
@@ -47,9 +47,10 @@ class Tree:
 
 @dataclass(frozen=True)
 class Layout:
-    """One arrangement of a framework's keys. root: dotted; empty for the file's own root."""
+    """One arrangement of a framework's keys."""
 
     name: str
+    # Dotted; empty for the file's own root.
     root: str = ""
     # Keys below the root, or keys with their values, of which one must be written; any config fits without.
     has: tuple[str | Mapping[str, Any], ...] = ()
@@ -57,7 +58,7 @@ class Layout:
     renames: Mapping[str, str] = field(default_factory=dict)
 
     def written(self, root: Node) -> Node | None:
-        """Return what is at the layout's root, however little of it: a file may inherit the rest."""
+        """Return the node at the layout's root, which may lack keys that the file inherits."""
         return root.get(*self.root.split(".")) if self.root else root
 
     def section(self, root: Node) -> Node | None:
@@ -65,13 +66,13 @@ class Layout:
         at = self.written(root)
         if at is None or not isinstance(at.value, dict):
             return None
-        return at if not self.has or any(_has(at, one) for one in self.has) else None
+        return at if not self.has or any(_has_key(at, needed) for needed in self.has) else None
 
 
-def _has(root: Node, one: str | Mapping[str, Any]) -> bool:
-    if isinstance(one, str):
-        return node_at(root, one) is not None
-    return all((node := node_at(root, key)) is not None and node.value == value for key, value in one.items())
+def _has_key(root: Node, needed: str | Mapping[str, Any]) -> bool:
+    if isinstance(needed, str):
+        return node_at(root, needed) is not None
+    return all((node := node_at(root, key)) is not None and node.value == value for key, value in needed.items())
 
 
 def node_at(root: Node, path: str) -> Node | None:

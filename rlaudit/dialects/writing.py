@@ -25,6 +25,7 @@ from rlaudit.configs.draft import is_said, unwritten
 from rlaudit.configs.mapping_writer import dotlist_writer, one_mapping, plain_spelling
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.spelling import Write
+from rlaudit.dialects.clause import clauses
 from rlaudit.settings.place import Edit
 
 if TYPE_CHECKING:
@@ -32,14 +33,14 @@ if TYPE_CHECKING:
 
 
 def writer_of(reading: "Reading") -> Write:
-    """Return what makes the edits of one config."""
-    said = reading.spec.said.get("write")
-    if said is None or reading.holds(said.get("if")) is not True:
+    """Return the writer that makes the edits of one config."""
+    entry = reading.spec.said.get("write")
+    if entry is None or reading.holds(entry.get("if")) is not True:
         return unwritten
-    if "hook" in said:
-        writer: Write = reading.spec.hook(said["hook"])(reading)
+    if "hook" in entry:
+        writer: Write = reading.spec.hook(entry["hook"])(reading)
         return writer
-    homes = _Homes(reading, said)
+    homes = _Homes(reading, entry)
     command, call = reading.tree.command, reading.tree.python_call
     if call is not None:
         from rlaudit.configs.syntax.call_edits import call_writer
@@ -57,38 +58,37 @@ def writer_of(reading: "Reading") -> Write:
 class _Homes:
     """The places of a config at which arguments are written."""
 
-    def __init__(self, reading: "Reading", said: Mapping[str, Any]) -> None:
-        self._reading, self._said = reading, said
+    def __init__(self, reading: "Reading", entry: Mapping[str, Any]) -> None:
+        self._reading, self._entry = reading, entry
         options = reading.spec.said["files"].get("flags", {})
         self._switches, self._bare = set(options.get("switches", ())), set(options.get("negated", ()))
 
     @cached_property
     def _keys(self) -> Mapping[str, str]:
-        """The keys of the arguments that have one, which most reports never ask for."""
-        with_fields = "fields" in self._said and self._reading.holds(self._said.get("fields if")) is True
+        """The keys of the arguments that have one. Most reports need none."""
+        with_fields = "fields" in self._entry and self._reading.holds(self._entry.get("fields if")) is True
         return _plain_keys(self._reading) if with_fields else {}
 
     def _home(self, name: str, value: Any) -> tuple[str, str, Any] | None:
         """Return the path of the mapping, the key in it and its value; None if an argument cannot be written."""
-        said, holds = self._said, self._reading.holds
-        refused = (one for one in said.get("refused", ()) if (one["argument"], one["value"]) == (name, value))
-        if ("only" in said and name not in said["only"]) or any(holds(one["if"]) is not False for one in refused):
+        entry, holds = self._entry, self._reading.holds
+        refused = (case for case in entry.get("refused", ()) if (case["argument"], case["value"]) == (name, value))
+        if ("only" in entry and name not in entry["only"]) or any(holds(case["if"]) is not False for case in refused):
             return None
-        negation = said.get("negation")
+        negation = entry.get("negation")
         if value is False and negation is not None and (plain := holds(negation["unless"])) is not True:
-            return (self._path(said["others"]), f"{negation['prefix']}{name}", True) if plain is False else None
+            return (self._path(entry["others"]), f"{negation['prefix']}{name}", True) if plain is False else None
         if name in self._keys:
-            return self._path(said["fields"]), self._keys[name], value
-        if "others" not in said or holds(said.get("others if")) is not True:
+            return self._path(entry["fields"]), self._keys[name], value
+        if "others" not in entry or holds(entry.get("others if")) is not True:
             return None
-        once = "given once" in said and holds(said["given once"]) is not False
-        return None if once and self._is_given(name) else (self._path(said["others"]), name, value)
+        once = "given once" in entry and holds(entry["given once"]) is not False
+        return None if once and self._is_given(name) else (self._path(entry["others"]), name, value)
 
     def _is_given(self, name: str) -> bool:
         """Return whether the framework's code may give the engine an argument by itself."""
-        entry = self._reading.spec.said["engine"].get(name, ())
-        clauses = [entry] if isinstance(entry, dict) else entry
-        return any("nothing" not in one and self._reading.holds(one.get("if")) is not False for one in clauses)
+        given = clauses(self._reading.spec.said["engine"].get(name, []))
+        return any("nothing" not in clause and self._reading.holds(clause.get("if")) is not False for clause in given)
 
     def _path(self, path: str) -> str:
         """Return a path from the file's root."""
@@ -106,8 +106,8 @@ class _Homes:
         path, key, value = home
         if "." in key and self._reading.spec.said["write"].get("fields") == "":
             path, _, key = key.rpartition(".")
-        own = self._reading.tree.own
-        mapping: Node | None = own.get(*path.split(".")) if path else own
+        root = self._reading.tree.own
+        mapping: Node | None = root.get(*path.split(".")) if path else root
         text = self._reading.source.text
         if self._reading.source.suffix == ".toml" and mapping is not None:
             from rlaudit.configs.syntax.toml_edits import toml_writer
@@ -121,7 +121,7 @@ class _Homes:
         spelt = plain_spelling(name, home[2]) if home is not None else None
         if home is None or spelt is None:
             return None
-        plus = self._said.get("plus", "")
+        plus = self._entry.get("plus", "")
         sign = plus.get(self._reading.layout.name, "") if isinstance(plus, dict) else plus
         return f"{sign}{'.'.join(part for part in home[:2] if part)}", spelt[1]
 
@@ -164,12 +164,12 @@ def _plain_keys(reading: "Reading") -> dict[str, str]:
     prefix = "@" if root == "@" else f"{root}."
     keys: dict[str, str] = {}
     for name, entry in reading.spec.said.get("engine", {}).items():
-        for said in entry if isinstance(entry, list) else (entry,):
-            paths = [one.strip() for one in said.get("key", "").split("|")]
-            path = next((one for one in paths if is_said(reading.node(one))), paths[0])
-            changed = {"value", "map", "above", "wrap", "open", "lost", "text", "fixes"}.intersection(said)
+        for clause in clauses(entry):
+            paths = [path.strip() for path in clause.get("key", "").split("|")]
+            path = next((path for path in paths if is_said(reading.node(path))), paths[0])
+            changed = {"value", "map", "above", "wrap", "open", "lost", "text", "fixes"}.intersection(clause)
             plain = path.startswith(prefix) or (not root and path)
-            if plain and not changed and reading.holds(said.get("if")) is True:
+            if plain and not changed and reading.holds(clause.get("if")) is True:
                 key = path.removeprefix(prefix) if root else path
                 keys.setdefault(name, reading.layout.renames.get(key, key))
     return keys

@@ -24,20 +24,20 @@ SCHEMA = "rlaudit-baseline/1"
 
 @dataclass(frozen=True)
 class Baseline:
-    """How often each fingerprint was known."""
+    """How many findings of each fingerprint a project had."""
 
     path: Path
     known: Counter[str]
 
 
 def fingerprint(finding: Finding, relative: Callable[[str], str]) -> str:
-    """Return sixteen hexadecimal digits that stand for what the finding is about."""
+    """Return sixteen hexadecimal digits that identify the finding."""
     about = (finding.rule, relative(finding.place.path), finding.place.setting, finding.setting, finding.value)
     return hashlib.sha256("\0".join(about).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def relative_to(folder: Path) -> Callable[[str], str]:
-    """Return how a baseline in `folder` names files, so that it means the same in every checkout of the repository."""
+    """Return a function from paths to the names of files in a baseline in `folder`, the same in every checkout."""
     root = folder.absolute()
 
     def relative(path: str) -> str:
@@ -50,39 +50,40 @@ def relative_to(folder: Path) -> Callable[[str], str]:
 
 
 def load_baseline(path: Path) -> Baseline:
-    """Raises UsageError for what is no baseline."""
+    """Read a baseline. Raises UsageError if the file is none."""
     try:
         data: Any = parse_json(path.read_text(encoding="utf-8"))
         if data["schema"] != SCHEMA:
             raise ValueError(f"its schema is {data['schema']!r}, not {SCHEMA}")
-        known = Counter({str(entry["fingerprint"]): int(entry["count"]) for entry in data["findings"]})
+        counts = Counter({str(entry["fingerprint"]): int(entry["count"]) for entry in data["findings"]})
     except OSError as error:
         raise UsageError(
             f"the baseline {path} cannot be read: {error.strerror}", "make one with --write-baseline"
         ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{path} is not a baseline: {error}", "make one with --write-baseline") from None
-    return Baseline(path, known)
+    return Baseline(path, counts)
 
 
 def apply_baseline(baseline: Baseline, judged: Sequence[Judged]) -> tuple[tuple[Judged, ...], int]:
-    """Return the findings with the known ones marked, and how many known ones no longer occur."""
+    """Return the findings with the baseline's marked, and how many of the baseline's no longer occur."""
     left = Counter(baseline.known)
     relative = relative_to(baseline.path.parent)
     marked = []
-    for one in judged:
-        key = fingerprint(one.finding, relative)
-        known = one.suppressed is None and left[key] > 0
-        left[key] -= known
-        marked.append(replace(one, suppressed=Suppressed("baseline", f"known in {baseline.path}")) if known else one)
+    for verdict in judged:
+        key = fingerprint(verdict.finding, relative)
+        is_known = verdict.suppressed is None and left[key] > 0
+        left[key] -= is_known
+        suppressed = Suppressed("baseline", f"known in {baseline.path}") if is_known else verdict.suppressed
+        marked.append(replace(verdict, suppressed=suppressed))
     return tuple(marked), sum(left.values())
 
 
 def write_baseline(path: Path, judged: Sequence[Judged]) -> int:
-    """Write down every finding that counts; return how many there are."""
+    """Write every finding that counts into a baseline; return their number."""
     relative = relative_to(path.parent)
     entries: dict[str, dict[str, Any]] = {}
-    counted = [one.finding for one in judged if one.suppressed is None]
+    counted = [verdict.finding for verdict in judged if verdict.suppressed is None]
     for finding in counted:
         key = fingerprint(finding, relative)
         entry = entries.setdefault(

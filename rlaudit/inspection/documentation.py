@@ -37,8 +37,8 @@ def _facts(advisory: Advisory) -> str:
     facts = [
         ("Affected", str(window)),
         ("Layer", str(advisory.layer)),
-        ("It takes that", "; ".join(one.says for one in advisory.conditions)),
-        *(("Silent where", one.says) for one in advisory.workarounds),
+        ("It takes that", "; ".join(condition.says for condition in advisory.conditions)),
+        *(("Silent where", workaround.says) for workaround in advisory.workarounds),
         ("Way out", advisory.way_out),
         ("Confirm", advisory.confirm),
         *((edge, f"{seen.release}, {seen.at}: {seen.says}") for edge, seen in edges.items() if seen is not None),

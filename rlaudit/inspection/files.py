@@ -42,14 +42,15 @@ _DOCKERFILE = re.compile(r"\A(?:[ \t]*(?:#[^\n]*)?\n|ARG [^\n]*\n)*FROM \S")
 
 
 class NotText(ValueError):
-    """Bytes that are no text of a kind that configs are written in."""
+    """Bytes that cannot be a config's text."""
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a file spells its characters. mark: the byte order mark that precedes them, often empty."""
+    """How a file spells its characters."""
 
     name: str = "utf-8"
+    # The byte order mark, often empty.
     mark: bytes = b""
 
     def encode(self, text: str) -> bytes:
@@ -59,55 +60,56 @@ class Encoding:
 
 @dataclass(frozen=True)
 class TextFile:
-    """A file that was read. named: given on the command line, not found in a folder."""
+    """A file that was read."""
 
     source: Source
     encoding: Encoding
+    # Whether the command line names it, and not only a folder above it.
     named: bool
 
     @property
     def path(self) -> str:
-        """As the user gave it."""
+        """The path as the user gave it."""
         return self.source.path
 
 
 @dataclass(frozen=True)
 class Unread:
-    """A file or folder that was not read, and why. may_matter: whether its words, if they could be parsed, may be about
-    rollouts.
-    """
+    """A file or folder that was not read, and why."""
 
     path: str
     reason: str
     named: bool
+    # Whether its words, which could not be parsed, may be about rollouts.
     may_matter: bool = False
 
     @property
     def wanted(self) -> bool:
-        """Whether the audit is not finished without it."""
+        """Whether the audit is unfinished without it."""
         return self.named or self.may_matter
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What was found. others: files of kinds that configs are not written in."""
+    """The files of an inspection."""
 
     files: tuple[TextFile, ...]
     unread: tuple[Unread, ...]
+    # How many files of other kinds were left out.
     others: int
 
 
 def recordings_alone(collected: Collected) -> "tuple[Recording, ...]":
-    """Return the recordings that are looked at; () if anything else is, too."""
+    """Return the recordings if all files are recordings; () otherwise."""
     sources = [file.source for file in collected.files]
-    found = tuple(source.recording for source in sources if isinstance(source, RecordedSource))
-    return found if len(found) == len(sources) and not collected.unread else ()
+    recordings = tuple(source.recording for source in sources if isinstance(source, RecordedSource))
+    return recordings if len(recordings) == len(sources) and not collected.unread else ()
 
 
 def collect(
     paths: Sequence[str], named_stdin: str | None, excluded: Callable[[str], bool], given: tuple[str, ...] = ()
 ) -> Collected:
-    """Read every file that the paths name; each file once, however often it is named or linked. given: Source's."""
+    """Read every file that the paths name, each once, however often it is named or linked. given: Source's."""
     files: dict[object, TextFile] = {}
     unread: list[Unread] = []
     others = 0
@@ -145,7 +147,7 @@ def text_of(path: str) -> str | None:
 
 
 def reason(error: Exception) -> str:
-    """`permission denied`, without the path that every message names already."""
+    """Return an error's reason, `permission denied`, without the path that every message names already."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[0].lower() + error.strerror[1:]
     return str(error)
@@ -161,7 +163,7 @@ def _candidates(paths: Sequence[str], unread: list[Unread]) -> Iterator[tuple[st
         if recorded is not None:
             yield recorded, True
         elif path != STDIN and _is_folder(path):
-            yield from ((found, False) for found in _walk(path, unread))
+            yield from ((path, False) for path in _walk(path, unread))
         else:
             yield path, True
 
@@ -169,14 +171,14 @@ def _candidates(paths: Sequence[str], unread: list[Unread]) -> Iterator[tuple[st
 def _walk(folder: str, unread: list[Unread]) -> Iterator[str]:
     folders = [folder]
     while folders:
-        here = folders.pop()
+        current = folders.pop()
         try:
-            with os.scandir(here) as scan:
+            with os.scandir(current) as scan:
                 entries = sorted(scan, key=lambda entry: entry.name)
         except OSError as error:
-            unread.append(Unread(here, reason(error), named=here == folder))
+            unread.append(Unread(current, reason(error), named=current == folder))
             continue
-        if here != folder and any(entry.name == "pyvenv.cfg" for entry in entries):
+        if current != folder and any(entry.name == "pyvenv.cfg" for entry in entries):
             continue
         deeper = []
         for entry in entries:
@@ -201,14 +203,12 @@ def _of_interest(path: str) -> bool:
 
 def _has_shebang(path: str) -> bool:
     try:
-        return stat.S_ISREG(Path(path).stat().st_mode) and _start(path) == b"#!"
+        if not stat.S_ISREG(Path(path).stat().st_mode):
+            return False
+        with Path(path).open("rb") as file:
+            return file.read(2) == b"#!"
     except OSError:
         return False
-
-
-def _start(path: str) -> bytes:
-    with Path(path).open("rb") as file:
-        return file.read(2)
 
 
 def _is_folder(path: str) -> bool:
@@ -240,7 +240,7 @@ def _standard_input() -> bytes:
 
 
 def decode(data: bytes) -> tuple[str, Encoding]:
-    """Return the text without its mark, and how to write it back. Line ends are not translated. Raises NotText."""
+    """Return the text without its mark, and its encoding. Line ends are not translated. Raises NotText."""
     encoding = next((Encoding(name, mark) for mark, name in _MARKS if data.startswith(mark)), Encoding())
     if b"\0" in data and not encoding.name.startswith("utf-16"):
         raise NotText("binary")

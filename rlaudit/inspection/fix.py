@@ -25,10 +25,11 @@ Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Span:
-    """Characters that an edit wrote, in the text as it is now. by: whose edit it was."""
+    """Characters that an edit wrote, in the present text."""
 
     start: int
     end: int
+    # The rule whose edit it was.
     by: str
 
 
@@ -38,11 +39,12 @@ class Misplaced(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class FixedFile:
-    """A file with its fixes made. refused: why a fix was not made, in sentences."""
+    """A file with its fixes made."""
 
     original: TextFile
     inspected: InspectedFile
     made: tuple[Finding, ...]
+    # Why a fix was not made, in sentences.
     refused: tuple[str, ...]
 
     @property
@@ -52,7 +54,7 @@ class FixedFile:
 
     @property
     def changed(self) -> bool:
-        """Whether there is anything to write."""
+        """Whether a fix changed the text."""
         return self.text != self.original.source.text
 
 
@@ -62,31 +64,31 @@ def fix_file(
     unsafe: bool,
     wanted: Callable[[InspectedFile], Sequence[Finding]],
 ) -> FixedFile:
-    """Make every safe fix, and every other one where `unsafe`, of the findings that are wanted."""
-    original, now = inspected.file, inspected
+    """Make the safe fixes of the wanted findings, with `unsafe` all of their fixes."""
+    original, current = inspected.file, inspected
     today = [config.audit.before.config for config in inspected.configs]
     made: list[Finding] = []
     refused: list[str] = []
     spans: list[Span] = []
-    # A proposal comes back if a finding stays in spite of its fix, as between two rules at odds: it is made as often as
-    # it was proposed at first, once per engine.
+    # Two rules at odds propose the same fixes again and again: each is made only as often as it was proposed at first,
+    # once per engine.
     tried: Counter[Key] = Counter()
-    first = Counter(map(_key, wanted(now)))
+    first = Counter(map(_key, wanted(current)))
     at_once = MOST_ROUNDS
     for _ in range(MOST_ROUNDS):
-        left = [one for one in wanted(now) if tried[_key(one)] < max(1, first[_key(one)])]
-        open_ = [one for one in left if _allowed(one, unsafe)]
-        batch, said = _batch(open_, now, spans, at_once)
-        refused += said
+        untried = [finding for finding in wanted(current) if tried[_key(finding)] < max(1, first[_key(finding)])]
+        fixable = [finding for finding in untried if finding.fix is not None and (finding.fix.safe or unsafe)]
+        batch, problems = _batch(fixable, current, spans, at_once)
+        refused += problems
         if not batch:
             break
         edits = list({edit: finding.rule for finding in reversed(batch) for edit in _edits(finding)}.items())
-        later, problem = _inspected_again(now, [edit for edit, _ in edits], context, today)
-        broken = broken_promise(now, later) if later is not None and not unsafe else None
+        later, problem = _inspected_again(current, [edit for edit, _ in edits], context, today)
+        broken = broken_promise(current, later) if later is not None and not unsafe else None
         if broken is not None:
             later, problem = None, f"{_UNPROVEN}: {broken}"
         if later is not None:
-            now, spans = later, moved(spans, edits)
+            current, spans = later, moved(spans, edits)
             made += batch
             tried.update(map(_key, batch))
         elif len(batch) == 1:
@@ -94,24 +96,20 @@ def fix_file(
             tried[_key(batch[0])] = MOST_ROUNDS
         else:
             at_once = 1
-    return FixedFile(original, now, tuple(made), tuple(dict.fromkeys(refused)))
-
-
-def _allowed(finding: Finding, unsafe: bool) -> bool:
-    return finding.fix is not None and (finding.fix.safe or unsafe)
+    return FixedFile(original, current, tuple(made), tuple(dict.fromkeys(refused)))
 
 
 def _batch(
-    findings: Sequence[Finding], now: InspectedFile, spans: Sequence[Span], at_once: int
+    findings: Sequence[Finding], current: InspectedFile, spans: Sequence[Span], at_once: int
 ) -> tuple[list[Finding], list[str]]:
-    """Findings whose fixes can be made together; the others wait for the next round or are refused."""
+    """Return the findings whose fixes can be made together, and why others are refused. The rest waits for a round."""
     batch: list[Finding] = []
     taken: list[Edit] = []
     refused: list[str] = []
-    text = now.file.source.text
+    text = current.file.source.text
     for finding in findings:
         edits = _edits(finding)
-        elsewhere = {edit.path for edit in edits} - {now.file.path}
+        elsewhere = {edit.path for edit in edits} - {current.file.path}
         earlier = next((span.by for edit in edits for span in spans if undoes(edit, span, text)), None)
         if elsewhere:
             refused.append(
@@ -128,18 +126,17 @@ def _batch(
 
 
 def _inspected_again(
-    now: InspectedFile, edits: Sequence[Edit], context: Context, today: Sequence[RolloutConfig]
+    current: InspectedFile, edits: Sequence[Edit], context: Context, today: Sequence[RolloutConfig]
 ) -> tuple[InspectedFile | None, str]:
     try:
-        text = apply(now.file.source.text, edits)
+        text = apply(current.file.source.text, edits)
     except Misplaced as error:
         return None, str(error)
-    later = inspect_file(
-        replace(now.file, source=Source(now.file.path, text, now.file.source.given)), context, now.versions, today
-    )
+    source = Source(current.file.path, text, current.file.source.given)
+    later = inspect_file(replace(current.file, source=source), context, current.versions, today)
     if later.unreadable:
         return None, f"the file could not be read afterwards ({later.unreadable})"
-    if len(later.configs) < len(now.configs) or len(later.bugs) > len(now.bugs):
+    if len(later.configs) < len(current.configs) or len(later.bugs) > len(current.bugs):
         return None, "the file would not say the same engines afterwards"
     return later, ""
 
@@ -154,14 +151,14 @@ def _key(finding: Finding) -> Key:
 
 
 def overlap(edit: Edit, other: Edit) -> bool:
-    """Return whether two edits touch the same characters. Two insertions at one place do, since their order is open."""
+    """Return whether two edits touch the same characters, or insert at the same place: their order would be open."""
     if edit.start == edit.end or other.start == other.end:
         return edit.start <= other.end and other.start <= edit.end
     return edit.start < other.end and other.start < edit.end
 
 
 def undoes(edit: Edit, span: Span, text: str) -> bool:
-    """Return whether an edit changes what another one wrote. Adding to it does not, nor does writing a list anew."""
+    """Return whether an edit changes what another one wrote, beyond adding to it or writing a list anew."""
     if edit.start == edit.end or not (edit.start < span.end and span.start < edit.end):
         return False
     return text[span.start : span.end].strip("[]{}(), \n") not in edit.replacement
@@ -171,7 +168,7 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
     """Return the text with every edit made. Raises Misplaced for one outside the text, or two that overlap."""
     parts: list[str] = []
     done = 0
-    for edit in _in_order(edits):
+    for edit in sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end)):
         if not done <= edit.start <= edit.end <= len(text):
             raise Misplaced(
                 f"an edit of characters {edit.start} to {edit.end} does not fit the {len(text)} of {edit.path}"
@@ -182,21 +179,17 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
 
 
 def moved(spans: Sequence[Span], edits: Sequence[tuple[Edit, str]]) -> list[Span]:
-    """Return where old spans are after the edits, and the spans that edits wrote; each edit comes with its author."""
-    now = [Span(_after(span.start, edits), _after(span.end, edits), span.by) for span in spans]
+    """Return the old spans as the edits move them, and the spans of the edits. edits: each with its author."""
+    now = [Span(_shifted(span.start, edits), _shifted(span.end, edits), span.by) for span in spans]
     for edit, by in edits:
         start = edit.start + sum(_growth(other) for other, _ in edits if other.end <= edit.start and other != edit)
         now.append(Span(start, start + len(edit.replacement), by))
     return now
 
 
-def _after(offset: int, edits: Sequence[tuple[Edit, str]]) -> int:
+def _shifted(offset: int, edits: Sequence[tuple[Edit, str]]) -> int:
     return offset + sum(_growth(edit) for edit, _ in edits if edit.end <= offset)
 
 
 def _growth(edit: Edit) -> int:
     return len(edit.replacement) - (edit.end - edit.start)
-
-
-def _in_order(edits: Iterable[Edit]) -> list[Edit]:
-    return sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end))

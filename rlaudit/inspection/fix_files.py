@@ -27,25 +27,26 @@ _MARK = "\ufeff"
 
 @dataclass(frozen=True, eq=False)
 class Fixes:
-    """What was fixed. inspection: as the files are now, None if none was written. failed: files that could not be
-    written, in sentences. recorded: recordings, of which nothing is edited.
-    """
+    """The fixes of an inspection."""
 
     files: tuple[FixedFile, ...]
+    # The inspection of the files as they are now, None if none was written.
     inspection: Inspection | None
+    # Sentences about files that could not be written.
     failed: tuple[str, ...]
+    # Recordings, which are not edited.
     recorded: tuple[str, ...] = ()
 
 
 def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
-    """Fix the findings that count: a suppressed one is a decision of the user and is left alone."""
+    """Fix the findings that count. A suppressed one is the user's decision and stays."""
     request = inspection.request
 
     def counted(file: InspectedFile) -> Sequence[Finding]:
         verdicts = judge_files(request, [file])
         if request.baseline is not None:
             verdicts, _ = apply_baseline(request.baseline, verdicts)
-        return [one.finding for one in verdicts if one.suppressed is None]
+        return [verdict.finding for verdict in verdicts if verdict.suppressed is None]
 
     recorded = tuple(file.file.path for file in inspection.files if isinstance(file.file.source, RecordedSource))
     written_in = [file for file in inspection.files if file.configs and file.file.path not in recorded]
@@ -55,20 +56,20 @@ def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
     written: dict[str, InspectedFile] = {}
     failed = []
     done = []
-    for one in fixed:
-        path = one.original.path
-        if one.changed:
+    for file in fixed:
+        path = file.original.path
+        if file.changed:
             try:
-                hindered = obstacle(one.original, request.paths)
+                hindered = obstacle(file.original, request.paths)
                 if hindered is None:
-                    write_atomically(Path(path), one.original.encoding.encode(one.text))
+                    write_atomically(Path(path), file.original.encoding.encode(file.text))
             except (OSError, UnicodeEncodeError) as error:
                 hindered = reason(error)
             if hindered is not None:
                 failed.append(f"{path} could not be written and is as it was: {hindered}")
                 continue
-            written[path] = one.inspected
-        done.append(one)
+            written[path] = file.inspected
+        done.append(file)
     files = [written.get(file.file.path, file) for file in inspection.files]
     again = judged(request, Collected((), inspection.unread, inspection.others), files)
     as_before = replace(
@@ -79,7 +80,7 @@ def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
 
 def diff_of(fixes: Fixes) -> str:
     """Return all changes as one patch."""
-    return "".join(unified_diff(one) for one in fixes.files)
+    return "".join(unified_diff(file) for file in fixes.files)
 
 
 def obstacle(file: TextFile, given: Sequence[str]) -> str | None:
@@ -89,10 +90,10 @@ def obstacle(file: TextFile, given: Sequence[str]) -> str | None:
     """
     path = Path(file.path)
     target = Path(os.path.realpath(path))
-    if not file.named and not any(_inside(target, Path(os.path.realpath(folder))) for folder in given):
+    if not file.named and not any(target.is_relative_to(os.path.realpath(folder)) for folder in given):
         return f"it is a link to {target}, which is not in what was given"
     status = target.stat()
-    # The superuser may write in spite of the mode, which says what the file's owner meant.
+    # The superuser may write in spite of the mode, which tells the owner's intention.
     if not status.st_mode & _ANYBODY_WRITES or not os.access(target, os.W_OK):
         return "it is read-only"
     if status.st_nlink > 1:
@@ -100,10 +101,6 @@ def obstacle(file: TextFile, given: Sequence[str]) -> str | None:
     if target.read_bytes() != file.encoding.encode(file.source.text):
         return "it was changed after it was read; the same command reads it anew"
     return None
-
-
-def _inside(path: Path, folder: Path) -> bool:
-    return path == folder or folder in path.parents
 
 
 def unified_diff(fixed: FixedFile) -> str:

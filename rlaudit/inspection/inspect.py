@@ -6,6 +6,7 @@ from datetime import date
 from functools import lru_cache
 from pathlib import Path
 
+from rlaudit.audit.finding import Finding
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.errors import UsageError
 from rlaudit.inspection.baseline import Baseline, apply_baseline
@@ -27,37 +28,38 @@ FOUND = 1
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What a user requests. about_suppressions: the findings about suppressions that are wanted. framework_sources:
-    folders with the source of a framework.
-    """
+    """What a user requests."""
 
     paths: tuple[str, ...]
     context: Context
+    # Names of the findings about suppressions that are reported.
     about_suppressions: frozenset[str] = frozenset(ABOUT_SUPPRESSIONS)
     suppressions: tuple[Suppression, ...] = ()
     baseline: Baseline | None = None
     stdin_name: str | None = None
     excluded: Callable[[str], bool] = lambda _path: False
     today: date = date.max
+    # Folders with the source of a framework.
     framework_sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """What was found. files: those with a config. stale: baseline entries that did not occur. other_engines: files
-    without one that set up rollouts with an engine which is not read here. mentions: other files without one that have
-    words of vLLM or a framework.
-    """
+    """The result of an inspection."""
 
     request: Request
+    # Those with a config.
     files: tuple[InspectedFile, ...]
     judged: tuple[Judged, ...]
     unread: tuple[Unread, ...]
     bugs: tuple[str, ...]
     read: int
     others: int
+    # Baseline entries that did not occur.
     stale: int = 0
+    # Files without a config that set up rollouts with an engine which is not read here.
     other_engines: tuple[OtherEngine, ...] = ()
+    # Other files without a config that have words of vLLM or a framework.
     mentions: tuple[Mention, ...] = ()
 
     @property
@@ -68,12 +70,12 @@ class Inspection:
     @property
     def counted(self) -> tuple[Judged, ...]:
         """Findings that are not suppressed."""
-        return tuple(one for one in self.judged if one.suppressed is None)
+        return tuple(verdict for verdict in self.judged if verdict.suppressed is None)
 
     @property
     def unread_and_wanted(self) -> tuple[Unread, ...]:
-        """The files that could not be read and without which the audit is not finished."""
-        return tuple(one for one in self.unread if one.wanted)
+        """The unread files without which the audit is not finished."""
+        return tuple(file for file in self.unread if file.wanted)
 
 
 def collected_for(request: Request) -> Collected:
@@ -82,53 +84,53 @@ def collected_for(request: Request) -> Collected:
 
 
 def inspect(request: Request, collected: Collected | None = None) -> Inspection:
-    """Collect, read, audit and judge. collected: what the request names, where it was read already."""
+    """Collect, read, audit and judge. collected: the files of the request, if they were read already."""
     collected = collected or collected_for(request)
     inspected = reported_once([inspect_file(file, request.context) for file in collected.files])
     return judged(request, collected, inspected)
 
 
 def reported_once(files: Sequence[InspectedFile]) -> list[InspectedFile]:
-    """Leave out a config that stands in another file which is inspected too and has it itself.
+    """Leave out a config that another inspected file has itself.
 
     A run with one file per section is read from each of them together with the others, and reported once.
     """
-    own = {_home(one) for file in files for one in file.configs if _is_in(one, file)}
+    homes = {_home(config) for file in files for config in file.configs if _is_in(config, file)}
     kept = []
     for file in files:
-        configs = tuple(one for one in file.configs if _is_in(one, file) or _home(one) not in own)
+        configs = tuple(config for config in file.configs if _is_in(config, file) or _home(config) not in homes)
         kept.append(file if len(configs) == len(file.configs) else replace(file, configs=configs))
     return kept
 
 
-def _home(one: InspectedConfig) -> tuple[str, Path, int]:
+def _home(inspected: InspectedConfig) -> tuple[str, Path, int]:
     """Return the dialect of a config, and the file and the line in which it stands."""
-    config = one.audit.config
+    config = inspected.audit.config
     place = config.place
-    return one.framework.name, Path(place.path if place else config.path).absolute(), place.line if place else 0
+    return inspected.framework.name, Path(place.path if place else config.path).absolute(), place.line if place else 0
 
 
-def _is_in(one: InspectedConfig, file: InspectedFile) -> bool:
-    return _home(one)[1] == Path(file.file.path).absolute()
+def _is_in(config: InspectedConfig, file: InspectedFile) -> bool:
+    return _home(config)[1] == Path(file.file.path).absolute()
 
 
 def judged(request: Request, collected: Collected, inspected: Sequence[InspectedFile]) -> Inspection:
     """Apply suppressions and baseline to what was inspected."""
-    with_configs = tuple(one for one in inspected if one.configs or one.bugs)
+    with_configs = tuple(file for file in inspected if file.configs or file.bugs)
     unreadable = tuple(
-        Unread(one.file.path, one.unreadable, one.file.named, speaks_of_rollouts(one.file.source.text))
-        for one in inspected
-        if one.unreadable
+        Unread(file.file.path, file.unreadable, file.file.named, speaks_of_rollouts(file.file.source.text))
+        for file in inspected
+        if file.unreadable
     )
-    without = [one.file.source for one in inspected if not (one.configs or one.bugs or one.unreadable)]
-    others = tuple(found for source in without if (found := other_engine(source)) is not None)
+    without = [file.file.source for file in inspected if not (file.configs or file.bugs or file.unreadable)]
+    others = tuple(engine for source in without if (engine := other_engine(source)) is not None)
     parts = {
-        Path(part).absolute() for one in with_configs for config in one.configs for part in config.audit.config.parts
+        Path(part).absolute() for file in with_configs for config in file.configs for part in config.audit.config.parts
     }
-    named = {one.path for one in others} | {one.path for one in without if Path(one.path).absolute() in parts}
-    given = {one.file.path for one in inspected if one.file.named}
-    unnamed = (mention(one, named=one.path in given) for one in without if one.path not in named)
-    mentions = tuple(found for found in unnamed if found is not None)
+    explained = {engine.path for engine in others}
+    explained |= {source.path for source in without if Path(source.path).absolute() in parts}
+    given = {file.file.path for file in inspected if file.file.named}
+    mentions = (mention(source, named=source.path in given) for source in without if source.path not in explained)
     verdicts = judge_files(request, with_configs)
     stale = 0
     if request.baseline is not None:
@@ -138,65 +140,65 @@ def judged(request: Request, collected: Collected, inspected: Sequence[Inspected
         files=with_configs,
         judged=verdicts,
         unread=(*collected.unread, *unreadable),
-        bugs=tuple(str(bug) for one in inspected for bug in one.bugs),
+        bugs=tuple(str(bug) for file in inspected for bug in file.bugs),
         read=len(collected.files),
         others=collected.others,
         stale=stale,
         other_engines=others,
-        mentions=mentions,
+        mentions=tuple(words for words in mentions if words is not None),
     )
 
 
 def judge_files(request: Request, files: Sequence[InspectedFile]) -> tuple[Judged, ...]:
     """Return the findings of some files with their suppressions, in the order of the files."""
-    with_configs = [one for one in files if one.configs]
-    findings = list({finding: None for one in with_configs for finding in one.findings})
+    with_configs = [file for file in files if file.configs]
+    findings = list({finding: None for file in with_configs for finding in file.findings})
     texts = {file.file.path: file.file.source.text for file in with_configs}
-    # A finding may be in a file that another one inherits from: a suppression there speaks as well.
+    # A finding may be in a file that another one inherits from: suppressions of that file hold as well.
     inherited = {finding.place.path for finding in findings} - set(texts)
     # A recording is not written by hand, so it holds no suppressions.
     inherited -= {path for file in with_configs if isinstance(file.file.source, RecordedSource)
                   for path in file.file.source.files}  # fmt: skip
     texts |= {path: text for path in sorted(inherited) if (text := text_of(path)) is not None}
-    inline = [one for path, text in texts.items() for one in inline_suppressions(text, path)]
+    inline = [suppression for path, text in texts.items() for suppression in inline_suppressions(text, path)]
     verdicts = judge(
         findings,
         (*inline, *request.suppressions),
         ran=tuple(request.context.rules),
-        known=(*known_rules(), *request.context.rules, *ABOUT_SUPPRESSIONS),
+        existing=(*known_rules(), *request.context.rules, *ABOUT_SUPPRESSIONS),
         paths=tuple(texts),
         today=request.today,
     )
     order = {file.file.path: number for number, file in enumerate(with_configs)}
-    wanted = [one for one in verdicts if one.finding.rule not in ABOUT_SUPPRESSIONS
-              or one.finding.rule in request.about_suppressions]  # fmt: skip
-    return tuple(sorted(wanted, key=lambda one: _place_in(order, one)))
+    wanted = [verdict for verdict in verdicts if verdict.finding.rule not in ABOUT_SUPPRESSIONS
+              or verdict.finding.rule in request.about_suppressions]  # fmt: skip
+    return tuple(sorted(wanted, key=lambda verdict: _place_in(order, verdict.finding)))
 
 
-def _place_in(order: dict[str, int], one: Judged) -> tuple[int, int, int, int, str]:
-    place = one.finding.place
-    return order.get(place.path, len(order)), place.line, place.column, -one.finding.severity.rank, one.finding.rule
+def _place_in(order: dict[str, int], finding: Finding) -> tuple[int, int, int, int, str]:
+    place = finding.place
+    return order.get(place.path, len(order)), place.line, place.column, -finding.severity.rank, finding.rule
 
 
 def exit_code(inspection: Inspection, fail_on: Severity | None, none_is_fine: bool) -> int:
-    """Return the exit code. none_is_fine: whether finding no config is an answer and not an unfinished audit."""
+    """Return the exit code. none_is_fine: whether an audit without any config is finished."""
     if inspection.bugs:
         return BUG
     if inspection.unread_and_wanted or (not inspection.configs and not none_is_fine):
         return NOT_FINISHED
-    failing = fail_on is not None and any(one.finding.severity.rank >= fail_on.rank for one in inspection.counted)
-    return FOUND if failing else 0
+    ranks = (verdict.finding.severity.rank for verdict in inspection.counted)
+    return FOUND if fail_on is not None and any(rank >= fail_on.rank for rank in ranks) else 0
 
 
 def shown_path(path: str) -> str:
-    """Return a path for a report: relative to the working directory where it lies below it, with forward slashes."""
+    """Return a path for a report: with forward slashes, and relative if it lies below the working directory."""
     return _shown_from(path, str(Path.cwd()))
 
 
-@lru_cache(maxsize=4096)  # each setting of a file asks for the file's path
-def _shown_from(path: str, here: str) -> str:
+@lru_cache(maxsize=4096)  # called for each setting of a file
+def _shown_from(path: str, folder: str) -> str:
     try:
-        return Path(here, path).relative_to(here).as_posix()
+        return Path(folder, path).relative_to(folder).as_posix()
     except ValueError:
         return Path(path).as_posix()
 
@@ -208,27 +210,26 @@ def one_config(
     after: str | None = None,
     otherwise: str = "no rollout config",
 ) -> InspectedConfig:
-    """Return the one rollout config of a file, for commands that are about one engine.
+    """Return the only rollout config of a file. Raises UsageError if it has none, or several.
 
-    before, after: vLLM's releases, from the file's surroundings if None. otherwise: what a file without one is. Raises
-    UsageError if there is no config, or several.
+    before, after: vLLM's releases; if None, the file's surroundings decide. otherwise: what to call a file without one.
     """
     collected = collect([str(path)], "", lambda _path: False)
     if not collected.files:
         raise UsageError(f"{path}: {collected.unread[0].reason if collected.unread else 'not found'}")
     sides = [version_named(side) if side is not None else None for side in (before, after)]
     context = Context(known_rules(), known_dialects(), machine, *sides, machine_known=True)
-    found = inspect_file(collected.files[0], context)
-    if found.bugs:
-        raise RuntimeError("; ".join(str(bug) for bug in found.bugs))
-    if found.unreadable:
-        raise UsageError(f"{path}: {found.unreadable}")
-    if not found.configs:
+    inspected = inspect_file(collected.files[0], context)
+    if inspected.bugs:
+        raise RuntimeError("; ".join(str(bug) for bug in inspected.bugs))
+    if inspected.unreadable:
+        raise UsageError(f"{path}: {inspected.unreadable}")
+    if not inspected.configs:
         raise UsageError(f"{path} is {otherwise} that rlaudit reads", "see: rlaudit list frameworks")
-    if len(found.configs) > 1:
-        engines = ", ".join(str(one.audit.config.place or one.audit.config.path) for one in found.configs)
+    if len(inspected.configs) > 1:
+        engines = ", ".join(str(engine.audit.config.place or engine.audit.config.path) for engine in inspected.configs)
         raise UsageError(
-            f"{path} sets up {len(found.configs)} engines ({engines}), expected one",
+            f"{path} sets up {len(inspected.configs)} engines ({engines}), expected one",
             "keep the rollout engine in a file of its own",
         )
-    return found.configs[0]
+    return inspected.configs[0]

@@ -29,7 +29,7 @@ _NAMED = (
     (NPU, re.compile(r"npu|(?:[\w.:-]+/)*(?:ascend/[\w.-]+|vllm-ascend)(?:[:@].*)?")),
     (ROCM, re.compile(r"(?:[\w.:-]+/)*(?:rocm/[\w.-]+|vllm-(?:openai-)?rocm)(?:[:@].*)?")),
 )
-# Words of files that also run on such a device.
+# Words by which a file may be for such a device.
 _WORDS = (
     (NPU, re.compile(r"\b(?:torch_npu|vllm[-_]ascend|(?:VLLM_)?ASCEND_\w+|HCCL_\w+)\b|(?<![\w.-])npu(?![\w.:-])")),
     (ROCM, re.compile(r"\b(?:rocm|(?:VLLM_|HIP_|PYTORCH_)?ROCM_\w+|HIP_VISIBLE_DEVICES(?==))\b")),
@@ -38,21 +38,21 @@ _WORDS = (
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What is the same for every file. before, after: versions of the command line, None if it names none.
-    machine_known: whether `machine` holds for every config, also for one that names another device.
-    """
+    """What is the same for every file."""
 
     rules: Mapping[str, Rule]
     dialects: Mapping[str, Dialect]
     machine: Machine
+    # Versions of the command line, None if it names none.
     before: Version | None = None
     after: Version | None = None
+    # Whether `machine` holds for every config, also for one that names another device.
     machine_known: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
 class InspectedConfig:
-    """One rollout engine and what the rules found in it."""
+    """One rollout engine with the findings of the rules."""
 
     framework: Dialect
     audit: Audit
@@ -61,35 +61,40 @@ class InspectedConfig:
 
 @dataclass(frozen=True, eq=False)
 class InspectedFile:
-    """One file. versions: None if it holds no config. unreadable: why it could not be parsed, else empty."""
+    """One inspected file."""
 
     file: TextFile
+    # None if it holds no config.
     versions: Versions | None = None
     configs: tuple[InspectedConfig, ...] = ()
     not_seen: tuple[str, ...] = ()
     bugs: tuple[Bug, ...] = ()
+    # Why it could not be parsed, else empty.
     unreadable: str = ""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Of all its configs, by place; what two configs share is said once."""
-        found = {finding: None for config in self.configs for finding in config.findings}
-        return tuple(sorted(found, key=_by_place))
+        """The findings of all configs by place, each once."""
+        findings = {finding: None for config in self.configs for finding in config.findings}
+        return tuple(sorted(findings, key=_by_place))
 
 
 @dataclass(frozen=True)
 class Device:
-    """A machine, and the sentence that names what chooses it."""
+    """A machine that a config chooses."""
 
     machine: Machine
+    # The sentence that names what chooses it.
     said: str
 
 
 def inspect_file(
     file: TextFile, context: Context, versions: Versions | None = None, today: Sequence[RolloutConfig] = ()
 ) -> InspectedFile:
-    """Recognise, read and audit. `versions` overrules the versions around the file. today: what runs before the
-    migration, engine by engine, if that is not this text: a fix does not change what runs today.
+    """Recognise, read and audit.
+
+    versions: overrules the versions around the file. today: the configs that run before the migration, engine by
+    engine, if they are not in this text: a fix does not change what runs today.
     """
     try:
         parts, bugs = parts_of(file.source, context.dialects)
@@ -97,33 +102,33 @@ def inspect_file(
             return InspectedFile(file, bugs=bugs)
         release, ran_on = _recorded(file.source)
         versions = versions or choose(context.before, context.after, file.path, file.source.text, release)
-        read = read_all(parts, (versions.before, versions.after))
+        engines = read_all(parts, (versions.before, versions.after))
     except Unreadable as error:
         return InspectedFile(file, unreadable=str(error))
     configs = []
     devices = []
-    failures = [*bugs, *read.bugs]
-    runs = today if len(today) == len(read.pairs) else [pair.before for pair in read.pairs]
-    for pair, before in list(zip(read.pairs, runs, strict=True))[:MOST_ENGINES]:
-        known = context.machine if context.machine_known else ran_on
-        device = device_of(pair.after) if known is None else None
-        machine = known or (context.machine if device is None else device.machine)
+    failures = [*bugs, *engines.bugs]
+    runs = today if len(today) == len(engines.pairs) else [pair.before for pair in engines.pairs]
+    for pair, before in list(zip(engines.pairs, runs, strict=True))[:MOST_ENGINES]:
+        machine = context.machine if context.machine_known else ran_on
+        device = device_of(pair.after) if machine is None else None
+        machine = machine or (context.machine if device is None else device.machine)
         try:
             audit = audit_of(before, pair.after, (versions.before, versions.after), machine)
         except Exception as error:
             failures.append(Bug(file.path, f"resolving the settings of {pair.dialect.title}", error))
             continue
-        found, failed = run_rules(audit, tuple(context.rules.values()))
+        findings, failed = run_rules(audit, tuple(context.rules.values()))
         failures += failed
-        configs.append(InspectedConfig(pair.dialect, audit, found))
+        configs.append(InspectedConfig(pair.dialect, audit, findings))
         if device is not None:
             devices.append(device.said)
-    left = len(read.pairs) - MOST_ENGINES
-    more = (f"{file.path}: {left} more engines after the first {MOST_ENGINES}",) if left > 0 else ()
+    left = len(engines.pairs) - MOST_ENGINES
+    further = (f"{file.path}: {left} more engines after the first {MOST_ENGINES}",) if left > 0 else ()
     if configs and not devices and not context.machine_known:
         devices += of_other_devices(file.source)
-    said = (*read.not_seen, *more, *dict.fromkeys(devices))
-    return InspectedFile(file, versions, tuple(configs), said, tuple(failures))
+    not_seen = (*engines.not_seen, *further, *dict.fromkeys(devices))
+    return InspectedFile(file, versions, tuple(configs), not_seen, tuple(failures))
 
 
 def _recorded(source: Source) -> tuple[Version | None, Machine | None]:
@@ -132,7 +137,7 @@ def _recorded(source: Source) -> tuple[Version | None, Machine | None]:
 
 
 def run_rules(audit: Audit, rules: Sequence[Rule]) -> tuple[tuple[Finding, ...], tuple[Bug, ...]]:
-    """Return the findings of the rules; a rule that fails is reported, and the others run on."""
+    """Return the findings of the rules, and a bug for each rule that failed."""
     findings: list[Finding] = []
     bugs: list[Bug] = []
     for rule in rules:
@@ -151,35 +156,35 @@ def _by_place(finding: Finding) -> tuple[str, int, int, int, str, str]:
 
 
 def device_of(config: RolloutConfig) -> Device | None:
-    """Return the device that a config chooses for its engine; None if nothing certain does, or if two things disagree.
+    """Return the device that a config chooses for its engine; None if nothing certain chooses, or two choices disagree.
 
-    What chooses: an image, the framework's option for the device, and variables that vLLM's code for one of these
-    devices alone reads, exported to this engine under no condition. A probe, a branch, a name or another word of the
-    file chooses nothing: it is only said, and the engine is judged by CUDA's defaults. What vLLM's platform decides on
-    such a device is not read here.
+    An image chooses, the framework's option for the device, and variables that only vLLM's code for one of these
+    devices reads, exported to this engine under no condition. A probe, a branch, a name or another word of the file
+    is only reported, and the engine is judged by CUDA's defaults. What vLLM's platform decides on such a device is not
+    read here.
     """
-    found = list(_choices(config))
-    if len({machine.platform for machine, _, _ in found}) != 1:
+    choices = list(_choices(config))
+    if len({machine.platform for machine, _, _ in choices}) != 1:
         return None
-    machine, place, clue = found[0]
+    machine, place, clue = choices[0]
     return Device(
         machine, f"{place}: {clue} is of {machine.name}: what vLLM's platform for it decides is not read here"
     )
 
 
 def _choices(config: RolloutConfig) -> Iterator[tuple[Machine, Place, str]]:
-    """Yield the machine, where it is chosen, and the word that chooses it."""
-    for one in (config.device, config.engine.get("device")):
-        if one is not None and one.place is not None and isinstance(one.value, str):
+    """Yield each chosen machine with the place and the word that choose it."""
+    for setting in (config.device, config.engine.get("device")):
+        if setting is not None and setting.place is not None and isinstance(setting.value, str):
             for machine, names in _NAMED:
-                if names.fullmatch(one.value):
-                    yield machine, one.place, one.value
-    for name, one in config.environment.items():
-        # Of a Python program it is not read whether the function, or the `try`, that sets a variable is run.
-        if one.known and one.place is not None and not one.place.path.endswith(".py"):
+                if names.fullmatch(setting.value):
+                    yield machine, setting.place, setting.value
+    for name, setting in config.environment.items():
+        # Whether a Python program runs the function, or the `try`, that sets a variable is not read.
+        if setting.known and setting.place is not None and not setting.place.path.endswith(".py"):
             for prefix, machine in _VARIABLES.items():
                 if name.startswith(prefix):
-                    yield machine, one.place, name
+                    yield machine, setting.place, name
 
 
 def of_other_devices(source: Source) -> Iterator[str]:
@@ -196,22 +201,23 @@ def of_other_devices(source: Source) -> Iterator[str]:
                 break
 
 
-def with_severity_of_today(rule: Rule, audit: Audit, found: Sequence[Finding]) -> list[Finding]:
-    """Return findings of a rule; those that hold before the move as well have the rule's severity for that, and no fix.
+def with_severity_of_today(rule: Rule, audit: Audit, findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings of a rule. Those that hold before the move as well get the severity `already`, and no fix.
 
-    A rule about what a release does not have looks at the release after the migration. If it finds the same in the
-    release before, nothing moves, and no replacement would keep what runs today. A finding that is milder before is
-    not one of these: it is a key that was passed over and is refused now.
+    A rule about what a release lacks looks at the release after the migration. If it finds the same in the release
+    before, nothing moves, and no replacement would keep what runs today. A finding that is milder before is another
+    case: a key that was passed over and is refused now.
     """
-    if rule.already is None or not audit.migrates or not found:
-        return list(found)
-    today = {(one.setting, one.place): one for one in rule.check(Audit(audit.before, audit.before))}
-    return [_with_severity_of_today(rule.already, audit, one, today.get((one.setting, one.place))) for one in found]
+    if rule.already is None or not audit.migrates or not findings:
+        return list(findings)
+    today = {(finding.setting, finding.place): finding for finding in rule.check(Audit(audit.before, audit.before))}
+    pairs = ((finding, today.get((finding.setting, finding.place))) for finding in findings)
+    return [_with_severity_of_today(rule.already, audit, finding, old) for finding, old in pairs]
 
 
 def _with_severity_of_today(already: Severity, audit: Audit, finding: Finding, today: Finding | None) -> Finding:
     if today is None or today.severity.rank < finding.severity.rank:
         return finding
-    severity = min(finding.severity, already, key=lambda one: one.rank)
+    severity = min(finding.severity, already, key=lambda severity: severity.rank)
     message = f"{finding.message} It is so with vLLM {audit.before.version} already: the move changes nothing of it."
     return replace(finding, severity=severity, message=message, fix=None)

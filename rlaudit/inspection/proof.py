@@ -14,13 +14,13 @@ from rlaudit.unknown import Unknown
 from rlaudit.vllm.renamed import COMPILATION, predecessors, renamed_keys, renamed_value, translated
 from rlaudit.vllm.resolve import object_of, resolution_rules
 
-# Arguments that mean another thing in another release: what they lead to, which is resolved too, is compared instead.
+# Arguments whose meaning depends on the release -> the resolved value that is compared in their place.
 JUDGED_BY = {"logprobs_mode": "logprobs_semantics"}
 _MISSING: Any = object()
 
 
 def broken_promise(now: InspectedFile, later: InspectedFile) -> str | None:
-    """Return the first thing that would not be as it runs today, as a clause; None if the fix keeps all of it.
+    """Return a clause with the first thing that would not be as it runs today; None if the fix keeps everything.
 
     now, later: the file before and after the fix. The configs of `later` carry what runs today as their `before`.
     """
@@ -37,12 +37,12 @@ def _broken(old: Side, new: Side, today: Side) -> Iterator[str]:
     for kind in ("sampling", "environment", "trainer"):
         was, would_be = getattr(old.config, kind), getattr(new.config, kind)
         for name in dict.fromkeys([*was, *would_be]):
-            if name not in was or name not in would_be or not _alike(was[name].value, would_be[name].value):
+            if name not in was or name not in would_be or not _stays(was[name].value, would_be[name].value):
                 yield f"{name} would change with it"
-    known = {(lost.name, lost.loss) for lost in old.config.lost}
-    yield from (f"{lost.name} would have no effect" for lost in new.config.lost if (lost.name, lost.loss) not in known)
+    losses = {(lost.name, lost.loss) for lost in old.config.lost}
+    yield from (f"{lost.name} would have no effect" for lost in new.config.lost if (lost.name, lost.loss) not in losses)
     for name in dict.fromkeys([*resolution_rules(), *new.catalogue.engine]):
-        touched = _said(old, name) != _said(new, name)
+        touched = _written(old, name) != _written(new, name)
         if (touched or old.value(name) != new.value(name)) and name not in JUDGED_BY:
             yield from _moved(name, old, new, today)
 
@@ -58,24 +58,24 @@ def _moved(name: str, old: Side, new: Side, today: Side) -> Iterator[str]:
         yield f"what {name} is today cannot be told: {runs.reason}"
     elif isinstance(value, Unknown):
         yield f"what {name} would be cannot be told: {value.reason}"
-    elif not _same(runs, value):
-        yield f"{name} is {_shown(runs)} today and would be {_shown(value)}"
+    elif not _have_same_effect(runs, value):
+        yield f"{name} is {_in_words(runs)} today and would be {_in_words(value)}"
 
 
 def _runs_today(name: str, today: Side) -> Any:
-    """Return a value of today, in the words of the release that the fix is for; None if there was no such value."""
+    """Return today's value in the words of the release after the migration; None if there was none."""
     if today.exists(name) or name in resolution_rules():
         return renamed_value(name, today.value(name))
     for old in predecessors(name):
-        if _said(today, old) is not None:
+        if _written(today, old) is not None:
             return translated(old, today.value(old))
     return None
 
 
 def _moved_keys(old: Side, new: Side, today: Side) -> Iterator[str]:
-    """Keys of the compilation config: as they are written today, or what vLLM decides by itself today."""
-    was, would_be = _leaves(object_of(_said(old, COMPILATION))), _leaves(object_of(_said(new, COMPILATION)))
-    written = object_of(_said(today, COMPILATION))
+    """Yield why a key of the compilation config breaks the promise: it must keep its written value, or vLLM's own."""
+    was, would_be = _leaves(object_of(_written(old, COMPILATION))), _leaves(object_of(_written(new, COMPILATION)))
+    written = object_of(_written(today, COMPILATION))
     gone = [key for key in _leaves(written) if f"{COMPILATION}.{key}" not in new.catalogue.nested]
     runs = _leaves(renamed_keys(written, gone, new.catalogue.nested) or {})
     for key in dict.fromkeys([*was, *would_be]):
@@ -83,33 +83,33 @@ def _moved_keys(old: Side, new: Side, today: Side) -> Iterator[str]:
             continue
         name = key.rpartition(".")[2]
         value = runs[key] if key in runs else today.value(name) if name in resolution_rules() else None
-        if isinstance(value, Unknown) or not _same(value, would_be.get(key)):
-            yield f"{COMPILATION}.{key} is {_shown(value)} today and would be {_shown(would_be.get(key))}"
+        if isinstance(value, Unknown) or not _have_same_effect(value, would_be.get(key)):
+            yield f"{COMPILATION}.{key} is {_in_words(value)} today and would be {_in_words(would_be.get(key))}"
 
 
 def _leaves(written: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    leaves: dict[str, Any] = {}
     for key, value in written.items():
-        found |= _leaves(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
-    return found
+        leaves |= _leaves(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
+    return leaves
 
 
-def _said(side: Side, name: str) -> Any:
+def _written(side: Side, name: str) -> Any:
     setting = side.config.engine.get(name)
     return None if setting is None else setting.value
 
 
-def _same(today: Any, value: Any) -> bool:
-    """Return whether two values are the same; a missing one behaves as a switch that is off."""
+def _have_same_effect(today: Any, value: Any) -> bool:
+    """Return whether two values have the same effect: a missing one behaves as a switch that is off."""
     return bool(today == value) or (today is None and value is False) or (today is False and value is None)
 
 
-def _alike(was: Any, would_be: Any) -> bool:
-    """Return whether a value stays; a reason for not knowing one may name lines, which an edit moves."""
+def _stays(was: Any, would_be: Any) -> bool:
+    """Return whether a value stays. Lines in the reason of an unknown one do not count: an edit moves them."""
     if isinstance(was, Unknown) and isinstance(would_be, Unknown):
         return re.sub(r"\d+", "", was.reason) == re.sub(r"\d+", "", would_be.reason)
     return bool(was == would_be)
 
 
-def _shown(value: Any) -> str:
+def _in_words(value: Any) -> str:
     return "not there" if value is None else value.reason if isinstance(value, Unknown) else str(value)

@@ -19,10 +19,10 @@ from rlaudit.discover import discover
 from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.unknown import Unknown
 
-# What every file that sets up rollouts on vLLM says somewhere (tests/inspection/test_unreadable_files.py).
+# Words of which every file that sets up rollouts on vLLM has one (tests/inspection/test_unreadable_files.py).
 _ROLLOUTS = re.compile("vllm|rollout|inference|update_(weights|named_param)|weight_update", re.IGNORECASE)
 _VARIABLE = re.compile(r"VLLM_[A-Z0-9_]+")
-# A file, or a document in it, and the dialects that it could be written in, the most specific first.
+# A file, or a document in it, with the dialects in which it may be written, the most specific first.
 Part = tuple[Source, tuple[Dialect, ...]]
 
 
@@ -57,27 +57,29 @@ class ConfigPair:
 
 @dataclass(frozen=True)
 class FileConfigs:
-    """All rollout engines of a file. not_seen: in sentences."""
+    """All rollout engines of a file."""
 
     pairs: tuple[ConfigPair, ...] = ()
+    # Sentences.
     not_seen: tuple[str, ...] = ()
     bugs: tuple[Bug, ...] = ()
 
 
 @lru_cache(maxsize=4)
-def known_dialects(own: tuple[Path, ...] = ()) -> Mapping[str, Dialect]:
-    """Return every dialect by name. own: files of further ones; one of a known name replaces it."""
+def known_dialects(files: tuple[Path, ...] = ()) -> Mapping[str, Dialect]:
+    """Return every dialect by name. files: further dialects, which replace those of the same name."""
     from rlaudit.configs import readers
     from rlaudit.dialects.declared import declared, named_dialect
 
     read_by_code = discover(readers, "DIALECT", Dialect)
-    documented = {name: replace(one, about=read_by_code.documentation(name)) for name, one in read_by_code.items()}
-    further = {path.stem: named_dialect(path) for path in own}
+    documentation = read_by_code.documentation
+    documented = {name: replace(dialect, about=documentation(name)) for name, dialect in read_by_code.items()}
+    further = {path.stem: named_dialect(path) for path in files}
     return dict(sorted({**documented, **declared(), **further}.items()))
 
 
 def speaks_of_rollouts(text: str) -> bool:
-    """Return whether a text may be about rollouts on vLLM, as far as its words tell."""
+    """Return whether a text has words of rollouts on vLLM."""
     return _ROLLOUTS.search(text) is not None
 
 
@@ -92,41 +94,42 @@ def parse(source: Source) -> None:
         raise Unreadable(_at_line(error)) from None
 
 
-def recognise(source: Source, known: Mapping[str, Dialect]) -> tuple[tuple[Dialect, ...], tuple[Bug, ...]]:
+def recognise(source: Source, dialects: Mapping[str, Dialect]) -> tuple[tuple[Dialect, ...], tuple[Bug, ...]]:
     """Return every dialect that the file could be written in, the most specific first."""
     if source.suffix == ".json" and "vllm" not in source.text.lower():
-        # Every JSON that a dialect reads has the word in it; parsing every lock file of a repository takes seconds.
+        # Every JSON that a dialect reads has the word. Parsing every lock file of a repository takes seconds.
         return (), ()
     parse(source)
-    found: list[Dialect] = []
+    recognised: list[Dialect] = []
     bugs: list[Bug] = []
-    for dialect in known.values():
+    for dialect in dialects.values():
         try:
             if dialect.recognise(source):
-                found.append(dialect)
+                recognised.append(dialect)
         except Exception as error:
             bugs.append(Bug(source.path, f"recognising {dialect.name}", error))
-    if source.refusals and not found and speaks_of_rollouts(source.text):
-        # Every dialect passes over what it cannot read, which another one may read. If none does, it is said.
+    if source.refusals and not recognised and speaks_of_rollouts(source.text):
+        # A dialect passes over a part that it cannot read, since another dialect may read it. Here none does.
         raise Unreadable(_at_line(next(iter(source.refusals.values()))))
-    best = max((dialect.specific for dialect in found), default=0)
-    found = [dialect for dialect in found if dialect.specific >= 0 or best < 0]
-    return tuple(sorted(found, key=lambda dialect: -dialect.specific)), tuple(bugs)
+    best = max((dialect.specific for dialect in recognised), default=0)
+    recognised = [dialect for dialect in recognised if dialect.specific >= 0 or best < 0]
+    return tuple(sorted(recognised, key=lambda dialect: -dialect.specific)), tuple(bugs)
 
 
-def parts_of(source: Source, known: Mapping[str, Dialect]) -> tuple[tuple[Part, ...], tuple[Bug, ...]]:
-    """Return the file, and the configs of trainers that a script writes itself, as far as a dialect recognises them;
-    plain vLLM's come with its command. Raises Unreadable.
+def parts_of(source: Source, dialects: Mapping[str, Dialect]) -> tuple[tuple[Part, ...], tuple[Bug, ...]]:
+    """Return the file and the configs of trainers that a script writes itself, if a dialect recognises them.
+
+    A here-document of plain vLLM is left out: it comes with its command. Raises Unreadable.
     """
-    trainers = {name: dialect for name, dialect in known.items() if dialect.specific > 0}
-    found: list[Part] = []
+    trainers = {name: dialect for name, dialect in dialects.items() if dialect.specific > 0}
+    parts: list[Part] = []
     bugs: list[Bug] = []
-    for one, dialects in ((source, known), *((document, trainers) for document in here_documents(source))):
-        recognised, failed = recognise(one, dialects)
+    for part, candidates in ((source, dialects), *((document, trainers) for document in here_documents(source))):
+        recognised, failed = recognise(part, candidates)
         bugs += failed
         if recognised:
-            found.append((one, recognised))
-    return tuple(found), tuple(bugs)
+            parts.append((part, recognised))
+    return tuple(parts), tuple(bugs)
 
 
 def read_all(parts: Sequence[Part], versions: tuple[Version, Version]) -> FileConfigs:
@@ -135,21 +138,21 @@ def read_all(parts: Sequence[Part], versions: tuple[Version, Version]) -> FileCo
     not_seen: list[str] = []
     bugs: list[Bug] = []
     for source, recognised in parts:
-        read = read_configs(source, recognised, versions)
+        engines = read_configs(source, recognised, versions)
         if isinstance(source, HereDocument):
             pairs += [
                 ConfigPair(pair.dialect, _in_script(pair.before, source), _in_script(pair.after, source))
-                for pair in read.pairs
+                for pair in engines.pairs
             ]
         else:
-            pairs += read.pairs
-        not_seen += read.not_seen
-        bugs += read.bugs
+            pairs += engines.pairs
+        not_seen += engines.not_seen
+        bugs += engines.bugs
     return FileConfigs(tuple(pairs), tuple(not_seen), tuple(bugs))
 
 
 def _in_script(config: RolloutConfig, document: HereDocument) -> RolloutConfig:
-    """The config of a here-document with the script's exports, where the framework does not set the variable itself."""
+    """Return a here-document's config with the script's exports, except variables that the framework sets itself."""
     exports = {
         name: by_file(name, node) for name, node in document.variables.items() if name.startswith(("VLLM_", "NCCL_"))
     }
@@ -184,14 +187,14 @@ def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[
         not_seen += alone
     not_seen += _decided_when_it_runs(source, [pair.after for pair in pairs])
     not_seen += unread_variables(source, [pair.after for pair in pairs])
-    not_seen += [f"{source.path}: a part of it is not read: {_at_line(one)}" for one in source.refusals.values()]
+    not_seen += [f"{source.path}: a part of it is not read: {_at_line(error)}" for error in source.refusals.values()]
     return FileConfigs(tuple(pairs), tuple(not_seen), tuple(bugs))
 
 
 def _decided_when_it_runs(source: Source, configs: Sequence[RolloutConfig]) -> Iterator[str]:
-    """Yield the lines of a Python program that say nothing without a run of it."""
-    settings = (one for config in configs for part in (config.engine, config.sampling) for one in part.values())
-    places = (one.place for one in settings if isinstance(one.value, Unknown) and one.value.by_run)
+    """Yield a sentence with the lines of a Python program that only a run decides."""
+    settings = (setting for config in configs for part in (config.engine, config.sampling) for setting in part.values())
+    places = (setting.place for setting in settings if isinstance(setting.value, Unknown) and setting.value.by_run)
     lines = sorted({place.line for place in places if place is not None})
     if lines:
         listed = f"lines {', '.join(map(str, lines))}" if len(lines) > 1 else f"line {lines[0]}"
@@ -199,7 +202,7 @@ def _decided_when_it_runs(source: Source, configs: Sequence[RolloutConfig]) -> I
 
 
 def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version) -> tuple[RolloutConfig, ...]:
-    """Return what a dialect reads, each trainer with the server that the file starts, the framework's or vLLM's."""
+    """Return the configs that a dialect reads, each trainer joined with the server that the file starts."""
     configs = dialect.read(source, vllm)
     if waits_for_a_trainer(configs):
         programs = [program for program in programs_beside(source) if dialect.recognise(program)]
@@ -211,10 +214,10 @@ def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version
 
 
 def _says_more(dialect: Dialect, source: Source, vllm: Version, pairs: Sequence[ConfigPair]) -> bool:
-    """Return whether a less specific dialect reads an engine that is not among the pairs; a joined server is."""
-    told = {pair.after.place for pair in pairs}
+    """Return whether a less specific dialect reads an engine that is not among the pairs."""
+    places = {pair.after.place for pair in pairs}
     try:
-        return any(config.place not in told for config in dialect.read(source, vllm))
+        return any(config.place not in places for config in dialect.read(source, vllm))
     except Exception:  # What it fails on is not read either.
         return True
 
@@ -242,28 +245,28 @@ def _at_line(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "nested too deeply"
     line = getattr(error, "line", None) or getattr(error, "lineno", None)
-    said = getattr(error, "msg", None) or str(error) or type(error).__name__
-    return f"{said} in line {line}" if line else str(said)
+    problem = getattr(error, "msg", None) or str(error) or type(error).__name__
+    return f"{problem} in line {line}" if line else str(problem)
 
 
 def unread_variables(source: Source, configs: Sequence[RolloutConfig]) -> tuple[str, ...]:
-    """Return one sentence for each mapping of a YAML or TOML file that sets variables which no config of the file has.
+    """Return a sentence for each mapping of a YAML or TOML file with variables that no config of the file has.
 
-    They are not taken for the engine's: which process such a section is for, its own program decides.
+    They are not the engine's for certain: the program decides for which process such a section is.
     """
     if not configs or "VLLM_" not in source.text or source.suffix not in {".yaml", ".yml", ".toml"}:
         return ()
     roots = source.plain_yaml if source.suffix != ".toml" else (source.toml,)
     taken = {name for config in configs for name in config.environment}
-    found = (
+    variables = (
         {name: node for name, node in mapping.items() if _VARIABLE.fullmatch(name) and name not in taken}
         for root in roots if root is not None for mapping in _mappings(root)
     )  # fmt: skip
-    return tuple(_said(source, variables) for variables in found if variables)
+    return tuple(_unread(source, variables) for variables in variables if variables)
 
 
 def _mappings(root: Node) -> Iterator[Node]:
-    """Yield every mapping of a document. Iterative, so that nesting costs no stack."""
+    """Yield every mapping of a document, without recursion: a document may be nested deeply."""
     todo = [root]
     while todo:
         node = todo.pop()
@@ -273,6 +276,6 @@ def _mappings(root: Node) -> Iterator[Node]:
         todo += node.elements()
 
 
-def _said(source: Source, variables: Mapping[str, Node]) -> str:
+def _unread(source: Source, variables: Mapping[str, Node]) -> str:
     line = min(node.place.line for node in variables.values())
     return f"{source.path}:{line}: {', '.join(variables)}: set in a section that is not read; the engine may get them"

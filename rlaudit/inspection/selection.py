@@ -18,27 +18,27 @@ def rule_names() -> list[str]:
 def selected(
     rules: Mapping[str, Rule], select: Sequence[str], ignore: Sequence[str]
 ) -> tuple[dict[str, Rule], set[str]]:
-    """Return the rules to run, and which findings about suppressions to report.
+    """Return the rules to run, and the names of the findings about suppressions to report.
 
     Raises UsageError for a name that is neither a rule nor a layer, with the nearest that is.
     """
     everything = {*rules, *ABOUT_SUPPRESSIONS}
-    chosen = _named(rules, select) if select else everything
-    chosen -= _named(rules, ignore)
+    chosen = _chosen(rules, select) if select else everything
+    chosen -= _chosen(rules, ignore)
     return {name: rule for name, rule in rules.items() if name in chosen}, chosen & set(ABOUT_SUPPRESSIONS)
 
 
-def _named(rules: Mapping[str, Rule], words: Sequence[str]) -> set[str]:
+def _chosen(rules: Mapping[str, Rule], words: Sequence[str]) -> set[str]:
     layers = {layer.value.replace(" ", "-"): layer for layer in Layer}
-    found: set[str] = set()
+    names: set[str] = set()
     for word in (part.strip() for words_ in words for part in words_.split(",")):
         layer = layers.get(word.lower().replace(" ", "-"))
         if layer is not None:
-            found |= {name for name, rule in rules.items() if rule.layer is layer}
+            names |= {name for name, rule in rules.items() if rule.layer is layer}
         elif word in rules or word in ABOUT_SUPPRESSIONS:
-            found.add(word)
+            names.add(word)
         else:
-            known = f"rules: rlaudit list rules; layers: {', '.join(layers)}"
-            hint = did_you_mean(word, [*rules, *layers, *ABOUT_SUPPRESSIONS], known)
+            listed = f"rules: rlaudit list rules; layers: {', '.join(layers)}"
+            hint = did_you_mean(word, [*rules, *layers, *ABOUT_SUPPRESSIONS], listed)
             raise UsageError(f"{word!r} is neither a rule nor a layer", hint)
-    return found
+    return names

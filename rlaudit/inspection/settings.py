@@ -33,8 +33,9 @@ _IGNORE_TABLE = re.compile(r"^[ \t]*\[\[[ \t]*(?:tool\.rlaudit\.)?ignore[ \t]*\]
 
 @dataclass(frozen=True)
 class Settings:
-    """Checked settings. path: None if no file was found."""
+    """Checked settings."""
 
+    # None without a file.
     path: Path | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
     suppressions: tuple[Suppression, ...] = ()
@@ -45,16 +46,14 @@ class Settings:
 
     @property
     def baseline(self) -> Path | None:
-        """Where the baseline is."""
+        """The path of the baseline."""
         name = self.get("baseline")
         return self.path.parent / name if name is not None and self.path is not None else None
 
     def excludes(self, path: str) -> bool:
         """Return whether a pattern of `exclude` names this file or a folder above it."""
-        patterns = self.get("exclude") or ()
-        return (
-            bool(patterns) and self.path is not None and any(_matcher(self.path.parent, one)(path) for one in patterns)
-        )
+        root = self.path.parent if self.path is not None else None
+        return root is not None and any(_matcher(root, pattern)(path) for pattern in self.get("exclude") or ())
 
 
 def find_settings(start: Path) -> Settings:
@@ -89,13 +88,13 @@ def _table(path: Path) -> tuple[str, dict[str, Any] | None]:
 def _checked(path: Path, text: str, table: Mapping[str, Any]) -> Settings:
     for key, value in table.items():
         if key not in KEYS:
-            known = f"there are: {', '.join(KEYS)}"
-            raise UsageError(f"{path}: unknown key {key}; {did_you_mean(key, KEYS, known)}")
+            listed = f"there are: {', '.join(KEYS)}"
+            raise UsageError(f"{path}: unknown key {key}; {did_you_mean(key, KEYS, listed)}")
         kind = KEYS[key][0]
         if not isinstance(value, kind):
             raise UsageError(f"{path}: {key} must be a {'list' if kind is list else 'string'}: {KEYS[key][1]}")
     for key in ("select", "exclude"):
-        if not all(isinstance(one, str) for one in table.get(key, [])):
+        if not all(isinstance(item, str) for item in table.get(key, [])):
             raise UsageError(f"{path}: {key} must be a list of strings: {KEYS[key][1]}")
     if table.get("fail-on", "error") not in FAIL_ON:
         raise UsageError(f"{path}: fail-on is {table['fail-on']!r}; it is one of {', '.join(FAIL_ON)}")
@@ -115,11 +114,11 @@ def _check_ignore(path: Path, number: int, entry: Any) -> None:
         )
     for key, value in entry.items():
         if key not in IGNORE_KEYS:
-            known = f"there are: {', '.join(IGNORE_KEYS)}"
-            raise UsageError(f"{path}: unknown key ignore.{number}.{key}; {did_you_mean(key, IGNORE_KEYS, known)}")
+            listed = f"there are: {', '.join(IGNORE_KEYS)}"
+            raise UsageError(f"{path}: unknown key ignore.{number}.{key}; {did_you_mean(key, IGNORE_KEYS, listed)}")
         if key == "until" and (not isinstance(value, date) or type(value) is not date):
             raise UsageError(f"{path}: ignore.{number}.until must be a day without quotes, such as 2026-12-31")
-        names = isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+        names = isinstance(value, list) and bool(value) and all(isinstance(rule, str) for rule in value)
         if key != "until" and not isinstance(value, str) and not (key == "rule" and names):
             raise UsageError(f"{path}: ignore.{number}.{key} must be a string")
     if "rule" not in entry:
@@ -127,14 +126,14 @@ def _check_ignore(path: Path, number: int, entry: Any) -> None:
 
 
 def _matcher(root: Path, pattern: str) -> Callable[[str], bool]:
-    """Return a function: whether a path, or a folder above it, fits a pattern that is relative to `root`."""
+    """Return a predicate: whether a path, or a folder above it, fits a pattern that is relative to `root`."""
 
     def fits(path: str) -> bool:
         try:
             relative = Path(path).absolute().relative_to(root)
         except ValueError:
             return fnmatch(path, pattern)
-        ways = (relative, *relative.parents)
-        return any(fnmatch(way.as_posix(), pattern.removesuffix("/")) for way in ways if way.name)
+        parts = (relative, *relative.parents)
+        return any(fnmatch(part.as_posix(), pattern.removesuffix("/")) for part in parts if part.name)
 
     return fits

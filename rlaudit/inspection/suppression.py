@@ -47,21 +47,23 @@ SuppressionKind = Literal["inline", "file", "settings", "baseline"]
 
 @dataclass(frozen=True)
 class Suppression:
-    """One decision. lines: first and last line it covers, None for the whole file. day: the date of `until`, else
-    None; an unreadable day is a malformed suppression. applies_to: whether it covers a file.
-    """
+    """One decision of a user."""
 
     rules: tuple[str, ...]
     reason: str
+    # The date of `until`, None without one.
     day: date | None
     place: Place
     kind: SuppressionKind
+    # First and last line that it covers, None for the whole file.
     lines: tuple[int, int] | None = None
+    # Whether it covers a file, by its path.
     applies_to: Callable[[str], bool] = lambda _path: True
+    # Why its text cannot be read, for one with an unreadable day.
     malformed: str = ""
 
     def covers(self, finding: Finding) -> bool:
-        """Return whether it speaks for this finding's rule and place."""
+        """Return whether it covers this finding's rule and place."""
         if finding.rule not in self.rules or not self.applies_to(finding.place.path):
             return False
         return self.lines is None or self.lines[0] <= finding.place.line <= self.lines[1]
@@ -69,7 +71,7 @@ class Suppression:
 
 @dataclass(frozen=True)
 class Suppressed:
-    """Why a finding does not count. kind: inline, file, settings or baseline."""
+    """Why a finding does not count."""
 
     kind: SuppressionKind
     reason: str
@@ -78,9 +80,10 @@ class Suppressed:
 
 @dataclass(frozen=True)
 class Judged:
-    """A finding, and why it does not count, if so."""
+    """A finding that counts, or is suppressed."""
 
     finding: Finding
+    # None if it counts.
     suppressed: Suppressed | None = None
 
 
@@ -135,67 +138,64 @@ def judge(
     findings: Sequence[Finding],
     suppressions: Sequence[Suppression],
     ran: Sequence[str],
-    known: Sequence[str],
+    existing: Sequence[str],
     paths: Sequence[str],
     today: date,
 ) -> tuple[Judged, ...]:
-    """Return every finding with its suppression, and what is wrong with the suppressions themselves.
+    """Return every finding with its suppression, and the findings about the suppressions themselves.
 
-    ran: rules that ran, so that only their suppressions can be unused. known: rules that exist. paths: the files that
-    were inspected. A suppression whose day has passed suppresses nothing.
+    ran: rules that ran; only their suppressions can be unused. existing: the names of all rules. paths: the inspected
+    files. A suppression whose day has passed suppresses nothing.
     """
-    in_force = [one for one in suppressions if one.day is None or today <= one.day]
+    in_force = [suppression for suppression in suppressions if suppression.day is None or today <= suppression.day]
     judged = []
     used: set[tuple[int, str]] = set()
     for finding in findings:
-        covering = [one for one in in_force if one.covers(finding)]
-        used |= {(id(one), finding.rule) for one in covering}
+        covering = [suppression for suppression in in_force if suppression.covers(finding)]
+        used |= {(id(suppression), finding.rule) for suppression in covering}
         judged.append(Judged(finding, Suppressed(covering[0].kind, covering[0].reason, covering[0].place))
                       if covering else Judged(finding))  # fmt: skip
-    for one in suppressions:
-        if any(map(one.applies_to, paths)):
-            judged += [
-                Judged(_about(one, rule, said))
-                for rule, said in _wrong(
-                    one, one in in_force, {rule for key, rule in used if key == id(one)}, ran, known
-                )
-            ]
+    for suppression in suppressions:
+        if any(map(suppression.applies_to, paths)):
+            useful = {rule for key, rule in used if key == id(suppression)}
+            problems = _problems(suppression, suppression in in_force, useful, ran, existing)
+            judged += [Judged(_finding(suppression, rule, problem)) for rule, problem in problems]
     return tuple(judged)
 
 
-def _wrong(
-    one: Suppression, in_force: bool, used: set[str], ran: Sequence[str], known: Sequence[str]
+def _problems(
+    suppression: Suppression, in_force: bool, used: set[str], ran: Sequence[str], existing: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    if one.malformed:
-        yield "suppression-unknown-rule", f"this suppression cannot be read: {one.malformed}."
-    if not one.rules:
+    if suppression.malformed:
+        yield "suppression-unknown-rule", f"this suppression cannot be read: {suppression.malformed}."
+    if not suppression.rules:
         yield "suppression-unknown-rule", "this suppression names no rule; write ignore[rule] reason."
-    if not one.reason:
-        yield "suppression-without-reason", f"{_named(one)} gives no reason; write one behind the bracket."
+    if not suppression.reason:
+        yield "suppression-without-reason", f"{_title(suppression)} gives no reason; write one behind the bracket."
     if not in_force:
-        yield "suppression-expired", f"{_named(one)} ended on {one.day}; its findings count again."
-    for rule in one.rules:
-        if rule not in known:
+        yield "suppression-expired", f"{_title(suppression)} ended on {suppression.day}; its findings count again."
+    for rule in suppression.rules:
+        if rule not in existing:
             yield (
                 "suppression-unknown-rule",
-                f"no rule is called {rule!r}; {did_you_mean(rule, known, 'see: rlaudit list rules')}.",
+                f"no rule is called {rule!r}; {did_you_mean(rule, existing, 'see: rlaudit list rules')}.",
             )
         elif in_force and rule in ran and rule not in used:
             yield "suppression-unused", f"{rule} found nothing that this suppression speaks for; remove it."
 
 
-def _named(one: Suppression) -> str:
-    return f"the suppression of {', '.join(one.rules) or 'nothing'}"
+def _title(suppression: Suppression) -> str:
+    return f"the suppression of {', '.join(suppression.rules) or 'nothing'}"
 
 
-def _about(one: Suppression, rule: str, said: str) -> Finding:
-    message = said[0].upper() + said[1:]
-    change = Action(ActionKind.CHANGE, _named(one))
-    return Finding(rule, None, Severity.WARNING, message, one.place, "", ",".join(one.rules), action=change)
+def _finding(suppression: Suppression, rule: str, problem: str) -> Finding:
+    message = problem[0].upper() + problem[1:]
+    names, change = ",".join(suppression.rules), Action(ActionKind.CHANGE, _title(suppression))
+    return Finding(rule, None, Severity.WARNING, message, suppression.place, "", names, action=change)
 
 
 def settings_suppression(entry: Mapping[str, Any], place: Place, applies_to: Callable[[str], bool]) -> Suppression:
-    """Return the suppression of one `[[tool.rlaudit.ignore]]` table, whose values were checked before."""
+    """Return the suppression of a checked `[[tool.rlaudit.ignore]]` table."""
     rules = entry["rule"] if isinstance(entry["rule"], list) else [entry["rule"]]
     return Suppression(
         tuple(rules), entry.get("reason", "").strip(), entry.get("until"), place, "settings", None, applies_to

@@ -23,26 +23,29 @@ _LOGGED = re.compile(r"(?:LLM engine \(v|vLLM API server version )(?P<version>\d
 
 @dataclass(frozen=True)
 class Hint:
-    """One version and who says so: `uv.lock:812`."""
+    """One version with the place that pins it."""
 
     version: Version
+    # `uv.lock:812`
     where: str
 
 
 @dataclass(frozen=True)
 class Hints:
-    """What is known. remarks: sentences about what was found and not used."""
+    """Versions around a file."""
 
     hints: tuple[Hint, ...] = ()
+    # Sentences about pins that are not used.
     remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Versions:
-    """The two sides. said: where they come from, in sentences, for people."""
+    """The two sides of a migration."""
 
     before: Version
     after: Version
+    # Sentences that tell people where the two come from.
     said: tuple[str, ...] = ()
 
     @property
@@ -67,64 +70,52 @@ def version_named(text: str) -> Version:
 def choose(
     before: Version | None, after: Version | None, path: str, text: str, recorded: Version | None = None
 ) -> Versions:
-    """Choose the versions for one file. A version on the command line wins; the project's own fills in the other side.
-    If both are on the command line and the project runs another, a sentence says so.
+    """Choose the versions for one file: those of the command line, else the project's.
 
-    recorded: the release that ran, which wins over everything around a recording.
+    If both are on the command line and the project runs another, a sentence says so. recorded: the release that ran,
+    which wins over everything around a recording.
     """
-    found = hints_for(path, text) if recorded is None else Hints((Hint(recorded, path),))
-    if before is not None and after is not None:
-        catalogued = [one for one in found.hints if one.version >= known_versions()[0]]
-        other = (one for one in catalogued[:1] if one.version not in (before, after))
-        said = [f"{one.where} says vLLM {one.version}; it is read from {before} on all the same" for one in other]
-        return Versions(before, after, tuple(said))
+    hints = hints_for(path, text) if recorded is None else Hints((Hint(recorded, path),))
     oldest, newest = known_versions()[0], known_versions()[-1]
-    said = list(found.remarks)
-    usable = []
-    for one in found.hints:
-        if one.version < oldest:
-            said.append(f"{one.where} says vLLM {one.version}, older than the catalogue ({oldest}): not used")
-        else:
-            usable.append(one)
+    usable = [hint for hint in hints.hints if hint.version >= oldest]
+    if before is not None and after is not None:
+        other = (hint for hint in usable[:1] if hint.version not in (before, after))
+        remarks = [f"{hint.where} says vLLM {hint.version}; it is read from {before} on all the same" for hint in other]
+        return Versions(before, after, tuple(remarks))
+    too_old = (f"{hint.where} says vLLM {hint.version}" for hint in hints.hints if hint.version < oldest)
+    remarks = [*hints.remarks, *(f"{pin}, older than the catalogue ({oldest}): not used" for pin in too_old)]
     if not usable:
         only = before or after
         if only is not None:
-            said.append(f"vLLM {only} alone: nothing says what else was or will be run, so nothing migrates")
-            return Versions(only, only, tuple(said))
-        said.append(f"nothing says which vLLM runs: inspected at the newest known, {newest}; give --from and --to")
-        return Versions(newest, newest, tuple(said))
+            remarks.append(f"vLLM {only} alone: nothing says what else was or will be run, so nothing migrates")
+            return Versions(only, only, tuple(remarks))
+        remarks.append(f"nothing says which vLLM runs: inspected at the newest known, {newest}; give --from and --to")
+        return Versions(newest, newest, tuple(remarks))
     hint = usable[0]
     others = dict.fromkeys(f"{other.where} says {other.version}" for other in usable if other.version != hint.version)
     also = f" ({'; '.join(others)})" if others else ""
     side = "--from" if before is None else "--to"
     side = "--from and --to" if before is None and after is None else side
-    said.append(f"{side} {hint.version} from {hint.where}{also}")
-    return Versions(before or hint.version, after or hint.version, tuple(said))
+    remarks.append(f"{side} {hint.version} from {hint.where}{also}")
+    return Versions(before or hint.version, after or hint.version, tuple(remarks))
 
 
 def hints_for(path: str, text: str) -> Hints:
-    """Hints for one file: its own words first, then the folders above it, the nearest first."""
-    own = _one_or_none([*images(text), *requirements(text), *_logged(text)], path)
-    around = _around(Path(path).absolute().parent)
-    return Hints((*own.hints, *around.hints), (*own.remarks, *around.remarks))
-
-
-def _around(folder: Path) -> Hints:
-    """Hints in a folder and those above it, up to the repository's root."""
-    found = [_in_file(one) for one in pinned_around(folder, VLLM)]
-    return Hints(
-        tuple(hint for one in found for hint in one.hints), tuple(said for one in found for said in one.remarks)
-    )
+    """Return hints for one file: its own words first, then those of the folders above it, the nearest first."""
+    written = _one_or_none([*images(text), *requirements(text), *_logged(text)], path)
+    around = [_in_file(file) for file in pinned_around(Path(path).absolute().parent, VLLM)]
+    hints = (hint for part in (written, *around) for hint in part.hints)
+    return Hints(tuple(hints), tuple(remark for part in (written, *around) for remark in part.remarks))
 
 
 @lru_cache(maxsize=4096)
-def _in_file(found: PinnedIn) -> Hints:
-    where = _shown(found.path)
-    said = _one_or_none(found.pins, where)
-    if said.hints or said.remarks or not found.kind.asks:
-        return said
-    ranges = dict.fromkeys(pin.written for pin in found.pins if span(pin) is not None)
-    return Hints(remarks=tuple(f"{where} asks for vllm{one}: not one version" for one in ranges))
+def _in_file(file: PinnedIn) -> Hints:
+    where = _relative_path(file.path)
+    hints = _one_or_none(file.pins, where)
+    if hints.hints or hints.remarks or not file.kind.asks:
+        return hints
+    ranges = dict.fromkeys(pin.written for pin in file.pins if span(pin) is not None)
+    return Hints(remarks=tuple(f"{where} asks for vllm{bounds}: not one version" for bounds in ranges))
 
 
 def _logged(text: str) -> Iterator[Pin]:
@@ -136,12 +127,12 @@ def _one_or_none(pins: Sequence[Pin], where: str) -> Hints:
     exact = [(pin.version, pin.line) for pin in pins if pin.version is not None]
     versions = sorted({version for version, _ in exact})
     if len(versions) > 1:
-        said = f"{where} names several vLLM versions ({', '.join(map(str, versions))}): none is taken from it"
-        return Hints(remarks=(said,))
+        remark = f"{where} names several vLLM versions ({', '.join(map(str, versions))}): none is taken from it"
+        return Hints(remarks=(remark,))
     return Hints(tuple(Hint(version, f"{where}:{line}") for version, line in exact[:1]))
 
 
-def _shown(path: Path) -> str:
+def _relative_path(path: Path) -> str:
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:

@@ -8,6 +8,7 @@ not followed.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -28,7 +29,7 @@ _OTHERS = {
     "vLLM under OAT's options": re.compile(r"--vllm[-_]gpu[-_]ratio\b"),
     "vLLM under verl's main_generation, which trains nothing": re.compile(r"\bmain_generation(?:_server)?\b"),
 }
-# Compiled if a file without a config is there: most runs have none.
+# Compiled only for a file without a config: most runs have none.
 _WORDS = (
     r"(?i)(?<![a-z])(vllm|engine_?args|actor_rollout_ref|verl|nemo_rl|openrlhf|skyrl|prime_rl|open_instruct|pipelinerl|unsloth"
     r"|gpu_memory_utilization)(?![a-z])"
@@ -41,7 +42,7 @@ _HELD = rf"(?m)^\s*(?:export\s+|readonly\s+)?NAME=[\"']?{_SCRIPT}"
 
 @dataclass(frozen=True)
 class OtherEngine:
-    """The engine that is not read here and that runs the rollouts of a file, and the first line that says so."""
+    """An engine that is not read here and runs a file's rollouts, with the first line that shows it."""
 
     path: str
     name: str
@@ -50,17 +51,17 @@ class OtherEngine:
 
 @dataclass(frozen=True)
 class Mention:
-    """The first word of vLLM or a framework in a file, "" if there is none, and its line."""
+    """The first word of vLLM or a framework in a file, empty if it has none, with its line."""
 
     path: str
     word: str
     line: int
-    # Another script, or a program, that a shell script hands over to, and the line.
+    # The script or program to which a shell script hands over, with the line.
     starts: tuple[str, int] | None = None
 
 
 def other_engine(source: Source) -> OtherEngine | None:
-    """Return the engine that is not read here, for a file in which no config was found."""
+    """Return the engine of a file without a config, if it is one that is not read here."""
     text = source.text
     if source.suffix != ".json" and ("sglang" in text or "sgl." in text):
         line = _first_line(text, _SGLANG) or (_first_line(text, _SGLANG_KEY) if _ROLLOUTS.search(text) else None)
@@ -87,7 +88,7 @@ def _first_line(text: str, pattern: re.Pattern[str]) -> int | None:
 def mention(source: Source, *, named: bool = False) -> Mention | None:
     """Return what a file without a config mentions; None if it mentions nothing.
 
-    named: whether the file was named by the user, who then wants to know where else to look.
+    named: whether the user named the file, and so is shown where else to look.
     """
     match, starts = re.search(_WORDS, source.text), _starts(source) if named else None
     if match is None and starts is None:
@@ -101,58 +102,54 @@ def _line(source: Source, match: "re.Match[str]") -> int:
 
 
 def _starts(source: Source) -> tuple[str, int] | None:
-    """Return the last script that a shell script runs, by its file's name, also if a variable holds it; else the last
-    Python program.
+    """Return the file name of the last script that a shell script runs, else its last Python program.
+
+    A variable may hold the script's name.
     """
-    found = list(re.finditer(_RUNS, source.text)) if source.is_shell else []
-    for match in reversed(found):
-        held = re.search(_HELD.replace("NAME", re.escape(match["name"])), source.text) if match["name"] else None
-        script = match["script"] or (held["script"] if held is not None else "")
+    matches = list(re.finditer(_RUNS, source.text)) if source.is_shell else []
+    for match in reversed(matches):
+        assignment = re.search(_HELD.replace("NAME", re.escape(match["name"])), source.text) if match["name"] else None
+        script = match["script"] or (assignment["script"] if assignment is not None else "")
         if script:
             return PurePath(script).name, _line(source, match)
     try:
         started = [(program_of(command), command.place.line) for command in source.commands]
     except (ValueError, RecursionError):  # kept in source.refusals
         return None
-    return next((one for one in reversed(started) if one[0].endswith(".py")), None)
+    return next((start for start in reversed(started) if start[0].endswith(".py")), None)
 
 
-def about_engines(found: Iterable[OtherEngine]) -> list[str]:
+def about_engines(engines: Iterable[OtherEngine]) -> list[str]:
     """Return one sentence for each engine."""
     by_name: dict[str, list[OtherEngine]] = {}
-    for one in found:
-        by_name.setdefault(one.name, []).append(one)
+    for engine in engines:
+        by_name.setdefault(engine.name, []).append(engine)
     return [_about_engine(name, files) for name, files in by_name.items()]
 
 
 def _about_engine(name: str, files: Sequence[OtherEngine]) -> str:
-    places = ", ".join(f"{one.path}:{one.line}" for one in files[:MOST_OF_AN_ENGINE])
-    more = f" and {len(files) - MOST_OF_AN_ENGINE} more files" if len(files) > MOST_OF_AN_ENGINE else ""
-    return f"{places}{more}: rollouts run on {name}, which is not read here (`rlaudit list frameworks` says what is)"
+    places = ", ".join(f"{file.path}:{file.line}" for file in files[:MOST_OF_AN_ENGINE])
+    further = f" and {len(files) - MOST_OF_AN_ENGINE} more files" if len(files) > MOST_OF_AN_ENGINE else ""
+    return f"{places}{further}: rollouts run on {name}, which is not read here (`rlaudit list frameworks` says what is)"
 
 
-def about_mentions(found: Iterable[Mention]) -> list[str]:
-    """Return one sentence for each script that hands over to another, then one for each word, with the files that say
-    it.
-    """
+def about_mentions(mentions: Iterable[Mention]) -> list[str]:
+    """Return a sentence for each script that hands over to another, then one for each word with its files."""
     by_word: dict[str, list[Mention]] = {}
     started: list[str] = []
-    for one in found:
-        if one.starts is not None:
-            started.append(f"{one.path}:{one.starts[1]} hands over to {one.starts[0]}: inspect that one")
-        if one.word:
-            by_word.setdefault(one.word, []).append(one)
+    for mention in mentions:
+        if mention.starts is not None:
+            started.append(f"{mention.path}:{mention.starts[1]} hands over to {mention.starts[0]}: inspect that one")
+        if mention.word:
+            by_word.setdefault(mention.word, []).append(mention)
     return [*started, *(_about_word(word, files) for word, files in by_word.items())]
 
 
 def _about_word(word: str, files: Sequence[Mention]) -> str:
-    places = ", ".join(f"{one.path}:{one.line}" for one in files[:MOST_OF_A_WORD])
-    folders: dict[str, int] = {}
-    for one in files[MOST_OF_A_WORD:]:
-        folder = one.path.rpartition("/")[0] or "."
-        folders[folder] = folders.get(folder, 0) + 1
-    more = "".join(f", {count} more in {folder}" for folder, count in folders.items())
+    places = ", ".join(f"{file.path}:{file.line}" for file in files[:MOST_OF_A_WORD])
+    folders = Counter(file.path.rpartition("/")[0] or "." for file in files[MOST_OF_A_WORD:])
+    further = "".join(f", {count} more in {folder}" for folder, count in folders.items())
     subject = "mentions" if len(files) == 1 else "mention"
-    runs = any(one.path.endswith(".py") or (one.starts or ("",))[0].endswith(".py") for one in files)
+    runs = any(file.path.endswith(".py") or (file.starts or ("",))[0].endswith(".py") for file in files)
     recorded = "; `rlaudit record` writes down what a program gives vLLM when it runs" if runs else ""
-    return f"{places}{more}: {subject} {word}, and no rollout config is read there{recorded}"
+    return f"{places}{further}: {subject} {word}, and no rollout config is read there{recorded}"

@@ -20,8 +20,8 @@ from rlaudit.discover import discover
 
 @lru_cache(maxsize=1)
 def known_rules() -> Mapping[str, Rule]:
-    """Return every rule, by name. Advisories count as rules; a rule file of the same name replaces one."""
+    """Return every rule by name: those of files, and advisories without a file of the same name."""
     from rlaudit import rules
 
-    found = {name: rule_of(advisory) for name, advisory in known_advisories().items()}
-    return {**found, **discover(rules, "RULE", Rule)}
+    advisories = {name: rule_of(advisory) for name, advisory in known_advisories().items()}
+    return {**advisories, **discover(rules, "RULE", Rule)}

@@ -39,16 +39,16 @@ from rlaudit.severity import Severity
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report advisories with one open fact, by that fact; with two unknowns there is nothing to say."""
+    """Report advisories with exactly one open fact, grouped by that fact."""
     by_reason: dict[str, list[str]] = {}
     settings: dict[str, str] = {}
     for name, advisory in known_advisories().items():
         if has_rule(name) or (audit.migrates and advisory.window.holds(audit.before.version)):
             continue
         undecided = advisory.undecided(audit.after) or ()
-        asked = {(condition.about or condition.says, unknown.reason) for condition, unknown in undecided}
-        if len(asked) == 1:
-            [(_, reason)] = asked
+        open_facts = {(condition.about or condition.says, unknown.reason) for condition, unknown in undecided}
+        if len(open_facts) == 1:
+            [(_, reason)] = open_facts
             by_reason.setdefault(reason, []).append(name)
             settings.setdefault(reason, advisory.setting)
     for reason, names in by_reason.items():

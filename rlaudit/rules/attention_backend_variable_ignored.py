@@ -44,12 +44,12 @@ STILL_THERE = {"FLASH_ATTN", "FLASHINFER", "TRITON_ATTN", "FLEX_ATTENTION", "FLA
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report the variable from 0.15.0 on, with no argument in its place."""
-    said = audit.after.variable(BACKEND_VARIABLE)
-    if said is None or said.value in (None, "") or audit.after.version < NO_BACKEND_VARIABLE:
+    variable = audit.after.variable(BACKEND_VARIABLE)
+    if variable is None or variable.value in (None, "") or audit.after.version < NO_BACKEND_VARIABLE:
         return
     if attention_backend(audit.after) is not None:
         return
-    wanted = renamed_value(ARGUMENT, str(said.value)) if said.known else None
+    wanted = renamed_value(ARGUMENT, str(variable.value)) if variable.known else None
     fix = None
     if wanted in STILL_THERE:
         fix = audit.fix("Ask for the backend by argument", safe=True, attention_backend=wanted)
@@ -58,10 +58,11 @@ def check(audit: Audit) -> Iterator[Finding]:
     elif wanted == audit.after.value(ARGUMENT):
         severity = Severity.NOTE
     else:
-        severity = Severity.ERROR if said.place is not None else Severity.WARNING
+        severity = Severity.ERROR if variable.place is not None else Severity.WARNING
+    value = variable.value if variable.known else "..."
     message = (
-        f"{BACKEND_VARIABLE}={said.value if said.known else '...'} has no effect on vLLM {audit.after.version}, "
-        f"which chooses the backend itself. {_remedy(wanted)}"
+        f"{BACKEND_VARIABLE}={value} has no effect on vLLM {audit.after.version}, which chooses the backend itself. "
+        f"{_remedy(wanted)}"
     )
     confirm = "rlaudit ablate, factor engine-version"
     yield RULE.finding(audit, severity, BACKEND_VARIABLE, message, fix, confirm)

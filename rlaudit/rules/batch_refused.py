@@ -56,7 +56,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _below(side: Side, name: str) -> bool:
-    """Return whether a requested batch is smaller than a requested limit: what is left to vLLM, it fits together."""
+    """Return whether a requested batch is smaller than a requested limit. vLLM's own values always fit together."""
     if not {BATCH, name} <= side.config.engine.keys():
         return False
     batch, limit = side.value(BATCH), side.value(name)

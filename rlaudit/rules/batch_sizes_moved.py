@@ -44,10 +44,10 @@ SETTINGS = ("max_num_batched_tokens", "max_num_seqs")
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report one note for both sizes."""
-    moved = {name: found for name in SETTINGS if (found := moved_default(audit, name)) is not None}
+    moved = {name: default for name in SETTINGS if (default := moved_default(audit, name)) is not None}
     if not moved:
         return
-    changes = " and ".join(f"{name} from {found.before.value} to {found.after.value}" for name, found in moved.items())
+    changes = " and ".join(f"{name} from {moved[name].before.value} to {moved[name].after.value}" for name in moved)
     message = (
         f"Nothing sets {' or '.join(moved)}: {engine_of(audit.after)} moves {changes} "
         f"(against {engine_of(audit.before)}). Set what runs today if batches should stay as they are."

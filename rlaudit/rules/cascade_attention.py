@@ -44,13 +44,9 @@ CONFIRM = "rlaudit ablate, factor cascade-attention"
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report another default on the two sides, or a flag without effect."""
-    said = audit.config.engine.get(SETTING)
-    if (
-        audit.after.version >= NO_CASCADE_ATTENTION
-        and said is not None
-        and said.place is not None
-        and said.value is False
-    ):
+    setting = audit.config.engine.get(SETTING)
+    is_requested = setting is not None and setting.place is not None and setting.value is False
+    if is_requested and audit.after.version >= NO_CASCADE_ATTENTION:
         message = f"{SETTING}=false asks for cascade attention, which {audit.after.version} does not have any more."
         yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
         return
@@ -60,7 +56,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     shares = audit.before if moved.before.value is False else audit.after
     if shares.value("enable_prefix_caching") is False:
         return  # Without it no two requests have a block in common, and nothing cascades.
-    was, now = ("off" if setting.value else "on" for setting in (moved.before, moved.after))
+    was, now = ("off" if side.value else "on" for side in (moved.before, moved.after))
     message = (
         f"Nothing sets {SETTING}: cascade attention is {was} with {engine_of(audit.before)} and {now} with "
         f"{engine_of(audit.after)}."

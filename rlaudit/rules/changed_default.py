@@ -59,15 +59,15 @@ def check(audit: Audit) -> Iterator[Finding]:
     moved = {}
     chosen = audit.after.variable(BACKEND_VARIABLE) is not None
     names = (audit.before.catalogue.engine.keys() & audit.after.catalogue.engine.keys()) | {"attention_backend"}
-    told = NO_DIFFERENCE.union(*(rule.defaults for rule in known_rules().values()))
-    for name in sorted(names - told - ({"attention_backend"} if chosen else set())):
-        found = moved_default(audit, name)
-        if found is not None and _differ(found.before.value, found.after.value):
-            moved[name] = (found.before.value, found.after.value)
+    reported = NO_DIFFERENCE.union(*(rule.defaults for rule in known_rules().values()))
+    for name in sorted(names - reported - ({"attention_backend"} if chosen else set())):
+        default = moved_default(audit, name)
+        if default is not None and _differ(default.before.value, default.after.value):
+            moved[name] = (default.before.value, default.after.value)
     moved |= _variables(audit)
     if not moved:
         return
-    listed = ", ".join(f"{name} {_text(before)} -> {_text(after)}" for name, (before, after) in moved.items())
+    listed = ", ".join(f"{name} {_spell(before)} -> {_spell(after)}" for name, (before, after) in moved.items())
     message = f"Left to vLLM, and different on {audit.after.version} than on {audit.before.version}: {listed}."
     place = audit.place("")
     yield RULE.finding(audit, Severity.NOTE, next(iter(moved)), message, confirm=CONFIRM, place=place)
@@ -92,11 +92,11 @@ def _variables(audit: Audit) -> dict[str, tuple[Any, Any]]:
 
 
 def _differ(before: Any, after: Any) -> bool:
-    """Return whether defaults differ: None only says that vLLM decides later, and not what."""
+    """Return whether two defaults certainly differ: None means that vLLM decides later."""
     return before is not None and after is not None and bool(before != after)
 
 
-def _text(value: Any) -> str:
+def _spell(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

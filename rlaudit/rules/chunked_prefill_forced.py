@@ -47,8 +47,8 @@ CONFIRM = "rlaudit ablate, factor chunked-prefill"
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report a false that the release overrules, or that only the release before it did."""
-    said = audit.config.engine.get(SETTING)
-    if said is None or said.value is not False:
+    setting = audit.config.engine.get(SETTING)
+    if setting is None or setting.value is not False:
         return
     if not _overruled(audit.after):
         yield from _begins_to_act(audit)
@@ -75,7 +75,7 @@ def _begins_to_act(audit: Audit) -> Iterator[Finding]:
 
 
 def _only_warns(audit: Audit) -> Iterator[Finding]:
-    """V1 takes the false and says what may come of it."""
+    """Report that V1 takes the false and warns of wrong outputs."""
     if audit.after.version < HONOURS_NO_CHUNKED_PREFILL:
         return
     message = (

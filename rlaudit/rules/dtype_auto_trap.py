@@ -45,20 +45,20 @@ CONFIRM = "rlaudit ablate, factor dtype"
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report a dtype left open or auto, in or out of the releases that make float16 of float32."""
-    said = audit.config.engine.get(SETTING)
-    if said is not None and said.value not in (None, "auto"):
+    setting = audit.config.engine.get(SETTING)
+    if setting is not None and setting.value not in (None, "auto"):
         return
     trainer = audit.config.facts.dtype
     before, after = audit.before.value(SETTING), audit.after.value(SETTING)
-    told = not isinstance(before, Unknown) and not isinstance(after, Unknown)
+    are_known = not isinstance(before, Unknown) and not isinstance(after, Unknown)
     old = audit.after.version < FLOAT32_RUNS_AS_BFLOAT16
     severity = Severity.WARNING
-    if told and audit.migrates and before != after:
+    if are_known and audit.migrates and before != after:
         message = (
             f"dtype is left to the checkpoint: {audit.before.version} runs it in {before}, {audit.after.version} in "
             f"{after}."
         )
-    elif not told and audit.crosses(FLOAT32_RUNS_AS_BFLOAT16):
+    elif not are_known and audit.crosses(FLOAT32_RUNS_AS_BFLOAT16):
         severity = Severity.NOTE
         message = (
             "dtype is left to the checkpoint: a float32 one, or one whose config.json has no torch_dtype, runs as "

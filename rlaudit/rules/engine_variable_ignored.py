@@ -40,15 +40,15 @@ CONFIRM = "rlaudit ablate v0-to-v1"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report the variable where there is no choice left."""
-    said, version = audit.after.variable(VARIABLE), audit.after.version
-    if said is None or said.value is None or has_v0(version):
+    """Report the variable if the release has only one engine."""
+    setting, version = audit.after.variable(VARIABLE), audit.after.version
+    if setting is None or setting.value is None or has_v0(version):
         return
-    where = said.place
-    if not said.known:
+    where = setting.place
+    if not setting.known:
         message = f"{VARIABLE} is not read by vLLM {version}, whichever value it has here. Remove it."
         yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, place=where)
-    elif str(said.value).lower() in ("0", "false"):
+    elif str(setting.value).lower() in ("0", "false"):
         if version < VLLM_USE_V1_IS_NOT_READ:
             message = f"{VARIABLE}=0 asks for V0, which vLLM {version} does not have: it refuses to start. Remove it."
             yield RULE.finding(audit, Severity.ERROR, VARIABLE, message, confirm=CONFIRM)
@@ -62,8 +62,8 @@ def check(audit: Audit) -> Iterator[Finding]:
             )
             severity = Severity.ERROR if ran else Severity.WARNING
             yield RULE.finding(audit, severity, VARIABLE, message, confirm=CONFIRM)
-    elif said.place is not None and version >= VLLM_USE_V1_IS_NOT_READ:
-        message = f"{VARIABLE}={said.value} is not read by vLLM {version}, which has only V1. Remove it."
+    elif setting.place is not None and version >= VLLM_USE_V1_IS_NOT_READ:
+        message = f"{VARIABLE}={setting.value} is not read by vLLM {version}, which has only V1. Remove it."
         yield RULE.finding(audit, Severity.NOTE, VARIABLE, message)
 
 

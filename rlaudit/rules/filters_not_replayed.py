@@ -51,7 +51,7 @@ CONFIRM = "rlaudit ablate quick, with these sampling parameters: the semantic la
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report filters in the sampler that the trainer does not have."""
+    """Report filters of the sampler that the trainer does not apply."""
     replays = audit.config.facts.replays_filters
     if replays is True or is_greedy(audit.after) or asks_for_none(audit.config):
         return
@@ -80,7 +80,7 @@ def _consequence(audit: Audit) -> str:
 
 
 def _needs_raw(audit: Audit) -> bool:
-    """Return whether raw logprobs are the trainer's own, so that processed ones would only add the kept mass."""
+    """Return whether the trainer computes raw logprobs: processed ones would only add the kept mass."""
     plain = audit.config.facts.divides_by_temperature is False or temperature(audit.after) == 1
     unsure = audit.config.facts.uses_rollout_logprobs is not None and in_the_loss(audit.config)
     return plain and unsure and audit.config.facts.replays_filters is False

@@ -69,10 +69,10 @@ def _moved(
         return
     where = f"the release that vLLM {audit.after.version} needs"
     if isinstance(old, Unknown):
-        message = f"{name} is not written: {_text(new)} in {where}, and today's cannot be told: {old.reason}."
+        message = f"{name} is not written: {_spell(new)} in {where}, and today's cannot be told: {old.reason}."
         yield RULE.finding(audit, Severity.NOTE, name, message)
         return
-    message = f"{name} is not written: {_text(old)} in the framework today, and {_text(new)} in {where}. Write it."
+    message = f"{name} is not written: {_spell(old)} in the framework today, and {_spell(new)} in {where}. Write it."
     yield RULE.finding(audit, severity, name, message)
 
 
@@ -85,7 +85,7 @@ def _effect(value: Any) -> Any:
     return 0 if value is None or value == -1 else value
 
 
-def _text(value: Any) -> str:
+def _spell(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

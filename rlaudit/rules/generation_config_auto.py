@@ -48,7 +48,7 @@ PENALTIES = ("presence_penalty", "frequency_penalty")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report sampling parameters left to the model's file."""
+    """Report sampling parameters that are left to the model's file."""
     side = audit.after
     where = side.value("generation_config")
     if side.config.offline or where is None or where == "vllm":
@@ -76,16 +76,16 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _left_to_the_model(side: Side) -> tuple[list[str], dict[str, str]]:
-    """Return what neither requests nor an override name, and what they may name, with why that is not known."""
+    """Return parameters that neither requests nor an override name, and those that they may name, with the reason."""
     override = side.value("override_generation_config")
     overridden = object_of(override)
     names = (*COMMON, *RARE, *(PENALTIES if side.version >= PENALTIES_FROM_THE_MODEL else ()))
-    said = {name: side.config.sampling.get(name) for name in names if name not in overridden}
-    left = [name for name, setting in said.items() if setting is None or setting.value is None]
-    # A parameter that is written with an unknown value is in the requests; one that another file may set is not.
+    settings = {name: side.config.sampling.get(name) for name in names if name not in overridden}
+    left = [name for name, setting in settings.items() if setting is None or setting.value is None]
+    # A written parameter is in the requests, even if its value is unknown. One that another file may set is open.
     unknown = {
         name: setting.value.reason
-        for name, setting in said.items()
+        for name, setting in settings.items()
         if setting is not None and isinstance(setting.value, Unknown) and name not in side.config.sampling
     }
     if isinstance(override, Unknown):

@@ -33,7 +33,7 @@ from collections.abc import Iterator
 
 from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
-from rlaudit.audit.head_dtype import asked_head_dtype, rollout_head_dtype, trainer_head_dtype
+from rlaudit.audit.head_dtype import requested_head_dtype, rollout_head_dtype, trainer_head_dtype
 from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
@@ -50,7 +50,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if not (audit.before.is_v1 is False and audit.after.is_v1):
         return
     rollout, trainer = rollout_head_dtype(audit.after), trainer_head_dtype(audit)
-    if isinstance(rollout, Unknown) or Dtype.FLOAT32 in (rollout, trainer) or asked_head_dtype(audit.after):
+    if isinstance(rollout, Unknown) or Dtype.FLOAT32 in (rollout, trainer) or requested_head_dtype(audit.after):
         return  # one float32 head is one-sided-fp32-head's, a dtype that is asked for in vain head-dtype-ignored's
     both = f"The rollout's head is in {rollout}"
     both += f", the trainer's in {trainer}" if trainer else ""

@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
-from rlaudit.audit.head_dtype import asked_head_dtype, rollout_head_dtype
+from rlaudit.audit.head_dtype import requested_head_dtype, rollout_head_dtype
 from rlaudit.audit.returned_logprobs import engine_of
 from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
@@ -44,21 +44,20 @@ CONFIRM = "rlaudit ablate fp32-head"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report a head dtype that is requested and not given, or given from this migration on."""
-    asked = asked_head_dtype(audit.after)
-    if asked is None or audit.after.value("runner") == "pooling":
+    """Report a requested head dtype that the release ignores, or honours from this migration on."""
+    requested = requested_head_dtype(audit.after)
+    if requested is None or audit.after.value("runner") == "pooling":
         return
     if audit.after.version < HEAD_DTYPE:
-        if rollout_head_dtype(audit.after) == asked:
-            return  # by a plug-in, or because the whole model has that dtype
-        message = f"{engine_of(audit.after)} ignores head_dtype={asked} in hf_overrides: the head runs in the model's"
-        message += " dtype. 0.26.0 is the first version that honours it for text generation."
+        if rollout_head_dtype(audit.after) == requested:
+            return  # A plug-in sets it, or the whole model has that dtype.
+        message = f"{engine_of(audit.after)} ignores head_dtype={requested} in hf_overrides: the head runs in the"
+        message += " model's dtype. 0.26.0 is the first version that honours it for text generation."
         yield RULE.finding(audit, Severity.ERROR, SETTING, message, confirm=CONFIRM)
-    elif audit.crosses(HEAD_DTYPE) and rollout_head_dtype(audit.before) != asked:
-        message = (
-            f"{engine_of(audit.before)} ignored head_dtype={asked} in hf_overrides and {engine_of(audit.after)} honours"
-        )
-        message += " it: logprobs move, towards a trainer whose head has that dtype and away from any other."
+    elif audit.crosses(HEAD_DTYPE) and rollout_head_dtype(audit.before) != requested:
+        ignored = f"{engine_of(audit.before)} ignored head_dtype={requested} in hf_overrides"
+        message = f"{ignored} and {engine_of(audit.after)} honours it: logprobs move, towards a trainer whose head has "
+        message += "that dtype and away from any other."
         yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
 
 

@@ -45,8 +45,8 @@ QUANTIZED = ("fp8", "nvfp4", "fp4", "modelopt", "w8a8", "w4a16")
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report auto across 0.14.0, with a checkpoint that quantises the cache, or may."""
-    said = audit.config.engine.get(SETTING)
-    if not audit.crosses(CACHE_DTYPE_FROM_CHECKPOINT) or (said is not None and said.value not in (None, "auto")):
+    setting = audit.config.engine.get(SETTING)
+    if not audit.crosses(CACHE_DTYPE_FROM_CHECKPOINT) or (setting is not None and setting.value not in (None, "auto")):
         return
     runs = audit.after.value(SETTING)
     if isinstance(runs, Unknown):

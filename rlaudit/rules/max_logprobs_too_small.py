@@ -42,28 +42,28 @@ ASKING = ("logprobs", "prompt_logprobs")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report more logprobs requested than granted."""
+    """Report requests for more logprobs than the limit grants."""
     for name in ASKING:
-        asked, limit = audit.after.sampling(name), _limit(audit.after)
-        if limit is not None and _is_number(asked) and asked > max(limit, 0):
-            fine_today = audit.migrates and _granted(audit.before, asked)
-            fix = audit.fix(f"grant {asked} logprobs", safe=fine_today, max_logprobs=asked)
-            message = f"Requests ask for {name}={asked} and {engine_of(audit.after)} grants max_logprobs={limit}"
-            message += f": every one is refused. Set max_logprobs={asked} or more."
+        requested, limit = audit.after.sampling(name), _limit(audit.after)
+        if limit is not None and _is_number(requested) and requested > max(limit, 0):
+            fine_today = audit.migrates and _granted(audit.before, requested)
+            fix = audit.fix(f"grant {requested} logprobs", safe=fine_today, max_logprobs=requested)
+            message = f"Requests ask for {name}={requested} and {engine_of(audit.after)} grants max_logprobs={limit}"
+            message += f": every one is refused. Set max_logprobs={requested} or more."
             yield RULE.finding(audit, Severity.ERROR, name, message, fix)
 
 
 def _limit(side: Side) -> int | None:
-    """Return the limit; None if there is none, or none that is known."""
+    """Return the limit; None if it is missing or unknown."""
     limit = side.value("max_logprobs")
     if not _is_number(limit) or (limit == -1 and side.is_v1 is not False and side.version >= MINUS_ONE_IS_NO_LIMIT):
         return None
     return int(limit)
 
 
-def _granted(side: Side, asked: int) -> bool:
+def _granted(side: Side, requested: int) -> bool:
     limit = _limit(side)
-    return limit is None or asked <= limit
+    return limit is None or requested <= limit
 
 
 def _is_number(value: Any) -> bool:

@@ -43,26 +43,22 @@ CHECKED = tuple(f"vllm/config/{part}.py" for part in ("model", "cache", "schedul
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report each written None that the new version's config classes refuse; a reference may be filled elsewhere."""
-    for name, said in audit.config.engine.items():
+    """Report each written None that the new version's config classes refuse, as a note if it is a reference."""
+    for name, setting in audit.config.engine.items():
         declared = audit.after.catalogue.engine.get(name)
-        if said.place is None or said.value is not None or said.written is not None:
+        if setting.place is None or setting.value is not None or setting.written is not None:
             continue
-        if said.origin is Origin.FRAMEWORK:
-            continue  # It hands on none.
+        if setting.origin is Origin.FRAMEWORK:
+            continue  # The framework hands on no None.
         if declared is None or not _refuses(declared):
             continue
-        if said.through:
-            message = (
-                f"{name} is {said.through}, which is null in this file, and vLLM {audit.after.version} checks that it "
-                f"is {declared.kind} ({declared.line}). Whether what starts the job fills it is open; null stops vLLM."
-            )
+        checks = f"vLLM {audit.after.version} checks that it is {declared.kind} ({declared.line})"
+        if setting.through:
+            message = f"{name} is {setting.through}, which is null in this file, and {checks}."
+            message += " Whether what starts the job fills it is open; null stops vLLM."
             yield RULE.finding(audit, Severity.NOTE, name, message)
             continue
-        message = (
-            f"{name} is None, and vLLM {audit.after.version} checks that it is {declared.kind} ({declared.line}): the "
-            "engine does not start. Leave it out, or write what you mean."
-        )
+        message = f"{name} is None, and {checks}: the engine does not start. Leave it out, or write what you mean."
         yield RULE.finding(audit, Severity.ERROR, name, message)
 
 

@@ -49,15 +49,15 @@ IS = (
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report a level that crosses 0.12.0, written as -O: as an argument of its own it did not exist before."""
-    said = audit.config.engine.get(SETTING)
-    if not audit.crosses(OPTIMIZATION_LEVEL) or said is None or said.place is None:
+    """Report a level that crosses 0.12.0, written as -O: no argument of this name existed before."""
+    setting = audit.config.engine.get(SETTING)
+    if not audit.crosses(OPTIMIZATION_LEVEL) or setting is None or setting.place is None:
         return
-    level = number(said.value)
+    level = number(setting.value)
     if (
         level is None
         or level not in range(4)
-        or not (said.place.setting.startswith("-O") or _level_before(audit) == level)
+        or not (setting.place.setting.startswith("-O") or _level_before(audit) == level)
     ):
         return
     message = (
@@ -69,7 +69,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _level_before(audit: Audit) -> int | None:
-    """Return what the same flag is for the release before."""
+    """Return the level that the same flag sets in the release before."""
     former = part(audit.before.resolution, FORMER)
     if isinstance(former, dict):
         former = former.get("level", former.get("mode"))

@@ -47,7 +47,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     severity = Severity.WARNING if audit.config.has_trainer else Severity.NOTE
     if used:
         message = f"{engine_of(audit.after)} samples rollouts with {listed(used)}, which no trainer applies"
-        message += f", {_seen(audit)}. Sample without it."
+        message += f", {_visible_in(audit)}. Sample without it."
         confirm = "rlaudit ablate quick, with these sampling parameters"
         yield RULE.finding(audit, severity, next(iter(used)), message, confirm=confirm)
     elif audit.config.has_trainer:
@@ -57,14 +57,14 @@ def check(audit: Audit) -> Iterator[Finding]:
             yield RULE.finding(audit, Severity.NOTE, names[0], message)
 
 
-def _seen(audit: Audit) -> str:
-    """Say where the penalty shows: in ratios only if returned logprobs have it and are compared with the trainer's."""
-    what = returned_logprobs(audit.after)
+def _visible_in(audit: Audit) -> str:
+    """Return where the penalty shows: in ratios only if returned logprobs have it and the trainer compares them."""
+    returned = returned_logprobs(audit.after)
     if audit.config.facts.uses_rollout_logprobs is False:
         return "and no ratio shows it: none is taken with the returned logprobs"
-    if isinstance(what, Unknown):
+    if isinstance(returned, Unknown):
         return "and whether the returned logprobs show it is not known"
-    if what is Returned.RAW:
+    if returned is Returned.RAW:
         return "and the returned logprobs hide it"
     if not in_the_loss(audit.config):
         return "which moves the logged mismatch; no ratio of the loss, whose old logprobs are recomputed, shows it"

@@ -44,15 +44,15 @@ CONFIRM = "rlaudit ablate weight-update"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report caching that may be on with weight updates, if nothing is known to clean the cache, or was seen not to."""
+    """Report caching that may be on with weight updates, unless something certainly cleans the cache."""
     caching, when, clean = audit.after.value(SETTING), updates(audit), cleaned(audit)
     facts = audit.config.facts
-    # What was seen counts for more than what was called.
+    # A prefix that was seen to outlive an update outweighs the calls that should have cleaned it.
     seen = facts.stale_prefixes if isinstance(facts.stale_prefixes, str) else ""
     if when is None or (clean is True and not seen) or (caching is not True and not isinstance(caching, Unknown)):
         return
     if facts.pause_mode is PauseMode.KEEP and facts.pause_clears_cache is False:
-        return  # stale-kv-after-update says it, with the pause as its cause
+        return  # stale-kv-after-update reports it, with the pause as its cause.
     severity = Severity.NOTE
     if seen:
         severity = Severity.ERROR
@@ -69,9 +69,9 @@ def check(audit: Audit) -> Iterator[Finding]:
         message = f"Prefix caching is on in vLLM {audit.after.version} and {when}, but the cache is not reset. "
         message += f"Reset it with every update, or set {SETTING} to false."
     else:
-        told = f"cannot be told: {clean.reason}" if isinstance(clean, Unknown) else "is not told by this file"
+        problem = f"cannot be told: {clean.reason}" if isinstance(clean, Unknown) else "is not told by this file"
         message = (
-            f"Prefix caching is on in vLLM {audit.after.version} and {when}; whether the cache is reset then {told}."
+            f"Prefix caching is on in vLLM {audit.after.version} and {when}; whether the cache is reset then {problem}."
         )
         message += " Make sure that it is."
     if audit.migrates and caching is True and audit.before.value(SETTING) is True:

@@ -40,14 +40,14 @@ SETTING = "prefix_caching_hash_algo"
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report a written value that is none of the declared ones."""
-    said, declared = audit.config.engine.get(SETTING), audit.after.catalogue.engine.get(SETTING)
-    if said is None or not isinstance(said.value, str) or declared is None or not declared.choices:
+    setting, declared = audit.config.engine.get(SETTING), audit.after.catalogue.engine.get(SETTING)
+    if setting is None or not isinstance(setting.value, str) or declared is None or not declared.choices:
         return
-    if said.value in declared.choices:
+    if setting.value in declared.choices:
         return
     accepted = ", ".join(declared.choices)
-    message = f"vLLM {audit.after.version} does not start with {SETTING}={said.value}; it takes {accepted}."
-    successor = renamed_value(SETTING, said.value)
+    message = f"vLLM {audit.after.version} does not start with {SETTING}={setting.value}; it takes {accepted}."
+    successor = renamed_value(SETTING, setting.value)
     fix = None
     if successor in declared.choices:
         fix = audit.fix(f"Use {successor}", safe=True, prefix_caching_hash_algo=successor)

@@ -60,19 +60,20 @@ CONFIRM = "rlaudit ablate, factor logprobs-mode, at your temperature: alone it m
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report raw logprobs against a trainer that computes processed ones."""
-    what = returned_logprobs(audit.after)
+    returned = returned_logprobs(audit.after)
     if asks_for_none(audit.config):
         return
     if audit.config.facts.uses_rollout_logprobs is False or is_greedy(audit.after):
         return
-    if isinstance(what, Unknown):
+    if isinstance(returned, Unknown):
         if audit.config.facts.divides_by_temperature is not False:
-            message = f"Whether {engine_of(audit.after)} returns raw or processed logprobs is not known: {what.reason}."
+            message = f"Whether {engine_of(audit.after)} returns raw or processed logprobs is not known: "
+            message += f"{returned.reason}."
             heat = temperature(audit.after)
             matters = audit.config.facts.divides_by_temperature is True and not isinstance(heat, Unknown) and heat != 1
             severity = Severity.WARNING if matters else Severity.NOTE
             yield RULE.finding(audit, severity, "logprobs_mode", message, confirm=CONFIRM, by=("temperature",))
-    elif what is Returned.RAW:
+    elif returned is Returned.RAW:
         verdict = _verdict(audit)
         if verdict is not None:
             severity, sentence = verdict
@@ -80,13 +81,13 @@ def check(audit: Audit) -> Iterator[Finding]:
             fix = None
             if audit.after.version >= PROCESSED_IS_FINAL:
                 fix = audit.fix("return processed logprobs", safe, logprobs_mode="processed_logprobs")
-            message = f"{_what_is_returned(audit)} {sentence} {_remedy(audit)}"
-            confirm = f"{CONFIRM}{_measured(audit)}"
+            message = f"{_returned_sentence(audit)} {sentence} {_remedy(audit)}"
+            confirm = f"{CONFIRM}{_measured_shift(audit)}"
             yield RULE.finding(audit, severity, "logprobs_mode", message, fix, confirm, by=("temperature",))
 
 
 def _verdict(audit: Audit) -> tuple[Severity, str] | None:
-    """Return how bad it is, and the sentence that says why; None if raw is what the trainer needs."""
+    """Return the severity, and a sentence with the reason; None if the trainer needs raw logprobs."""
     divides, uses = audit.config.facts.divides_by_temperature, audit.config.facts.uses_rollout_logprobs
     heat, cut = temperature(audit.after), filters(audit.after)
     trainer_does = []
@@ -114,7 +115,7 @@ def _verdict(audit: Audit) -> tuple[Severity, str] | None:
     return (Severity.WARNING if heard_of_trainer else Severity.NOTE), open_question
 
 
-def _what_is_returned(audit: Audit) -> str:
+def _returned_sentence(audit: Audit) -> str:
     now = f"{engine_of(audit.after)} returns raw logprobs, before temperature"
     before = returned_logprobs(audit.before)
     if audit.migrates and before is Returned.PROCESSED:
@@ -122,12 +123,12 @@ def _what_is_returned(audit: Audit) -> str:
     return f"{now}, as it does today." if audit.migrates and before is Returned.RAW else f"{now}."
 
 
-def _measured(audit: Audit) -> str:
-    """Say what raw logprobs of this release were measured to do, if its sampler is the one that was measured."""
+def _measured_shift(audit: Audit) -> str:
+    """Return the shift that was measured with this release's raw logprobs, if its sampler is the measured one."""
     # Runner V2 of CUDA has a sampler of its own (vllm/v1/worker/gpu/sample).
-    found = measured(audit.after.version) if audit.after.value("model_runner") == "V1" else None
-    shift = found and found.cells.get("temperature/candidate/mean_ratio_minus_one")
-    if not found or not shift or found.cells["temperature/candidate/logprobs"]["word"] != "raw":
+    release = measured(audit.after.version) if audit.after.value("model_runner") == "V1" else None
+    shift = release and release.cells.get("temperature/candidate/mean_ratio_minus_one")
+    if not release or not shift or release.cells["temperature/candidate/logprobs"]["word"] != "raw":
         return ""
     value, low, high = (f"{shift[end]:.2g}" for end in ("value", "low", "high"))
     return (

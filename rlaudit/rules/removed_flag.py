@@ -43,22 +43,22 @@ DROPPED_BY_LLM = {"swap_space"}  # LLM(...) warns and goes on
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report everything written that the catalogue of the new version does not hold."""
-    for name, said in audit.config.engine.items():
-        if said.place is None or said.value is None or name == "model" or _has(audit.after.catalogue, name):
+    """Report every written argument that the catalogue of the new version lacks."""
+    for name, setting in audit.config.engine.items():
+        if setting.place is None or setting.value is None or name == "model" or _accepts(audit.after.catalogue, name):
             continue
         version = audit.after.version
-        gone = removed("engine", name, version) or removed("flag", name.replace("_", "-"), version)
+        removal = removed("engine", name, version) or removed("flag", name.replace("_", "-"), version)
         first = lifetime("engine", name) or lifetime("frontend", name)
-        if gone is not None:
-            message = f"vLLM {version} has no {name}: {gone.effect}. {_instead(gone, said)}"
+        if removal is not None:
+            message = f"vLLM {version} has no {name}: {removal.effect}. {_advice(removal, setting)}"
             kept = audit.config.offline and name in DROPPED_BY_LLM
             severity = Severity.WARNING if kept else Severity.ERROR
-            yield RULE.finding(audit, severity, name, message.strip(), _fix(audit, gone, said))
+            yield RULE.finding(audit, severity, name, message.strip(), _fix(audit, removal, setting))
         elif first is not None and first[0] > version:
             message = f"vLLM {version} has no {name}: it came with {first[0]}. Leave it out, or move to that release."
             yield RULE.finding(audit, Severity.ERROR, name, message)
-        elif _has(audit.before.catalogue, name):
+        elif _accepts(audit.before.catalogue, name):
             message = (
                 f"vLLM {version} has no {name}, which {audit.before.version} has: the engine does not start with it."
             )
@@ -69,47 +69,47 @@ def check(audit: Audit) -> Iterator[Finding]:
             yield RULE.finding(audit, Severity.WARNING, name, message)
 
 
-def _has(catalogue: Catalogue, name: str) -> bool:
+def _accepts(catalogue: Catalogue, name: str) -> bool:
     return name in catalogue.engine or name in catalogue.frontend or name in catalogue.cli.values()
 
 
-def _instead(gone: Removed, said: Setting) -> str:
-    """Return how a switch is turned on today; one that was written as off, its default, is left out."""
-    declared = Catalogue.at(gone.last).engine.get(gone.name)
-    if gone.replacement is None and said.value is False and declared is not None and declared.default in (False, None):
-        return "It was off by default: leave it out."
-    return gone.instead
+def _advice(removal: Removed, setting: Setting) -> str:
+    """Return what to write instead; a switch that was written as off, its default, is left out."""
+    declared = Catalogue.at(removal.last).engine.get(removal.name)
+    was_off = declared is not None and declared.default in (False, None)
+    is_off = removal.replacement is None and setting.value is False
+    return "It was off by default: leave it out." if is_off and was_off else removal.instead
 
 
-def _why_it_changes_nothing(audit: Audit, gone: Removed, said: Setting) -> str:
-    """Return the end of the fix's sentence if the new release does what the value asks for; "" if it may not."""
-    if not said.known:
+def _why_it_changes_nothing(audit: Audit, removal: Removed, setting: Setting) -> str:
+    """Return the end of the fix's sentence if removing the argument changes nothing; empty if it may."""
+    if not setting.known:
         return ""
-    if any(said.value == value for value in DONE_ANYWAY.get(gone.name, ())):
-        return f": vLLM {audit.after.version} does what {said.value!s} asks for by itself"
-    declared = audit.before.catalogue.engine.get(gone.name)
-    if declared is not None and said.value is not None and declared.default == said.value:
-        return f": {said.value!s} is the default of vLLM {audit.before.version}, as if it was not written"
+    if any(setting.value == value for value in DONE_ANYWAY.get(removal.name, ())):
+        return f": vLLM {audit.after.version} does what {setting.value!s} asks for by itself"
+    declared = audit.before.catalogue.engine.get(removal.name)
+    if declared is not None and setting.value is not None and declared.default == setting.value:
+        return f": {setting.value!s} is the default of vLLM {audit.before.version}, as if it was not written"
     return ""
 
 
-def _fix(audit: Audit, gone: Removed, said: Setting) -> Fix | None:
-    """Return the replacement, if one says exactly the same; None as value takes the old argument away.
+def _fix(audit: Audit, removal: Removed, setting: Setting) -> Fix | None:
+    """Return the edits that put the replacement in the argument's place, if it means exactly the same.
 
-    Only the removal if the replacement would say its default, or if nothing takes the argument's place: that starts the
-    engine, and whether the argument did anything before is for the reader to know, unless its value asks for what is
-    done without it.
+    The argument is only removed if the replacement would write a default, or if there is none. The latter is safe only
+    if the argument changed nothing.
     """
-    if gone.replacement is None:
-        why = _why_it_changes_nothing(audit, gone, said)
-        return audit.fix(f"Take {said.name} away{why}", bool(why), **{said.name: None})
-    if not said.known or gone.replacement[0] in audit.config.engine:
+    name = setting.name
+    if removal.replacement is None:
+        why = _why_it_changes_nothing(audit, removal, setting)
+        return audit.fix(f"Take {name} away{why}", bool(why), **{name: None})
+    if not setting.known or removal.replacement[0] in audit.config.engine:
         return None
-    new, translate = gone.replacement
+    new, translate = removal.replacement
     declared = audit.after.catalogue.engine.get(new)
-    if declared is not None and declared.default is not None and declared.default == translate(said.value):
-        return audit.fix(f"Take {said.name} away: {new} is {declared.default} by default", True, **{said.name: None})
-    return audit.fix(f"Write {new} instead of {said.name}", True, **{said.name: None, new: translate(said.value)})
+    if declared is not None and declared.default is not None and declared.default == translate(setting.value):
+        return audit.fix(f"Take {name} away: {new} is {declared.default} by default", True, **{name: None})
+    return audit.fix(f"Write {new} instead of {name}", True, **{name: None, new: translate(setting.value)})
 
 
 RULE = Rule("removed-flag", Layer.INFERENCE_PATH, check, already=Severity.WARNING)

@@ -50,18 +50,18 @@ CALLS_VLLM_ITSELF = {"vllm-python"}
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report what the config samples with and the version after the migration does not know."""
+    """Report parameters of the config that the version after the migration lacks."""
     side = audit.after
     for name, setting in side.config.sampling.items():
         parameter = "guided_decoding" if name in REQUEST_FIELDS else name
-        gone = removed("sampling", parameter, side.version)
-        if gone is not None:
+        removal = removed("sampling", parameter, side.version)
+        if removal is not None:
             # A server drops the field and goes on; only an in-process call stops at it, with any value.
             stops = side.config.offline and name not in REQUEST_FIELDS
             if not (_is_used(name, setting.value) or (stops and _is_passed_as_written(audit, setting))):
                 continue
-            message = f"{engine_of(side)} has no sampling parameter {name}, {gone.last} was the last with {parameter}:"
-            message += f" {gone.effect}. {gone.instead}"
+            message = f"{engine_of(side)} has no sampling parameter {name}, {removal.last} was the last with "
+            message += f"{parameter}: {removal.effect}. {removal.instead}"
             yield RULE.finding(audit, Severity.ERROR if stops else Severity.WARNING, name, message.strip())
         elif parameter in REFUSED_BY_V1 and side.is_v1 and _is_used(name, setting.value):
             asks = f"requests with {name}" if setting.known else f"requests with {name}, unless it is {NEUTRAL[name]}"
@@ -70,16 +70,16 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _is_used(name: str, value: Any) -> bool:
-    """Return whether the parameter asks for something; one whose value is unknown may."""
+    """Return whether the parameter has an effect, or may have one."""
     if isinstance(value, Unknown):
         return True
     return value is not None and bool(value != 1 if name == "best_of" else value)
 
 
 def _is_passed_as_written(audit: Audit, setting: Setting) -> bool:
-    """Return whether the call names the parameter even with None: code that calls vLLM does, and no framework."""
-    own = audit.config.framework in CALLS_VLLM_ITSELF or not audit.config.has_trainer
-    return setting.place is not None and own
+    """Return whether the call names the parameter even with None: only code that calls vLLM itself does."""
+    calls_vllm = audit.config.framework in CALLS_VLLM_ITSELF or not audit.config.has_trainer
+    return setting.place is not None and calls_vllm
 
 
 RULE = Rule("sampling-parameter-gone", Layer.SEMANTIC, check, already=Severity.WARNING)

@@ -39,20 +39,20 @@ SETTING = "seed"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report more than one engine with one seed."""
+    """Report several engines with the same seed."""
     seed = audit.after.value(SETTING)
     request_seed = audit.config.sampling.get("seed")
     if not isinstance(seed, int) or (request_seed is not None and request_seed.value is not None):
         return
     replicas, ranks = audit.config.facts.replicas, audit.after.value("data_parallel_size")
     if isinstance(replicas, int) and replicas > 1 and audit.config.facts.seeds_replicas is False:
-        who = f"{replicas} replicas"
+        samplers = f"{replicas} replicas"
     elif isinstance(ranks, int) and ranks > 1 and audit.after.version < SEED_OF_EVERY_RANK:
-        who = f"{ranks} data-parallel ranks"
+        samplers = f"{ranks} data-parallel ranks"
     else:
         return
     message = (
-        f"{who} start with the same seed {seed} in vLLM {audit.after.version}, "
+        f"{samplers} start with the same seed {seed} in vLLM {audit.after.version}, "
         "so equal batches of equal prompts give equal samples. "
         "Give each its own seed, or send a seed with every request."
     )

@@ -70,8 +70,8 @@ def _asks_for_logprobs(audit: Audit) -> bool:
 
 
 def _number(side: Side) -> bool:
-    asked = side.sampling("logprobs")
-    return isinstance(asked, int) and not isinstance(asked, bool)
+    count = side.sampling("logprobs")
+    return isinstance(count, int) and not isinstance(count, bool)
 
 
 RULE = Rule("speculative-decoding-logprobs", Layer.INFERENCE_PATH, check)

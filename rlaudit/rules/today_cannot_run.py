@@ -46,8 +46,9 @@ _LAUNCHER = "external_launcher"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Yield one finding with the reasons that the release after the migration does not share: a note if there are only
-    written arguments, since they may have been written to prepare the migration.
+    """Report why the release before the migration cannot run the config.
+
+    Written arguments alone give a note: they may have been written to prepare the migration.
     """
     if not audit.migrates:
         return
@@ -56,25 +57,25 @@ def check(audit: Audit) -> Iterator[Finding]:
     if not reasons:
         return
     setting, place, _ = reasons[0]
-    said = list(dict.fromkeys(reason for _, _, reason in reasons))
-    more = f"; and {len(said) - MOST} more" if len(said) > MOST else ""
-    refuses = f"vLLM {audit.before.version} cannot run this: {'; '.join(said[:MOST])}{more}"
+    problems = list(dict.fromkeys(reason for _, _, reason in reasons))
+    others = f"; and {len(problems) - MOST} more" if len(problems) > MOST else ""
+    refuses = f"vLLM {audit.before.version} cannot run this: {'; '.join(problems[:MOST])}{others}"
     message = f"{refuses}. Start from the release that runs today (--from)."
     severity = Severity.WARNING if certain else Severity.NOTE
     yield RULE.finding(audit, severity, setting, message, confirm=CONFIRM, place=place)
 
 
 def _too_new(audit: Audit) -> Iterator[tuple[str, Place | None, str]]:
-    """Yield written arguments that came after the release that is said to run today."""
-    for name, said in audit.before.config.engine.items():
+    """Yield written arguments that are newer than the release that runs today."""
+    for name, setting in audit.before.config.engine.items():
         life = lifetime("engine", name)
-        written = said.place is not None and said.value is not None
+        written = setting.place is not None and setting.value is not None
         if written and life is not None and life[0] > audit.before.version and audit.after.exists(name):
-            yield name, said.place, f"{name} came with {life[0]}"
+            yield name, setting.place, f"{name} came with {life[0]}"
 
 
 def _refused_pin(audit: Audit) -> Iterator[tuple[str, Place | None, str]]:
-    """Yield a pin of the framework that runs with the release after the migration alone."""
+    """Yield a pin of the framework that runs only with the release after the migration."""
     pin = audit.before.config.refused_pin
     if pin is not None and audit.after.config.refused_pin is None:
         yield pin.where, None, f"{pin.where} {pin.because}"

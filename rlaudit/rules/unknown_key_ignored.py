@@ -51,18 +51,18 @@ CONFIRM = '"non-default args" in the engine\'s start-up log'
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report everything lost but a dropped false."""
+    """Report every lost key but a dropped false."""
     for lost in audit.config.lost:
         if lost.loss not in HOW:
             continue
         severity, effect = _effect(audit, lost)
-        said = lost.name if lost.written in (None, "") else f"{lost.name}={lost.written}"
-        message = f"{said} {HOW[lost.loss]} ({lost.reason}){effect}{'' if effect.endswith('?') else '.'}"
+        written = lost.name if lost.written in (None, "") else f"{lost.name}={lost.written}"
+        message = f"{written} {HOW[lost.loss]} ({lost.reason}){effect}{'' if effect.endswith('?') else '.'}"
         yield RULE.finding(audit, severity, lost.name, message, confirm=CONFIRM, place=lost.place)
 
 
 def _effect(audit: Audit, lost: Lost) -> tuple[Severity, str]:  # noqa: PLR0911 - one for each thing that may run
-    """Judge it by what runs in its place; a key that neither side knows can only be a mistake."""
+    """Judge a lost key by what runs in its place. A key that neither side knows is a mistake."""
     if lost.loss is Loss.REFUSED and _is_new(audit, lost):
         return (Severity.ERROR if lost.certain else Severity.WARNING), _guess(audit, lost)
     if not audit.after.exists(lost.name):
@@ -76,20 +76,20 @@ def _effect(audit: Audit, lost: Lost) -> tuple[Severity, str]:  # noqa: PLR0911 
         return Severity.NOTE, f"; what runs instead is open: {runs.reason}"
     if runs == lost.written:
         return Severity.NOTE, "; the same value runs all the same"
-    # Code that overrules is the framework's decision; a key that goes nowhere is a mistake.
+    # A framework overrules on purpose; a key that reaches nothing is a mistake.
     severity = Severity.NOTE if lost.loss is Loss.OVERRULED else Severity.WARNING
     return severity, f"; vLLM {audit.after.version} runs with {runs}"
 
 
 def _is_new(audit: Audit, lost: Lost) -> bool:
-    """Return whether it starts today: what stops today as well does not run as this file is read."""
+    """Return whether the release before the migration starts with the key."""
     before = audit.before.config.lost if audit.migrates else ()
-    return not any(one.name == lost.name and one.loss is Loss.REFUSED for one in before)
+    return not any(other.name == lost.name and other.loss is Loss.REFUSED for other in before)
 
 
 def _guess(audit: Audit, lost: Lost) -> str:
-    known = audit.after.catalogue.engine
-    meant = "" if lost.name in known else did_you_mean(lost.name, known, cutoff=VERY_NEAR)
+    arguments = audit.after.catalogue.engine
+    meant = "" if lost.name in arguments else did_you_mean(lost.name, arguments, cutoff=VERY_NEAR)
     return f"; {meant}" if meant else ""
 
 

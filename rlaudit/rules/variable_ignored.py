@@ -38,7 +38,7 @@ from rlaudit.settings.rollout_config import Setting
 from rlaudit.severity import Severity
 from rlaudit.vllm.removed import removed
 
-# These have rules of their own.
+# Other rules report these.
 ELSEWHERE = {"VLLM_USE_V1", BACKEND_VARIABLE, "VLLM_BATCH_INVARIANT"}
 # Words of variables that choose a kernel or a numerical path.
 MOVES_LOGPROBS = (
@@ -58,24 +58,25 @@ CONFIRM = 'the words "Unknown vLLM environment variable" in the start-up log'
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report variables that the file sets, that were known before or once, and are not read after."""
-    for name, said in audit.config.environment.items():
-        if name in ELSEWHERE or not name.startswith("VLLM_") or said.place is None:
+    """Report variables that the file sets and that the release no longer reads."""
+    for name, setting in audit.config.environment.items():
+        if name in ELSEWHERE or not name.startswith("VLLM_") or setting.place is None:
             continue
         if name in audit.after.catalogue.variables or not _was_there(audit, name):
             continue
-        yield _finding(audit, name, said)
+        yield _finding(audit, name, setting)
 
 
 def _was_there(audit: Audit, name: str) -> bool:
     return name in audit.before.catalogue.variables or removed("variable", name, audit.after.version) is not None
 
 
-def _finding(audit: Audit, name: str, said: Setting) -> Finding:
-    gone = removed("variable", name, audit.after.version)
-    advice = f" {gone.instead}" if gone is not None and gone.instead else " Remove it, or look for what took its place."
-    value = said.value if said.known else "..."
-    message = f"{name}={value} is not read by vLLM {audit.after.version}.{advice}"
+def _finding(audit: Audit, name: str, setting: Setting) -> Finding:
+    removal = removed("variable", name, audit.after.version)
+    instead = removal.instead if removal is not None else ""
+    value = setting.value if setting.known else "..."
+    message = f"{name}={value} is not read by vLLM {audit.after.version}. "
+    message += instead or "Remove it, or look for what took its place."
     moves = any(word in name for word in MOVES_LOGPROBS)
     severity = Severity.WARNING if moves else Severity.NOTE
     return RULE.finding(audit, severity, name, message, confirm=CONFIRM)

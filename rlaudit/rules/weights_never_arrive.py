@@ -44,25 +44,25 @@ _LAUNCHER = "external_launcher"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report an error if the program goes on after the failed update, else a warning: a caller may do so."""
-    in_process = _is(audit, _PROCESS, "0") or audit.after.value("distributed_executor_backend") == _LAUNCHER
+    """Report an error if the program goes on after the failed update, else a warning: its caller may."""
+    in_process = _variable_is(audit, _PROCESS, "0") or audit.after.value("distributed_executor_backend") == _LAUNCHER
     if audit.after.is_v1 is False or (audit.config.offline and in_process):
         return
     for line in audit.config.lost_updates:
-        if line.sends and (audit.after.version < NOTHING_IS_PICKLED or _is(audit, _PICKLES, "1")):
+        if line.sends and (audit.after.version < NOTHING_IS_PICKLED or _variable_is(audit, _PICKLES, "1")):
             continue
         severity = Severity.ERROR if line.passed_over_at else Severity.WARNING
-        yield RULE.finding(audit, severity, line.what, _said(audit, line), place=line.place)
+        yield RULE.finding(audit, severity, line.what, _message(audit, line), place=line.place)
 
 
-def _said(audit: Audit, line: LostUpdate) -> str:
+def _message(audit: Audit, line: LostUpdate) -> str:
     why = f"sends no such argument to it without {_PICKLES}=1" if line.sends else f"has it only with {_PROCESS}=0"
     passed = f"; the except in line {line.passed_over_at} passes over it, and rollouts keep their first weights"
     then = passed if line.passed_over_at else ""
     return f"{line.what}: the engine of vLLM {audit.after.version} is another process, and {why}{then}."
 
 
-def _is(audit: Audit, variable: str, value: str) -> bool:
+def _variable_is(audit: Audit, variable: str, value: str) -> bool:
     setting = audit.after.variable(variable)
     return setting is not None and str(setting.value) == value
 

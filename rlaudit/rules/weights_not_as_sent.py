@@ -37,7 +37,7 @@ from rlaudit.severity import Severity
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report an error for each fault: it was read from the engine's memory, not concluded."""
+    """Report an error for each fault, which was read from the engine's memory."""
     faults = audit.config.facts.weight_faults
     for fault in faults if isinstance(faults, list) else ():
         yield RULE.finding(audit, Severity.ERROR, "weight_faults", f"The engine's weights {fault}.")

@@ -51,14 +51,14 @@ MOVES_LOGPROBS = {
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report every dropped false, by what runs in its place."""
+    """Report every dropped false, as severe as what runs in its place."""
     for lost in audit.config.lost:
         if lost.loss is not Loss.FALSE_DROPPED:
             continue
         runs = audit.after.value(lost.name)
         open_ = isinstance(runs, Unknown)
         reaches = "may not reach" if open_ else "never reaches"
-        said = f"{lost.name}={lost.written} {reaches} the engine ({lost.reason})"
+        loss = f"{lost.name}={lost.written} {reaches} the engine ({lost.reason})"
         if isinstance(runs, Unknown):
             severity, effect = (
                 Severity.WARNING,
@@ -73,14 +73,14 @@ def check(audit: Audit) -> Iterator[Finding]:
         else:
             severity = Severity.NOTE
             effect = f"vLLM {audit.after.version} runs with {runs} by itself, so nothing is lost yet."
-        message = f"{said}: {effect}"
+        message = f"{loss}: {effect}"
         yield RULE.finding(audit, severity, lost.name, message, confirm=CONFIRM, place=lost.place)
 
 
 def _is_so_already(audit: Audit, lost: Lost) -> bool:
     """Return whether the release before the migration loses the same false, and runs with true as well."""
-    before = (one for one in audit.before.config.lost if one.loss is Loss.FALSE_DROPPED)
-    same = any((one.name, one.place) == (lost.name, lost.place) for one in before)
+    before = (other for other in audit.before.config.lost if other.loss is Loss.FALSE_DROPPED)
+    same = any((other.name, other.place) == (lost.name, lost.place) for other in before)
     return audit.migrates and same and audit.before.value(lost.name) is True
 
 

@@ -22,7 +22,7 @@ _BIASED = {
 }  # fmt: skip
 _DEEPSEEK = {"model_type": "deepseek_v3", "n_routed_experts": 256, "kv_lora_rank": 512, "topk_method": "noaux_tc"}
 _IMAGES: Mapping[str, Any] = {"vision_config": {}}
-# The beginning of a published name -> what its config.json says, as far as it is asked for. The first that fits counts.
+# The beginning of a published name -> the keys of its config.json that are read here. The first that fits counts.
 _PUBLISHED: tuple[tuple[str, Mapping[str, Any]], ...] = (
     (r"deepseek-r1-distill|deepseek-(llm|coder-\d|math)", {"model_type": "llama"}),
     (r"deepseek-(v3|r1)|kimi-k2|moonlight-16b-a3b", _DEEPSEEK),
@@ -57,7 +57,7 @@ _PUBLISHED: tuple[tuple[str, Mapping[str, Any]], ...] = (
 
 @dataclass(frozen=True)
 class Architecture:
-    """What a config.json says of the model, under transformers' names; of the text model if it has two."""
+    """The keys of a model's config.json under transformers' names, of the text model if it has two."""
 
     config: Mapping[str, Any]
 
@@ -111,19 +111,19 @@ class Architecture:
 
 
 def architecture(view: Resolution) -> Architecture | Unknown:
-    """Return the model's architecture, or why it is not known."""
-    found = view.checkpoint
-    if found is not None:
-        text = found.get("text_config")
-        return Architecture({**found, **text} if isinstance(text, dict) else found)
-    said = view.config.model
-    if said is None or said.value is None:
+    """Return the model's architecture; Unknown with the reason if it is not known."""
+    checkpoint = view.checkpoint
+    if checkpoint is not None:
+        text = checkpoint.get("text_config")
+        return Architecture({**checkpoint, **text} if isinstance(text, dict) else checkpoint)
+    model = view.config.model
+    if model is None or model.value is None:
         return Unknown("this file names no model")
-    # `$HOME/models/Qwen3-8B` leaves open where the model is, but not which model it is.
-    name = PurePosixPath(str(said.value if said.known else said.written)).name.lower()
-    for pattern, says in _PUBLISHED:
+    # `$HOME/models/Qwen3-8B` leaves the folder open, but not the model.
+    name = PurePosixPath(str(model.value if model.known else model.written)).name.lower()
+    for pattern, config in _PUBLISHED:
         if re.match(pattern, name):
-            return Architecture(says)
-    if isinstance(said.value, Unknown):
-        return Unknown(f"the model is not told: {said.value.reason}", hangs_on=said.value.fact)
-    return Unknown(f"the architecture of {said.value} is not known, and its config.json is not here")
+            return Architecture(config)
+    if isinstance(model.value, Unknown):
+        return Unknown(f"the model is not told: {model.value.reason}", hangs_on=model.value.fact)
+    return Unknown(f"the architecture of {model.value} is not known, and its config.json is not here")

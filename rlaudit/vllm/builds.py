@@ -18,27 +18,27 @@ FILE = "builds.json"
 
 @dataclass(frozen=True)
 class PublishedBuild:
-    """One build of one release.
+    """One build of one release."""
 
-    wheel: the file's name. modules: the compiled files directly under `vllm/`. imports: those of them whose operators
-    the release's own platform code imports, as `vllm._C`. torch: the version it pins. cuda: the CUDA of that torch as
-    PyPI has it (`12.8`); empty for a CPU build.
-    """
-
+    # The file's name.
     wheel: str
+    # The compiled files directly under `vllm/`.
     modules: tuple[str, ...]
+    # Those of them whose operators the release's own platform code imports, as `vllm._C`.
     imports: tuple[str, ...]
+    # The version that it pins.
     torch: str
+    # The CUDA of that torch as PyPI has it (`12.8`); empty for a CPU build.
     cuda: str
 
 
 def published_build(version: str, build: Literal["cuda", "cpu"]) -> PublishedBuild | None:
     """Return a release's build; None if the release has none, or is not recorded."""
-    found = _data()["vllm"].get(str(Version(version)), {}).get(build)
-    if found is None:
+    entry = _data()["vllm"].get(str(Version(version)), {}).get(build)
+    if entry is None:
         return None
-    cuda = cuda_of_torch(found["torch"]) or "" if build == "cuda" else ""
-    return PublishedBuild(found["wheel"], tuple(found["modules"]), tuple(found["imports"]), found["torch"], cuda)
+    cuda = cuda_of_torch(entry["torch"]) or "" if build == "cuda" else ""
+    return PublishedBuild(entry["wheel"], tuple(entry["modules"]), tuple(entry["imports"]), entry["torch"], cuda)
 
 
 def cuda_of_torch(version: str) -> str | None:

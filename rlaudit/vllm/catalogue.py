@@ -21,62 +21,65 @@ DATA = Path(__file__).parent / "data"
 
 @dataclass(frozen=True)
 class Declared:
-    """One field as a release declares it.
-
-    default: JSON data; Unknown if the declaration is an expression that only a running engine can evaluate, or if there
-    is no default. choices: the words that are accepted, None if every value of the kind is. kind: the type as
-    annotated. line: `vllm/engine/arg_utils.py:123`. config: for a nested config, the class whose defaults hold.
-    """
+    """One field as a release declares it."""
 
     name: str
+    # JSON data; Unknown if it is missing, or an expression that only a running engine can evaluate.
     default: Any
+    # The accepted words, None if every value of the kind is accepted.
     choices: tuple[str, ...] | None
+    # The type as annotated.
     kind: str
+    # `vllm/engine/arg_utils.py:123`.
     line: str
+    # For a nested config, the class whose defaults hold.
     config: str = ""
 
 
 @dataclass(frozen=True)
 class Resolver:
-    """The function of a release that decides a value: its fingerprint for review, and its line for notes."""
+    """The function of a release that decides a value."""
 
+    # For review.
     fingerprint: str
+    # For notes.
     lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Catalogue:
-    """One release.
+    """One release."""
 
-    version: the catalogued release. asked: the requested version; `exact`: whether the two are the same. cli: every
-    spelling of a flag without dashes in front (`enable-prefix-caching`, `no-enable-prefix-caching`, `tp`) -> engine
-    argument or front-end name. nested: fields of config objects, `compilation_config.cudagraph_mode`. signatures:
-    parameter names of the asynchronous engine's methods, and of `LLM.` methods. signature_defaults: their defaults.
-    routes: HTTP routes of the API server, with the variable that must be set for the route to exist, else "".
-    """
-
+    # The catalogued release.
     version: Version
+    # The requested version.
     asked: Version
     source: str
     engine: Mapping[str, Declared]
     frontend: Mapping[str, Declared]
+    # A flag without leading dashes (`enable-prefix-caching`, `no-enable-prefix-caching`, `tp`) -> engine argument or
+    # front-end name.
     cli: Mapping[str, str]
     sampling: Mapping[str, Declared]
     variables: Mapping[str, Declared]
+    # Fields of config objects, `compilation_config.cudagraph_mode`.
     nested: Mapping[str, Declared]
+    # Parameter names of the asynchronous engine's methods, and of `LLM.` methods.
     signatures: Mapping[str, tuple[str, ...]]
+    # The defaults of these parameters.
     signature_defaults: Mapping[str, Mapping[str, Any]]
+    # HTTP routes of the API server -> the variable that must be set for the route to exist, else "".
     routes: Mapping[str, str]
     resolvers: Mapping[str, Resolver]
 
     @property
     def exact(self) -> bool:
-        """Whether the asked version itself is catalogued, and not only an older one."""
+        """Whether the requested version itself is catalogued, and not only an older one."""
         return self.version == self.asked
 
     @property
     def said(self) -> str:
-        """Return a sentence for the reader about a version that is not catalogued; empty for one that is."""
+        """A sentence for the reader if the requested version is not catalogued, else empty."""
         if self.exact:
             return ""
         newest = known_versions()[-1]
@@ -87,19 +90,19 @@ class Catalogue:
     def at(cls, version: Version | str) -> "Catalogue":
         """Return the release, or the nearest older one that is catalogued.
 
-        Raises UsageError for a text that is no version, and for one older than the oldest catalogued.
+        Raises UsageError for a text that is no version, and for a version older than all catalogued ones.
         """
         try:
-            asked = Version(Version(str(version)).public)
+            requested = Version(Version(str(version)).public)
         except InvalidVersion:
             raise UsageError(f"{version!r} is not a vLLM version", "Write a release such as 0.18.1.") from None
-        older = [known for known in known_versions() if known <= asked]
+        older = [release for release in known_versions() if release <= requested]
         if not older:
             raise UsageError(
-                f"vLLM {asked} is too old: the catalogue begins with {known_versions()[0]}",
+                f"vLLM {requested} is too old: the catalogue begins with {known_versions()[0]}",
                 "`rlaudit list versions` prints the releases that are known.",
             )
-        return _load(older[-1], asked)
+        return _load(older[-1], requested)
 
 
 @lru_cache(maxsize=1)
@@ -109,11 +112,11 @@ def known_versions() -> tuple[Version, ...]:
 
 
 @lru_cache(maxsize=8)
-def _load(version: Version, asked: Version) -> Catalogue:
+def _load(version: Version, requested: Version) -> Catalogue:
     data = json.loads((DATA / f"{version}.json").read_text(encoding="utf-8"))
     return Catalogue(
         version=version,
-        asked=asked,
+        asked=requested,
         source=data["source"],
         engine=_fields(data["engine"], data["files"]),
         frontend=_fields(data["frontend"], data["files"]),
@@ -124,7 +127,7 @@ def _load(version: Version, asked: Version) -> Catalogue:
         signatures={name: tuple(parameters) for name, parameters in data["signatures"].items()},
         signature_defaults=data["signatures"],
         routes=data["routes"],
-        resolvers={name: Resolver(found[0], tuple(found[1:])) for name, found in data["resolvers"].items()},
+        resolvers={name: Resolver(short, tuple(lines)) for name, (short, *lines) in data["resolvers"].items()},
     )
 
 

@@ -11,11 +11,11 @@ LARGEST_BYTES = 1_000_000
 
 
 def checkpoint_file(config: RolloutConfig, name: str = "config.json") -> Mapping[str, Any] | None:
-    """Return a JSON file of a local model folder; None for a hub name, a folder that is not here, or no such file."""
-    said = config.model
-    if said is None or not said.known or not isinstance(said.value, str) or not said.value:
+    """Return a JSON file of a local model folder; None for a hub name, a missing folder or file."""
+    model = config.model
+    if model is None or not model.known or not isinstance(model.value, str) or not model.value:
         return None
-    return read_json_object(Path(said.value) / name)
+    return read_json_object(Path(model.value) / name)
 
 
 def read_json_object(path: Path) -> Mapping[str, Any] | None:
@@ -23,10 +23,10 @@ def read_json_object(path: Path) -> Mapping[str, Any] | None:
     try:
         if not path.is_file() or path.stat().st_size > LARGEST_BYTES:
             return None
-        found = parse_json(path.read_text(encoding="utf-8"))
+        value = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def is_folder(path: str) -> bool:

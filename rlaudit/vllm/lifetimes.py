@@ -22,14 +22,14 @@ KINDS = {
 
 def lifetime(kind: str, name: str) -> tuple[Version, Version] | None:
     """Return the first and the last catalogued release with a name; None if no release has it."""
-    found = _lifetimes().get(kind, {}).get(name)
-    return (Version(found[0]), Version(found[1])) if found else None
+    span = _lifetimes().get(kind, {}).get(name)
+    return (Version(span[0]), Version(span[1])) if span else None
 
 
 def first_without(kind: str, name: str) -> Version | None:
-    """Return the first catalogued release that no longer has a name; None if the newest has it, or none ever had."""
-    found = lifetime(kind, name)
-    return next((version for version in known_versions() if found is not None and version > found[1]), None)
+    """Return the first catalogued release that no longer has a name; None if the newest or no release has it."""
+    span = lifetime(kind, name)
+    return next((version for version in known_versions() if span is not None and version > span[1]), None)
 
 
 def flag_of_any_release(spelt: str) -> tuple[str, str] | None:
@@ -53,5 +53,5 @@ def names(kind: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _lifetimes() -> dict[str, dict[str, list[str]]]:
-    found: dict[str, dict[str, list[str]]] = json.loads((DATA / FILE).read_text(encoding="utf-8"))
-    return found
+    lifetimes: dict[str, dict[str, list[str]]] = json.loads((DATA / FILE).read_text(encoding="utf-8"))
+    return lifetimes

@@ -8,27 +8,27 @@ from rlaudit.errors import UsageError
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine that the rollout engine runs on.
+    """The machine on which the rollout engine runs."""
 
-    platform: cuda or cpu; npu or rocm for an UnreadMachine. gpu: compute capability as `sm90`. memory_gib: memory of
-    one device. name: as the driver spells the model, for the releases that treat one model apart (A100). flashinfer:
-    whether FlashInfer is installed and usable; None if that is not known.
-    """
-
+    # cuda or cpu; npu or rocm for an UnreadMachine.
     platform: str = "cuda"
+    # Compute capability, as `sm90`.
     gpu: str = "sm90"
+    # Memory of one device.
     memory_gib: float = 80.0
+    # As the driver spells the model, for the releases that treat one model apart (A100).
     name: str = "H100"
+    # Whether FlashInfer is installed and usable; None if that is not known.
     flashinfer: bool | None = None
 
     @property
     def capability(self) -> int:
-        """90 for sm90; 0 on a CPU."""
+        """The compute capability: 90 for sm90, 0 on a CPU."""
         return int(self.gpu.removeprefix("sm")) if self.platform == "cuda" else 0
 
 
 class DeviceDecides(LookupError):
-    """A decision of vLLM that a plug-in takes for its device; the message says which."""
+    """A decision that vLLM's platform for a device takes, which is not read here."""
 
 
 class UnreadMachine(Machine):
@@ -68,7 +68,7 @@ MACHINES = {
 
 def machine_named(name: str) -> Machine:
     """Return a machine by the name of its device. Raises UsageError, listing the known ones, for any other."""
-    found = MACHINES.get(name.lower())
-    if found is None:
+    machine = MACHINES.get(name.lower())
+    if machine is None:
         raise UsageError(f"machine {name!r} is not known", f"Known: {', '.join(MACHINES)}.")
-    return found
+    return machine

@@ -32,11 +32,11 @@ class Measured:
 
 
 def measured(version: Version | str) -> Measured | None:
-    """Return what was measured of a release; None if nothing was."""
+    """Return the measured properties of a release; None if it was not measured."""
     data = _data()
-    for one in data["measured"]:
-        if Version(one["version"]) == Version(str(version)) and one["cells"]:
-            return Measured(one["on"], one["date"], one["cells"], data["properties"])
+    for release in data["measured"]:
+        if Version(release["version"]) == Version(str(version)) and release["cells"]:
+            return Measured(release["on"], release["date"], release["cells"], data["properties"])
     return None
 
 

@@ -66,8 +66,9 @@ class Change(StrEnum):
 
 
 class Part(StrEnum):
-    """The part of vLLM that a name belongs to. RESOLVED: what an engine runs with, also against what is declared."""
+    """The part of vLLM to which a name belongs."""
 
+    # A value with which an engine runs, even against its declaration.
     RESOLVED = "resolved"
     ARGUMENT = "argument"
     FLAG = "flag"
@@ -79,34 +80,33 @@ class Part(StrEnum):
 
 @dataclass(frozen=True)
 class Moved:
-    """One thing that is not what it was.
-
-    before, after: values, None if there is none. note: why vLLM decides so, with its source line; for a removed name
-    what happens to a config that still has it. why: why it matters for logprobs, for a removed name what to write
-    instead; empty if neither is known.
-    """
+    """One value or name that differs between two releases."""
 
     change: Change
     part: Part
     name: str
+    # None if the older release has no value.
     before: Any
+    # None if the newer release has no value.
     after: Any
     layer: Layer
+    # Why vLLM decides so, with its source line; for a removed name what happens to a config that still has it.
     note: str = ""
+    # Why it matters for logprobs; for a removed name what to write instead. Empty if that is not known.
     why: str = ""
 
 
 def moved(before: Version, after: Version, machine: Machine) -> tuple[Moved, ...]:
-    """Return everything that moves, what an engine really runs with first.
+    """Return everything that moves, first the values with which an engine runs.
 
     Raises UsageError for a version older than the catalogue.
     """
     old, new = Catalogue.at(before), Catalogue.at(after)
     resolved = moved_values(before, after, machine)
-    taken = {one.name for one in resolved} | set(resolution_rules())
+    taken = {value.name for value in resolved} | set(resolution_rules())
     return (
         *resolved,
-        *(one for one in _defaults(Part.ARGUMENT, old.engine, new.engine) if one.name not in taken),
+        *(default for default in _defaults(Part.ARGUMENT, old.engine, new.engine) if default.name not in taken),
         *_defaults(Part.VARIABLE, old.variables, new.variables),
         *_defaults(Part.SAMPLING, old.sampling, new.sampling),
         *_methods(old, new),
@@ -121,7 +121,7 @@ def _value(part: Part, name: str, before: Any, after: Any, note: str = "") -> Mo
 
 
 def moved_values(before: Version, after: Version, machine: Machine, v0: bool = False) -> tuple[Moved, ...]:
-    """Yield what an engine runs with if the config says nothing, and that moves.
+    """Return the values with which an engine runs under an empty config, if they move.
 
     v0: the old release runs with VLLM_USE_V1=0, as most runs before the migration did.
     """
@@ -131,26 +131,26 @@ def moved_values(before: Version, after: Version, machine: Machine, v0: bool = F
         resolve(config, Catalogue.at(version), machine)
         for config, version in zip(configs, (before, after), strict=True)
     ]
-    found = []
+    values = []
     for name in resolution_rules():
         was, is_now = (side.setting(name) for side in sides)
         both_unknown = isinstance(was.value, Unknown) and isinstance(is_now.value, Unknown)
         if was.value != is_now.value and not both_unknown:
-            found.append(_value(Part.RESOLVED, name, was.value, is_now.value, is_now.note))
+            values.append(_value(Part.RESOLVED, name, was.value, is_now.value, is_now.note))
     order = [*WHY]
-    return tuple(sorted(found, key=lambda one: order.index(one.name) if one.name in WHY else len(order)))
+    return tuple(sorted(values, key=lambda value: order.index(value.name) if value.name in WHY else len(order)))
 
 
 def _defaults(part: Part, old: Mapping[str, Declared], new: Mapping[str, Declared]) -> Iterator[Moved]:
     for name in sorted(set(old) & set(new)):
         before, after = old[name], new[name]
-        if _same(before, after):
+        if _have_same_meaning(before, after):
             continue
         yield _value(part, name, before.default, after.default, after.line)
 
 
-def _same(before: Declared, after: Declared) -> bool:
-    """Return whether two declarations mean the same; a config object that replaces "nothing given" does."""
+def _have_same_meaning(before: Declared, after: Declared) -> bool:
+    """Return whether two declarations mean the same, as a config object in place of "nothing given" does."""
     if before.default == after.default and type(before.default) is type(after.default):
         return True
     empty = [field.config != "" or field.default in _NOTHING for field in (before, after)]
@@ -184,9 +184,9 @@ def _names(old: Catalogue, new: Catalogue) -> Iterator[Moved]:
         (Part.METHOD, "method", set(old.signatures), set(new.signatures)),
     ):
         for name in sorted(before - after):
-            gone = removed(listed, name, new.version)
+            removal = removed(listed, name, new.version)
             layer, _why = WHY.get(name, (Layer.INFERENCE_PATH, ""))
-            effect, instead = (gone.effect, gone.instead) if gone is not None else ("", "")
+            effect, instead = (removal.effect, removal.instead) if removal is not None else ("", "")
             yield Moved(Change.REMOVED, part, name, _default(old, part, name), None, layer, effect, instead)
         for name in sorted(after - before):
             layer, why = WHY.get(name, (Layer.INFERENCE_PATH, ""))

@@ -17,25 +17,25 @@ Translate = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Removed:
-    """One name that is gone.
+    """One name that is gone."""
 
-    kind: engine (argument and its flag), flag (of the server), sampling, variable, nested, method or import. last: the
-    last release with it; gone: the first without. effect: what happens to a config that has it. instead: advice, may be
-    empty. replacement: the engine argument that means exactly the same, and how to translate the value; None if there
-    is none.
-    """
-
+    # engine (argument and its flag), flag (of the server), sampling, variable, nested, method or import.
     kind: str
     name: str
+    # The last release with it.
     last: Version
+    # The first release without it.
     gone: Version
+    # What happens to a config that has it.
     effect: str
+    # Advice, may be empty.
     instead: str = ""
+    # The engine argument that means exactly the same, and how to translate the value.
     replacement: tuple[str, Translate] | None = None
 
 
 def removed(kind: str, name: str, version: Version) -> Removed | None:
-    """Return what became of a name in a release; None if the release has it, or if no older one had it."""
+    """Return what became of a name in a release; None if the release has it, or no older one had it."""
     span, gone = lifetime(kind, name), first_without(kind, name)
     if span is None or gone is None or version < gone:
         return None
@@ -47,7 +47,7 @@ def removed(kind: str, name: str, version: Version) -> Removed | None:
 
 
 def effect(kind: str, name: str, version: Version) -> str:  # noqa: PLR0911 - one line per decision
-    """Return what happens to a config that still says a name."""
+    """Return what happens to a config that still has a name."""
     if kind == "engine" and name == "swap_space":
         return "the command line rejects the flag; LLM(...) warns and drops it"
     flag = lifetime("flag", name.replace("_", "-"))
@@ -68,7 +68,7 @@ def effect(kind: str, name: str, version: Version) -> str:  # noqa: PLR0911 - on
     return "nothing reads it, without a word"
 
 
-def _same(value: Any) -> Any:
+def _keep(value: Any) -> Any:
     return value
 
 
@@ -103,10 +103,10 @@ ADVICE: Mapping[tuple[str, str], tuple[str, tuple[str, Translate] | None]] = {
     ("engine", "rope_scaling"): ("hf_overrides takes it (rope_parameters with transformers 5).", None),
     ("engine", "rope_theta"): ("hf_overrides takes it.", None),
     ("engine", "task"): ("runner and convert say it; nothing is needed for a model that generates.", None),
-    ("engine", "cuda_graph_sizes"): ("cudagraph_capture_sizes is its new name.", ("cudagraph_capture_sizes", _same)),
+    ("engine", "cuda_graph_sizes"): ("cudagraph_capture_sizes is its new name.", ("cudagraph_capture_sizes", _keep)),
     ("engine", "disable_mm_preprocessor_cache"): ("mm_processor_cache_gb=0 says true; false is the default.", None),
     ("engine", "enable_multimodal_encoder_data_parallel"): ("mm_encoder_tp_mode=data says it.", None),
-    ("engine", "override_pooler_config"): ("pooler_config is its new name.", ("pooler_config", _same)),
+    ("engine", "override_pooler_config"): ("pooler_config is its new name.", ("pooler_config", _keep)),
     ("engine", "disable_log_requests"): (
         "Requests are not logged by default any more; enable_log_requests turns it on.",
         ("enable_log_requests", lambda value: not value),

@@ -42,7 +42,7 @@ def renamed_value(name: str, value: Any) -> Any:
 
 
 def predecessors(name: str) -> Iterable[str]:
-    """Return the arguments that an argument took the place of, also if it takes other values."""
+    """Return the arguments that an argument replaced, even if it takes other values."""
     return (old for (kind, old), (_, to) in ADVICE.items() if kind == "engine" and to is not None and to[0] == name)
 
 
@@ -52,12 +52,12 @@ def translated(old: str, value: Any) -> Any:
     return value if to is None or isinstance(value, Unknown) else to[1](value)
 
 
-def renamed_keys(written: Mapping[str, Any], gone: Iterable[str], known: Iterable[str]) -> dict[str, Any] | None:
+def renamed_keys(written: Mapping[str, Any], gone: Iterable[str], accepted: Iterable[str]) -> dict[str, Any] | None:
     """Return a compilation config with its `gone` keys in newer words; None if a key has none, or two disagree.
 
-    known: the keys that the release takes, as `compilation_config.pass_config.eliminate_noops`.
+    accepted: the keys that the release takes, as `compilation_config.pass_config.eliminate_noops`.
     """
-    leaving, taken = set(gone), set(known)
+    leaving, taken = set(gone), set(accepted)
     passes = dict(written.get("pass_config") or {}) if isinstance(written.get("pass_config"), dict) else {}
     top = {key: value for key, value in written.items() if key not in leaving and key != "pass_config"}
     for key in gone:

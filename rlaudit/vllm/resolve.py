@@ -22,7 +22,7 @@ from rlaudit.vllm.lifetimes import lifetime
 from rlaudit.vllm.machine import DeviceDecides, Machine
 from rlaudit.vllm.review import unreviewed
 
-# Rules ask for a few releases thousands of times.
+# Rules name a few releases thousands of times.
 _release = lru_cache(maxsize=512)(Version)
 
 
@@ -36,15 +36,15 @@ class Resolved:
     because: str
     # Whether vLLM takes this value even if the config has another.
     overrules: bool = False
-    # The file that decides, if it is not the rule's first one.
+    # The deciding file, if it is not the rule's first one.
     at: str = ""
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function, class or name of vLLM that decides, and the words by which its statements about the value are found.
+    """A function, class or name of vLLM that decides a value, with words that mark the deciding statements.
 
-    Without words all of it counts. A release that has no such function is no error: functions move.
+    Without words all of it counts. A release may lack the function: functions move.
     """
 
     path: str
@@ -58,7 +58,7 @@ class ResolutionRule:
 
     # The engine argument, or a name of its own for what no argument carries (`engine`, `model_runner`).
     name: str
-    # Where vLLM decides it, over all releases; their fingerprints tell when a new release must be read again.
+    # The code that decides it in any release. Their fingerprints tell when a new release must be read again.
     functions: tuple[Function, ...]
     # Returns None if the value stays as written or declared.
     apply: Callable[["Resolution"], Resolved | None]
@@ -91,7 +91,7 @@ class Resolution:
 
     @property
     def is_v1(self) -> bool | None:
-        """Whether the V1 engine runs; None if the config does not tell."""
+        """Whether the V1 engine runs; None if it is unknown."""
         engine = self.value("engine")
         return None if isinstance(engine, Unknown) else engine == "V1"
 
@@ -120,18 +120,18 @@ class Resolution:
         return self.setting(name).value
 
     def given(self, name: str) -> Any:
-        """Return what config or framework set for an engine argument; None if they leave it to vLLM."""
-        said = self.config.engine.get(name)
-        return None if said is None else said.value
+        """Return the value that config or framework set for an engine argument; None if they leave it to vLLM."""
+        setting = self.config.engine.get(name)
+        return None if setting is None else setting.value
 
     def variable(self, name: str) -> Any:
         """Return an environment variable as text or Unknown, None if the config does not set it."""
-        said = self.config.environment.get(name)
-        if said is None or said.value is None:
+        setting = self.config.environment.get(name)
+        if setting is None or setting.value is None:
             return None
-        if isinstance(said.value, Unknown):
-            return said.value
-        return str(int(said.value)) if isinstance(said.value, bool) else str(said.value)
+        if isinstance(setting.value, Unknown):
+            return setting.value
+        return str(int(setting.value)) if isinstance(setting.value, bool) else str(setting.value)
 
     def since(self, version: str | Version) -> bool:
         """Return whether this release is `version` or later."""
@@ -155,35 +155,35 @@ class Resolution:
     def _resolve(self, name: str) -> Setting:
         rule = resolution_rules().get(name)
         declared = self.catalogue.engine.get(name)
-        # What vLLM only derives (`engine`, `cudagraph_mode`) is no argument: no config can have said it.
+        # A value that vLLM only derives (`engine`, `cudagraph_mode`) is no argument, which a config could write.
         derived = rule is not None and lifetime("engine", name) is None
-        said = None if derived else self.config.engine.get(name)
+        setting = None if derived else self.config.engine.get(name)
         if rule is None and declared is None:
-            return _absent(name, said, self.version)
-        if said is not None and said.origin is Origin.ENGINE:
-            # The release itself reported what it resolved, when it ran.
-            return said
+            return _absent(name, setting, self.version)
+        if setting is not None and setting.origin is Origin.ENGINE:
+            # The release itself reported this value when it ran.
+            return setting
         try:
             resolved = rule.apply(self) if rule is not None else None
         except DeviceDecides as error:
             resolved = Resolved(Unknown(str(error)), "the platform decides")
-        if said is not None and said.value is not None and not (resolved is not None and resolved.overrules):
-            return said if declared is not None else _absent(name, said, self.version)
+        if setting is not None and setting.value is not None and not (resolved is not None and resolved.overrules):
+            return setting if declared is not None else _absent(name, setting, self.version)
         if resolved is not None:
-            written = said.written if said is not None else None
-            place = said.place if said is not None else None
+            written = setting.written if setting is not None else None
+            place = setting.place if setting is not None else None
             return Setting(name, resolved.value, written, Origin.ENGINE, place, self._note(name, resolved))
         if declared is None:
-            return _absent(name, said, self.version)
+            return _absent(name, setting, self.version)
         note = f"declared default ({declared.line})"
         return Setting(name, declared.default, None, Origin.ENGINE, None, note)
 
     def _note(self, name: str, resolved: Resolved) -> str:
-        found = self.catalogue.resolvers.get(name)
-        if found is None or not found.lines:
+        resolver = self.catalogue.resolvers.get(name)
+        if resolver is None or not resolver.lines:
             return resolved.because
         doubt = "; this release's code has not been reviewed" if name in unreviewed(self.version) else ""
-        line = next((line for line in found.lines if line.startswith(resolved.at)), found.lines[0])
+        line = next((line for line in resolver.lines if line.startswith(resolved.at)), resolver.lines[0])
         return f"{resolved.because} ({line}{doubt})"
 
 
@@ -192,15 +192,15 @@ def resolve(config: RolloutConfig, catalogue: Catalogue, machine: Machine) -> Re
     return Resolution(config, catalogue, machine)
 
 
-def _absent(name: str, said: Setting | None, version: Version) -> Setting:
+def _absent(name: str, setting: Setting | None, version: Version) -> Setting:
     note = f"vLLM {version} has no {name}"
-    if said is None:
+    if setting is None:
         return Setting(name, None, None, Origin.ENGINE, None, note)
-    return Setting(name, None, said.written, said.origin, said.place, note)
+    return Setting(name, None, setting.written, setting.origin, setting.place, note)
 
 
 def engine_unknown(view: Resolution, what: str) -> Resolved:
-    """Return the decision if V0 and V1 differ and it is not known which of them runs."""
+    """Return an open decision, for a value that depends on whether V0 or V1 runs."""
     engine = view.value("engine")
     if not isinstance(engine, Unknown):
         engine = Unknown("V0 or V1 cannot be told")
@@ -209,13 +209,13 @@ def engine_unknown(view: Resolution, what: str) -> Resolved:
 
 
 def task_of(view: Resolution) -> Any:
-    """Return what the engine is for, if the config says so: `generate`, `pooling`, `embed`...; None otherwise."""
+    """Return the engine's task if the config names one: `generate`, `pooling`, `embed`...; None otherwise."""
     runner = view.given("runner")
     return runner if runner is not None else view.given("task")
 
 
 def object_of(value: Any) -> dict[str, Any]:
-    """Return an argument that takes a mapping or its JSON text; empty if it is neither."""
+    """Return a mapping, also from its JSON text; empty if a value is neither."""
     if isinstance(value, str):
         try:
             value = parse_json(value)
@@ -225,7 +225,7 @@ def object_of(value: Any) -> dict[str, Any]:
 
 
 def part(view: Resolution, name: str, *path: str) -> Any:
-    """Return a value inside a config object that is given as a mapping or as JSON text; None if it is not given."""
+    """Return a value inside a config object, a mapping or its JSON text; None if it is not given."""
     value = view.given(name)
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
@@ -242,7 +242,7 @@ def part(view: Resolution, name: str, *path: str) -> Any:
 
 
 def number(value: Any) -> int | None:
-    """Return a value as a whole number; None if it is none, or unknown."""
+    """Return a value as a whole number; None if it is no number, or unknown."""
     if isinstance(value, bool | Unknown):
         return None
     try:

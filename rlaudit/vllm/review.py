@@ -14,8 +14,9 @@ REVIEWED = DATA / "reviewed.json"
 @lru_cache(maxsize=1)
 def reviewed() -> dict[str, dict[str, str]]:
     """Return, for each rule, the fingerprints of the code that was read -> the first release that has it."""
-    found: dict[str, dict[str, str]] = json.loads(REVIEWED.read_text(encoding="utf-8")) if REVIEWED.exists() else {}
-    return found
+    text = REVIEWED.read_text(encoding="utf-8") if REVIEWED.exists() else "{}"
+    fingerprints: dict[str, dict[str, str]] = json.loads(text)
+    return fingerprints
 
 
 def unreviewed(release: Version | str | Mapping[str, str]) -> tuple[str, ...]:
@@ -26,5 +27,5 @@ def unreviewed(release: Version | str | Mapping[str, str]) -> tuple[str, ...]:
     if isinstance(release, Mapping):
         fingerprints = dict(release)
     else:
-        fingerprints = {name: found.fingerprint for name, found in Catalogue.at(release).resolvers.items()}
+        fingerprints = {name: resolver.fingerprint for name, resolver in Catalogue.at(release).resolvers.items()}
     return tuple(name for name, short in sorted(fingerprints.items()) if short not in reviewed().get(name, {}))

@@ -17,30 +17,29 @@ from rlaudit.dialects.tree import Tree
 
 _VLLM = re.compile(r"\bvllm(?:\[[^\]]*\])?[:.](\w+)")
 _SIZE = re.compile(r"([a-z])(\d+)")
-# Fields that releases before the one that was read had.
+# Fields of releases before the one that was read.
 _OLDER = {"enable_prefix_caching", "enable_chunked_prefill", "swap_space", "num_scheduler_steps"}
 
 
 def with_parallel(source: Source, spec: Spec) -> Iterator[Tree]:
     """Return a YAML file with what it inherits, and with the parts of its backend under `parallel`."""
-    own, config = mapping_of(source), composed(source)
-    if own is None or config is None or not isinstance(config.root.value, dict):
+    written, config = mapping_of(source), composed(source)
+    if written is None or config is None or not isinstance(config.root.value, dict):
         return
-    root, missing, limits = config.root, config.missing, config.limits
+    root = config.root
     backends = (root.get("rollout", "backend"), root.get("allocation_mode"))
-    backend = next((one for one in backends if one is not None and isinstance(one.value, str)), None)
+    backend = next((node for node in backends if node is not None and isinstance(node.value, str)), None)
     if backend is not None:
         root = replace(root, value={**config.root.value, "parallel": _parallel(backend)})
-    yield Tree(
-        root, own, parts=config.parts, missing=missing, limits=limits, is_composed=own.get("defaults") is not None
-    )
+    is_composed = written.get("defaults") is not None
+    yield Tree(root, written, parts=config.parts, missing=config.missing, limits=config.limits, is_composed=is_composed)
 
 
 def _parallel(backend: Node) -> Node:
-    found = _VLLM.search(backend.value)
-    if found is None:
+    match = _VLLM.search(backend.value)
+    if match is None:
         return replace(backend, value={"name": backend})
-    sizes = {"d": 1, "p": 1, "t": 1, **{letter: int(size) for letter, size in _SIZE.findall(found[1])}}
+    sizes = {"d": 1, "p": 1, "t": 1, **{letter: int(size) for letter, size in _SIZE.findall(match[1])}}
     parts = {letter: replace(backend, value=size) for letter, size in sizes.items()}
     return replace(backend, value={"name": replace(backend, value="vllm"), **parts})
 
@@ -48,22 +47,22 @@ def _parallel(backend: Node) -> Node:
 def variables(reading: Reading) -> None:
     """Take the variables of the scheduling specification, which is a list."""
     spec = reading.node("rollout.scheduling_spec | actor.scheduling_spec")
-    for one in spec.elements() if spec is not None else ():
-        for name, node in entries(one.get("env_vars")):
+    for task in spec.elements() if spec is not None else ():
+        for name, node in entries(task.get("env_vars")):
             if name.startswith(("VLLM_", "NCCL_")):
                 reading.draft.environment.by_file(name, node)
 
 
 def fields(reading: Reading) -> Write:
-    """Write fields of the dataclass, and a false only under a negated one."""
-    known = reading.spec.keys_below("vllm") - _OLDER
+    """Return a writer of the dataclass's fields, which writes a false only under a negated field."""
+    names = reading.spec.keys_below("vllm") - _OLDER
 
     def spell(name: str, value: Any) -> tuple[str, str] | None:
         negated = f"no_{name}"
-        if negated in known and isinstance(value, bool):
+        if negated in names and isinstance(value, bool):
             is_there = reading.code.checkout is None or reading.code.has({"areal/api/cli_args.py": f"{negated}: bool"})
             return (negated, "false" if value else "true") if is_there else None
-        if name not in known or value is False or not isinstance(value, bool | int | float | str):
+        if name not in names or value is False or not isinstance(value, bool | int | float | str):
             return None
         return name, "true" if value is True else str(value)
 

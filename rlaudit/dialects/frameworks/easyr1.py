@@ -21,7 +21,7 @@ _ARGUMENTS = {
     "seed", "gpu_memory_utilization", "enforce_eager", "enable_chunked_prefill", "tensor_parallel_size",
     "max_num_batched_tokens", "disable_log_stats",
 }  # fmt: skip
-# Fields of RolloutConfig that are no argument of the engine's, those of older copies included.
+# Fields of RolloutConfig, those of older copies included.
 _FIELDS = _ARGUMENTS | {
     "temperature", "top_p", "top_k", "name", "n", "limit_images", "dtype", "ignore_eos", "max_model_len",
     "disable_tqdm", "val_override_config", "trust_remote_code", "prompt_length", "response_length", "do_sample",
@@ -31,21 +31,22 @@ _FIELDS = _ARGUMENTS | {
 
 def of_the_program(source: Source, spec: Spec) -> Iterator[Tree]:
     """Return the file's own config, or that of each command that runs EasyR1's program (verl's has another name)."""
-    own = mapping_of(source)
-    rollout = own.get("worker", "rollout") if own is not None else None
-    if own is not None and rollout is not None and own.get("worker", "actor") is not None:
-        yield Tree(own, own)
+    written = mapping_of(source)
+    rollout = written.get("worker", "rollout") if written is not None else None
+    if written is not None and rollout is not None and written.get("worker", "actor") is not None:
+        yield Tree(written, written)
         return
-    for one in overridden(source, "worker."):
-        if any(word.value == _PROGRAM for word in one.command.words):
-            named = one.root.get("config")
+    for override in overridden(source, "worker."):
+        if any(word.value == _PROGRAM for word in override.command.words):
+            named = override.root.get("config")
             name = named.value if named is not None and isinstance(named.value, str) else None
             base = source.above(name) if name is not None else None
             behind = mapping_of(base) if base is not None else None
-            whole = one.root if behind is None else reread(merged(behind, one.root))
-            root = merged(nested(("worker", "rollout"), Node({}, one.command.place)), whole)
+            whole = override.root if behind is None else reread(merged(behind, override.root))
+            root = merged(nested(("worker", "rollout"), Node({}, override.command.place)), whole)
             missing = () if behind is not None else (name or "the config that the command starts from",)
-            yield Tree(root, one.root, one.command, parts=(base.path,) if base is not None else (), missing=missing)
+            parts = (base.path,) if base is not None else ()
+            yield Tree(root, override.root, override.command, parts=parts, missing=missing)
 
 
 def refused(reading: Reading) -> None:
@@ -58,10 +59,10 @@ def refused(reading: Reading) -> None:
 
 
 def fields_of_the_copy(reading: Reading) -> Write:
-    """Return what writes an argument that RolloutConfig has a field for."""
+    """Return a writer of the arguments for which RolloutConfig has a field."""
     command, fields = reading.tree.command, _fields(reading)
-    own = reading.tree.own.get("worker", "rollout")
-    mapping = one_mapping(own, plain_spelling, reading.source.text)
+    rollout = reading.tree.own.get("worker", "rollout")
+    mapping = one_mapping(rollout, plain_spelling, reading.source.text)
     write = mapping if command is None else dotlist_writer(command, prefixed("worker.rollout."), reading.source)
 
     def write_field(name: str, value: Any) -> Any:
@@ -71,8 +72,8 @@ def fields_of_the_copy(reading: Reading) -> Write:
 
 
 def _fields(reading: Reading) -> frozenset[str]:
-    """Return the fields of RolloutConfig: those of the copy that is here, or of any."""
+    """Return the fields of RolloutConfig in the copy around the config, without one those of any release."""
     checkout = reading.code.checkout
     copy = checkout.file(_CONFIG) if checkout is not None else None
-    found = re.search(r"class RolloutConfig\b.*?(?=\nclass |\n@|\Z)", copy.text, re.S) if copy is not None else None
-    return frozenset(re.findall(r"^    (\w+):", found[0], re.M)) if found is not None else frozenset(_FIELDS)
+    match = re.search(r"class RolloutConfig\b.*?(?=\nclass |\n@|\Z)", copy.text, re.S) if copy is not None else None
+    return frozenset(re.findall(r"^    (\w+):", match[0], re.M)) if match is not None else frozenset(_FIELDS)

@@ -18,7 +18,7 @@ _UNSPELT = {"max_model_len"}
 
 
 def dropped_flags(reading: Reading) -> None:
-    """Drop the flags that launch.py leaves out for the V1 server. A copy that does not name a flag leaves it in."""
+    """Drop the flags that launch.py leaves out for the V1 server. A copy that names no such flag keeps it."""
     if reading.holds("v0") is True:
         return
     checkout = reading.code.checkout
@@ -36,23 +36,24 @@ def dropped_flags(reading: Reading) -> None:
 
 
 def division(reading: Reading) -> None:
-    """Say whether the trainer divides its logits by the temperature at which the engine samples."""
+    """Settle whether the trainer divides its logits by the temperature at which the engine samples."""
     trainer, rollout = reading.node("finetune.rl.temperature"), reading.node("llm.parameters.temperature")
     value: Any = True
     if trainer is not None and rollout is not None:
-        theirs, ours = arriving(trainer), arriving(rollout)
-        if isinstance(theirs, Unknown):
+        divisor, temperature = arriving(trainer), arriving(rollout)
+        if isinstance(divisor, Unknown):
             # Not followed, as the base config is elsewhere: the published one follows the rollout's temperature.
-            value = True if "llm.parameters.temperature" in trainer.text else theirs
-        elif not isinstance(ours, Unknown) and theirs != ours:
-            value = Unknown(f"the trainer divides by {theirs} (finetune.rl.temperature), the rollout samples at {ours}")
+            value = True if "llm.parameters.temperature" in trainer.text else divisor
+        elif not isinstance(temperature, Unknown) and divisor != temperature:
+            divides = f"the trainer divides by {divisor} (finetune.rl.temperature)"
+            value = Unknown(f"{divides}, the rollout samples at {temperature}")
     because = "the logits are divided by finetune.rl.temperature"
     at = {"pipelinerl/finetune/rl/__init__.py": "logits / config.temperature"}
     put(reading, "trainer", "divides_by_temperature", {"value": value, "because": because, "at": at})
 
 
 def flag_writer(reading: Reading) -> Write:
-    """Return what writes a flag as PipelineRL's own configs spell it, with dashes."""
+    """Return a writer that spells flags as PipelineRL's own configs do, with dashes."""
 
     def spelt(name: str, value: Any) -> tuple[str, str] | None:
         return plain_spelling(name if name in _UNSPELT else name.replace("_", "-"), value)

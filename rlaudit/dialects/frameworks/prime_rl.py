@@ -44,13 +44,14 @@ _TRAINER_ONLY = {"optim", "loss", "ckpt", "weight_broadcast", "scheduler", "data
 
 @dataclass(frozen=True, eq=False)
 class _Started:
-    """A command that starts prime-rl. named: sections of which it names a file, or overrides a key."""
+    """A command that starts prime-rl."""
 
     entry: str
     command: Command
     root: Node
     parts: tuple[str, ...]
     missing: tuple[str, ...]
+    # Sections of which it names a file, or overrides a key.
     named: frozenset[str]
     overrides: bool
 
@@ -59,15 +60,15 @@ def trees(source: Source, spec: Spec) -> Iterator[Tree]:
     """Find the runs of a TOML file, of a script, or of the chart's values."""
     if source.suffix == ".toml":
         root = _toml(source)
-        own = _sections(root) if root is not None else None
-        if own is not None:
-            whole, parts = _with_files_beside(source, own)
-            yield Tree(_arranged(whole), _arranged(own), parts=parts)
+        written = _sections(root) if root is not None else None
+        if written is not None:
+            whole, parts = _with_files_beside(source, written)
+            yield Tree(_arranged(whole), _arranged(written), parts=parts)
         return
     started = list(_runs(source))
-    for one in started:
-        root = _arranged(one.root)
-        yield Tree(root, root, one.command, parts=one.parts, missing=one.missing)
+    for run in started:
+        root = _arranged(run.root)
+        yield Tree(root, root, run.command, parts=run.parts, missing=run.missing)
     chart = mapping_of(source) if not started else None
     if chart is not None and "prime-rl" in str(known(chart.get("image", "repository"), "")):
         replicas = chart.get("inference", "replicas")
@@ -118,33 +119,34 @@ def _table(root: Node, name: str) -> Node | None:
     return node if node is not None and isinstance(node.value, dict) else None
 
 
-def _with_files_beside(source: Source, own: Node) -> tuple[Node, tuple[str, ...]]:
-    """Return a file of one section with the files of the others, which lie beside it and differ in name only by the
-    word for their section: infer.toml, orch.toml, train.toml.
+def _with_files_beside(source: Source, sections: Node) -> tuple[Node, tuple[str, ...]]:
+    """Return a file of one section with the files of the others beside it.
+
+    Their names differ only by the word for the section: infer.toml, orch.toml, train.toml.
     """
-    section = next(iter(dict(own.items())))
+    section = next(iter(dict(sections.items())))
     stem = PurePath(source.path).stem
-    word = next((one for one in _SECTIONS.get(section, ()) if one in stem), None)
+    word = next((word for word in _SECTIONS.get(section, ()) if word in stem), None)
     parts: list[str] = []
-    for other, names in _SECTIONS.items() if len(dict(own.items())) == 1 and word is not None else ():
+    for other, names in _SECTIONS.items() if len(dict(sections.items())) == 1 and word is not None else ():
         for name in names if other != section else ():
             beside = source.neighbour(f"{stem.replace(str(word), name)}.toml")
             root = _toml(beside) if beside is not None else None
             if beside is not None and root is not None and _is_file_of(other, root):
-                own = merged(own, nested((other,), root))
+                sections = merged(sections, nested((other,), root))
                 parts.append(beside.path)
                 break
-    return own, tuple(parts)
+    return sections, tuple(parts)
 
 
 def _is_file_of(section: str, root: Node) -> bool:
-    """Return whether a file beside that of another section is what its name says, if only by its model."""
+    """Return whether a file beside another section's holds the section that its name implies."""
     names = set(dict(root.items()))
     if section != "orchestrator":
-        some = _TRAINER_ONLY if section == "trainer" else {"vllm", "model", "server", "parallel"}
-        return bool(some & names) and not names & set(_SECTIONS)
-    found = _sections(root)
-    return found is not None and found is not root and found.get(section) is not None
+        marks = _TRAINER_ONLY if section == "trainer" else {"vllm", "model", "server", "parallel"}
+        return bool(marks & names) and not names & set(_SECTIONS)
+    sections = _sections(root)
+    return sections is not None and sections is not root and sections.get(section) is not None
 
 
 def _arranged(root: Node) -> Node:
@@ -153,47 +155,48 @@ def _arranged(root: Node) -> Node:
         passed = root.get("inference", table)
         if passed is not None and isinstance(passed.value, dict):
             spelt = Node({canonical(name): node for name, node in passed.items()}, passed.place, passed.key)
-            root = _with(root, ("inference", table), spelt)
+            root = _with_node(root, ("inference", table), spelt)
     sampling: dict[str, Node] = {}
     for path in (("sampling",), ("train", "sampling")):
         for name, node in entries(root.get("orchestrator", *path)):
             sampling |= dict(node.items()) if name == "extra_body" else {name: node}
-    return _with(root, ("sampling",), Node(sampling, root.place)) if sampling else root
+    return _with_node(root, ("sampling",), Node(sampling, root.place)) if sampling else root
 
 
-def _with(root: Node, path: tuple[str, ...], node: Node) -> Node:
+def _with_node(root: Node, path: tuple[str, ...], node: Node) -> Node:
     """Return a tree with a node at a path."""
     if not path:
         return node
-    below = _with(root.get(path[0]) or node, path[1:], node)
+    below = _with_node(root.get(path[0]) or node, path[1:], node)
     return Node({**dict(root.items()), path[0]: below}, root.place, root.key)
 
 
 def _runs(source: Source) -> Iterator[_Started]:
-    """Yield the commands of a script that say more than the name of one file, which is read by itself. Commands that
-    start one section each belong to one run.
+    """Yield the commands of a script, apart from those that only name one file: it is read by itself.
+
+    Commands that start one section each belong to one run.
     """
     marks = (*(f"{entry} @" for entry in _ENTRIES), "--inference", "--orchestrator", "--vllm.")
-    started = [one for line in command_lines(source, *marks) if (one := _started(line, source)) is not None]
-    single = [one for one in started if one.entry in _SECTIONS]
-    if len({one.entry for one in single}) > 1 and len({one.entry for one in single}) == len(single):
-        first = next((one for one in single if one.entry == "inference"), single[0])
+    started = [command for line in command_lines(source, *marks) if (command := _started(line, source)) is not None]
+    single = [command for command in started if command.entry in _SECTIONS]
+    if len({command.entry for command in single}) > 1 and len({command.entry for command in single}) == len(single):
+        first = next((command for command in single if command.entry == "inference"), single[0])
         root = first.root
-        for one in single:
-            root = merged(root, one.root)
-        parts = tuple(part for one in single for part in one.parts)
-        missing = tuple(name for one in single for name in one.missing)
+        for command in single:
+            root = merged(root, command.root)
+        parts = tuple(part for command in single for part in command.parts)
+        missing = tuple(name for command in single for name in command.missing)
         yield replace(first, root=root, parts=parts, missing=missing)
-        started = [one for one in started if one not in single]
-    yield from (one for one in started if one.overrides or len(one.named) > 1)
+        started = [command for command in started if command not in single]
+    yield from (command for command in started if command.overrides or len(command.named) > 1)
 
 
 def _started(command: Command, source: Source) -> _Started | None:
     """Return the overrides of a command over the files that it names by `@`."""
-    found = _entry(command)
-    if found is None:
+    entry_point = _entry(command)
+    if entry_point is None:
         return None
-    entry, at = found
+    entry, at = entry_point
     words, section = command.words[at:], () if entry == "rl" else (entry,)
     tree, parts, missing, named = Node({}, command.place), list[str](), list[str](), set[str](section)
     for index, word in enumerate(words):
@@ -234,14 +237,14 @@ def _entry(command: Command) -> tuple[str, int] | None:
 
 
 def name_exceptions(reading: Reading) -> None:
-    """Name the environments that sample otherwise, what is for one kind of rank only, and keys that are not known."""
+    """Name environments that sample otherwise, keys for one kind of rank only, and unknown keys."""
     root, not_seen = reading.tree.root, reading.draft.not_seen
     for path in (("env",), ("train", "env"), ("train", "source")):
         node = root.get("orchestrator", *path)
-        for one in node.elements() if node is not None else ():
-            for own in (one.get("sampling"), one.get("env", "sampling")):
-                if own is not None:
-                    not_seen.append(f"{own.place.setting}: this environment samples differently")
+        for environment in node.elements() if node is not None else ():
+            for sampling in (environment.get("sampling"), environment.get("env", "sampling")):
+                if sampling is not None:
+                    not_seen.append(f"{sampling.place.setting}: this environment samples differently")
     deployment = within(root, "inference", "deployment")
     kinds = ("vllm_overrides", "env_vars", "env_overrides")
     below = leaves(deployment, "inference.deployment.") if deployment is not None else ()
@@ -259,6 +262,6 @@ def mark_overrides(reading: Reading) -> None:
     if reading.tree.command is None:
         return
     for settings in (reading.draft.engine, reading.draft.sampling):
-        for name, one in settings.items():
-            if one.place is not None and one.place.path == reading.source.path:
-                settings[name] = replace(one, origin=Origin.OVERRIDE)
+        for name, setting in settings.items():
+            if setting.place is not None and setting.place.path == reading.source.path:
+                settings[name] = replace(setting, origin=Origin.OVERRIDE)

@@ -38,10 +38,10 @@ def mirrored(source: Source, spec: Spec) -> Iterator[Tree]:
 
 def _mirrored(root: Node) -> Node:
     """Return the tree with rllm's keys at verl's places; a null says nothing."""
-    for theirs, native in _MIRRORED.items():
-        node = root.get(*theirs.split("."))
+    for rllm_key, verl_key in _MIRRORED.items():
+        node = root.get(*rllm_key.split("."))
         if is_said(node):
-            root = merged(root, nested(tuple(native.split(".")), node))
+            root = merged(root, nested(tuple(verl_key.split(".")), node))
     asynchronous = root.get("rllm", "async_training", "enable")
     partial = root.get("rllm", "async_training", "partial_rollout")
     if asynchronous is None or asynchronous.value is not True:

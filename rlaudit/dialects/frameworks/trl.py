@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
 
 from rlaudit.configs.arguments import by_name, truth
 from rlaudit.configs.command_lines import command_lines
@@ -13,6 +12,7 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import Command
+from rlaudit.dialects.clause import clauses
 from rlaudit.dialects.keys import sets_up_rollouts
 from rlaudit.dialects.own_trainer import own_trainers_of
 from rlaudit.dialects.reading import Reading
@@ -35,8 +35,8 @@ def command_lines_of_trainers(source: Source, spec: Spec) -> Iterator[Tree]:
     """Return the commands that start a trainer, each on the file that its `--config` names."""
     for command in command_lines(source, "use_vllm", "use-vllm", "trl ", "--config"):
         words = [word.value if isinstance(word.value, str) else "" for word in command.words]
-        found = (_started(source, spec, command, words, at) for at in range(len(words)))
-        yield from [tree for tree in found if tree is not None][:1]
+        trees = (_started(source, spec, command, words, at) for at in range(len(words)))
+        yield from [tree for tree in trees if tree is not None][:1]
 
 
 def _started(source: Source, spec: Spec, command: Command, words: list[str], at: int) -> Tree | None:
@@ -48,8 +48,8 @@ def _started(source: Source, spec: Spec, command: Command, words: list[str], at:
     arguments = by_name(flags(command.words, first), _NEGATED)
     beside = source.named_file(arguments.pop("config", None))
     behind = mapping_of(beside) if beside is not None else None
-    own = Node(arguments, command.place)
-    alone = Tree(own, own, command, first, _kind(words[first - 1], arguments))
+    given = Node(arguments, command.place)
+    alone = Tree(given, given, command, first, _kind(words[first - 1], arguments))
     if "use_vllm" in arguments and truth(arguments["use_vllm"]) is False:
         return None
     if beside is None or behind is None:
@@ -95,16 +95,13 @@ def own_script(reading: Reading) -> None:
 
 def further_flags(reading: Reading) -> None:
     """Hand flags that `trl vllm-serve` does not know on to `vllm serve`; TRL's older, own server stops at them."""
-    known = {said["key"] for entry in reading.spec.said["engine"].values() for said in _clauses(entry) if "key" in said}
+    engine = reading.spec.said["engine"]
+    declared = {clause["key"] for entry in engine.values() for clause in clauses(entry) if "key" in clause}
     is_own = reading.holds("release < 1.8.0") is True
     for name, node in reading.tree.root.items():
-        if name in known or name in {"model", "host", "port", "log_level", "config"}:
+        if name in declared or name in {"model", "host", "port", "log_level", "config"}:
             continue
         if is_own:
             reading.draft.not_seen.append(f"--{name}: `trl vllm-serve` does not take it before TRL 1.11")
         else:
             reading.draft.engine.by_file(name, node, note="handed on to `vllm serve` from TRL 1.11 at the latest")
-
-
-def _clauses(entry: Any) -> list[Any]:
-    return entry if isinstance(entry, list) else [entry]

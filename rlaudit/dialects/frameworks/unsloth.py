@@ -61,10 +61,10 @@ def _calls(source: Source, *names: str) -> "tuple[Call, ...]":
 
 
 def of_the_config(reading: Reading) -> None:
-    """Take the SamplingParams that the GRPOConfig is given; leave out what no config or several of them say."""
+    """Take the SamplingParams of the GRPOConfig; without a single GRPOConfig, take nothing that one decides."""
     draft, tree = reading.draft, reading.tree
     # unsloth's own config class keeps fields that TRL's has lost.
-    draft.lost = [one for one in draft.lost if one.loss is not Loss.REFUSED]
+    draft.lost = [lost for lost in draft.lost if lost.loss is not Loss.REFUSED]
     for name, what in (("model", "from_pretrained"), ("config", "GRPOConfig")):
         node = reading.node(f"further_{name}_arguments")
         if node is not None:
@@ -72,14 +72,16 @@ def of_the_config(reading: Reading) -> None:
     if tree.call != "grpo":
         draft.sampling.clear()
         draft.trainer.clear()
-        draft.options = type(draft.options)({name: one for name, one in draft.options.items() if one.place is not None})
+        written = {name: option for name, option in draft.options.items() if option.place is not None}
+        draft.options = type(draft.options)(written)
         return
     if (further := reading.node("further_config_arguments")) is not None:
         reason = f"it may be among the further arguments of GRPOConfig: {further.value}"
         for name in [name for name in draft.trainer if name in _BY_THE_CONFIG and draft.trainer[name].place is None]:
             draft.trainer.by_code(name, Unknown(reason), reason)
     given = reading.node("vllm_sampling_params")
-    calls = [one for one in _calls(reading.source, *_SAMPLING) if given is not None and _is_given(reading, one, given)]
+    candidates = _calls(reading.source, *_SAMPLING) if given is not None else ()
+    calls = [call for call in candidates if given is not None and _is_given(reading, call, given)]
     if len(calls) == 1:
         _sampling_params(reading, calls[0])
     elif given is not None and given.value is not None:
@@ -100,7 +102,7 @@ def _is_given(reading: Reading, call: "Call", given: Node) -> bool:
 
 
 def _sampling_params(reading: Reading, call: "Call") -> None:
-    """Take what a SamplingParams says, which counts in newer releases, apart from five fields."""
+    """Take the arguments of a SamplingParams: newer releases use them, apart from five."""
     draft, source = reading.draft, "unsloth 2026.10.9 models/rl_replacements.py"
     for name, node in call.arguments.items():
         if name in _OVERRULED:

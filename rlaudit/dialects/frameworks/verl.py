@@ -15,7 +15,7 @@ _ENGINES = {"vllm", "vllm_spmd", MANDATORY}
 
 
 def handed_on(reading: Reading) -> None:
-    """Leave open what is written, if the copy's file that builds the engine is not seen to hand it on."""
+    """Leave open every written argument that the copy's file for the engine does not visibly hand on."""
     checkout, engine = reading.code.checkout, reading.draft.engine
     files = reading.spec.said["sources"]["in process" if reading.holds("in_process") is True else "server"]
     copies = (checkout.file(file) for file in files if checkout is not None)
@@ -23,11 +23,11 @@ def handed_on(reading: Reading) -> None:
     if source is None:
         return
     fields = {node.place: key for key, node in entries(reading.section)}
-    for name, one in list(engine.items()):
-        field = fields.get(one.place) if one.place is not None and one.value == one.written else None
+    for name, setting in list(engine.items()):
+        field = fields.get(setting.place) if setting.place is not None and setting.value == setting.written else None
         if field is not None and not re.search(rf"""\b{name}["']?\s*[=:].*\b{field}\b""", source.text):
             reason = f"{shown(source.path)} is not seen to hand rollout.{field} on"
-            engine[name] = replace(one, value=Unknown(reason), note=reason)
+            engine[name] = replace(setting, value=Unknown(reason), note=reason)
 
 
 def unread(reading: Reading) -> None:

@@ -14,7 +14,7 @@ _DRAFTERS = {"eagle", "eagle3", "mtp", "deepseek_mtp", "mimo_mtp", "qwen3_next_m
 
 
 def apply(view: Resolution) -> Resolved | None:
-    """Return whether it is on: executor and speculation have to allow it."""
+    """Return whether it is on, which executor and speculation have to allow."""
     if view.machine.platform == "cpu" and view.since("0.14.0"):
         return Resolved(False, "forced off on a CPU, even if the log says otherwise before", overrules=True, at=_CPU)
     if view.given("async_scheduling") is not None or not view.since("0.14.0"):
@@ -56,14 +56,14 @@ def _speculation(view: Resolution) -> Resolved | None:
 def _executor(view: Resolution) -> Resolved:
     given = view.given("distributed_executor_backend")
     if isinstance(given, Unknown):
-        possible = [_of(one, view) for one in given.among]
-        agree = bool(possible) and all(one.value is possible[0].value for one in possible)
+        possible = [_by_executor(executor, view) for executor in given.among]
+        agree = bool(possible) and all(outcome.value is possible[0].value for outcome in possible)
         # A config or a framework may give Ray, or a class of its own.
         return possible[0] if agree else Resolved(given, "not every executor supports it")
-    return _of(view.value("distributed_executor_backend"), view)
+    return _by_executor(view.value("distributed_executor_backend"), view)
 
 
-def _of(executor: Any, view: Resolution) -> Resolved:
+def _by_executor(executor: Any, view: Resolution) -> Resolved:
     # vLLM itself chooses one process or several, and both support it.
     if isinstance(executor, Unknown) or executor in ("uni", "mp", "external_launcher"):
         return Resolved(True, "on by default from 0.14.0")
@@ -75,10 +75,10 @@ def _of(executor: Any, view: Resolution) -> Resolved:
 
 
 def _ray(view: Resolution) -> Resolved:
-    asked = view.variable("VLLM_USE_RAY_V2_EXECUTOR_BACKEND")
-    if isinstance(asked, Unknown):
-        return Resolved(asked, "VLLM_USE_RAY_V2_EXECUTOR_BACKEND decides")
-    second = view.since("0.33.0") or (asked == "1" if asked is not None else view.since("0.21.0"))
+    variable = view.variable("VLLM_USE_RAY_V2_EXECUTOR_BACKEND")
+    if isinstance(variable, Unknown):
+        return Resolved(variable, "VLLM_USE_RAY_V2_EXECUTOR_BACKEND decides")
+    second = view.since("0.33.0") or (variable == "1" if variable is not None else view.since("0.21.0"))
     if second and view.since("0.20.0"):
         return Resolved(True, "on by default, also with the Ray executor from 0.21.0 on")
     return Resolved(False, "the Ray executor does not support it before 0.21.0")

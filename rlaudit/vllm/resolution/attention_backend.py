@@ -24,9 +24,9 @@ def apply(view: Resolution) -> Resolved | None:
     nested = part(view, "attention_config", "backend")
     if nested is not None and view.since("0.13.0"):
         return Resolved(nested, "attention_config.backend")
-    asked = view.variable("VLLM_ATTENTION_BACKEND")
-    if asked is not None and not view.since(NO_BACKEND_VARIABLE):
-        return Resolved(asked, f"VLLM_ATTENTION_BACKEND={asked if not isinstance(asked, Unknown) else '?'}")
+    variable = view.variable("VLLM_ATTENTION_BACKEND")
+    if variable is not None and not view.since(NO_BACKEND_VARIABLE):
+        return Resolved(variable, f"VLLM_ATTENTION_BACKEND={variable if not isinstance(variable, Unknown) else '?'}")
     if view.machine.platform == "cpu":
         return Resolved("CPU_ATTN" if view.since("0.11.1") else "TORCH_SDPA", "the only one on a CPU")
     if view.is_v1 is None:
@@ -61,7 +61,9 @@ def _default(view: Resolution) -> Resolved:  # noqa: PLR0911 - one line per deci
 
 
 def _prefers_flashinfer(view: Resolution) -> bool | Unknown:
-    """Data centre Blackwell (10.0, from 0.11.1 on all of 10.x), with the package, which is optional until 0.11.0.
+    """Return whether FlashInfer is the first choice: on a data centre Blackwell with the package.
+
+    A Blackwell of 10.0, from 0.11.1 on of all 10.x. The package is optional until 0.11.0.
 
     FlashInfer is not batch invariant, and releases check that only from 0.20.0 on.
     """
@@ -77,7 +79,7 @@ def _prefers_flashinfer(view: Resolution) -> bool | Unknown:
 
 
 def _for_quantized_cache(view: Resolution, cache: object) -> Resolved:
-    """FlashAttention reads an fp8 cache in its third version only, which is Hopper's."""
+    """Return the choice for a quantized cache: FlashAttention reads fp8 only in its third version, Hopper's."""
     machine = view.machine
     if isinstance(cache, Unknown) or not str(cache).startswith("fp8") or not view.since("0.11.1"):
         return Resolved(

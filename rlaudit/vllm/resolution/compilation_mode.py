@@ -33,8 +33,8 @@ def apply(view: Resolution) -> Resolved:
         return Resolved(NONE if written is None else written, "V0 compiles only when asked")
     if eager is True:
         return _of_eager(view, written)
-    asked = _taken_away(view) or _in_force(view, written)
-    return _on_cpu(view, asked) if view.machine.platform == "cpu" else asked
+    mode = _taken_away(view) or _in_force(view, written)
+    return _on_cpu(view, mode) if view.machine.platform == "cpu" else mode
 
 
 def written_mode(view: Resolution) -> Any:
@@ -58,7 +58,7 @@ def _of_eager(view: Resolution, written: Any) -> Resolved:
 
 
 def _taken_away(view: Resolution) -> Resolved | None:
-    """Return what turns compilation off even if the config requests it."""
+    """Return the decision that turns compilation off even if the config requests it."""
     if view.since("0.20.0") and view.variable("TORCH_COMPILE_DISABLE") == "1":
         return Resolved(NONE, "TORCH_COMPILE_DISABLE=1 is set")
     broken = breaks_graphs(view)
@@ -74,9 +74,9 @@ def breaks_graphs(view: Resolution) -> bool | Unknown:
     """
     if not view.since("0.22.0"):
         return False
-    asked = view.variable("VLLM_USE_BREAKABLE_CUDAGRAPH")
-    if asked is not None:
-        return asked if isinstance(asked, Unknown) else asked == "1"
+    variable = view.variable("VLLM_USE_BREAKABLE_CUDAGRAPH")
+    if variable is not None:
+        return variable if isinstance(variable, Unknown) else variable == "1"
     if set((view.checkpoint or {}).get("architectures") or ()) & _BREAKABLE:
         return Unknown("some releases break the graphs of this model instead of compiling it")
     if view.since("0.31.0") and view.variable("VLLM_BATCH_INVARIANT") == "1" and _has_tuned_products(view):
@@ -85,17 +85,17 @@ def breaks_graphs(view: Resolution) -> bool | Unknown:
 
 
 def _has_tuned_products(view: Resolution) -> bool:
-    """Return whether shapes are looked up at all: tuned batch-invariant products are bfloat16's."""
+    """Return whether batch-invariant products are tuned by shape: those of bfloat16 are."""
     return view.machine.platform == "cuda" and view.value("dtype") not in ("float16", "half", "float32", "float")
 
 
-def _on_cpu(view: Resolution, asked: Resolved) -> Resolved:
-    """The CPU platform compiles the model whole, and nothing with LoRA: CpuPlatform.check_and_update_config."""
+def _on_cpu(view: Resolution, mode: Resolved) -> Resolved:
+    """Return the mode on a CPU: the model as a whole, nothing with LoRA (CpuPlatform.check_and_update_config)."""
     if view.given("enable_lora") is True:
         return Resolved(NONE, "not compiled with LoRA on a CPU", at=_CPU)
-    if asked.value == COMPILED:
+    if mode.value == COMPILED:
         return Resolved("DYNAMO_TRACE_ONCE", "compiled as a whole on a CPU", at=_CPU)
-    return asked
+    return mode
 
 
 def _in_force(view: Resolution, written: Any) -> Resolved:

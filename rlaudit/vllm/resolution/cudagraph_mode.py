@@ -31,12 +31,12 @@ def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one line per decisio
         return engine_unknown(view, "CUDA graphs")
     if not view.is_v1:
         return Resolved("V0 decode", "V0 captures decode steps up to max_seq_len_to_capture")
-    asked = _written(view) or _default(view)
+    mode = _written(view) or _default(view)
     for limit in (_without_pieces, _by_backend):
-        if isinstance(asked.value, Unknown):
-            return asked
-        asked = limit(view, asked.value) or asked
-    return asked
+        if isinstance(mode.value, Unknown):
+            return mode
+        mode = limit(view, mode.value) or mode
+    return mode
 
 
 def _written(view: Resolution) -> Resolved | None:
@@ -68,7 +68,7 @@ def _default(view: Resolution) -> Resolved:
 
 
 def _without_pieces(view: Resolution, mode: str) -> Resolved | None:
-    """Return what is left of a mode if the model is not compiled, and so not cut into pieces."""
+    """Return the rest of a mode if the model is not compiled, and so not cut into pieces."""
     if mode not in _IN_PIECES and not (mode in _DECODE_IS_FULL and view.since("0.12.0") and not view.since("0.13.0")):
         return None
     if breaks_graphs(view) is not False:
@@ -83,7 +83,7 @@ def _without_pieces(view: Resolution, mode: str) -> Resolved | None:
 
 
 def _by_backend(view: Resolution, mode: str) -> Resolved | None:
-    """Return what a worker makes of a mode, once it knows which steps its attention backend can be captured in."""
+    """Return the mode that a worker takes, which knows the steps in which its attention backend can be captured."""
     if mode not in _DECODE_IS_FULL or not view.since("0.11.0"):
         return None
     backend, pieces = view.value("attention_backend"), view.value("compilation_mode") == COMPILED

@@ -11,7 +11,7 @@ _WORD = ("disable_cascade_attn",)
 
 
 def apply(view: Resolution) -> Resolved | None:  # noqa: PLR0911 - one line per decision
-    """Return that it is disabled if the release, the device or another setting cannot do it."""
+    """Return True if the release, the device or another setting excludes cascade attention."""
     if view.since(NO_CASCADE_ATTENTION):
         return Resolved(True, "cascade attention was removed in 0.32.0", overrules=True)
     if view.is_v1 is False:

@@ -10,23 +10,23 @@ _FILES = ("vllm/config.py", "vllm/config/__init__.py", "vllm/config/model.py")
 
 
 def apply(view: Resolution) -> Resolved | None:
-    """Return the checkpoint's dtype, where it is here to be read."""
+    """Return the checkpoint's dtype, if the checkpoint is on this machine."""
     if view.given("dtype") not in (None, "auto"):
         return None
-    found = view.checkpoint
-    if found is None:
+    checkpoint = view.checkpoint
+    if checkpoint is None:
         missing = Unknown("dtype=auto is the checkpoint's dtype, and the checkpoint is not here")
         return Resolved(missing, "taken from the checkpoint", overrules=True)
-    dtype, why = _of_checkpoint(view, found)
+    dtype, why = _of_checkpoint(view, checkpoint)
     return Resolved(dtype, why, overrules=True)
 
 
-def _of_checkpoint(view: Resolution, found: Any) -> tuple[Any, str]:
-    inner = found.get("text_config") if isinstance(found.get("text_config"), dict) else {}
-    written = found.get("torch_dtype") or inner.get("torch_dtype")
-    newer = found.get("dtype") or inner.get("dtype")
+def _of_checkpoint(view: Resolution, checkpoint: Any) -> tuple[Any, str]:
+    inner = checkpoint.get("text_config") if isinstance(checkpoint.get("text_config"), dict) else {}
+    written = checkpoint.get("torch_dtype") or inner.get("torch_dtype")
+    newer = checkpoint.get("dtype") or inner.get("dtype")
     if written is None and newer is not None and not view.since("0.11.1"):
-        # transformers reads the newer key from 4.56 on, which these releases were published before.
+        # transformers reads the newer key from 4.56 on, which is younger than these releases.
         return Unknown("config.json has `dtype` but no `torch_dtype`: which of them counts depends on transformers"), ""
     dtype = written or newer
     if dtype is None and view.since("0.9.1"):

@@ -22,9 +22,9 @@ def apply(view: Resolution) -> Resolved | None:
     if task not in (None, "auto", "generate"):
         return Resolved(Unknown("the default differs for models that do not generate"), "not a generating model")
     if not view.since(HONOURS_NO_CHUNKED_PREFILL):
-        said = view.given("enable_chunked_prefill")
-        why = "V1 ignores a written false until 0.11.0" if said is False else "V1 always chunks prefills"
-        return Resolved(True, why, overrules=not isinstance(said, Unknown))
+        written = view.given("enable_chunked_prefill")
+        why = "V1 ignores a written false until 0.11.0" if written is False else "V1 always chunks prefills"
+        return Resolved(True, why, overrules=not isinstance(written, Unknown))
     return Resolved(True, "V1 chunks prefills by default for models that generate")
 
 

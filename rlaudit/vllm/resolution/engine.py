@@ -22,7 +22,7 @@ _V1_ATTENTION = {
     "TRITON_ATTN_VLLM_V1", "TREE_ATTN", "XFORMERS_VLLM_V1", "FLEX_ATTENTION", "TORCH_SDPA_VLLM_V1", "PALLAS",
     "PALLAS_VLLM_V1", "ROCM_AITER_MLA", "ROCM_AITER_MLA_VLLM_V1", "ROCM_AITER_FA",
 }  # fmt: skip
-# An argument, the values V1 takes, and the first release in which V1 takes all of them.
+# An argument, the values that V1 takes, and the first release whose V1 takes all values.
 _ONLY: tuple[tuple[str, tuple[Any, ...], str], ...] = (
     ("logits_processor_pattern", (None,), "0.11.0"),
     ("preemption_mode", (None,), "0.11.0"),
@@ -54,24 +54,24 @@ def variables_for(kind: EngineKind | None, version: Version) -> dict[str, str]:
 
 
 def why_v1_refuses(view: Resolution) -> str | None:
-    """Return why a release refuses to start with VLLM_USE_V1=1, in one clause; None if no reason is known."""
+    """Return a clause with why a release refuses to start with VLLM_USE_V1=1; None if no reason is known."""
     if not has_v0(view.version):
         return None
-    return next((why for why in _fallbacks(view, told=True) if isinstance(why, str)), None)
+    return next((why for why in _fallbacks(view, forced=True) if isinstance(why, str)), None)
 
 
 def apply(view: Resolution) -> Resolved:
     """Return V0 or V1, with the first reason for V0."""
     if not has_v0(view.version):
         return Resolved("V1", f"V0 was removed in {FIRST_WITHOUT_V0}")
-    asked = view.variable(VARIABLE)
-    if isinstance(asked, Unknown):
-        return Resolved(asked, f"{VARIABLE} decides")
-    if asked is not None:
-        on = asked.strip() not in ("0", "")
+    variable = view.variable(VARIABLE)
+    if isinstance(variable, Unknown):
+        return Resolved(variable, f"{VARIABLE} decides")
+    if variable is not None:
+        on = variable.strip() not in ("0", "")
         refused = why_v1_refuses(view) if on else None
         doubt = f", and V1 of {view.version} refuses to start: {refused}" if refused else ""
-        return Resolved("V1" if on else "V0", f"{VARIABLE}={asked} is set{doubt}", at=_ARGUMENTS)
+        return Resolved("V1" if on else "V0", f"{VARIABLE}={variable} is set{doubt}", at=_ARGUMENTS)
     reasons = list(_fallbacks(view))
     certain = [why for why in reasons if isinstance(why, str)]
     if certain:
@@ -82,10 +82,10 @@ def apply(view: Resolution) -> Resolved:
     return Resolved("V1", f"default of {view.version} and nothing in the config makes it fall back")
 
 
-def _fallbacks(view: Resolution, *, told: bool = False) -> Iterator[str | Unknown]:
+def _fallbacks(view: Resolution, *, forced: bool = False) -> Iterator[str | Unknown]:
     """Yield why V0 runs, most certain first; Unknown for a condition that is not known from the config.
 
-    told: VLLM_USE_V1=1 is set, which also takes what V1 calls experimental.
+    forced: VLLM_USE_V1=1 is set, which also takes what V1 calls experimental.
     """
     machine = view.machine
     if machine.platform == "cpu" and not view.since("0.9.1"):
@@ -93,18 +93,18 @@ def _fallbacks(view: Resolution, *, told: bool = False) -> Iterator[str | Unknow
     if machine.platform == "cuda" and machine.capability < 80 and not view.since("0.10.2"):
         yield f"{machine.name} is older than Ampere"
     # 0.9.1 vllm/engine/arg_utils.py:1443; 0.9.2 asks the platform (`default_v1`), and that of AMD GPUs says yes.
-    if machine.platform not in {"cuda", "cpu"} and not told and not view.since("0.9.2"):
+    if machine.platform not in {"cuda", "cpu"} and not forced and not view.since("0.9.2"):
         why = f"{machine.name} is no CUDA device"
         program = view.config.path.endswith(".py")
         yield Unknown(f"{why}, on which V0 runs unless the program sets {VARIABLE}") if program else why
     for name, taken, until in _ONLY:
         value = view.given(name)
         possible = value.among if isinstance(value, Unknown) else (value,)
-        if view.since(until) or (possible and all(one in taken for one in possible)):
+        if view.since(until) or (possible and all(choice in taken for choice in possible)):
             continue
         yield value if isinstance(value, Unknown) else f"{name}={value}"
     yield from _formats(view)
-    yield from _parallel_and_speculative(view, told)
+    yield from _parallel_and_speculative(view, forced)
     backend = view.variable("VLLM_ATTENTION_BACKEND")
     if isinstance(backend, Unknown):
         yield backend
@@ -129,7 +129,7 @@ def _formats(view: Resolution) -> Iterator[str | Unknown]:
             yield Unknown(f"whether V1 takes kv_cache_dtype={kv_cache} depends on the attention backend")
 
 
-def _parallel_and_speculative(view: Resolution, told: bool) -> Iterator[str | Unknown]:
+def _parallel_and_speculative(view: Resolution, forced: bool) -> Iterator[str | Unknown]:
     stages = view.given("pipeline_parallel_size")
     executor = view.given("distributed_executor_backend")
     taken = {"ray"}
@@ -147,11 +147,11 @@ def _parallel_and_speculative(view: Resolution, told: bool) -> Iterator[str | Un
         yield speculative
     elif speculative is not None and not view.since("0.10.0"):
         method = part(view, "speculative_config", "method")
-        known: tuple[str, ...] = ("ngram", "[ngram]", "eagle", "eagle3") if told or view.since("0.9.0") else ()
-        known += ("medusa", "deepseek_mtp") if view.since("0.9.0") else ()
+        methods: tuple[str, ...] = ("ngram", "[ngram]", "eagle", "eagle3") if forced or view.since("0.9.0") else ()
+        methods += ("medusa", "deepseek_mtp") if view.since("0.9.0") else ()
         if isinstance(method, Unknown):
             yield method
-        elif method not in known:
+        elif method not in methods:
             yield "speculative decoding"
 
 

@@ -21,25 +21,25 @@ def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one line per decisio
         return Resolved(False, "FlashInfer runs on GPUs only")
     if view.is_v1 is None:
         return engine_unknown(view, "the FlashInfer sampler")
-    asked = view.variable("VLLM_USE_FLASHINFER_SAMPLER")
-    if isinstance(asked, Unknown):
-        return Resolved(asked, "VLLM_USE_FLASHINFER_SAMPLER decides")
+    variable = view.variable("VLLM_USE_FLASHINFER_SAMPLER")
+    if isinstance(variable, Unknown):
+        return Resolved(variable, "VLLM_USE_FLASHINFER_SAMPLER decides")
     if not view.is_v1:
-        return Resolved(asked == "1", "V0 takes it only with VLLM_USE_FLASHINFER_SAMPLER=1")
+        return Resolved(variable == "1", "V0 takes it only with VLLM_USE_FLASHINFER_SAMPLER=1")
     mode = view.value("logprobs_mode")
     if isinstance(mode, Unknown):
         return Resolved(mode, "processed logprobs exclude it")
     if view.since(PROCESSED_IS_FINAL) and str(mode).startswith("processed"):
         return Resolved(False, "processed logprobs exclude it")
-    if asked == "0":
+    if variable == "0":
         return Resolved(False, "VLLM_USE_FLASHINFER_SAMPLER=0")
     if not view.since(FLASHINFER_SAMPLES):
         return _if_installed(view, "0.8.5 takes it only with a FlashInfer older than 0.2.3", opposite=True)
     if not view.since(FLASHINFER_ONLY_WHEN_ASKED):
         return _if_installed(view, "taken by default where FlashInfer 0.2.3 or later is installed")
     if not view.since(FLASHINFER_SAMPLES_AGAIN):
-        return Resolved(asked == "1", "only with VLLM_USE_FLASHINFER_SAMPLER=1 between 0.11.1 and 0.20")
-    if view.machine.capability < 80 and asked != "1":
+        return Resolved(variable == "1", "only with VLLM_USE_FLASHINFER_SAMPLER=1 between 0.11.1 and 0.20")
+    if view.machine.capability < 80 and variable != "1":
         return Resolved(False, "the GPU is too old for it")
     if view.machine.flashinfer is False:
         return Resolved(False, "FlashInfer is not installed")

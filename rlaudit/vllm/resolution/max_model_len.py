@@ -20,19 +20,19 @@ def apply(view: Resolution) -> Resolved | None:
         return None
     if given is not None:
         return Resolved(Unknown("vLLM chooses the longest context that fits the memory"), "automatic", overrules=True)
-    found = view.checkpoint or {}
-    lengths = [found[key] for key in _KEYS if isinstance(found.get(key), int)]
+    checkpoint = view.checkpoint or {}
+    lengths = [checkpoint[key] for key in _KEYS if isinstance(checkpoint.get(key), int)]
     if view.since("0.9.2"):
         tokenizer = checkpoint_file(view.config, "tokenizer_config.json") or {}
         lengths += [length for length in [tokenizer.get("model_max_length")] if isinstance(length, int)]
-    if any(isinstance(found.get(key), int) for key in _KEYS) and not _scales_positions(found):
+    if any(isinstance(checkpoint.get(key), int) for key in _KEYS) and not _scales_positions(checkpoint):
         return Resolved(min(lengths), "the checkpoint's own length")
     return Resolved(Unknown("max_model_len is the checkpoint's, which is not here"), "taken from the checkpoint")
 
 
-def _scales_positions(found: Mapping[str, Any]) -> bool:
+def _scales_positions(checkpoint: Mapping[str, Any]) -> bool:
     """Return whether rotary positions are scaled: each kind of scaling lengthens the context by its own rule."""
-    written = found.get("rope_scaling") or found.get("rope_parameters")
+    written = checkpoint.get("rope_scaling") or checkpoint.get("rope_parameters")
     return isinstance(written, dict) and written.get("rope_type", written.get("type")) not in (
         None,
         "default",

@@ -24,11 +24,11 @@ def apply(view: Resolution) -> Resolved:  # noqa: PLR0911 - one line per decisio
         return Resolved("V0", "the V0 engine has a runner of its own")
     if not view.since("0.12.0"):
         return Resolved("V1", "the second model runner came with 0.12.0")
-    asked = view.variable("VLLM_USE_V2_MODEL_RUNNER")
-    if isinstance(asked, Unknown):
-        return Resolved(asked, "VLLM_USE_V2_MODEL_RUNNER decides")
-    if asked is not None:
-        return Resolved("V2" if asked == "1" else "V1", f"VLLM_USE_V2_MODEL_RUNNER={asked} is set")
+    variable = view.variable("VLLM_USE_V2_MODEL_RUNNER")
+    if isinstance(variable, Unknown):
+        return Resolved(variable, "VLLM_USE_V2_MODEL_RUNNER decides")
+    if variable is not None:
+        return Resolved("V2" if variable == "1" else "V1", f"VLLM_USE_V2_MODEL_RUNNER={variable} is set")
     if not view.since("0.22.0"):
         return Resolved("V1", "the second model runner is only taken when asked for, until 0.21")
     if view.machine.platform == "cpu":
@@ -59,21 +59,21 @@ def _unsupported(view: Resolution) -> Resolved | None:
 def _by_model(view: Resolution) -> Resolved:
     if view.since("0.29.0"):
         return Resolved("V2", "every model takes the second model runner from 0.29.0 on")
-    found = view.checkpoint
-    architectures = set(found.get("architectures") or ()) if found is not None else None
+    checkpoint = view.checkpoint
+    architectures = set(checkpoint.get("architectures") or ()) if checkpoint is not None else None
     if not architectures:
         reason = "it depends on the model's architecture between 0.22.0 and 0.28, and the checkpoint is not here"
         return Resolved(Unknown(reason), "by architecture")
-    assert found is not None
+    assert checkpoint is not None
     name = ", ".join(sorted(architectures))
-    mixture = any(found.get(key) for key in ("num_experts", "num_local_experts", "n_routed_experts"))
+    mixture = any(checkpoint.get(key) for key in ("num_experts", "num_local_experts", "n_routed_experts"))
     if view.since("0.25.0"):
         taken = bool(architectures & _MIXTURES) or not mixture
     elif view.since("0.24.0"):
         taken = bool(architectures & _THIRD)
     else:
         listed = _SECOND if view.since("0.23.0") else _FIRST
-        taken = bool(architectures & listed) and not mixture and not found.get("quantization_config")
+        taken = bool(architectures & listed) and not mixture and not checkpoint.get("quantization_config")
     return Resolved(
         "V2" if taken else "V1", f"{name} is {'' if taken else 'not '}among the models that take it by default"
     )

@@ -23,7 +23,7 @@ def apply(view: Resolution) -> Resolved:
     if isinstance(source, Unknown) or not isinstance(overridden, dict):
         return Resolved(Unknown("generation_config cannot be told"), "generation_config decides")
     honoured = _HONOURED + (_LATER if view.since(PENALTIES_FROM_THE_MODEL) else ())
-    extra = _named({key: value for key, value in overridden.items() if key in honoured})
+    extra = _with_max_tokens({key: value for key, value in overridden.items() if key in honoured})
     if source == "vllm":
         return Resolved(extra, "generation_config=vllm leaves the model's file out")
     model = view.config.model
@@ -33,14 +33,14 @@ def apply(view: Resolution) -> Resolved:
     path = Path(folder) / "generation_config.json"
     if not path.is_file():
         return Resolved(extra, "the model has no generation_config.json")
-    found = read_json_object(path)
-    if found is None:
+    file = read_json_object(path)
+    if file is None:
         return Resolved(Unknown("generation_config.json cannot be read"), "generation_config=auto reads it")
-    values = _named({key: found[key] for key in honoured if found.get(key) is not None})
+    values = _with_max_tokens({key: file[key] for key in honoured if file.get(key) is not None})
     return Resolved({**values, **extra}, "from the model's generation_config.json")
 
 
-def _named(values: dict[str, Any]) -> dict[str, Any]:
+def _with_max_tokens(values: dict[str, Any]) -> dict[str, Any]:
     """Return the values with vLLM's name for the length."""
     return {"max_tokens" if key == "max_new_tokens" else key: value for key, value in values.items()}
 

@@ -1,4 +1,4 @@
-"""Find the known name that a misspelt name was meant to be, and ask for it as every message does."""
+"""Find the known name that a misspelt name was meant to be."""
 
 from collections.abc import Iterable
 

@@ -21,7 +21,7 @@ class Layer(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Three values, and a fourth for what was not looked at. Unknown never becomes fine."""
+    """Three values, and a fourth for what was not examined. Unknown never becomes fine."""
 
     MATCH = "match"
     MISMATCH = "mismatch"
@@ -35,7 +35,7 @@ WORST_FIRST = (Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED, Verdi
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is said of one layer.
+    """A verdict on one layer, with its reasons.
 
     cause: all causes, for people; causes: each by itself, none if a mismatch is unexplained. They are named only by an
     intervention that removes one or a signature that identifies one.

@@ -1,6 +1,6 @@
 """Standard output as commands need it: all of it is written, or an error says that it was not.
 
-The reader may leave early, as `head` does: then the rest goes nowhere, and a verdict stays what it is.
+The reader may leave early, as `head` does: then the rest is discarded, and the exit code stays the same.
 """
 
 import os

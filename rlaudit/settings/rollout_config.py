@@ -1,8 +1,8 @@
 """The settings that a rollout engine gets, each with its origin: what `inspect` is about.
 
-A finding says "you did not set it, and the default moved". That is only true when no framework sets it in code, and a
-written value is only true when the framework's serializer hands it on: several drop a written `false`. So every
-setting carries what was written, what arrives, and what decided it.
+A finding says "you did not set it, and the default moved". That is true only if no framework sets it in code. A written
+value arrives only if the framework's serializer hands it on: several drop a written `false`. So every setting carries
+what was written, what arrives, and what decided it.
 """
 
 from collections.abc import Callable, Mapping
@@ -55,7 +55,7 @@ class Setting:
 
 
 class Loss(StrEnum):
-    """Why something written never arrives. REFUSED: the program that reads it stops there."""
+    """Why something written never arrives. REFUSED: the program that reads it stops with an error."""
 
     FALSE_DROPPED = "false dropped"
     UNKNOWN_KEY = "unknown key"
@@ -81,10 +81,11 @@ class FrameworkReleases:
     """The releases of the framework that run with a vLLM and read the config."""
 
     oldest: Version
-    # The first release that no longer does; None if none is known.
+    # The first release that no longer runs with it; None if unknown.
     newest: Version | None
-    # What says so of the oldest, and of the newest.
+    # The source of `oldest`.
     because: str = ""
+    # The source of `newest`.
     until: str = ""
 
 
@@ -105,7 +106,7 @@ class LostUpdate:
     # What the line does, as the rest of a sentence.
     what: str
     place: Place
-    # Whether vLLM refuses what it sends; otherwise the engine lacks the attribute that it takes.
+    # Whether vLLM refuses what the line sends; otherwise the engine lacks the attribute that the line uses.
     sends: bool
     # The line of the `except` that goes on as if the update had been made; 0 if none does.
     passed_over_at: int = 0
@@ -113,14 +114,14 @@ class LostUpdate:
 
 @dataclass(frozen=True)
 class RolloutConfig:
-    """All that one file says about one rollout engine, for one vLLM version.
+    """Everything in one file about one rollout engine, for one vLLM version.
 
     framework: the dialect's name. path: the file. engine, sampling, environment, trainer: settings by name. options:
     the framework's own switches for rollouts and their correction, as it spells them. lost: what is written and never
     arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults differ). bare: whether
     it is neither, and a program makes AsyncLLM or LLMEngine itself. placed_by_ray: whether it is built in an actor of a
     Ray placement group. device: the image that the engine is started in, or the framework's option for the device.
-    not_seen: what a reader could not find out, in sentences. recorded: what was seen of its run, in sentences.
+    not_seen: what a reader could not find out, in sentences. recorded: what a recording shows of its run, in sentences.
     last_steps: of recorded processes that did not end in order. checkpoint: the model's config.json as a recorded run
     loaded it. parts: the other files this one was read with. decided: by setting, the line of the framework's own
     source that decides it, if that source was read. releases: the framework's, None if nothing is known of them.

@@ -240,10 +240,9 @@ def _text_masked(text: str) -> str:
     text = _shapes_masked(text)
     if _anywhere:
         if not _compiled:
-            # The longest first: one may begin with another.
-            _compiled.append(
-                re.compile("|".join(re.escape(secret) for secret in sorted(_anywhere, key=len, reverse=True)))
-            )
+            # One secret may begin with another.
+            longest_first = sorted(_anywhere, key=len, reverse=True)
+            _compiled.append(re.compile("|".join(map(re.escape, longest_first))))
         text = _compiled[0].sub(MASK, text)
     if not _behind_their_names:
         return text

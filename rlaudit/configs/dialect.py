@@ -18,9 +18,9 @@ class Dialect:
     """One dialect.
 
     recognise: whether a file is written in it; must be cheap and must never raise. read: every rollout engine that the
-    file sets up, as the given vLLM version gets it (serializers change what arrives). specific: higher wins where
-    several recognise the same file; plain vLLM is 0, a framework 10, a framework built on another one 20. A dialect
-    below 0 reads only files that no other one recognises. about: what `explain` says of a declared one.
+    file sets up, as the given vLLM version gets it (serializers change what arrives). specific: higher wins if several
+    recognise the same file; plain vLLM is 0, a framework 10, a framework built on another one 20. A dialect below 0
+    reads only files that no other one recognises. about: what `explain` prints of a declared one.
     """
 
     name: str

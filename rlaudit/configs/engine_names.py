@@ -1,7 +1,7 @@
 """One name for every spelling of an engine argument: the field of vLLM's EngineArgs.
 
-`--enable-prefix-caching`, `enable_prefix_caching`, `enablePrefixCaching` and `-tp` are spellings. Whether a version has
-the argument at all is looked up in `vllm/catalogue.py`, not this file's.
+`--enable-prefix-caching`, `enable_prefix_caching`, `enablePrefixCaching` and `-tp` are spellings. `vllm/catalogue.py`
+knows which version has the argument.
 """
 
 import re
@@ -44,14 +44,14 @@ def canonical(name: str) -> str:
     Only the part before the first dot is spelt anew: what follows are keys of a JSON value.
     """
     stripped = name.lstrip("-")
-    head, dot, rest = stripped.partition(".")
+    head, dot, keys = stripped.partition(".")
     if head in SHORT and (name.startswith("-") or len(head) > 1):
-        return SHORT[head] + dot + rest
+        return SHORT[head] + dot + keys
     if not head.islower() and "_" not in head and "-" not in head and not head.isupper():
         for whole, plain in _WHOLE:
             head = head.replace(whole, plain)
         head = _HUMP.sub("_", head).lower()
-    return head.replace("-", "_") + dot + rest
+    return head.replace("-", "_") + dot + keys
 
 
 def affirmed(name: str) -> tuple[str, bool]:

@@ -22,7 +22,7 @@ def plain_spelling(name: str, value: Any) -> tuple[str, str] | None:
 
 
 def one_mapping(mapping: Node | None, spell: Spell, text: str) -> Write:
-    """Return what writes keys of one mapping; nothing is written if the file does not have it."""
+    """Return a function that writes keys of a mapping; it writes nothing if the file does not have the mapping."""
     if mapping is None or not isinstance(mapping.value, dict):
         return unwritten
 
@@ -30,7 +30,7 @@ def one_mapping(mapping: Node | None, spell: Spell, text: str) -> Write:
         if mapping.place.path.endswith(".py"):
             from rlaudit.configs.syntax.call_edits import python_mapping_writer
 
-            return python_mapping_writer(mapping, lambda one, told: _in_python(spell(one, told)), text)(name, value)
+            return python_mapping_writer(mapping, lambda *argument: _in_python(spell(*argument)), text)(name, value)
         from rlaudit.configs.syntax.yaml_edits import yaml_writer
 
         return yaml_writer(mapping, spell, text)(name, value)
@@ -39,7 +39,7 @@ def one_mapping(mapping: Node | None, spell: Spell, text: str) -> Write:
 
 
 def _in_python(spelt: tuple[str, str] | None) -> tuple[str, str] | None:
-    """Return a key, and its value as Python spells what YAML does."""
+    """Return a key, and its YAML value as Python spells it."""
     from rlaudit.configs.syntax.flags import typed
 
     if spelt is None:
@@ -49,7 +49,7 @@ def _in_python(spelt: tuple[str, str] | None) -> tuple[str, str] | None:
 
 
 def dotlist_writer(command: "Command", spell: Spell, source: Source) -> Write:
-    """Hydra overrides of a command. spell: (key with its `+` where one is needed, value) of an argument."""
+    """Return a function that writes Hydra overrides. spell: (key, with `+` if needed, value) of an argument."""
 
     def write(name: str, value: Any) -> tuple[Edit, ...] | None:
         from rlaudit.configs.command_lines import line_writer
@@ -72,7 +72,7 @@ def dotlist_writer(command: "Command", spell: Spell, source: Source) -> Write:
 
 
 def prefixed(prefix: str) -> Spell:
-    """Return the spelling of overrides whose keys are vLLM's names after a prefix."""
+    """Return the spelling of overrides whose keys are a prefix and vLLM's name."""
 
     def spell(name: str, value: Any) -> tuple[str, str] | None:
         spelt = plain_spelling(name, value)

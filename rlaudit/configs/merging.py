@@ -22,16 +22,16 @@ def mapping_of(source: Source) -> Node | None:
 
 
 def merged(base: Node, over: Node) -> Node:
-    """`over` on top of `base`. A mapping of `over` that says `_override_: true` replaces (NeMo-RL's word for it)."""
+    """Return `over` on top of `base`. A mapping of `over` with `_override_: true`, as in NeMo-RL, replaces."""
     if not isinstance(base.value, dict) or not isinstance(over.value, dict):
         return over
     marker = over.value.get(REPLACES)
     if marker is not None and marker.value is True:
         return Node({key: node for key, node in over.items() if key != REPLACES}, over.place, over.key)
-    together = dict(base.items())
+    union = dict(base.items())
     for key, node in over.items():
-        together[key] = merged(together[key], node) if key in together else node
-    return Node(together, over.place, over.key or base.key)
+        union[key] = merged(union[key], node) if key in union else node
+    return Node(union, over.place, over.key or base.key)
 
 
 def nested(path: tuple[str, ...], leaf: Node) -> Node:

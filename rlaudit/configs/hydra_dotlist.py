@@ -1,6 +1,7 @@
 """Hydra overrides of a command line as a tree: `trainer.nnodes=2` is {trainer: {nnodes: 2}}.
 
-`+key` and `++key` set like `key`; `~key` removes. The last one wins, as in Hydra. Scripts inside job descriptions (`run: |`) and commands in YAML lists are read as well.
+`+key` and `++key` set like `key`; `~key` removes. The last one wins, as in Hydra. Scripts inside job
+descriptions (`run: |`) and commands in YAML lists are read as well.
 """
 
 from collections.abc import Sequence

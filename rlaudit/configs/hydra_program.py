@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 from posixpath import normpath
+from typing import Any
 
 from rlaudit.configs.framework_source.checkout import checkout_of
 from rlaudit.configs.hydra_defaults import Composed, composed

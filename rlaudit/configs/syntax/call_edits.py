@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def call_writer(call: "Call", spell: Spell, text: str) -> Write:
-    """Writes keywords of a Python call. spell: (keyword, value as Python)."""
+    """Return a function that writes keywords of a Python call. spell: (keyword, value as Python)."""
     values = (*call.arguments.values(), *call.positional)
 
     def write(name: str, value: Any) -> tuple[Edit, ...] | None:
@@ -30,7 +30,7 @@ def call_writer(call: "Call", spell: Spell, text: str) -> Write:
 
 
 def python_mapping_writer(mapping: "Node", spell: Spell, text: str) -> Write:
-    """Writes keys of a dictionary display or of a `dict(...)`. spell: (key, value as Python)."""
+    """Return a function that writes keys of a dictionary display or of a `dict(...)`. spell: (key, value as Python)."""
 
     def write(name: str, value: Any) -> tuple[Edit, ...] | None:
         values = tuple(mapping.value.values())

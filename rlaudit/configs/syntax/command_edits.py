@@ -18,12 +18,12 @@ _SAFE_WORD = re.compile(r"[\w.,:/+@%=-]+")
 _WORD_ENDS = re.compile(r"[\s'\"\\;|&<>()]|$")
 
 
-def _unsaid(_name: str) -> None:
-    """A parser whose flags are not known here."""
+def _switch_unknown(_name: str) -> None:
+    """Return None: it is unknown whether a flag takes a value."""
 
 
-def flags_writer(command: Command, spell: Spell, switch: Switch = _unsaid) -> Write:
-    """Writes flags of a shell command. spell: (flag with its dashes, value or "") of an argument."""
+def flags_writer(command: Command, spell: Spell, switch: Switch = _switch_unknown) -> Write:
+    """Return a function that writes flags of a shell command. spell: (flag with its dashes, value or "")."""
     return lambda name, value: _flag_edits(command, spell, switch, name, value)
 
 
@@ -56,10 +56,10 @@ def _without_flags(command: Command, name: str, switch: Switch) -> tuple[Edit, .
 
 
 def _without_gap(text: str) -> str:
-    """Return a text without the blanks and line ends at its end, which separate words of one command and do not end it.
+    """Return a text without the blanks and line ends at its end that separate words of one command.
 
-    A line end within a command is continued, or stands in a list or in folded YAML: left alone on its line, it would
-    end the command there. A pattern would try each blank of the text.
+    A line end within a command is continued, or is in a list or in folded YAML: left alone on its line, it would end
+    the command. A pattern would try each blank of the text.
     """
     while True:
         shorter = text.rstrip()
@@ -72,13 +72,13 @@ def _without_gap(text: str) -> str:
 
 def _spelling(words: Sequence[Node], name: str, switch: Switch) -> Iterator[Flag]:
     """Yield the flags of a command that spell an argument."""
-    for flag in flags(words, 0, lambda one: switch(one) is True):
+    for flag in flags(words, 0, lambda option: switch(option) is True):
         if flag.name and canonical(flag.place.setting) == name:
             yield flag
 
 
 def _end(flag: Flag, switch: Switch) -> int | None:
-    """Return where a flag ends with its value; None if the words after it are not known to be its own."""
+    """Return the end of a flag with its value; None if it is unknown whether the words after it belong to it."""
     if flag.value is None:
         return flag.place.end
     if flag.more or not (flag.joined or switch(flag.name) is False):
@@ -87,7 +87,7 @@ def _end(flag: Flag, switch: Switch) -> int | None:
 
 
 def _replace_flag(command: Command, old: Flag, entry: str, wanted: str) -> tuple[Edit, ...] | None:
-    """Give a flag that is there already another value, or a switch another spelling."""
+    """Give an existing flag another value, or a switch another spelling."""
     path, text, place = command.place.path, command.text, old.place
     if old.more or not text[place.start : place.end].startswith("-"):
         return None
@@ -103,7 +103,7 @@ def _append_flag(command: Command, entry: str) -> tuple[Edit, ...] | None:
     """Add a flag after the last word, on its own line if the command has one flag per line.
 
     The last word counts as the script spells it: what it expands to may be the program itself. The end of a command
-    inside a text is known only if its last word stands there.
+    inside a text is known only if its last word is at that place.
     """
     place, path, text = command.place, command.place.path, command.text
     end = command.words[-1].place.end if command.nested else place.end
@@ -126,8 +126,8 @@ def shell_quoted(word: str) -> str:
     return word if not word or _SAFE_WORD.fullmatch(word) else "'" + word.replace("'", "'\\''") + "'"
 
 
-def list_writer(words: Sequence[Node], spell: Spell, text: str, switch: Switch = _unsaid) -> Write:
-    """Writes flags of a command that is a list of YAML, JSON or Python, one word an element."""
+def list_writer(words: Sequence[Node], spell: Spell, text: str, switch: Switch = _switch_unknown) -> Write:
+    """Return a function that writes flags of a command in a list of YAML, JSON or Python, one word an element."""
 
     def write(name: str, value: Any) -> tuple[Edit, ...] | None:
         return (

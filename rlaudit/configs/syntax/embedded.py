@@ -18,9 +18,9 @@ def scalar_commands(node: Node, index: LineIndex) -> tuple[Command, ...]:
 
     if not isinstance(node.value, str):
         return ()
-    found = commands(node.value, index.path, index.part(scalar_origins(index.text, node)))
+    nested = commands(node.value, index.path, index.part(scalar_origins(index.text, node)))
     block = index.text[node.place.start : node.place.start + 1] == "|"
-    return tuple(replace(command, nested=command.nested and not (block and _literal(command))) for command in found)
+    return tuple(replace(command, nested=command.nested and not (block and _literal(command))) for command in nested)
 
 
 def _literal(command: Command) -> bool:

@@ -10,7 +10,7 @@ from rlaudit.settings.place import Edit
 
 
 def toml_writer(table: Node, spell: Spell, text: str) -> Write:
-    """Writes keys of a TOML table. spell: (key, value as TOML)."""
+    """Return a function that writes keys of a TOML table. spell: (key, value as TOML)."""
     return lambda name, value: _checked_toml(_toml_edits(table, spell, text, name, value), text)
 
 

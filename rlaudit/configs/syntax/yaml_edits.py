@@ -17,7 +17,7 @@ from rlaudit.settings.place import Edit
 
 
 def yaml_writer(mapping: Node, spell: Spell, text: str) -> Write:
-    """Writes keys of a YAML or JSON mapping. spell: (key, value as YAML) of an argument, None if it has none."""
+    """Return a function that writes keys of a YAML or JSON mapping. spell: (key, value as YAML) of an argument."""
 
     def write(name: str, value: Any) -> tuple[Edit, ...] | None:
         spelt = spell(name, value)
@@ -53,16 +53,16 @@ def _yaml_edits(mapping: Node, spelt: tuple[str, str] | None, text: str) -> tupl
 def _same_argument(mapping: Node, key: str) -> Node | None:
     """Return the entry that sets the same argument, in any spelling, if it is written in this mapping itself."""
     wanted = affirmed(canonical(key))[0]
-    found = None
+    entry = None
     for other, node in mapping.items():
         inside = node.key is not None and mapping.place.start <= node.key.start < max(mapping.place.end, 1)
         if inside and affirmed(canonical(other))[0] == wanted:
-            found = node
-    return found
+            entry = node
+    return entry
 
 
 def _value_span(node: Node, text: str) -> tuple[int, int] | None:
-    """Return the span of an entry's value; of the alias where it is one."""
+    """Return the span of an entry's value, or of the alias in its place."""
     if node.key is None:
         return None
     gap = text[node.key.end : node.place.start] if node.place.start >= node.key.end else None
@@ -175,7 +175,7 @@ def _parsed(text: str) -> tuple[Node, ...]:
 def _with_key(node: Node, mapping: Node, key: str, value: Any) -> Any:
     """Return a document as data, with one key of one mapping set."""
     if isinstance(node.value, tuple):
-        return [_with_key(one, mapping, key, value) for one in node.value]
+        return [_with_key(element, mapping, key, value) for element in node.value]
     if not isinstance(node.value, dict):
         return node.value
     whole = {name: _with_key(child, mapping, key, value) for name, child in node.value.items()}

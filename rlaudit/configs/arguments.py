@@ -42,8 +42,8 @@ def of_word(word: Node, key: Place | None = None) -> Node:
 def _partly_known(text: str, unknown: Unknown) -> Any:
     """Return a JSON mapping as a shell spells it, Unknown only in place of expansions; all of it if it is no JSON."""
     try:
-        (spelt,) = shlex.split(text)
-        value = parse_json(re.sub(r"(?<=[:,\[])(\s*)(\$\{?\w+\}?)(?=\s*[,\]}])", r'\1"\2"', spelt))
+        (word,) = shlex.split(text)
+        value = parse_json(re.sub(r"(?<=[:,\[])(\s*)(\$\{?\w+\}?)(?=\s*[,\]}])", r'\1"\2"', word))
     except (ValueError, RecursionError):
         return unknown
     return _with_unknowns(value, unknown) if isinstance(value, dict) else unknown

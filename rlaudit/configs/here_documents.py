@@ -76,5 +76,7 @@ def _with_unknowns(node: Node) -> Node:
         return replace(node, value={key: _with_unknowns(child) for key, child in value.items()})
     if isinstance(value, tuple):
         return replace(node, value=tuple(_with_unknowns(child) for child in value))
-    left = _EXPANSION.search(value) if isinstance(value, str) else None
-    return node if left is None else replace(node, value=Unknown(f"{left.group()} is not told by this script"))
+    expansion = _EXPANSION.search(value) if isinstance(value, str) else None
+    return (
+        node if expansion is None else replace(node, value=Unknown(f"{expansion.group()} is not told by this script"))
+    )

@@ -10,7 +10,7 @@ are not found are listed as missing.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from pathlib import Path
 
 from rlaudit.configs.merging import mapping_of, merged, nested, reread
@@ -111,20 +111,14 @@ def _compose(source: Source, root: Node, at: tuple[str, ...], family: _Family, s
     listed = root.get("defaults")
     if listed is None or not isinstance(listed.value, tuple):
         return nested(at, root) if listed is not None else content
-    # What overrides a choice further down the chain; the outer one wins.
-    family = replace(family, choices={**_overrides(listed), **family.choices})
-    tree: Node | None = None
-    done = False
-    for entry in _entries(listed, family.choices):
-        if entry is None:
-            tree, done = (content if tree is None else merged(tree, content)), True
-            continue
-        part = _read(source, entry, at, family, seen)
-        if part is not None:
-            tree = part if tree is None else merged(tree, part)
-    if not done:
-        tree = content if tree is None else merged(tree, content)
-    return content if tree is None else tree
+    # `override group: name` changes a choice further down the chain; the outer one wins.
+    overrides = {key.split()[-1]: name for key, name in _choices(listed).items() if key.split()[:1] == ["override"]}
+    family = replace(family, choices={**overrides, **family.choices})
+    entries = [*_entries(listed, family.choices)]
+    if None not in entries:
+        entries.append(None)
+    parts = [content if entry is None else _read(source, entry, at, family, seen) for entry in entries]
+    return reduce(merged, [part for part in parts if part is not None])
 
 
 def _read(source: Source, entry: _Entry, at: tuple[str, ...], family: _Family, seen: tuple[str, ...]) -> Node | None:
@@ -165,11 +159,6 @@ def _package(package: str | None, group: str, at: tuple[str, ...]) -> tuple[str,
     if package is None or package == "_group_":
         return (*at, *(part for part in group.lstrip("/").split("/") if part))
     return (*at, *package.split("."))
-
-
-def _overrides(listed: Node) -> dict[str, str]:
-    """Return the entries `override group: name`, by group."""
-    return {key.split()[-1]: name for key, name in _choices(listed).items() if key.split()[:1] == ["override"]}
 
 
 def _choices(listed: Node) -> dict[str, str]:

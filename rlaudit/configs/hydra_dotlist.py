@@ -40,9 +40,9 @@ def overridden(source: Source, prefix: str) -> tuple[Overridden, ...]:
 
     commands = []
     for command in filter(trains, command_lines(source, prefix)):
-        given = overrides(command.words)
-        if any(flag.name.startswith(prefix) for flag in given):
-            commands.append(Overridden(command, tree_of(given, command.place)))
+        command_overrides = overrides(command.words)
+        if any(flag.name.startswith(prefix) for flag in command_overrides):
+            commands.append(Overridden(command, tree_of(command_overrides, command.place)))
     return tuple(commands)
 
 
@@ -52,13 +52,11 @@ def untold(command: "Command") -> tuple[str, ...]:
     from rlaudit.configs.syntax.shell_command import shortened
 
     words = command.words
-    starts = [at for at, word in enumerate(words) if at and (words[at - 1].value == "-m" or _is_script(word))]
-    open_words = [word.text for word in words[starts[0] + 1 if starts else 1 :] if overrides_anything(word)]
+    programs = (
+        at for at in range(1, len(words)) if words[at - 1].value == "-m" or str(words[at].value).endswith(".py")
+    )
+    open_words = [word.text for word in words[next(programs, 0) + 1 :] if overrides_anything(word)]
     return (*(f"{shortened(text)} may hold further overrides" for text in dict.fromkeys(open_words)), *command.assumed)
-
-
-def _is_script(word: Node) -> bool:
-    return isinstance(word.value, str) and word.value.endswith(".py")
 
 
 def tree_of(overrides: "Sequence[Flag]", place: Place) -> Node:

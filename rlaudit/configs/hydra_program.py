@@ -29,7 +29,8 @@ def started_from(source: Source, overridden: Overridden) -> Composed | None:
     program = program_source(source, overridden.command)
     if program is None:
         return None
-    options: dict[str, Any] = dict(_decorated(program))
+    decorator = _DECORATOR.search(program.text)
+    options: dict[str, Any] = dict(_NAMED.findall(decorator[1])) if decorator is not None else {}
     options |= {flag.name: flag.value.value for flag in flags(overridden.command.words) if flag.value is not None}
     path, name = options.get("config_path"), options.get("config_name")
     if not isinstance(path, str) or not isinstance(name, str):
@@ -62,9 +63,3 @@ def _beside(program: Source, file: str) -> Source | None:
     path = f"{folder.replace('.', '/')}/{name}"
     checkout = checkout_of(program, folder.partition(".")[0], path)
     return checkout.file(path) if checkout is not None else None
-
-
-def _decorated(program: Source) -> dict[str, str]:
-    """Return config_path and config_name of `@hydra.main`."""
-    decorator = _DECORATOR.search(program.text)
-    return dict(_NAMED.findall(decorator[1])) if decorator is not None else {}

@@ -38,14 +38,14 @@ def one_mapping(mapping: Node | None, spell: Spell, text: str) -> Write:
     return write
 
 
-def _in_python(spelt: tuple[str, str] | None) -> tuple[str, str] | None:
+def _in_python(spelling: tuple[str, str] | None) -> tuple[str, str] | None:
     """Return a key, and its YAML value as Python spells it."""
     from rlaudit.configs.syntax.flags import typed
 
-    if spelt is None:
+    if spelling is None:
         return None
-    value = typed(spelt[1])
-    return spelt[0], json.dumps(value) if isinstance(value, str) else repr(value)
+    value = typed(spelling[1])
+    return spelling[0], json.dumps(value) if isinstance(value, str) else repr(value)
 
 
 def dotlist_writer(command: "Command", spell: Spell, source: Source) -> Write:
@@ -55,18 +55,20 @@ def dotlist_writer(command: "Command", spell: Spell, source: Source) -> Write:
         from rlaudit.configs.command_lines import line_writer
         from rlaudit.configs.syntax.flags import overrides
 
-        spelt = spell(name, value)
-        if spelt is None:
+        spelling = spell(name, value)
+        if spelling is None:
             return None
-        key, wanted = spelt
-        same = [flag for flag in overrides(command.words) if flag.name == key.lstrip("+") and flag.value is not None]
-        if not same:
-            return line_writer(command, 0, lambda _name, _value: (f"{key}={wanted}", ""), source)(name, value)
-        place = same[-1].value.place if same[-1].value is not None else same[-1].place
+        key, new_text = spelling
+        existing = [
+            flag for flag in overrides(command.words) if flag.name == key.lstrip("+") and flag.value is not None
+        ]
+        if not existing:
+            return line_writer(command, 0, lambda _name, _value: (f"{key}={new_text}", ""), source)(name, value)
+        place = existing[-1].value.place if existing[-1].value is not None else existing[-1].place
         old = source.text[place.start : place.end]
         if "=" in old or "$" in old:
             return None
-        return () if old == wanted else (Edit(place.path, place.start, place.end, wanted),)
+        return () if old == new_text else (Edit(place.path, place.start, place.end, new_text),)
 
     return write
 
@@ -75,7 +77,7 @@ def prefixed(prefix: str) -> Spell:
     """Return the spelling of overrides whose keys are a prefix and vLLM's name."""
 
     def spell(name: str, value: Any) -> tuple[str, str] | None:
-        spelt = plain_spelling(name, value)
-        return None if spelt is None else (f"{prefix}{name}", spelt[1])
+        spelling = plain_spelling(name, value)
+        return None if spelling is None else (f"{prefix}{name}", spelling[1])
 
     return spell

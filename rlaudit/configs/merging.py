@@ -45,10 +45,10 @@ def without(root: Node, *path: str) -> Node:
     """Return the tree without the node at a path."""
     if not isinstance(root.value, dict) or path[0] not in root.value:
         return root
-    kept = {key: node for key, node in root.items() if len(path) > 1 or key != path[0]}
+    others = {key: node for key, node in root.items() if len(path) > 1 or key != path[0]}
     if len(path) > 1:
-        kept[path[0]] = without(kept[path[0]], *path[1:])
-    return Node(kept, root.place, root.key)
+        others[path[0]] = without(others[path[0]], *path[1:])
+    return Node(others, root.place, root.key)
 
 
 def reread(root: Node) -> Node:

@@ -52,6 +52,6 @@ def program_source(source: Source, command: Command) -> Source | None:
 
 def programs_beside(source: Source) -> tuple[Source, ...]:
     """Return the Python programs that a script starts, as far as they are at the named path, or beside the script."""
-    named = dict.fromkeys(name for name in map(program_of, source.commands) if name.endswith(".py"))
-    programs = (source.neighbour(name) or source.neighbour(PurePath(name).name) for name in named)
+    names = dict.fromkeys(name for name in map(program_of, source.commands) if name.endswith(".py"))
+    programs = (source.neighbour(name) or source.neighbour(PurePath(name).name) for name in names)
     return tuple(program for program in programs if program is not None)

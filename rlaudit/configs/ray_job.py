@@ -36,10 +36,10 @@ def take_job_environment(draft: Draft, source: Source, command: Command, prefixe
     words = submission(command)
     if not words:
         return False
-    given = by_name(flags(words))
-    runtime, option = given.get("runtime_env_json"), _JSON
-    if runtime is None and (named := given.get("runtime_env")) is not None:
-        runtime, option = _of_file(draft, source, named), _FILE
+    options = by_name(flags(words))
+    runtime, option = options.get("runtime_env_json"), _JSON
+    if runtime is None and (file_option := options.get("runtime_env")) is not None:
+        runtime, option = _of_file(draft, source, file_option), _FILE
     of_job = within(runtime, "env_vars")
     for part in (runtime, of_job):
         if part is not None and isinstance(part.value, Unknown):

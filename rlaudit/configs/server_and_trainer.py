@@ -50,13 +50,13 @@ def _same_model(server: RolloutConfig, trainer: RolloutConfig) -> bool | None:
 
 def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
     answered = {part.said for part in (server.sampling, trainer.engine) if isinstance(part, Elsewhere)}
-    left = (sentence for sentence in (*server.not_seen, *trainer.not_seen) if sentence not in answered)
-    given = {name: setting for name, setting in trainer.engine.items() if setting.place is not None}
+    not_seen = (sentence for sentence in (*server.not_seen, *trainer.not_seen) if sentence not in answered)
+    written = {name: setting for name, setting in trainer.engine.items() if setting.place is not None}
     elsewhere = (trainer.path,) if trainer.path != server.path else ()
     return replace(
         trainer,
         path=server.path,
-        engine={**given, **server.engine},
+        engine={**written, **server.engine},
         environment=server.environment,
         trainer={**server.trainer, **trainer.trainer},
         options={**server.options, **trainer.options},
@@ -65,7 +65,7 @@ def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
         offline=server.offline,
         placed_by_ray=server.placed_by_ray,
         place=server.place,
-        not_seen=tuple(dict.fromkeys(left)),
+        not_seen=tuple(dict.fromkeys(not_seen)),
         parts=(*server.parts, *elsewhere, *trainer.parts),
         decided={**server.decided, **trainer.decided},
         refused_pin=server.refused_pin or trainer.refused_pin,

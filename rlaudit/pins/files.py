@@ -144,9 +144,9 @@ def pins_in(kind: PinFile, text: str, package: Package = VLLM) -> tuple[Pin, ...
     """Find the pins of one file, by line."""
     if not package.in_text(text):
         return ()
-    counted = kind.prepare(text)
-    named = images(counted, package) if kind.names_images else ()
-    return tuple(sorted([*named, *matches(kind.patterns, counted, package)], key=lambda pin: pin.line))
+    relevant = kind.prepare(text)
+    image_pins = images(relevant, package) if kind.names_images else ()
+    return tuple(sorted([*image_pins, *matches(kind.patterns, relevant, package)], key=lambda pin: pin.line))
 
 
 @dataclass(frozen=True)

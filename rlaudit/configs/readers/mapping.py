@@ -76,8 +76,8 @@ def recognise(source: Source) -> bool:
     """Return whether the text says vllm and has names that only vLLM's engine has, at least three in one mapping."""
     if source.suffix not in _SUFFIXES or "vllm" not in source.text.lower():
         return False
-    spelt = source.text.replace("-", "_")
-    if sum(name in spelt for name in _specific()) < _FEWEST:
+    text = source.text.replace("-", "_")
+    if sum(name in text for name in _specific()) < _FEWEST:
         return False
     return not_read(source) is None and bool(_engines(source)[0])
 
@@ -112,12 +112,14 @@ def _engines(source: Source) -> tuple[tuple[_Candidate, ...], bool]:
             if len(_specific_keys(node)) >= _FEWEST and not _is_another(node, around):
                 candidates.append(_Candidate(node, path, around))
             around = (node, *around)
-            inside = [(f"{path}.{key}" if path else key, child) for key, child in node.items()]
+            children = [(f"{path}.{key}" if path else key, child) for key, child in node.items()]
         else:
-            inside = [(f"{path}[{at}]", child) for at, child in enumerate(node.elements())]
-        names_vllm = names_vllm or any(_text_of(child).lower().startswith("vllm") for _, child in inside)
-        deeper = [(child, where, around) for where, child in inside if isinstance(child.value, dict | tuple)]
-        todo += reversed(deeper)
+            children = [(f"{path}[{at}]", child) for at, child in enumerate(node.elements())]
+        names_vllm = names_vllm or any(_text_of(child).lower().startswith("vllm") for _, child in children)
+        containers = [
+            (child, path_inside, around) for path_inside, child in children if isinstance(child.value, dict | tuple)
+        ]
+        todo += reversed(containers)
     return (tuple(candidates) if names_vllm else ()), not todo
 
 
@@ -163,14 +165,14 @@ def _config(source: Source, candidate: _Candidate, vllm: Version, *, several: bo
     draft = Draft(NAME, source.path)
     arguments = {key for key, _ in entries(candidate.node) if _is_argument(_name(key), vllm)}
     # Among many other keys, `seed` and `dtype` are the program's.
-    whole = len(arguments) * 2 > len(dict(entries(candidate.node)))
+    is_dedicated = len(arguments) * 2 > len(dict(entries(candidate.node)))
     prefix = f"{candidate.path}." if candidate.path else ""
     for key, node in entries(candidate.node):
         name = _name(key)
-        if key in arguments and (whole or name in _specific()):
+        if key in arguments and (is_dedicated or name in _specific()):
             if name != "model":
                 draft.engine.by_file(name, node)
-        elif whole and lifetime("sampling", key) is None:
+        elif is_dedicated and lifetime("sampling", key) is None:
             _list(draft, f"{prefix}{key}", node)
     who = candidate.called or "the file"
     why_unknown = _sampling(draft, candidate, several=several)
@@ -217,11 +219,13 @@ def _sampling(draft: Draft, candidate: _Candidate, *, several: bool) -> str:
         )
         draft.not_seen.append(f"sampling: {reason}")
         return reason
-    near = inner or next((sampling for level in candidate.around if (sampling := _sampled_in(level)) is not None), None)
-    for key, node in entries(near if near is not None else candidate.node):
+    mapping = inner or next(
+        (sampling for level in candidate.around if (sampling := _sampled_in(level)) is not None), None
+    )
+    for key, node in entries(mapping if mapping is not None else candidate.node):
         if lifetime("sampling", key) is not None and lifetime("engine", key) is None:
             draft.sampling.by_file(key, node)
-        elif near is not None:
+        elif mapping is not None:
             _list(draft, node.key.setting if node.key is not None else key, node)
     if not draft.sampling:
         draft.not_seen.append("sampling parameters: no mapping of their names stands beside the engine's arguments")
@@ -243,11 +247,11 @@ def _is_sampling(node: Node) -> bool:
 
 def _writer(mapping: Node, source: Source) -> Write:
     """Return a function that writes existing keys: whether the program hands a new one on is unknown."""
-    spelt = {_name(key): key for key, _ in entries(mapping)}
+    keys = {_name(key): key for key, _ in entries(mapping)}
 
     def spell(name: str, value: Any) -> tuple[str, str] | None:
-        text = plain_spelling(name, value)
-        return (spelt[name], text[1]) if name in spelt and text is not None else None
+        spelling = plain_spelling(name, value)
+        return (keys[name], spelling[1]) if name in keys and spelling is not None else None
 
     if source.suffix != ".toml":
         return one_mapping(mapping, spell, source.text)

@@ -131,9 +131,9 @@ def engine_config(
     call = _as_open(call)
     draft = Draft(NAME, source.path, lost_updates=lost_updates(source))
     catalogue = Catalogue.at(vllm)
-    named = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
-    model = named.pop("model", None)
-    for name, node in named.items():
+    arguments = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
+    model = arguments.pop("model", None)
+    for name, node in arguments.items():
         _argument(draft, call, name, node, catalogue)
     if len(call.positional) > 1:
         draft.not_seen.append(f"arguments of {call.name} in line {call.place.line} that are passed without a name")

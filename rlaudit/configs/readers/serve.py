@@ -23,7 +23,7 @@ from rlaudit.configs.syntax.embedded import moved
 from rlaudit.configs.syntax.expansion import assumptions
 from rlaudit.configs.syntax.flags import Flag, flags
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.shell_command import Command, TakenDefault
+from rlaudit.configs.syntax.shell_command import TakenDefault
 from rlaudit.configs.syntax.spelling import Spell, Write
 from rlaudit.configs.syntax.unreadable import UnreadableText
 from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
@@ -134,16 +134,13 @@ def _writer(started: Invocation, source: Source, vllm: Version) -> Write:
         return takes.switch(name) if takes.meaning(name) is not None else None
 
     if started.command is not None:
-        flagged = flags_writer(_from(started.command, started.start), spell, switch)
+        # The words before its flags belong to launchers.
+        words = started.command.words[max(0, started.start - 1) :]
+        flagged = flags_writer(replace(started.command, words=words), spell, switch)
         return proved(flagged, started.command, source) if source.is_shell else flagged
     if started.lists:
         return list_writer(started.lists, spell, source.text, switch)
     return unwritten
-
-
-def _from(command: Command, start: int) -> Command:
-    """Return the command without the words before its flags, which belong to launchers."""
-    return replace(command, words=command.words[max(0, start - 1) :])
 
 
 def _flag_speller(cli: Mapping[str, str]) -> Spell:

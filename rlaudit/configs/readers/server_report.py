@@ -166,20 +166,22 @@ _NO_SAMPLING = "sampling parameters: they come with every request"
 
 def _resolved(draft: Draft, resolved: list[_Pair], observed: Version | None, vllm: Version, *, was_set: bool) -> None:
     """Take resolved values: final for the release that reported them, skipped for another if what was set is known."""
-    same = observed is None or observed == vllm
-    if was_set and not same:
+    same_release = observed is None or observed == vllm
+    if was_set and not same_release:
         return
     before, after = catalogue_of(observed), Catalogue.at(vllm)
     for pair in resolved:
         setting = reported(pair.name, pair.value, pair.place, before, after)
         if setting is None or setting.name == "model":
             continue
-        given = draft.engine.get(setting.name)
-        if given is not None and given.value == setting.value:
+        setting_before = draft.engine.get(setting.name)
+        if setting_before is not None and setting_before.value == setting.value:
             continue
-        if given is not None and setting.known:
-            note = f"set to {given.written!r}, and resolved so"
-            setting = Setting(setting.name, setting.value, given.written, Origin.FILE, given.place, note)
+        if setting_before is not None and setting.known:
+            note = f"set to {setting_before.written!r}, and resolved so"
+            setting = Setting(
+                setting.name, setting.value, setting_before.written, Origin.FILE, setting_before.place, note
+            )
         draft.engine[setting.name] = setting
 
 

@@ -79,10 +79,7 @@ def _moved_place(place: Place, index: LineIndex) -> Place:
 
 def words_of(nodes: Sequence[Node]) -> tuple[Node, ...]:
     """Return the elements of a list of words, numbers as the text that a container gets."""
-    return tuple(node if isinstance(node.value, str) else _as_word(node) for node in nodes)
-
-
-def _as_word(node: Node) -> Node:
-    if isinstance(node.value, bool | int | float):
-        return replace(node, value=node.text or str(node.value))
-    return node
+    return tuple(
+        replace(node, value=node.text or str(node.value)) if isinstance(node.value, bool | int | float) else node
+        for node in nodes
+    )

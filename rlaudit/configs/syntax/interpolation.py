@@ -157,7 +157,7 @@ class _Resolver:
 def _parts(text: str) -> list[str | tuple[str]] | None:
     """Return text, and one-tuples with the inside of a `${...}`, in order; None if one is not closed."""
     parts: list[str | tuple[str]] = []
-    depth = begun = last = at = 0
+    depth = begin = last = at = 0
     while at < len(text):
         if depth == 0 and text.startswith("\\${", at):
             parts.append(text[last:at] + "${")
@@ -166,14 +166,14 @@ def _parts(text: str) -> list[str | tuple[str]] | None:
             if depth == 0:
                 if at > last:
                     parts.append(text[last:at])
-                begun = at + 2
+                begin = at + 2
             depth += 1
             at += 2
         elif text[at] == "}" and depth:
             depth -= 1
             at += 1
             if depth == 0:
-                parts.append((text[begun : at - 1],))
+                parts.append((text[begin : at - 1],))
                 last = at
         elif depth and text[at] == "{":
             depth += 1

@@ -74,7 +74,7 @@ def entries(node: Node | None) -> Iterator[tuple[str, Node]]:
 
 def rest(node: Node | None) -> str:
     """Return why a mapping may hold more than is read, or is not known at all; empty if everything is read."""
-    left = within(node, REST) if node is not None and isinstance(node.value, dict) else node
-    if left is None or left.value is None:
+    content = within(node, REST) if node is not None and isinstance(node.value, dict) else node
+    if content is None or content.value is None:
         return ""
-    return left.value.reason if isinstance(left.value, Unknown) else ""
+    return content.value.reason if isinstance(content.value, Unknown) else ""

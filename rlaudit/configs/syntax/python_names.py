@@ -148,9 +148,14 @@ def _changed(node: ast.AST) -> str:
 
 
 def _arguments(function: Function) -> Iterator[str]:
-    given = function.args
-    every = (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg)))
-    yield from (argument.arg for argument in every)
+    arguments = function.args
+    all_arguments = (
+        *arguments.posonlyargs,
+        *arguments.args,
+        *arguments.kwonlyargs,
+        *filter(None, (arguments.vararg, arguments.kwarg)),
+    )
+    yield from (argument.arg for argument in all_arguments)
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> dict[str, str]:

@@ -143,8 +143,8 @@ class PythonValues:
     def _changed(self, name: ast.Name, bound: Bound, value: dict[str, Node]) -> dict[str, Node]:
         """Return a dictionary that is changed after it was made: all its values are unknown."""
         why = Unknown(f"line {bound.changed_at} changes {name.id}, which is known only when it runs")
-        left = Node(why, self.text.place(name, ""))
-        return {key: replace(node, value=why) for key, node in value.items()} | {REST: left}
+        further = Node(why, self.text.place(name, ""))
+        return {key: replace(node, value=why) for key, node in value.items()} | {REST: further}
 
     def _joined(self, expression: ast.JoinedStr, functions: tuple[Function, ...], depth: int) -> Any:
         """Return an f-string of known parts."""

@@ -18,22 +18,22 @@ _OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
 
 
 def after_block(
-    name: str, before: list[Field] | None, left: Sequence[list[Field]], array: bool, line: int
+    name: str, before: list[Field] | None, values_after: Sequence[list[Field]], array: bool, line: int
 ) -> list[Field]:
     """Return the fields of a variable after a block.
 
-    before: its value at the beginning; None if it is not set. left: its value after each branch that changed it. array:
-    whether it is an array. line: where the block begins.
+    before: its value at the beginning; None if it is not set. values_after: its value after each branch that changed
+    it. array: whether it is an array. line: where the block begins.
     """
-    at = next((value[0].start for value in (*left, before or []) if value), 0)
-    if not array and any(map(_is_long, (before or [], *left))):
+    at = next((value[0].start for value in (*values_after, before or []) if value), 0)
+    if not array and any(map(_is_long, (before or [], *values_after))):
         return [Field.unknown(f"{name} is set under a condition in line {line}, to more than {MOST_WORDS} words", at)]
     # Scripts write `ARGS=""` in front of `ARGS=(--x 1)`.
     words_before = [word for word in _words(before or [], array) if word.text or word.why]
-    words_after = [_words(value, array) for value in left]
-    grown = all(_begins(words, words_before) for words in words_after)
-    if grown and len(left) == 1 and all(word.why for word in words_after[0][len(words_before) :]):
-        return left[0]  # An inner block has already made it unknown.
+    words_after = [_words(value, array) for value in values_after]
+    grown = all(_texts(words[: len(words_before)]) == _texts(words_before) for words in words_after)
+    if grown and len(values_after) == 1 and all(word.why for word in words_after[0][len(words_before) :]):
+        return values_after[0]  # An inner block has already made it unknown.
     unchanged = list(before or []) if grown else []
     options = _options([words[len(words_before) :] for words in words_after] if grown else [words_before, *words_after])
     if options is not None:
@@ -41,7 +41,7 @@ def after_block(
     elif grown and words_before:
         added = [Field.unknown(f"{name} is extended under a condition in line {line}", at)]
     else:
-        added = [Field.unknown(f"{name} is set{_to_one_of(left)} under a condition in line {line}", at)]
+        added = [Field.unknown(f"{name} is set{_to_one_of(values_after)} under a condition in line {line}", at)]
     if array:
         return [*unchanged, *added]
     pieces = [piece for field in unchanged for piece in field.pieces]
@@ -53,11 +53,6 @@ def after_block(
 def _is_long(value: list[Field]) -> bool:
     """Return whether splitting it at the end of every block would take too long."""
     return sum(1 + piece.text.count(" ") for field in value for piece in field.pieces) > MOST_WORDS
-
-
-def _begins(words: list[Field], beginning: list[Field]) -> bool:
-    first = words[: len(beginning)]
-    return first == beginning or _texts(first) == _texts(beginning)
 
 
 def _words(value: list[Field], array: bool) -> list[Field]:
@@ -98,16 +93,16 @@ def _options(alternatives: Sequence[list[Field]]) -> Mapping[str, list[list[Fiel
 
 def _possible(options: Mapping[str, list[list[Field]]], line: int) -> Iterator[Field]:
     """Yield a word for each option, whose value is unknown."""
-    for name, given in options.items():
-        first = given[0]
-        values = list(dict.fromkeys(_value(name, words) for words in given))
+    for name, occurrences in options.items():
+        first = occurrences[0]
+        values = list(dict.fromkeys(_value(name, words) for words in occurrences))
         if values == [""]:
             why = f"{name} stands under a condition in line {line}"
             yield Field((Piece(name, first[0].start, why),), first[0].start, first[0].end, name)
             continue
         why = f"{name} is {_one_of(values)} under a condition in line {line}"
-        spelt = f"{name}={values[0]}"
-        yield Field((Piece(spelt, first[0].start, why),), first[0].start, first[-1].end, spelt)
+        text = f"{name}={values[0]}"
+        yield Field((Piece(text, first[0].start, why),), first[0].start, first[-1].end, text)
 
 
 def _value(name: str, words: list[Field]) -> str:
@@ -116,10 +111,10 @@ def _value(name: str, words: list[Field]) -> str:
     return head.text[len(name) + 1 :] if value[:1] == [head] else " ".join(_texts(value))
 
 
-def _to_one_of(left: Sequence[list[Field]]) -> str:
+def _to_one_of(values: Sequence[list[Field]]) -> str:
     """Return ` to 2 or 4` if each of the values is one known word, else ""."""
-    known = all(len(value) == 1 and value[0].text.strip() and not value[0].why for value in left)
-    return f" to {_one_of(list(dict.fromkeys(value[0].text for value in left)))}" if known and left else ""
+    known = all(len(value) == 1 and value[0].text.strip() and not value[0].why for value in values)
+    return f" to {_one_of(list(dict.fromkeys(value[0].text for value in values)))}" if known and values else ""
 
 
 def _one_of(values: Sequence[str]) -> str:

@@ -119,23 +119,23 @@ def parts_of(text: str, trees: Sequence["Tree"], start: int, end: int, quoting: 
     parts: list[Part] = []
     at = start
     for tree in _quotes_and_expansions(trees):
-        begun = tree.end_byte - len(text[tree.start_byte : tree.end_byte].lstrip())
-        if begun < at or tree.end_byte > end:
+        begin = tree.end_byte - len(text[tree.start_byte : tree.end_byte].lstrip())
+        if begin < at or tree.end_byte > end:
             continue
-        parts += _literal(text, at, begun, quoting)
+        parts += _literal(text, at, begin, quoting)
         at = tree.end_byte
         if tree.type in _EXPANSIONS:
-            parts.append(Part(text[begun:at], begun, quoting is not PLAIN, True, tree))
+            parts.append(Part(text[begin:at], begin, quoting is not PLAIN, True, tree))
         elif tree.type == "raw_string":
-            parts.append(Part(text[begun + 1 : at - 1], begun + 1, True))
+            parts.append(Part(text[begin + 1 : at - 1], begin + 1, True))
         elif tree.type == "ansi_c_string":
             plain = re.sub(
-                r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text[begun + 2 : at - 1], flags=re.S
+                r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text[begin + 2 : at - 1], flags=re.S
             )
-            parts.append(Part(plain, begun + 2, True))
+            parts.append(Part(plain, begin + 2, True))
         else:
-            begun += text[begun] == "$"
-            parts += parts_of(text, tree.children, begun + 1, at - 1, DOUBLE) or [Part("", begun + 1, True)]
+            begin += text[begin] == "$"
+            parts += parts_of(text, tree.children, begin + 1, at - 1, DOUBLE) or [Part("", begin + 1, True)]
     return [*parts, *_literal(text, at, end, quoting)]
 
 

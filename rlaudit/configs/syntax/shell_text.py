@@ -191,8 +191,8 @@ class _Walk:
     def redirected(self, tree: "Tree", depth: int) -> None:
         """Carry out a statement with redirections, which belong to its last command."""
         body, *redirects = [child for child in tree.children if child.is_named]
-        given = [*redirects, *self.redirects.pop(tree.id, [])]
-        self.redirects[_last_command(body).id] = given
+        all_redirects = [*redirects, *self.redirects.pop(tree.id, [])]
+        self.redirects[_last_command(body).id] = all_redirects
         self.statement(body, depth)
         for redirect in redirects:
             for after in redirect.children:
@@ -264,7 +264,9 @@ class _Walk:
         if not fields:
             return
         exports = self.variables.environment(self.index)
-        given = {self.written(prefix.trees[0].children[0]): self.value(prefix).node(self.index) for prefix in prefixes}
+        prefix_variables = {
+            self.written(prefix.trees[0].children[0]): self.value(prefix).node(self.index) for prefix in prefixes
+        }
         nodes = acted_on(tuple(expanded.node(self.index) for expanded in fields))
         if not nodes:
             return
@@ -282,13 +284,13 @@ class _Walk:
             target = next((str(node.value) for node in nodes[1:] if not str(node.value).startswith("-")), "")
         assumed = tuple(default_taken(name, value) for name, value in self.variables.assumed.items())
         nested = self.level > 0 or self.index.origins is not None
-        variables = {**exports, **given} if given else exports
+        variables = {**exports, **prefix_variables} if prefix_variables else exports
         command = Command(nodes, variables, place, heredoc, inside, target, assumed, self.index.text, nested)
         if nodes[0].value == "eval":
-            self.evaluated(command, fields[1:], given)
+            self.evaluated(command, fields[1:], prefix_variables)
             return
         self.commands.append(command)
-        self.handed_over(command, fields, script, {**passed(nodes), **given})
+        self.handed_over(command, fields, script, {**passed(nodes), **prefix_variables})
 
     def sorted_out(self, trees: Sequence["Tree"]) -> tuple[list["Tree"], list["Tree"], str]:
         """Return the parts of a command's words, its here-documents, and the file of its output. Words may follow a

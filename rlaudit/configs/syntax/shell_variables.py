@@ -100,11 +100,11 @@ class Variables:
             if line is None:
                 continue
             new = self.known.get(name)
-            left = [*offered.get(name, ()), *([new] if new is not None and new is not old else [])]
-            if left and all(old is not None and texts(value) == texts(old) for value in left):
-                self.known[name] = left[-1]
+            values_after = [*offered.get(name, ()), *([new] if new is not None and new is not old else [])]
+            if values_after and all(old is not None and texts(value) == texts(old) for value in values_after):
+                self.known[name] = values_after[-1]
                 continue
-            self.known[name] = after_block(name, old, left, name in self.arrays, line)
+            self.known[name] = after_block(name, old, values_after, name in self.arrays, line)
             if name in self.exports:
                 self.snapshot = None
 

@@ -40,8 +40,8 @@ def dockerfile_invocations(source: Source) -> tuple[Invocation, ...]:
     variables: dict[str, Node] = {}
     for name, start, end in _instructions(source.text):
         if name == "FROM":
-            named = (source.text[start:end].split() or [""])[0]
-            image = Node(named, index.place(start, start + len(named), ""))
+            image_name = (source.text[start:end].split() or [""])[0]
+            image = Node(image_name, index.place(start, start + len(image_name), ""))
             entrypoint, command, variables = None, None, {}
         elif name == "ENV":
             variables |= _variables(index, start, end)
@@ -84,14 +84,14 @@ def _started(
 
 def _shell_form(index: LineIndex, start: int, end: int) -> tuple[Command, ...]:
     """Return the commands of a script without the comment lines between its lines. Raises UnreadableText."""
-    kept: list[int] = []
+    offsets: list[int] = []
     at = start
     for line in index.text[start:end].splitlines(keepends=True):
         if at == start or not line.lstrip().startswith("#"):
-            kept += range(at, at + len(line))
+            offsets += range(at, at + len(line))
         at += len(line)
-    script = "".join(index.text[offset] for offset in kept)
-    return commands(script, index.path, index.part([*kept, end]))
+    script = "".join(index.text[offset] for offset in offsets)
+    return commands(script, index.path, index.part([*offsets, end]))
 
 
 def _instructions(text: str) -> Iterator[tuple[str, int, int]]:

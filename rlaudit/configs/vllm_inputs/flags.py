@@ -232,15 +232,15 @@ def _plain(node: Node) -> Any:
 
 
 def _of_release(catalogue: Catalogue, name: str) -> Meaning | None:
-    spelt = name.replace("_", "-")
-    target = catalogue.cli.get(spelt)
+    dashed = name.replace("_", "-")
+    target = catalogue.cli.get(dashed)
     if target is None:
-        fits = {catalogue.cli[flag] for flag in _beginning(catalogue.cli, spelt)} if len(spelt) > 3 else set()
-        matches = _beginning(catalogue.cli, spelt) if len(fits) == 1 else []
+        fits = {catalogue.cli[flag] for flag in _beginning(catalogue.cli, dashed)} if len(dashed) > 3 else set()
+        matches = _beginning(catalogue.cli, dashed) if len(fits) == 1 else []
         if not matches:
             return None
-        spelt, target = matches[0], fits.pop()
-    negated = spelt.startswith("no-") and catalogue.cli.get(spelt[3:]) == target
+        dashed, target = matches[0], fits.pop()
+    negated = dashed.startswith("no-") and catalogue.cli.get(dashed[3:]) == target
     declared = catalogue.engine.get(target)
     return Meaning(target, declared or catalogue.frontend.get(target), declared is not None, negated, True)
 

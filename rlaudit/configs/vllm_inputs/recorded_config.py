@@ -47,11 +47,11 @@ def _config(source: RecordedSource, recorded: RecordedEngine, vllm: Version) -> 
     release = release_of(recorded.process)
     file = str(recorded.process.file)
     place = Place(file, recorded.engine.line, 1, "")
-    same = release == vllm
+    same_release = release == vllm
     _written(draft, recorded, file)
-    if same and recorded.started:
+    if same_release and recorded.started:
         _effective(draft, recorded, vllm, place)
-    _environment(draft, recorded, release, same, file)
+    _environment(draft, recorded, release, same_release, file)
     _sampling(draft, recorded, release or vllm)
     for facts, note in recorded_facts(recorded, source.recording):
         for name, value in facts.given().items():
@@ -87,12 +87,14 @@ def _effective(draft: Draft, recorded: RecordedEngine, vllm: Version, home: Plac
         if declared is None or declared.config or name == "model":
             continue
         value = _as_declared(resolved, declared)
-        given = draft.engine.get(name)
-        if value == (None if given is None else given.value):
+        setting = draft.engine.get(name)
+        if value == (None if setting is None else setting.value):
             continue
-        place = given.place if given is not None else Place(home.path, home.line, 1, name)
+        place = setting.place if setting is not None else Place(home.path, home.line, 1, name)
         note = f"as vLLM {vllm} resolved it when it ran"
-        draft.engine[name] = Setting(name, value, None if given is None else given.written, Origin.ENGINE, place, note)
+        draft.engine[name] = Setting(
+            name, value, None if setting is None else setting.written, Origin.ENGINE, place, note
+        )
 
 
 def _as_declared(value: Any, declared: Declared) -> Any:
@@ -125,16 +127,18 @@ def _checkpoint(recorded: RecordedEngine) -> Mapping[str, Any] | None:
     return {**config, **({"dtype": dtype, "torch_dtype": dtype} if dtype else {})}
 
 
-def _environment(draft: Draft, recorded: RecordedEngine, release: Version | None, same: bool, file: str) -> None:
-    chooses = release is not None and has_v0(release)
+def _environment(
+    draft: Draft, recorded: RecordedEngine, release: Version | None, same_release: bool, file: str
+) -> None:
+    has_both = release is not None and has_v0(release)
     for name, value in recorded.process.environment.items():
         place = Place(file, 1, 1, name)
-        if name not in SET_BY_VLLM or (name == VARIABLE and not chooses):
+        if name not in SET_BY_VLLM or (name == VARIABLE and not has_both):
             draft.environment[name] = Setting(name, value, value, Origin.FILE, place)
-        elif same:
+        elif same_release:
             draft.environment[name] = Setting(name, value, None, Origin.ENGINE, place, "vLLM may have set it itself")
     kind = generation(recorded)
-    if same and kind is not None and chooses:
+    if same_release and kind is not None and has_both:
         note = f"the {kind} engine started"
         place = Place(file, recorded.engine.line, 1, VARIABLE)
         draft.environment[VARIABLE] = Setting(VARIABLE, kind[1], None, Origin.ENGINE, place, note)

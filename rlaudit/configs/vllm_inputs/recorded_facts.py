@@ -210,11 +210,11 @@ def _updates_by_engine(recorded: RecordedEngine) -> str:
         return f"each of these {len(recorded.everywhere)} engines had {len(recorded.updates)} weight updates"
     parts = []
     for number, engines in sorted(by_number.items(), reverse=True):
-        named = ", ".join(
+        engine_list = ", ".join(
             f"process {engine.process.pid}{_on_host(engine, recorded)} ({engine.tokens_since} tokens since)"
             for engine in engines
         )
-        parts.append(f"{number} in {named if len(engines) <= _SHOWN else f'{len(engines)} processes'}")
+        parts.append(f"{number} in {engine_list if len(engines) <= _SHOWN else f'{len(engines)} processes'}")
     return f"these engines had different numbers of weight updates: {'; '.join(parts)}"
 
 

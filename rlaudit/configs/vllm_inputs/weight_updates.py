@@ -85,17 +85,17 @@ def _mode(call: "Call") -> Any:
 
 
 def _argument(call: "Call", name: str, default: Any) -> Any:
-    given = call.arguments.get(name)
-    if given is None:
+    argument = call.arguments.get(name)
+    if argument is None:
         return Unknown(f"further arguments of {PAUSE}: {call.open}") if call.open else default
-    return arriving(given)
+    return arriving(argument)
 
 
-def _agreed(given: Iterable[Any]) -> Any:
+def _agreed(values: Iterable[Any]) -> Any:
     """Return the value that all pauses are given."""
-    values = {value if isinstance(value, str | bool | Unknown) else Unknown(f"{value!r} is none of its values")
-              for value in given}  # fmt: skip
-    return values.pop() if len(values) == 1 else Unknown(f"{PAUSE} is called in several ways in this file")
+    distinct = {value if isinstance(value, str | bool | Unknown) else Unknown(f"{value!r} is none of its values")
+              for value in values}  # fmt: skip
+    return distinct.pop() if len(distinct) == 1 else Unknown(f"{PAUSE} is called in several ways in this file")
 
 
 def _updates(draft: Draft, updates: "list[Call]", *, offline: bool) -> None:
@@ -120,18 +120,18 @@ def _reset(draft: Draft, source: Source, methods: "list[tuple[str, Call]]", call
     """
     resets = [call for method, call in methods if method in {RESET, AWAKE}]
     together = {call.function for call in calls}
-    near = [call for call in resets if call.function in together]
-    call, done = calls[0], None
-    if near:
-        call, done, why = near[0], True, f"{near[0].name}() with the update"
+    together_with = [call for call in resets if call.function in together]
+    call, is_reset = calls[0], None
+    if together_with:
+        call, is_reset, why = together_with[0], True, f"{together_with[0].name}() with the update"
     elif resets:
         function = resets[0].function or "the module"
         call, why = resets[0], f"{resets[0].name}() is called in {function}, not where the weights are updated"
     elif RESET in source.text:
         why = f"{RESET} is named in this file, and who calls it is not followed"
     else:
-        done, why = False, f"no {RESET}() in this file"
-    fact = TrainerFacts(resets_prefix_cache=Unknown(why) if done is None else done)
+        is_reset, why = False, f"no {RESET}() in this file"
+    fact = TrainerFacts(resets_prefix_cache=Unknown(why) if is_reset is None else is_reset)
     draft.trains(fact, why, Node(None, call.place))
 
 

@@ -31,7 +31,7 @@ class _Console(Console):
 
 
 class Progress:
-    """A place to say what is happening. `quiet` says nothing at all."""
+    """Shows what is happening. `quiet` shows nothing at all."""
 
     def __init__(self, quiet: bool = False) -> None:
         # A user who closed stderr wants no progress.
@@ -128,7 +128,7 @@ class Steps:
 
 
 def last_line(log: Path) -> str:
-    """Return the last line of a log that has text, safe to print; "" where there is none yet."""
+    """Return the last line of a log that has text, safe to print; "" if none has yet."""
     try:
         with log.open("rb") as file:
             file.seek(0, 2)

@@ -54,22 +54,22 @@ def log_path(text: str) -> Path:
 
 
 def is_remote(path: Path) -> bool:
-    """Return whether it lies in a store."""
+    """Return whether a path is in a store."""
     return not isinstance(path, Path)
 
 
 def exists(path: Path) -> bool:
-    """Return whether there is such a file or folder. Raises NotFinished if the store does not say."""
+    """Return whether the file or folder exists. Raises NotFinished if the store does not answer."""
     return path.exists() if not is_remote(path) else _info(path) is not None
 
 
 def is_file(path: Path) -> bool:
-    """Return whether there is such a file. Raises NotFinished if the store does not say."""
+    """Return whether the file exists. Raises NotFinished if the store does not answer."""
     return path.is_file() if not is_remote(path) else (_info(path) or {}).get("type") == "file"
 
 
 def size_of(path: Path) -> int:
-    """Return its bytes; 0 if the store does not say."""
+    """Return the size in bytes; 0 if the store does not report it."""
     return path.stat().st_size if not is_remote(path) else (_info(path) or {}).get("size") or 0
 
 
@@ -83,7 +83,7 @@ def files_below(path: Path) -> Iterator[Path]:
 
 
 def opened_log(path: Path, at_random: bool = False) -> io.BufferedReader:
-    """Open its bytes. at_random: nothing is fetched beyond what is read.
+    """Open a log for reading bytes. at_random: nothing is fetched beyond what is read.
 
     Raises NotFinished, while reading as well, if the store does not send them; OSError for a file of this machine.
     """
@@ -98,7 +98,7 @@ def opened_log(path: Path, at_random: bool = False) -> io.BufferedReader:
 
 
 class _Sent(io.RawIOBase):
-    """What a client sends; if that fails, the error says at which byte of how many."""
+    """The bytes that a client sends; an error names the byte at which it failed, and their number."""
 
     def __init__(self, path: Path, raw: Any) -> None:
         self._path, self._raw = path, raw

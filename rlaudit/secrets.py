@@ -1,6 +1,6 @@
 """What a secret is, and how it is kept out of everything that rlaudit writes, prints or passes on a command line.
 
-A secret is the value of a key or variable whose name says so (`hf_token`, `WANDB_API_KEY`, `password`), and any text
+A secret is the value of a key or variable with such a name (`hf_token`, `WANDB_API_KEY`, `password`), and any text
 that has the shape of a token, under any name. A value that was read under such a name is masked from then on wherever
 it occurs, in a sentence or in an engine's log as well. A plain word (`auto`) is masked behind its
 name only: elsewhere it is a word.
@@ -23,7 +23,7 @@ MASK = "***"
 # A shorter value, or one without a sign that words do not have, would be masked in the middle of innocent text.
 _SHORTEST_KNOWN_ANYWHERE = 8
 _REFERENCE = re.compile(r"\$\{?\w|^\$\(|\{\{|%\(|^<.*>$|^\**$")
-# `api_key = os.environ["API_KEY"]`, `getenv("API_KEY")`: the secret stands elsewhere.
+# `api_key = os.environ["API_KEY"]`, `getenv("API_KEY")`: the secret is elsewhere.
 _LOOKUPS = ('["', "['", '("', "('")
 # A word after the first begins with a sign or a capital: otherwise a long word would be cut in every possible way
 # before it is no match.
@@ -133,7 +133,7 @@ def learn(document: Any, name: str = "") -> None:
 
 
 def learn_text(text: str) -> None:
-    """Mask from now on what a text of any syntax (a config, a script, a command line) gives to the name of a secret."""
+    """Mask from now on the values that a text of any syntax (a config, a script) gives to names of secrets."""
     for name, begin, end, quoted in _given_in(text):
         value = text[begin:end]
         looked_up = text[end - 1 : end + 1] in _LOOKUPS
@@ -165,7 +165,7 @@ def put_back(document: Any, taken: list[Any]) -> Any:
 
 
 def masked_places(document: Any, name: str = "") -> list[str]:
-    """Return where data was masked that should hold a secret, as dotted paths."""
+    """Return the dotted paths of masked values."""
     if isinstance(document, dict):
         below = [(str(key), value) for key, value in document.items()]
     elif isinstance(document, (list, tuple)):
@@ -232,7 +232,7 @@ def field_names(data: Any) -> tuple[str, ...]:
 
 def mask_text(text: str) -> str:
     """Return a text without the secrets that are known or have the shape of one."""
-    # A report says the same short words thousands of times.
+    # A report has the same short words thousands of times.
     return _text_masked_once(text) if len(text) < _SHORT else _text_masked(text)
 
 
@@ -269,7 +269,7 @@ _text_masked_once = lru_cache(maxsize=8192)(_text_masked)
 def _given_in(text: str) -> Iterator[tuple[str, int, int, bool]]:
     """Yield (name, begin and end of its value, whether in quotes) for each name of a secret that has a value."""
     lowered = text.lower()
-    if len(lowered) != len(text):  # there are capitals that become two characters
+    if len(lowered) != len(text):  # some capitals become two characters
         lowered = "".join(sign.lower() if sign.isascii() else sign for sign in text)
     if not _TELLS.search(lowered):
         return
@@ -307,7 +307,7 @@ def _know(value: str) -> None:
 
 
 def _is_reference(value: str) -> bool:
-    """Return whether a value stands for another: ${HF_TOKEN}, {{ .Values.token }}, <your token>, nothing, or a mask."""
+    """Return whether a value refers to another: ${HF_TOKEN}, {{ .Values.token }}, <your token>, nothing, or a mask."""
     return _REFERENCE.search(value) is not None
 
 

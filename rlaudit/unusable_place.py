@@ -1,7 +1,7 @@
-"""What a file system refuses, as a sentence: where, why, and what to do about it.
+"""Errors of the file system as sentences: the path, the reason, and what to do.
 
 A full disk, a folder that may not be written or a file in the place of a folder are no faults of rlaudit, and may
-occur wherever it reads or writes. The kinds are those of errno(3).
+occur at every read and write. The kinds are those of errno(3).
 """
 
 import errno

@@ -41,7 +41,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 def canonical(name: str) -> str:
     """Return the EngineArgs spelling of a flag, a key or a camelCase name; `no-` in front stays, see `affirmed`.
 
-    Only the part before the first dot is spelt anew: what follows are keys of a JSON value.
+    Only the part before the first dot is changed: the keys of a JSON value follow it.
     """
     stripped = name.lstrip("-")
     head, dot, keys = stripped.partition(".")
@@ -55,7 +55,7 @@ def canonical(name: str) -> str:
 
 
 def affirmed(name: str) -> tuple[str, bool]:
-    """Return a canonical name without `no_` in front, and whether it was there."""
+    """Return a canonical name without `no_` in front, and whether it had it."""
     return (name[3:], True) if name.startswith("no_") and len(name) > 3 else (name, False)
 
 

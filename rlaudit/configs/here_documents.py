@@ -20,12 +20,12 @@ _UNTOLD = "the options of the command that reads this here-document"
 
 @dataclass(frozen=True, eq=False)
 class HereDocument(Source):
-    """The file that a here-document makes. text: the whole script, to which places and edits refer. untold: sentences
-    on the assumptions in reading it, and on what is unknown of its use. variables: exports at the end of the script.
-    """
+    """The file that a here-document makes. text: the whole script, to which places and edits refer."""
 
     document: Node | None = None
+    # Sentences on the assumptions in reading it, and on what is unknown of its use.
     untold: tuple[str, ...] = ()
+    # Exports at the end of the script.
     variables: Mapping[str, Node] = field(default_factory=dict)
 
     @property

@@ -25,14 +25,14 @@ _HEADER_LINES = 20
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """A config with what it inherits.
-
-    parts: the other files read. missing: entries whose file is missing. limits: where reading stopped, in sentences.
-    """
+    """A config with the files that it inherits."""
 
     root: Node
+    # The other files that were read.
     parts: tuple[str, ...] = ()
+    # Entries whose file is missing.
     missing: tuple[str, ...] = ()
+    # Limits at which reading stopped, in sentences.
     limits: tuple[str, ...] = ()
 
     @property

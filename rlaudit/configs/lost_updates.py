@@ -1,6 +1,6 @@
 """Lines of a Python program by which new weights do not reach a V1 engine that runs in a process of its own.
 
-Two of V0's ways fail there: `llm.llm_engine.model_executor` is an attribute in the engine's own process, and vLLM no
+Two of V0's ways fail then: `llm.llm_engine.model_executor` is an attribute in the engine's own process, and vLLM no
 longer sends a function or `torch.dtype` as an argument of `collective_rpc` since 0.9.0 (vllm/v1/serial_utils.py). A
 line below a test for the attribute or for vLLM's version is left alone, and so is one whose error the program handles.
 """

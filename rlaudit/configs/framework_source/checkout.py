@@ -211,7 +211,7 @@ def _version(root: str, package: str) -> Version | None:
         file = _source(root, relative)
         project = _PROJECT.search(file.text) if file is not None else None
         name = _NAMED.search(file.text) if file is not None else None
-        # A project that holds a copy of the package has a release of its own.
+        # A project with a copy of the package has another release.
         is_own = name is None or name[1].lower().replace("-", "_") == package.replace("-", "_")
         if project is not None and is_own:
             return _release_of(project[1])

@@ -6,8 +6,8 @@ VLLM_SERVER_DEV_MODE=1; `?config_format=json` gives all of it. "Asynchronous sch
 platform switches it off after that line (0.18.1 vllm/platforms/cpu.py:176).
 
 For the release that reported them, values are resolved and final. For another one they are not: a value that the old
-release chose by itself is no setting. So what is not known to have been set is Unknown there, and what equals a
-declared default that has not moved is left out.
+release chose by itself is no setting. So a value that may not have been set is Unknown, and one that equals a declared
+default that has not moved is left out.
 """
 
 import re

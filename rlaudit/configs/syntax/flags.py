@@ -22,21 +22,22 @@ LARGEST_JSON = 20_000
 
 @dataclass(frozen=True)
 class Flag:
-    """One option of a command, or a word that belongs to none.
+    """One option of a command, or a word that belongs to none."""
 
-    name: without dashes in front and with underscores, dots kept (`vllm.enable_prefix_caching`); "" for a word that is
-    no option (a positional, or an expansion that may hold any option). value: None for a bare flag; its value is a
-    string for an argparse tail, typed for an override. place: of the flag itself. more: further words after the first
-    value. joined: whether the value is in the same word (`--a=b`). operator: `+`, `++` or `~` of an override. doubtful:
-    whether the flag itself is under a condition; its value is then Unknown with that reason.
-    """
-
+    # Without dashes in front, with underscores and dots (`vllm.enable_prefix_caching`); "" for a positional, or for an
+    # expansion that may hold any option.
     name: str
+    # None for a bare flag. Text for an argparse tail, typed for an override.
     value: Node | None
+    # Of the flag itself.
     place: Place
+    # Further words after the first value.
     more: tuple[Node, ...] = ()
+    # Whether the value is in the same word (`--a=b`).
     joined: bool = False
+    # `+`, `++` or `~` of an override.
     operator: str = ""
+    # Whether the flag itself is under a condition; its value is then Unknown with that reason.
     doubtful: bool = False
 
 

@@ -14,15 +14,14 @@ REST = "**"
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A scalar, a list or a mapping with its place.
+    """A scalar, a list or a mapping with its place."""
 
-    value: bool, int, float, str, None or Unknown; tuple[Node, ...]; or dict[str, Node]. key: place of the key that
-    leads here, None at the root and in lists. text: the scalar exactly as written, quotes included.
-    """
-
+    # bool, int, float, str, None or Unknown; tuple[Node, ...]; or dict[str, Node].
     value: Any
     place: Place
+    # Of the key that leads here, None at the root and in lists.
     key: Place | None = None
+    # The scalar exactly as written, quotes included.
     text: str = ""
 
     @cached_property

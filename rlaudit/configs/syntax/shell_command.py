@@ -11,23 +11,24 @@ from rlaudit.settings.place import Place
 
 @dataclass(frozen=True, eq=False)
 class Command:
-    """One simple command.
+    """One simple command."""
 
-    words: the command's name and arguments; Unknown if not in the file. variables: exports and prefixes in force, by
-    name. heredoc: its here-document; unknown expansions stay as written. inside: the places of the here-document's
-    characters in the file. target: the file of its output. assumed: variables that the environment may set and that
-    were taken at the default in the script. text: the whole file. nested: whether it is inside a quoted word, a
-    here-document or a value of another file.
-    """
-
+    # Its name and arguments; Unknown if not in the file.
     words: tuple[Node, ...]
+    # Exports and prefixes in force, by name.
     variables: Mapping[str, Node]
     place: Place
+    # Its here-document; unknown expansions stay as written.
     heredoc: Node | None = None
+    # The places of the here-document's characters in the file.
     inside: LineIndex | None = None
+    # The file of its output.
     target: str = ""
+    # Sentences on the variables that the environment may set and that were taken at the default in the script.
     assumed: tuple[str, ...] = ()
+    # The whole file.
     text: str = field(default="", repr=False)
+    # Whether it is inside a quoted word, a here-document or a value of another file.
     nested: bool = False
 
 

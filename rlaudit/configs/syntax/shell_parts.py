@@ -70,7 +70,7 @@ def left_out(text: str, trees: Sequence["Tree"]) -> Iterator[Word]:
 
 @dataclass(frozen=True)
 class Piece:
-    """Text at start, start + 1, ... of the file, or an unknown with the reason and the text that stands for it."""
+    """Text at start, start + 1, ... of the file, or an unknown with the reason and a text in its place."""
 
     text: str
     start: int

@@ -127,7 +127,7 @@ def _block_end(entry: Node, text: str) -> int:
 
 
 def _end(node: Node, text: str) -> int:
-    """Return where a value ends: its last descendant's end for a block collection, whose own end may cover comments."""
+    """Return where a value ends: its last descendant's end for a block collection, whose end may cover comments."""
     if text[node.place.start : node.place.start + 1] in {"{", "["}:
         return node.place.end
     children = list(node.value.values()) if isinstance(node.value, dict) else list(node.elements())

@@ -1,6 +1,6 @@
 """YAML and JSON with the place of every key and value.
 
-The parser is PyYAML's (libyaml where its wheel has it); only its node graph is used, so nothing is constructed and no
+The parser is PyYAML's (libyaml if its wheel has it); only its node graph is used, so nothing is constructed and no
 tag is obeyed. Aliases are followed up to a total that real configs never reach: a "billion laughs" file ends there.
 """
 

@@ -76,7 +76,5 @@ def _with_unknowns(node: Node) -> Node:
         return replace(node, value={key: _with_unknowns(child) for key, child in value.items()})
     if isinstance(value, tuple):
         return replace(node, value=tuple(_with_unknowns(child) for child in value))
-    expansion = _EXPANSION.search(value) if isinstance(value, str) else None
-    return (
-        node if expansion is None else replace(node, value=Unknown(f"{expansion.group()} is not told by this script"))
-    )
+    match = _EXPANSION.search(value) if isinstance(value, str) else None
+    return node if match is None else replace(node, value=Unknown(f"{match.group()} is not told by this script"))

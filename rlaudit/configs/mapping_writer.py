@@ -59,12 +59,11 @@ def dotlist_writer(command: "Command", spell: Spell, source: Source) -> Write:
         if spelling is None:
             return None
         key, new_text = spelling
-        existing = [
-            flag for flag in overrides(command.words) if flag.name == key.lstrip("+") and flag.value is not None
-        ]
-        if not existing:
+        flags = (flag for flag in overrides(command.words) if flag.name == key.lstrip("+"))
+        values = [flag.value for flag in flags if flag.value is not None]
+        if not values:
             return line_writer(command, 0, lambda _name, _value: (f"{key}={new_text}", ""), source)(name, value)
-        place = existing[-1].value.place if existing[-1].value is not None else existing[-1].place
+        place = values[-1].place
         old = source.text[place.start : place.end]
         if "=" in old or "$" in old:
             return None

@@ -55,9 +55,8 @@ class RecordedSource(Source):
             return None
         gpu = f"sm{capability[0]}{capability[1]}"
         words = set(device.split())
-        same_gpu = (machine for machine in MACHINES.values() if machine.gpu == gpu)
-        named_so = (machine for machine in same_gpu if words.issuperset(machine.name.split()))
-        return next(named_so, Machine(gpu=gpu, name=device))
+        alike = (machine for machine in MACHINES.values() if machine.gpu == gpu and words >= {*machine.name.split()})
+        return next(alike, Machine(gpu=gpu, name=device))
 
 
 def _devices(process: "Process") -> Iterator[tuple[str, tuple[int, ...] | None]]:

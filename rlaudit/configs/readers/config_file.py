@@ -120,10 +120,8 @@ def _false(reader: FlagReader, key: str, node: Node) -> None:
     if reader.vllm < CONFIG_FILE_NEGATES:
         reason = f"vllm serve --config drops every false before 0.28.0; write no-{key.replace('_', '-')}: true"
     else:
-        dashed_key = key.replace("_", "-")
-        reason = (
-            f"--config makes --no-{key} of it, which is no flag; write {dashed_key}: false or no-{dashed_key}: true"
-        )
+        option = key.replace("_", "-")
+        reason = f"--config makes --no-{key} of it, which is no flag; write {option}: false or no-{option}: true"
     reader.draft.lose(flag.name if flag is not None else name, node, Loss.FALSE_DROPPED, reason)
 
 

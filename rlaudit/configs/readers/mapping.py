@@ -57,7 +57,7 @@ _MOST_ENGINES = 20
 
 
 @dataclass(frozen=True, eq=False)
-class _Candidate:
+class _Engine:
     """A mapping of engine arguments. around: the mappings around it, the nearest first."""
 
     node: Node
@@ -88,7 +88,7 @@ def _specific() -> frozenset[str]:
     return frozenset(names("engine")) - _COMMON
 
 
-def _engines(source: Source) -> tuple[tuple[_Candidate, ...], bool]:
+def _engines(source: Source) -> tuple[tuple[_Engine, ...], bool]:
     """Return the mappings of engine arguments, and whether the whole file was searched for them."""
     try:
         root = source.root
@@ -98,7 +98,7 @@ def _engines(source: Source) -> tuple[tuple[_Candidate, ...], bool]:
         return (), True
     if _text_of(root.get("schema")).startswith(_OURS):
         return (), True
-    candidates, names_vllm = list[_Candidate](), False
+    engines, names_vllm = list[_Engine](), False
     todo: list[tuple[Node, str, tuple[Node, ...]]] = [(root, "", ())]
     for _ in range(_MOST_NODES):
         if not todo:
@@ -110,17 +110,17 @@ def _engines(source: Source) -> tuple[tuple[_Candidate, ...], bool]:
                 return (), True
             names_vllm = names_vllm or any("vllm" in key.lower() for key in keys)
             if len(_specific_keys(node)) >= _FEWEST and not _is_another(node, around):
-                candidates.append(_Candidate(node, path, around))
+                engines.append(_Engine(node, path, around))
             around = (node, *around)
             children = [(f"{path}.{key}" if path else key, child) for key, child in node.items()]
         else:
             children = [(f"{path}[{at}]", child) for at, child in enumerate(node.elements())]
         names_vllm = names_vllm or any(_text_of(child).lower().startswith("vllm") for _, child in children)
         containers = [
-            (child, path_inside, around) for path_inside, child in children if isinstance(child.value, dict | tuple)
+            (child, child_path, around) for child_path, child in children if isinstance(child.value, dict | tuple)
         ]
         todo += reversed(containers)
-    return (tuple(candidates) if names_vllm else ()), not todo
+    return (tuple(engines) if names_vllm else ()), not todo
 
 
 def _specific_keys(node: Node) -> list[str]:
@@ -150,10 +150,9 @@ def _name(key: str) -> str:
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Return every mapping of engine arguments, in the order of the file."""
-    candidates, whole = _engines(source)
-    several = len(candidates) > 1
-    configs = tuple(_config(source, candidate, vllm, several=several) for candidate in candidates[:_MOST_ENGINES])
-    if configs and (not whole or len(candidates) > _MOST_ENGINES):
+    engines, whole = _engines(source)
+    configs = tuple(_config(source, engine, vllm, several=len(engines) > 1) for engine in engines[:_MOST_ENGINES])
+    if configs and (not whole or len(engines) > _MOST_ENGINES):
         limit = (
             f"{source.path}: engines beyond the first {_MOST_ENGINES}, or beyond {_MOST_NODES:,} values, are not read"
         )
@@ -161,28 +160,28 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     return configs
 
 
-def _config(source: Source, candidate: _Candidate, vllm: Version, *, several: bool) -> RolloutConfig:
+def _config(source: Source, engine: _Engine, vllm: Version, *, several: bool) -> RolloutConfig:
     draft = Draft(NAME, source.path)
-    arguments = {key for key, _ in entries(candidate.node) if _is_argument(_name(key), vllm)}
+    arguments = {key for key, _ in entries(engine.node) if _is_argument(_name(key), vllm)}
     # Among many other keys, `seed` and `dtype` are the program's.
-    is_dedicated = len(arguments) * 2 > len(dict(entries(candidate.node)))
-    prefix = f"{candidate.path}." if candidate.path else ""
-    for key, node in entries(candidate.node):
+    is_dedicated = len(arguments) * 2 > len(dict(entries(engine.node)))
+    prefix = f"{engine.path}." if engine.path else ""
+    for key, node in entries(engine.node):
         name = _name(key)
         if key in arguments and (is_dedicated or name in _specific()):
             if name != "model":
                 draft.engine.by_file(name, node)
         elif is_dedicated and lifetime("sampling", key) is None:
             _list(draft, f"{prefix}{key}", node)
-    who = candidate.called or "the file"
-    why_unknown = _sampling(draft, candidate, several=several)
-    if candidate.around:
-        draft.list_options(candidate.around[-1], *_OBJECTIVE)
+    who = engine.called or "the file"
+    why_unknown = _sampling(draft, engine, several=several)
+    if engine.around:
+        draft.list_options(engine.around[-1], *_OBJECTIVE)
     draft.not_seen.append(f"{who}: what the program makes of it, and which arguments it adds")
     config = draft.done(
-        model=candidate.node.get("model"),
-        place=candidate.node.key or candidate.node.place,
-        write=_writer(candidate.node, source),
+        model=engine.node.get("model"),
+        place=engine.node.key or engine.node.place,
+        write=_writer(engine.node, source),
     )
     config = replace(config, engine=Elsewhere(f"the program that reads {who} may add it", config.engine))
     return replace(config, sampling=Elsewhere(why_unknown)) if why_unknown else config
@@ -205,24 +204,21 @@ def _list(draft: Draft, path: str, node: Node) -> None:
         draft.options.by_file(path, node)
 
 
-def _sampling(draft: Draft, candidate: _Candidate, *, several: bool) -> str:
+def _sampling(draft: Draft, engine: _Engine, *, several: bool) -> str:
     """Take the nearest mapping of sampling parameters, else the parameters among the engine's own arguments.
 
     A mapping that several engines share is taken for the policy's: a reference or a judge gets other requests.
     Returns why the sampling is unknown, or "".
     """
-    inner = _sampled_in(candidate.node)
-    if inner is None and several and _NOT_THE_POLICY.search(candidate.called):
+    inner = _sampled_in(engine.node)
+    if inner is None and several and _NOT_THE_POLICY.search(engine.called):
         reason = (
-            f"{candidate.called} is an engine of its own, as of a judge or a reference: how it is asked stands "
-            "elsewhere"
+            f"{engine.called} is an engine of its own, as of a judge or a reference: how it is asked stands elsewhere"
         )
         draft.not_seen.append(f"sampling: {reason}")
         return reason
-    mapping = inner or next(
-        (sampling for level in candidate.around if (sampling := _sampled_in(level)) is not None), None
-    )
-    for key, node in entries(mapping if mapping is not None else candidate.node):
+    mapping = inner or next((sampling for level in engine.around if (sampling := _sampled_in(level)) is not None), None)
+    for key, node in entries(mapping if mapping is not None else engine.node):
         if lifetime("sampling", key) is not None and lifetime("engine", key) is None:
             draft.sampling.by_file(key, node)
         elif mapping is not None:

@@ -138,10 +138,8 @@ def engine_config(
     if len(call.positional) > 1:
         draft.not_seen.append(f"arguments of {call.name} in line {call.place.line} that are passed without a name")
     if call.open:
-        draft.not_seen.append(
-            f"further arguments of {call.name} in line {call.place.line}: {call.open}; what the call does not name is "
-            "open, and `rlaudit record` writes it down"
-        )
+        further = f"further arguments of {call.name} in line {call.place.line}: {call.open}"
+        draft.not_seen.append(f"{further}; what the call does not name is open, and `rlaudit record` writes it down")
     beside = [sampling for sampling in sampled if sampling.function in {call.function, ""}]
     collect_sampling(draft, beside or list(sampled), catalogue)
     take_variables(draft, python_environment(source))

@@ -174,14 +174,12 @@ def _resolved(draft: Draft, resolved: list[_Pair], observed: Version | None, vll
         setting = reported(pair.name, pair.value, pair.place, before, after)
         if setting is None or setting.name == "model":
             continue
-        setting_before = draft.engine.get(setting.name)
-        if setting_before is not None and setting_before.value == setting.value:
+        earlier = draft.engine.get(setting.name)
+        if earlier is not None and earlier.value == setting.value:
             continue
-        if setting_before is not None and setting.known:
-            note = f"set to {setting_before.written!r}, and resolved so"
-            setting = Setting(
-                setting.name, setting.value, setting_before.written, Origin.FILE, setting_before.place, note
-            )
+        if earlier is not None and setting.known:
+            note = f"set to {earlier.written!r}, and resolved so"
+            setting = Setting(setting.name, setting.value, earlier.written, Origin.FILE, earlier.place, note)
         draft.engine[setting.name] = setting
 
 

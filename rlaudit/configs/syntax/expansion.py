@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.shell_command import default_taken
+from rlaudit.configs.syntax.shell_command import taken_at_default
 from rlaudit.unknown import Unknown
 
 DEEPEST = 8
@@ -87,7 +87,7 @@ def _braced(inside: str, assumed: dict[str, None], depth: int) -> Any:
         return _outside(name)
     value = _filled(word, assumed, depth + 1) if operator[-1] == "-" else ""
     if not isinstance(value, Unknown):
-        assumed[default_taken(name, value)] = None
+        assumed[taken_at_default(name, value)] = None
     return value
 
 

@@ -85,7 +85,7 @@ def _overrides(words: Sequence[Node]) -> Iterator[Flag]:
             if key:
                 place = _inside(word, len(key.group()), len(word.text))
                 value: Node | None = Node(word.value, place, word.place, word.text[len(key.group()) :])
-                yield Flag(key.group(2), value, _with_setting(word.place, key.group(2)), (), True, key.group(1) or "")
+                yield Flag(key.group(2), value, replace(word.place, setting=key.group(2)), (), True, key.group(1) or "")
             continue
         match = _OVERRIDE.fullmatch(word.value)
         if match is None or (match.group(3) is None and match.group(1) != "~"):
@@ -95,7 +95,7 @@ def _overrides(words: Sequence[Node]) -> Iterator[Flag]:
         if text is not None:
             place = _after(word, len(word.value) - len(text), len(text))
             value = Node(typed(text), place, word.place, text)
-        yield Flag(key_text, value, _with_setting(word.place, key_text), (), value is not None, operator)
+        yield Flag(key_text, value, replace(word.place, setting=key_text), (), value is not None, operator)
 
 
 def overrides_anything(word: Node) -> bool:
@@ -159,12 +159,14 @@ def _option(word: Node) -> Flag:
     text = word.value if isinstance(word.value, str) else word.text
     text = text if text.startswith("-") else text.strip("\"'")
     key, equals, value = text.partition("=")
-    place = _with_setting(word.place, key)
+    place = replace(word.place, setting=key)
     name = key.lstrip("-").replace("-", "_")
     short = re.fullmatch(r"-O(=?)(\w+)", text)
     if short:
         inside = _after(word, len(text) - len(short.group(2)), len(short.group(2)))
-        return Flag("O", Node(short.group(2), inside, place, short.group(2)), _with_setting(word.place, "-O"), (), True)
+        return Flag(
+            "O", Node(short.group(2), inside, place, short.group(2)), replace(word.place, setting="-O"), (), True
+        )
     if not equals:
         doubt = word if isinstance(word.value, Unknown) else None
         return Flag(name, doubt, place, doubtful=doubt is not None)
@@ -189,7 +191,3 @@ def _after(word: Node, skipped: int, length: int) -> Place:
 def _inside(word: Node, first: int, last: int) -> Place:
     place = word.place
     return replace(place, column=place.column + first, start=place.start + first, end=place.start + last)
-
-
-def _with_setting(place: Place, setting: str) -> Place:
-    return replace(place, setting=setting)

@@ -148,14 +148,9 @@ def _changed(node: ast.AST) -> str:
 
 
 def _arguments(function: Function) -> Iterator[str]:
-    arguments = function.args
-    all_arguments = (
-        *arguments.posonlyargs,
-        *arguments.args,
-        *arguments.kwonlyargs,
-        *filter(None, (arguments.vararg, arguments.kwarg)),
-    )
-    yield from (argument.arg for argument in all_arguments)
+    signature = function.args
+    arguments = (*signature.posonlyargs, *signature.args, *signature.kwonlyargs, signature.vararg, signature.kwarg)
+    yield from (argument.arg for argument in arguments if argument is not None)
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> dict[str, str]:

@@ -88,15 +88,10 @@ class PythonValues:
 
     def _either(self, expression: ast.IfExp, functions: tuple[Function, ...], setting: str, depth: int) -> Any:
         """Return what `a if c else b` can be."""
-        among: tuple[Any, ...] = ()
-        for branch in (expression.body, expression.orelse):
-            value = self._value(branch, functions, setting, depth)
-            possible = value.among if isinstance(value, Unknown) else (value,)
-            if not possible or isinstance(value, dict | tuple):
-                among = ()
-                break
-            among += possible
-        return Unknown(f"{_short(expression)} is known only when it runs", among)
+        values = [self._value(branch, functions, setting, depth) for branch in (expression.body, expression.orelse)]
+        possible = [value.among if isinstance(value, Unknown) else (value,) for value in values]
+        is_open = not all(possible) or any(isinstance(value, dict | tuple) for value in values)
+        return Unknown(f"{_short(expression)} is known only when it runs", () if is_open else sum(possible, ()))
 
     def _mapping(self, expression: ast.Dict, functions: tuple[Function, ...], setting: str, depth: int) -> Any:
         """Return a dictionary display; unpacked dictionaries are merged in, unknown ones leave REST behind."""

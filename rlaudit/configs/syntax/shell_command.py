@@ -61,22 +61,22 @@ class TakenDefault(str):
 
     def further(self, words: str) -> "TakenDefault":
         """Return the sentence with words after it."""
-        return taken_default(self.variable, f"{self}{words}")
+        return _sentence_about(self.variable, f"{self}{words}")
 
 
-def taken_default(variable: str, sentence: str) -> TakenDefault:
+def _sentence_about(variable: str, sentence: str) -> TakenDefault:
     """Return the sentence about a variable."""
     made = TakenDefault(sentence)
     made.variable = variable
     return made
 
 
-def default_taken(name: str, value: str) -> TakenDefault:
+def taken_at_default(name: str, value: str) -> TakenDefault:
     """Return the sentence for a variable, or an argument of the script, that was taken at its default."""
     value = shortened(value)
     who = f"argument {name}" if name.isdigit() else name
     as_what = f"at its default {value}" if value.strip() else "as empty, its default"
-    return taken_default(who, f"{who} is taken {as_what}")
+    return _sentence_about(who, f"{who} is taken {as_what}")
 
 
 def shortened(text: str) -> str:

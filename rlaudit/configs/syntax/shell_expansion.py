@@ -180,9 +180,8 @@ class Expander:
         """Return the number in `${NAME:-$((...))}`, which the grammar takes for a command in two pairs of brackets."""
         alone = f"echo {part.text}"
         tree = parsed(alone).children[0].children[-1]
-        if tree.type != "arithmetic_expansion":
-            return self._counted(part, None)
-        return self._counted(part, Expander(alone, self.index, self.variables)._number(tree, 0))
+        is_arithmetic, expander = tree.type == "arithmetic_expansion", Expander(alone, self.index, self.variables)
+        return self._counted(part, expander._number(tree, 0) if is_arithmetic else None)
 
     def _counted(self, part: Part, number: int | None) -> Field:
         end, offset = part.start + len(part.text), self.index.offset(part.start)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.shell_command import Command, acted_on, default_taken, passed
+from rlaudit.configs.syntax.shell_command import Command, acted_on, passed, taken_at_default
 from rlaudit.configs.syntax.shell_expansion import Expander
 from rlaudit.configs.syntax.shell_parts import Field, Word, joined, left_out
 from rlaudit.configs.syntax.shell_tree import begun, damage, parsed
@@ -191,8 +191,7 @@ class _Walk:
     def redirected(self, tree: "Tree", depth: int) -> None:
         """Carry out a statement with redirections, which belong to its last command."""
         body, *redirects = [child for child in tree.children if child.is_named]
-        all_redirects = [*redirects, *self.redirects.pop(tree.id, [])]
-        self.redirects[_last_command(body).id] = all_redirects
+        self.redirects[_last_command(body).id] = [*redirects, *self.redirects.pop(tree.id, [])]
         self.statement(body, depth)
         for redirect in redirects:
             for after in redirect.children:
@@ -264,7 +263,7 @@ class _Walk:
         if not fields:
             return
         exports = self.variables.environment(self.index)
-        prefix_variables = {
+        prefixed = {
             self.written(prefix.trees[0].children[0]): self.value(prefix).node(self.index) for prefix in prefixes
         }
         nodes = acted_on(tuple(expanded.node(self.index) for expanded in fields))
@@ -282,15 +281,15 @@ class _Walk:
             heredoc = Node(script.text, self.index.place_in_file(script.start, script.end), None, script.text)
         if not target and nodes[0].value == "tee":
             target = next((str(node.value) for node in nodes[1:] if not str(node.value).startswith("-")), "")
-        assumed = tuple(default_taken(name, value) for name, value in self.variables.assumed.items())
+        assumed = tuple(taken_at_default(name, value) for name, value in self.variables.assumed.items())
         nested = self.level > 0 or self.index.origins is not None
-        variables = {**exports, **prefix_variables} if prefix_variables else exports
+        variables = {**exports, **prefixed} if prefixed else exports
         command = Command(nodes, variables, place, heredoc, inside, target, assumed, self.index.text, nested)
         if nodes[0].value == "eval":
-            self.evaluated(command, fields[1:], prefix_variables)
+            self.evaluated(command, fields[1:], prefixed)
             return
         self.commands.append(command)
-        self.handed_over(command, fields, script, {**passed(nodes), **prefix_variables})
+        self.handed_over(command, fields, script, {**passed(nodes), **prefixed})
 
     def sorted_out(self, trees: Sequence["Tree"]) -> tuple[list["Tree"], list["Tree"], str]:
         """Return the parts of a command's words, its here-documents, and the file of its output. Words may follow a

@@ -47,11 +47,11 @@ def _config(source: RecordedSource, recorded: RecordedEngine, vllm: Version) -> 
     release = release_of(recorded.process)
     file = str(recorded.process.file)
     place = Place(file, recorded.engine.line, 1, "")
-    same_release = release == vllm
+    is_same = release == vllm
     _written(draft, recorded, file)
-    if same_release and recorded.started:
+    if is_same and recorded.started:
         _effective(draft, recorded, vllm, place)
-    _environment(draft, recorded, release, same_release, file)
+    _environment(draft, recorded, release, is_same, file)
     _sampling(draft, recorded, release or vllm)
     for facts, note in recorded_facts(recorded, source.recording):
         for name, value in facts.given().items():
@@ -87,14 +87,12 @@ def _effective(draft: Draft, recorded: RecordedEngine, vllm: Version, home: Plac
         if declared is None or declared.config or name == "model":
             continue
         value = _as_declared(resolved, declared)
-        setting = draft.engine.get(name)
-        if value == (None if setting is None else setting.value):
+        old = draft.engine.get(name)
+        if value == (None if old is None else old.value):
             continue
-        place = setting.place if setting is not None else Place(home.path, home.line, 1, name)
+        place = old.place if old is not None else Place(home.path, home.line, 1, name)
         note = f"as vLLM {vllm} resolved it when it ran"
-        draft.engine[name] = Setting(
-            name, value, None if setting is None else setting.written, Origin.ENGINE, place, note
-        )
+        draft.engine[name] = Setting(name, value, None if old is None else old.written, Origin.ENGINE, place, note)
 
 
 def _as_declared(value: Any, declared: Declared) -> Any:
@@ -127,18 +125,16 @@ def _checkpoint(recorded: RecordedEngine) -> Mapping[str, Any] | None:
     return {**config, **({"dtype": dtype, "torch_dtype": dtype} if dtype else {})}
 
 
-def _environment(
-    draft: Draft, recorded: RecordedEngine, release: Version | None, same_release: bool, file: str
-) -> None:
+def _environment(draft: Draft, recorded: RecordedEngine, release: Version | None, is_same: bool, file: str) -> None:
     has_both = release is not None and has_v0(release)
     for name, value in recorded.process.environment.items():
         place = Place(file, 1, 1, name)
         if name not in SET_BY_VLLM or (name == VARIABLE and not has_both):
             draft.environment[name] = Setting(name, value, value, Origin.FILE, place)
-        elif same_release:
+        elif is_same:
             draft.environment[name] = Setting(name, value, None, Origin.ENGINE, place, "vLLM may have set it itself")
     kind = generation(recorded)
-    if same_release and kind is not None and has_both:
+    if is_same and kind is not None and has_both:
         note = f"the {kind} engine started"
         place = Place(file, recorded.engine.line, 1, VARIABLE)
         draft.environment[VARIABLE] = Setting(VARIABLE, kind[1], None, Origin.ENGINE, place, note)

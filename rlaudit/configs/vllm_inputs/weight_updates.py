@@ -119,11 +119,11 @@ def _reset(draft: Draft, source: Source, methods: "list[tuple[str, Call]]", call
     methods: the calls in the file, by method. calls: those that update or pause.
     """
     resets = [call for method, call in methods if method in {RESET, AWAKE}]
-    together = {call.function for call in calls}
-    together_with = [call for call in resets if call.function in together]
+    functions = {call.function for call in calls}
+    with_update = [call for call in resets if call.function in functions]
     call, is_reset = calls[0], None
-    if together_with:
-        call, is_reset, why = together_with[0], True, f"{together_with[0].name}() with the update"
+    if with_update:
+        call, is_reset, why = with_update[0], True, f"{with_update[0].name}() with the update"
     elif resets:
         function = resets[0].function or "the module"
         call, why = resets[0], f"{resets[0].name}() is called in {function}, not where the weights are updated"
@@ -140,15 +140,12 @@ def posted(source: Source) -> "tuple[Call, ...]":
     if source.suffix != ".py" or not any(f"/{route}" in source.text for route in ROUTES):
         return ()
     try:
-        requests = (request for request in source.calls(_CLIENTS) if not _defines_a_route(source, request))
-        return tuple(call for call in map(_as_method, requests) if call is not None)
+        calls = source.calls(_CLIENTS)
+        # A decorator `@app.post("/pause")` defines a route of a server and sends no request.
+        requests = (call for call in calls if not source.text[: call.place.start].rstrip().endswith("@"))
+        return tuple(request for request in map(_as_method, requests) if request is not None)
     except (ValueError, RecursionError):
         return ()
-
-
-def _defines_a_route(source: Source, call: "Call") -> bool:
-    """Return whether the call defines a route, as `@app.post("/pause")` of a server does, and sends no request."""
-    return source.text[: call.place.start].rstrip().endswith("@")
 
 
 def _as_method(call: "Call") -> "Call | None":

@@ -163,10 +163,9 @@ def _option(word: Node) -> Flag:
     name = key.lstrip("-").replace("-", "_")
     short = re.fullmatch(r"-O(=?)(\w+)", text)
     if short:
-        inside = _after(word, len(text) - len(short.group(2)), len(short.group(2)))
-        return Flag(
-            "O", Node(short.group(2), inside, place, short.group(2)), replace(word.place, setting="-O"), (), True
-        )
+        level = short.group(2)
+        inside = _after(word, len(text) - len(level), len(level))
+        return Flag("O", Node(level, inside, place, level), replace(word.place, setting="-O"), (), True)
     if not equals:
         doubt = word if isinstance(word.value, Unknown) else None
         return Flag(name, doubt, place, doubtful=doubt is not None)

@@ -168,9 +168,8 @@ class Expander:
         kept = _kept_script(tree)
         if kept is not None:
             return [self.document(kept, depth + 1)]
-        prints_folder = part.text in _WORKING_DIRECTORY
-        why = "it is the output of a command"
-        return [self._started_in(part) if prints_folder else self._unknown(part.start, end, why)]
+        is_pwd = part.text in _WORKING_DIRECTORY
+        return [self._started_in(part) if is_pwd else self._unknown(part.start, end, "it is the output of a command")]
 
     def _arithmetic(self, part: Part, tree: "Tree") -> Field:
         """Return the number of `$((...))`, with all digits at the place of the dollar."""

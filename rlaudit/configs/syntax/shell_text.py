@@ -366,8 +366,7 @@ class _Walk:
 
     def notice_script(self, pipeline: "Tree") -> None:
         """Note a script that a pipeline writes for a shell (`echo "$JOB" | bash`), which is not read."""
-        commands = [self.written(child).split() for child in pipeline.named_children]
-        first, last = commands[0], commands[-1]
+        first, last = (self.written(end).split() for end in (pipeline.named_children[0], pipeline.named_children[-1]))
         prints = first[:1] in (["echo"], ["printf"], ["cat"])
         if prints and last and last[0].rpartition("/")[2] in _SHELLS and {"-", "-s"}.issuperset(last[1:]):
             self.passed_over.append(UnreadableText("text that is piped into a shell is not read", self.line(pipeline)))

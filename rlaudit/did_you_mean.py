@@ -1,9 +1,9 @@
-"""Find the known name that a misspelt name was meant to be, and ask for it as every message does."""
+"""Find the known name that a misspelt name was meant to be."""
 
 from collections.abc import Iterable
 
 NEAR = 0.6  # difflib's own measure of what is alike
-VERY_NEAR = 0.8  # for arguments of vLLM, of which there are hundreds
+VERY_NEAR = 0.8  # for the hundreds of arguments of vLLM
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = "", cutoff: float = NEAR) -> str:

@@ -1,4 +1,4 @@
-"""Finds what a package's files offer, so that adding one is adding a file.
+"""Find what a package's files offer, so that adding one is adding a file.
 
 A factor, a metric, a cause, a rule, a reader or a picture is a module that binds one agreed name (`FACTOR`, `METRIC`,
 ...). There is no registry to edit and no plug-in interface.
@@ -15,7 +15,7 @@ Offer = TypeVar("Offer")
 
 
 class Offers(dict[str, Offer]):
-    """What the files of a package offer, by name, alphabetically; and what each file says of it."""
+    """What the files of a package offer, by name, alphabetically, with the documentation of each."""
 
     def __init__(self, bound: Mapping[str, tuple[ModuleType, Offer]]) -> None:
         """bound: the module that binds an offer, and the offer."""
@@ -23,7 +23,7 @@ class Offers(dict[str, Offer]):
         self._modules = {name: module for name, (module, _) in bound.items()}
 
     def documentation(self, name: str) -> str:
-        """Return the docstring of the module that binds an offer, wherever the functions of the offer were written."""
+        """Return the docstring of the module that binds an offer."""
         return inspect.getdoc(self._modules[name]) or ""
 
 
@@ -33,14 +33,14 @@ def discover(package: ModuleType, name: str, kind: type[Offer]) -> Offers[Offer]
     Raises TypeError when a module does not bind `name` to a `kind`, and ValueError when two share a name: both are
     mistakes in the file that was added, found by the first test that runs.
     """
-    found: dict[str, tuple[ModuleType, Offer]] = {}
+    offers: dict[str, tuple[ModuleType, Offer]] = {}
     for module_info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{package.__name__}.{module_info.name}")
         offer = getattr(module, name, None)
         if not isinstance(offer, kind):
             raise TypeError(f"{module.__name__} must bind {name} to a {kind.__name__}")
         key: str = getattr(offer, "name")  # noqa: B009 - kind is a type variable, its attributes are not known here
-        if key in found:
+        if key in offers:
             raise ValueError(f"{module.__name__}: {name} {key!r} is already offered by another file")
-        found[key] = (module, offer)
-    return Offers(found)
+        offers[key] = (module, offer)
+    return Offers(offers)

@@ -1,4 +1,4 @@
-"""What rlaudit says when it cannot go on: one sentence, and what to do next.
+"""The errors with which rlaudit ends: one sentence, and what to do next.
 
 Exit codes: 2 for a bad command line or configuration, 3 for an audit that could
 not be finished. Anything that is not one of these is a bug in rlaudit (70).
@@ -20,7 +20,7 @@ class RlauditError(Exception):
 
 
 class UsageError(RlauditError):
-    """The command line, a recipe or a configuration asks for something that does not exist."""
+    """The command line, a recipe or a configuration requests something that does not exist."""
 
     exit_code = 2
 

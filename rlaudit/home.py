@@ -1,4 +1,4 @@
-"""The user's home, if there is one: a container may run as a user whom its system does not know."""
+"""The user's home, if it is known: a container may run as a user that its system does not know."""
 
 import os
 from pathlib import Path

@@ -21,7 +21,7 @@ class Layer(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Three values, and a fourth for what was not looked at. Unknown never becomes fine."""
+    """Three values, and a fourth for what was not examined. Unknown never becomes fine."""
 
     MATCH = "match"
     MISMATCH = "mismatch"
@@ -29,21 +29,20 @@ class Verdict(StrEnum):
     NOT_TESTED = "not tested"
 
 
-# A mismatch anywhere is a mismatch, and what was not seen never becomes fine.
+# A mismatch anywhere is a mismatch, and a layer that was not examined never becomes fine.
 WORST_FIRST = (Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED, Verdict.MATCH)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is said of one layer.
-
-    cause: all causes, for people; causes: each by itself, none if a mismatch is unexplained. They are named only by an
-    intervention that removes one or a signature that identifies one.
-    """
+    """A verdict on one layer, with its reasons."""
 
     layer: Layer
     verdict: Verdict
+    # All causes, for people.
     cause: str | None
+    # Each by itself, none if a mismatch is unexplained. A cause is named only by an intervention that removes it or a
+    # signature that identifies it.
     causes: Sequence[str]
     because: str
     evidence: Sequence[str]
@@ -62,8 +61,8 @@ def judged_as(
     falsifier: str = "",
     following: str = "",
 ) -> Judgement:
-    """Return the judgement of a layer. unexplained: what a mismatch without a cause is called. following: what to do
-    next.
+    """Return the judgement of a layer. unexplained: the cause that is shown for a mismatch without one. following: the
+    next step.
     """
     cause = " and ".join(causes) or unexplained or None
     return Judgement(layer, verdict, cause, causes, because, evidence, falsifier, following)

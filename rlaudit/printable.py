@@ -34,7 +34,7 @@ def with_texts(data: Any, change: Callable[[str], str]) -> Any:
     if isinstance(data, dict):
         return {with_texts(key, change): with_texts(value, change) for key, value in data.items()}
     if isinstance(data, list | tuple):
-        return [with_texts(one, change) for one in data]
+        return [with_texts(part, change) for part in data]
     changed = {
         name: new for name in field_names(data) if (new := with_texts(old := getattr(data, name), change)) is not old
     }

@@ -31,7 +31,7 @@ class _Console(Console):
 
 
 class Progress:
-    """A place to say what is happening. `quiet` says nothing at all."""
+    """Shows what is happening. `quiet` shows nothing at all."""
 
     def __init__(self, quiet: bool = False) -> None:
         # A user who closed stderr wants no progress.
@@ -54,7 +54,7 @@ class Progress:
         self._doing = text
 
     def stand(self, made: Callable[[int], RenderableType]) -> bool:
-        """Show above each step what is known by now, until that is shown anew. made: makes it for so many columns.
+        """Show a result so far above each step, until the next call. made: makes it for so many columns.
 
         Returns whether it is shown: a pipe has no place for it.
         """
@@ -88,8 +88,8 @@ class Progress:
     def _shown(self) -> RenderableType:
         self._spinner.update(text=_cut(self._doing))
         lines: list[RenderableType] = [*([self._standing, ""] if self._standing else []), self._spinner]
-        if self._steps.said:
-            lines.append(_cut(f"  {self._steps.said}", "dim"))
+        if status := self._steps.status():
+            lines.append(_cut(f"  {status}", "dim"))
         if self._log is not None and (last := last_line(self._log)):
             lines.append(_cut(f"  log: {last}", "dim"))
         return Group(*lines)
@@ -114,9 +114,8 @@ class Steps:
             self.seconds += seconds
         self.tokens_per_second = tokens_per_second or self.tokens_per_second
 
-    @property
-    def said(self) -> str:
-        """The state in one line; "" where nothing is expected."""
+    def status(self) -> str:
+        """Return the state in one line; "" if no steps are expected."""
         if not self.expected:
             return ""
         parts = [f"{self.ended} of {self.expected} done", f"{seconds_since(self.started)} gone"]
@@ -129,7 +128,7 @@ class Steps:
 
 
 def last_line(log: Path) -> str:
-    """Return the last line of a log that has text, safe to print; "" where there is none yet."""
+    """Return the last line of a log that has text, safe to print; "" if none has yet."""
     try:
         with log.open("rb") as file:
             file.seek(0, 2)

@@ -22,7 +22,7 @@ def read_regular(path: Path | str, most_bytes: int, what: str) -> bytes:
     if not stat.S_ISREG(Path(path).stat().st_mode):
         # Opening a pipe or a device could wait for ever.
         raise NotRegular("not a regular file")
-    # Some files of /proc call themselves regular and wait for what the kernel will say next.
+    # Some files of /proc are regular by their mode, and reading them waits for the kernel.
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         return _whole(file.read(most_bytes + 1), most_bytes, what)
 

@@ -49,27 +49,27 @@ def log_path(text: str) -> Path:
             f"{address} is read with the package {CLIENTS[store]}, which is not here",
             "pip install 'rlaudit[remote]' brings it",
         ) from error
-    # It offers what is used of a path, and is no Path to the type checker.
+    # It has the methods that are used of a path, and is no Path to the type checker.
     return cast(Path, path)
 
 
 def is_remote(path: Path) -> bool:
-    """Return whether it lies in a store."""
+    """Return whether a path is in a store."""
     return not isinstance(path, Path)
 
 
 def exists(path: Path) -> bool:
-    """Return whether there is such a file or folder. Raises NotFinished if the store does not say."""
+    """Return whether the file or folder exists. Raises NotFinished if the store does not answer."""
     return path.exists() if not is_remote(path) else _info(path) is not None
 
 
 def is_file(path: Path) -> bool:
-    """Return whether there is such a file. Raises NotFinished if the store does not say."""
+    """Return whether the file exists. Raises NotFinished if the store does not answer."""
     return path.is_file() if not is_remote(path) else (_info(path) or {}).get("type") == "file"
 
 
 def size_of(path: Path) -> int:
-    """Return its bytes; 0 if the store does not say."""
+    """Return the size in bytes; 0 if the store does not report it."""
     return path.stat().st_size if not is_remote(path) else (_info(path) or {}).get("size") or 0
 
 
@@ -78,12 +78,12 @@ def files_below(path: Path) -> Iterator[Path]:
     if not is_remote(path):
         yield from path.rglob("*")
         return
-    with _asked(path):
+    with _reading(path):
         yield from path.rglob("*")
 
 
 def opened_log(path: Path, at_random: bool = False) -> io.BufferedReader:
-    """Open its bytes. at_random: nothing is fetched beyond what is asked for.
+    """Open a log for reading bytes. at_random: nothing is fetched beyond what is read.
 
     Raises NotFinished, while reading as well, if the store does not send them; OSError for a file of this machine.
     """
@@ -91,14 +91,14 @@ def opened_log(path: Path, at_random: bool = False) -> io.BufferedReader:
         return path.open("rb")
     # A web server that does not offer parts of a file is read as it sends it.
     in_parts = not _on_the_web(path) or (_info(path) or {}).get("partial", False)
-    with _asked(path):
+    with _reading(path):
         cache = {"cache_type": "none"} if at_random else {"cache_type": "readahead", "block_size": AHEAD * in_parts}
         raw = cast(Any, path).open("rb", **cache)
     return io.BufferedReader(_Sent(path, raw))
 
 
 class _Sent(io.RawIOBase):
-    """What a client sends; if that fails, the error says at which byte of how many."""
+    """The bytes that a client sends; an error names the byte at which it failed, and their number."""
 
     def __init__(self, path: Path, raw: Any) -> None:
         self._path, self._raw = path, raw
@@ -111,7 +111,7 @@ class _Sent(io.RawIOBase):
         return bool(self._raw.seekable())
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        with _asked(self._path, self._at):
+        with _reading(self._path, self._at):
             self._at = int(self._raw.seek(offset, whence))
         return self._at
 
@@ -119,7 +119,7 @@ class _Sent(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        with _asked(self._path, self._at):
+        with _reading(self._path, self._at):
             data = self._raw.read(len(buffer))
         buffer[: len(data)] = data
         self._at += len(data)
@@ -132,38 +132,38 @@ class _Sent(io.RawIOBase):
 
 
 def _info(path: Path) -> dict[str, Any] | None:
-    """Return what the store says of it; None if it has nothing of that name."""
+    """Return the store's metadata of a path; None if it has nothing of that name."""
     remote = cast(Any, path)
     try:
-        with _asked(path):
+        with _reading(path):
             return dict(remote.fs.info(remote.path))
     except FileNotFoundError:
         return None
 
 
 @contextmanager
-def _asked(path: Path, at: int | None = None) -> Iterator[None]:
-    """Raise NotFinished with what the store said, FileNotFoundError if it has no such object."""
+def _reading(path: Path, at: int | None = None) -> Iterator[None]:
+    """Raise NotFinished with the store's message, FileNotFoundError if it has no such object."""
     try:
         yield
     except RlauditError:
         raise
     except Exception as error:  # of a client, of the libraries below it, or of the network
-        if isinstance(error, FileNotFoundError) and not (_on_the_web(path) and _other_than_missing(error)):
+        if isinstance(error, FileNotFoundError) and not (_on_the_web(path) and _refused(error)):
             raise
         where = f"{path}" if at is None else f"{path}: byte {at} of {size_of(path)}"
         reason = error.__cause__ or error
-        said = " ".join(str(reason).split()) or type(reason).__name__
-        raise NotFinished(f"{where} cannot be read: {said}", _way_out(error)) from error
+        message = " ".join(str(reason).split()) or type(reason).__name__
+        raise NotFinished(f"{where} cannot be read: {message}", _way_out(error)) from error
 
 
 def _on_the_web(path: Path) -> bool:
-    """Return whether a plain web server is asked, not a store."""
+    """Return whether the path is on a plain web server, not in a store."""
     return str(path).startswith("http")
 
 
-def _other_than_missing(error: FileNotFoundError) -> bool:
-    """Return whether a web server refused, or did not answer: its client calls that a missing file, too."""
+def _refused(error: FileNotFoundError) -> bool:
+    """Return whether a web server refused or did not answer, which its client reports as a missing file, too."""
     return error.__cause__ is not None and getattr(error.__cause__, "status", None) not in {404, 410}
 
 

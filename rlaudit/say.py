@@ -1,4 +1,4 @@
-"""Sentences to the user: stderr for what accompanies a report, stdout for an answer that is only text."""
+"""Sentences to the user: on stderr beside a report, on stdout as an answer that is only text."""
 
 import contextlib
 import sys

@@ -1,8 +1,8 @@
 """What a secret is, and how it is kept out of everything that rlaudit writes, prints or passes on a command line.
 
-A secret is the value of a key or variable whose name says so (`hf_token`, `WANDB_API_KEY`, `password`), and any text
-that has the shape of a token, under any name. A value that was met under such a name is known from then on: it is
-masked wherever it turns up, in a sentence or in an engine's log as well. A plain word (`auto`) is masked behind its
+A secret is the value of a key or variable with such a name (`hf_token`, `WANDB_API_KEY`, `password`), and any text
+that has the shape of a token, under any name. A value that was read under such a name is masked from then on wherever
+it occurs, in a sentence or in an engine's log as well. A plain word (`auto`) is masked behind its
 name only: elsewhere it is a word.
 
 Not covered: a secret that nothing names and that looks like any other text.
@@ -23,10 +23,10 @@ MASK = "***"
 # A shorter value, or one without a sign that words do not have, would be masked in the middle of innocent text.
 _SHORTEST_KNOWN_ANYWHERE = 8
 _REFERENCE = re.compile(r"\$\{?\w|^\$\(|\{\{|%\(|^<.*>$|^\**$")
-# `api_key = os.environ["API_KEY"]`, `getenv("API_KEY")`: the secret stands elsewhere.
+# `api_key = os.environ["API_KEY"]`, `getenv("API_KEY")`: the secret is elsewhere.
 _LOOKUPS = ('["', "['", '("', "('")
-# A word after the first begins with a sign or a capital: if it could begin with nothing, a long one would be cut in
-# every way there is before it is no match.
+# A word after the first begins with a sign or a capital: otherwise a long word would be cut in every possible way
+# before it is no match.
 _PLAIN_WORDS = re.compile(r"[A-Z]?[a-z]+(?:(?:[ _./:-][A-Z]?|[A-Z])[a-z]+)*|[\d.,:+-]+")
 _LETTERS_AND_DIGITS = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[^()\[\]{}<>\s]+$")
 
@@ -50,7 +50,7 @@ _VALUES_OF_A_NAME = ("value", "written", "effective_from", "effective_to")
 _DIRECTORIES = frozenset({"PWD", "OLDPWD"})
 _LOGINS = re.compile(r"admin|db|https?|index|login|mail|proxy|redis|registry|root|smtp|user")
 
-# A shape with what a text that holds one must hold: looking for that first is fifty times as fast.
+# Each shape with the marks one of which its text must hold: looking for these first is fifty times as fast.
 _SHAPES = tuple(
     (marks, re.compile(pattern))
     for marks, pattern in (
@@ -96,7 +96,7 @@ def names_a_secret(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_sure(name: str) -> bool:
-    """Return whether everything under this name is one, a table or a number as well."""
+    """Return whether everything under this name is a secret, a table or a number as well."""
     words = _words(name)
     if name in _DIRECTORIES or not words:
         return False
@@ -109,7 +109,7 @@ def _is_sure(name: str) -> bool:
 
 
 def _is_likely(name: str) -> bool:
-    """Return whether text under this name is one; a number or a table is not."""
+    """Return whether text under this name is a secret; a number or a table is not."""
     words = _words(name)
     if not words:
         return False
@@ -126,18 +126,18 @@ def _words(name: str) -> list[str]:
 
 
 def learn(document: Any, name: str = "") -> None:
-    """Know from now on every secret of plain data (mappings, lists, text), by the names in it."""
-    for held, value in _named_values(document, name):
-        if names_a_secret(held):
+    """Mask from now on every secret of plain data (mappings, lists, text), by the names in it."""
+    for key, value in _named_values(document, name):
+        if names_a_secret(key):
             _know(value)
 
 
 def learn_text(text: str) -> None:
-    """Know from now on what a text of any syntax (a config, a script, a command line) gives to the name of a secret."""
+    """Mask from now on the values that a text of any syntax (a config, a script) gives to names of secrets."""
     for name, begin, end, quoted in _given_in(text):
         value = text[begin:end]
         looked_up = text[end - 1 : end + 1] in _LOOKUPS
-        # What code calls a key or a token is mostly none.
+        # What code calls a key or a token is mostly no secret.
         if quoted or (not looked_up and (_is_sure(name) or _looks_random(value))):
             _know(value)
 
@@ -165,7 +165,7 @@ def put_back(document: Any, taken: list[Any]) -> Any:
 
 
 def masked_places(document: Any, name: str = "") -> list[str]:
-    """Return where data was masked that should hold a secret, as dotted paths."""
+    """Return the dotted paths of masked values."""
     if isinstance(document, dict):
         below = [(str(key), value) for key, value in document.items()]
     elif isinstance(document, (list, tuple)):
@@ -176,15 +176,15 @@ def masked_places(document: Any, name: str = "") -> list[str]:
 
 
 def _name_of(key: object, table: Mapping[Any, Any], above: str) -> str:
-    """Return the name that the value of a key goes by: that of a table of credentials goes for all that is in it."""
-    said = table.get("name")
-    if isinstance(said, str) and key in _VALUES_OF_A_NAME and names_a_secret(said):
-        return said
+    """Return the name of a key's value: the name of a table of credentials counts for everything in it."""
+    table_name = table.get("name")
+    if isinstance(table_name, str) and key in _VALUES_OF_A_NAME and names_a_secret(table_name):
+        return table_name
     return above if _is_sure(above) else str(key)
 
 
 def _named_values(data: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Yield every text of the data with the name that it goes by."""
+    """Yield every text of the data with its name."""
     if isinstance(data, dict):
         for key, value in data.items():
             yield from _named_values(value, _name_of(key, data, name))
@@ -198,7 +198,7 @@ def _named_values(data: Any, name: str) -> Iterator[tuple[str, str]]:
 def _masked(data: Any, name: str, taken: list[Any] | None, path: tuple[Any, ...]) -> Any:
     if isinstance(data, dict):
         return {
-            # A key stays where what was taken out is to find its way back.
+            # A key stays if what was taken out is to be put back.
             key if taken is not None or not isinstance(key, str) else mask_text(key): _masked(
                 value, _name_of(key, data, name), taken, (*path, key)
             )
@@ -232,7 +232,7 @@ def field_names(data: Any) -> tuple[str, ...]:
 
 def mask_text(text: str) -> str:
     """Return a text without the secrets that are known or have the shape of one."""
-    # A report says the same short words thousands of times.
+    # A report has the same short words thousands of times.
     return _text_masked_once(text) if len(text) < _SHORT else _text_masked(text)
 
 
@@ -240,8 +240,9 @@ def _text_masked(text: str) -> str:
     text = _shapes_masked(text)
     if _anywhere:
         if not _compiled:
-            # The longest first: one may begin with another.
-            _compiled.append(re.compile("|".join(re.escape(one) for one in sorted(_anywhere, key=len, reverse=True))))
+            # One secret may begin with another.
+            longest_first = sorted(_anywhere, key=len, reverse=True)
+            _compiled.append(re.compile("|".join(map(re.escape, longest_first))))
         text = _compiled[0].sub(MASK, text)
     if not _behind_their_names:
         return text
@@ -266,22 +267,22 @@ _text_masked_once = lru_cache(maxsize=8192)(_text_masked)
 
 
 def _given_in(text: str) -> Iterator[tuple[str, int, int, bool]]:
-    """Yield (name, where its value begins and ends, whether in quotes), for each name of a secret that is given one."""
+    """Yield (name, begin and end of its value, whether in quotes) for each name of a secret that has a value."""
     lowered = text.lower()
-    if len(lowered) != len(text):  # there are capitals that become two characters
+    if len(lowered) != len(text):  # some capitals become two characters
         lowered = "".join(sign.lower() if sign.isascii() else sign for sign in text)
     if not _TELLS.search(lowered):
         return
-    found = sorted(telling.span() for word in _TELLING for telling in re.finditer(word, lowered))
+    spans = sorted(match.span() for word in _TELLING for match in re.finditer(word, lowered))
     done = 0
-    for telling, telling_end in found:
-        if telling < done:
+    for word_start, word_end in spans:
+        if word_start < done:
             continue
-        begin, earliest = telling, max(done, telling - _LONGEST_NAME)
+        begin, earliest = word_start, max(done, word_start - _LONGEST_NAME)
         while begin > earliest and (text[begin - 1].isalnum() or text[begin - 1] in "_.-"):
             begin -= 1
-        rest = _REST_OF_A_NAME.match(text, telling_end)
-        done = rest.end() if rest else telling_end
+        end_of_name = _REST_OF_A_NAME.match(text, word_end)
+        done = end_of_name.end() if end_of_name else word_end
         name = text[begin:done]
         if not names_a_secret(name):
             continue
@@ -292,21 +293,21 @@ def _given_in(text: str) -> Iterator[tuple[str, int, int, bool]]:
 
 
 def _know(value: str) -> None:
-    for one in {value, value.strip(), *value.split("\n")}:
-        if not one or _is_reference(one):
+    for text in {value, value.strip(), *value.split("\n")}:
+        if not text or _is_reference(text):
             continue
-        if len(one) >= _SHORTEST_KNOWN_ANYWHERE and not _PLAIN_WORDS.fullmatch(one):
-            if one not in _anywhere:
-                _anywhere.add(one)
+        if len(text) >= _SHORTEST_KNOWN_ANYWHERE and not _PLAIN_WORDS.fullmatch(text):
+            if text not in _anywhere:
+                _anywhere.add(text)
                 _compiled.clear()
                 _text_masked_once.cache_clear()
-        elif one not in _behind_their_names:
-            _behind_their_names.add(one)
+        elif text not in _behind_their_names:
+            _behind_their_names.add(text)
             _text_masked_once.cache_clear()
 
 
 def _is_reference(value: str) -> bool:
-    """Return whether a value stands for another: ${HF_TOKEN}, {{ .Values.token }}, <your token>, nothing, or a mask."""
+    """Return whether a value refers to another: ${HF_TOKEN}, {{ .Values.token }}, <your token>, nothing, or a mask."""
     return _REFERENCE.search(value) is not None
 
 

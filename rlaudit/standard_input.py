@@ -1,4 +1,4 @@
-"""`-` as a path: standard input for what is read, standard output for what is written, whichever command it is.
+"""`-` as a path, for every command: standard input for what is read, standard output for what is written.
 
 What is read is kept in a file until the command ends: tables are opened more than once, and by their endings.
 """
@@ -11,11 +11,11 @@ from pathlib import Path
 from rlaudit.errors import UsageError
 
 DASH = "-"
-RECORD = "record"  # reads nothing itself: a `-` is a word of the command that it runs
+RECORD = "record"  # reads nothing itself: a `-` belongs to the command that it runs
 WRITTEN = "--write"  # how options that name a file to be written begin
 FOLDERS = ("--run-dir",)
 _PARQUET = b"PAR1"
-# What a command reads, where its first bytes do not tell. A log that begins with a brace is JSON, line by line.
+# What a command reads, if its first bytes do not show it. A log that begins with a brace is JSON, line by line.
 _ENDINGS = {"compare": ".jsonl", "curves": ".csv", "ablate": ".yaml"}
 
 
@@ -26,12 +26,12 @@ def standard_input_as_file(words: Sequence[str]) -> Iterator[list[str]]:
         yield [*words]
         return
     before = ["", *words]
-    read = [place for place, word in enumerate(words) if word == DASH and not before[place].startswith(WRITTEN)]
-    if not read:
+    dashes = [place for place, word in enumerate(words) if word == DASH and not before[place].startswith(WRITTEN)]
+    if not dashes:
         yield [*words]
         return
-    place = read[0]
-    if len(read) > 1:
+    place = dashes[0]
+    if len(dashes) > 1:
         raise UsageError("- is standard input, and there is one of it: give the other a path")
     if before[place] in FOLDERS:
         raise UsageError(f"{before[place]} is a folder, and - is none")

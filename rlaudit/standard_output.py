@@ -1,6 +1,6 @@
-"""Standard output as commands need it: all of it is written, or an error says that it was not.
+"""Standard output as commands need it: either everything is written, or an error is raised.
 
-The reader may leave early, as `head` does: then the rest goes nowhere, and a verdict stays what it is.
+The reader may leave early, as `head` does: then the rest is discarded, and the exit code stays the same.
 """
 
 import os
@@ -26,7 +26,7 @@ def to_stdout(text: str) -> None:
 
 
 def _into_nothing() -> None:
-    """Discard what Python would write when it ends: it complains if it cannot."""
+    """Discard what Python would write when it ends, and complain if it cannot."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, sys.stdout.fileno())
     os.close(nothing)

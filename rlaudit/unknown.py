@@ -6,21 +6,20 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Unknown:
-    """A value that is not known from the file alone, and why: `$BATCH is set nowhere in this file`.
+    """A value that is not known from the file alone."""
 
-    among: all the values that it can be, if that much is known.
-    """
-
+    # Why: `$BATCH is set nowhere in this file`.
     reason: str
+    # All possible values, if they are known.
     among: tuple[Any, ...] = ()
     # Whether the file is a program, and a run of it decides the value.
     by_run: bool = False
-    # The one fact that would settle it, if `reason` says more than that.
+    # The fact that would settle it, if `reason` has more than that.
     hangs_on: str = ""
 
     @property
     def fact(self) -> str:
-        """What would settle this value: all unknown values with the same fact are settled by it at once."""
+        """The fact that would settle this value, and with it all unknown values with the same fact."""
         return self.hangs_on or self.reason
 
     def __bool__(self) -> bool:

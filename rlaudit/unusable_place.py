@@ -1,7 +1,7 @@
-"""What a file system refuses, as a sentence: where, why, and what to do about it.
+"""Errors of the file system as sentences: the path, the reason, and what to do.
 
 A full disk, a folder that may not be written or a file in the place of a folder are no faults of rlaudit, and may
-occur wherever it reads or writes. The kinds are those of errno(3).
+occur at every read and write. The kinds are those of errno(3).
 """
 
 import errno
@@ -45,7 +45,7 @@ OF_THE_NAME: Mapping[int, str] = {
 
 
 def unusable_place(error: OSError, what: str = "") -> RlauditError | None:
-    """Return what to tell the user, with the exit code; None for an error that is not about files.
+    """Return the error to show the user, with its exit code; None for an error that is not about files.
 
     what: what the file was to be, as in `the report`.
     """
@@ -56,11 +56,11 @@ def unusable_place(error: OSError, what: str = "") -> RlauditError | None:
         return NotFinished("the working directory is gone or cannot be read", "change to one that is there")
     why = os.strerror(kind)
     where = _name(error)
-    said = " ".join(word for word in (what, where) if word) or "a file"
+    subject = " ".join(word for word in (what, where) if word) or "a file"
     if kind in OF_THE_NAME:
         # Without a file, the arguments of a call of ours are at fault.
-        return UsageError(f"{said}: {why}", OF_THE_NAME[kind]) if where else None
-    return NotFinished(f"{said}: {why}", OF_THE_MACHINE[kind])
+        return UsageError(f"{subject}: {why}", OF_THE_NAME[kind]) if where else None
+    return NotFinished(f"{subject}: {why}", OF_THE_MACHINE[kind])
 
 
 def _name(error: OSError) -> str:

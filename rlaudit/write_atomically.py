@@ -1,7 +1,7 @@
 """Replace files in one step: a reader sees the old bytes or the new ones, never half of them.
 
-A draft is written beside the file and renamed over it. Each write has a draft of its own, so that two writers of one
-file do not meet, and the last rename stands. A process that is killed leaves its draft behind.
+A draft is written beside the file and renamed over it. Each write has another draft, so that two writers of one file do
+not meet, and the last rename stands. A process that is killed leaves its draft behind.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _DRAFT = ".rlaudit-draft-"
-# What the system says of a write without naming the file that was written.
+# Errors of a write in which the system does not name the file.
 _NAMELESS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
@@ -27,23 +27,23 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
-    """Empty drafts to write into, one for each path; when the block ends they take the places of the files.
+    """Yield empty drafts to write into, one for each path; when the block ends they take the places of the files.
 
-    Nothing is replaced before all of them are on the disk. Raises OSError with the path that it is about, and then
-    the files are as they were and nothing is left beside them, as for any other exception in the block.
+    Nothing is replaced before all of them are on the disk. Raises OSError with the path of the file. After this or any
+    other exception in the block, the files are as they were and nothing is left beside them.
     """
     targets = [Path(os.path.realpath(path)) for path in paths]
     drafts: list[Path] = []
     try:
         for target in targets:
-            with _named(target):
+            with _naming(target):
                 drafts.append(_empty_draft(target))
-        with _named(targets[0]):
+        with _naming(targets[0]):
             yield tuple(drafts)
             for draft, target in zip(drafts, targets, strict=True):
                 _settle(draft, target)
         for draft, target in zip(drafts, targets, strict=True):
-            with _named(target):
+            with _naming(target):
                 draft.replace(target)
     finally:
         for draft in drafts:
@@ -63,19 +63,19 @@ def _settle(draft: Path, target: Path) -> None:
     # A library may have made the file anew.
     with draft.open("rb") as written:
         os.fsync(written.fileno())
-    there = _stat(target)
-    if there is not None and stat.S_ISDIR(there.st_mode):
+    old = _stat(target)
+    if old is not None and stat.S_ISDIR(old.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-    own = draft.stat()
-    if there is not None and (there.st_uid, there.st_gid) != (own.st_uid, own.st_gid):
-        os.chown(draft, there.st_uid, there.st_gid)
-    # After the owner: to change that takes bits away.
-    draft.chmod(0o666 & ~_mask() if there is None else there.st_mode & 0o7777)
+    new = draft.stat()
+    if old is not None and (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        os.chown(draft, old.st_uid, old.st_gid)
+    # After the owner: changing the owner clears bits.
+    draft.chmod(0o666 & ~_mask() if old is None else old.st_mode & 0o7777)
 
 
 @contextlib.contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Let an error of a write say which file it is about."""
+def _naming(path: Path) -> Iterator[None]:
+    """Name the target in an error of a write that names no file, or only the draft."""
     try:
         yield
     except OSError as error:
@@ -94,6 +94,6 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def _mask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask

@@ -41,7 +41,7 @@ def read_yaml_file(path: Path) -> Any:
 
 
 def _excess(document: Any) -> str | None:
-    """Return what there is too much of, None if nothing; counted as if every alias were written out."""
+    """Return which limit the document exceeds, None if none, counted as if every alias were written out."""
     count = 0
     todo = [(document, 1)]
     while todo:

@@ -60,10 +60,10 @@ def test_time_left_is_that_of_steps_that_had_to_be_run():
     steps.done(None, None)
     steps.done(30.0, 100.0)
     steps.done(50.0, None)
-    assert "3 of 10 done" in steps.said
-    assert "about 4.7 min left" in steps.said
-    assert "100 tokens/s in the last arm" in steps.said
-    assert Steps(0).said == ""
+    assert "3 of 10 done" in steps.status()
+    assert "about 4.7 min left" in steps.status()
+    assert "100 tokens/s in the last arm" in steps.status()
+    assert Steps(0).status() == ""
 
 
 def test_the_last_line_of_a_log_is_the_last_that_says_something(tmp_path):

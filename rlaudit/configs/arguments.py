@@ -11,7 +11,7 @@ from rlaudit.parse_json import parse_json
 from rlaudit.settings.place import Place
 from rlaudit.unknown import Unknown
 
-# What Hugging Face's argument parser takes for a boolean.
+# Booleans of Hugging Face's argument parser.
 _YES = {"true", "yes", "t", "y", "1"}
 _NO = {"false", "no", "f", "n", "0"}
 
@@ -40,26 +40,26 @@ def of_word(word: Node, key: Place | None = None) -> Node:
 
 
 def _partly_known(text: str, unknown: Unknown) -> Any:
-    """A JSON mapping as a shell spells it, unknown only where an expansion stands; all of it where it is no JSON."""
+    """Return a JSON mapping as a shell spells it, Unknown only in place of expansions; all of it if it is no JSON."""
     try:
-        (spelt,) = shlex.split(text)
-        found = parse_json(re.sub(r"(?<=[:,\[])(\s*)(\$\{?\w+\}?)(?=\s*[,\]}])", r'\1"\2"', spelt))
+        (word,) = shlex.split(text)
+        value = parse_json(re.sub(r"(?<=[:,\[])(\s*)(\$\{?\w+\}?)(?=\s*[,\]}])", r'\1"\2"', word))
     except (ValueError, RecursionError):
         return unknown
-    return _told(found, unknown) if isinstance(found, dict) else unknown
+    return _with_unknowns(value, unknown) if isinstance(value, dict) else unknown
 
 
-def _told(value: Any, unknown: Unknown) -> Any:
-    """Plain data with `unknown` for every text that holds an expansion."""
+def _with_unknowns(value: Any, unknown: Unknown) -> Any:
+    """Return plain data with `unknown` for every text that holds an expansion."""
     if isinstance(value, dict):
-        return {key: _told(part, unknown) for key, part in value.items()}
+        return {key: _with_unknowns(part, unknown) for key, part in value.items()}
     if isinstance(value, list):
-        return [_told(part, unknown) for part in value]
+        return [_with_unknowns(part, unknown) for part in value]
     return unknown if isinstance(value, str) and re.search(r"[$`]", value) else value
 
 
 def truth(node: Node | None, default: Any = None) -> Any:
-    """True, False, or Unknown; `default` where the node is missing or null."""
+    """Return True, False, or Unknown; `default` if the node is missing or null."""
     if node is None or node.value is None:
         return default
     if isinstance(node.value, bool | Unknown):
@@ -71,7 +71,7 @@ def truth(node: Node | None, default: Any = None) -> Any:
 
 
 def _tree(value: Any, place: Place) -> Any:
-    """Plain data as the value of a node, every part of it at the place of the whole word."""
+    """Return plain data as the value of a node, every part of it at the place of the whole word."""
     if isinstance(value, dict):
         return {str(key): Node(_tree(part, place), place) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""The commands a file holds: a shell script's, and those written as strings or lists inside YAML (beaker, k8s, CI)."""
+"""The commands of a file: a shell script's, and those written as strings or lists inside YAML (beaker, k8s, CI)."""
 
 import re
 from collections.abc import Iterator
@@ -33,57 +33,57 @@ def line_writer(command: Command, at: int, spell: Spell, source: Source) -> Writ
 
 
 def proved(write: Write, command: Command, source: Source) -> Write:
-    """Return the writer of a command, without the additions that may reach another command if this one holds text
-    from elsewhere in the file. After an addition the file must read as the same commands, one of them with more words.
+    """Return a writer without the additions that may reach another command, if this one holds text from elsewhere in
+    the file. After an addition the file must read as the same commands, one of them with more words.
     """
     first, last = command.place.start, command.place.end
     if not command.nested and all(first <= word.place.start and word.place.end <= last for word in command.words):
         return write
 
-    held: dict[tuple[tuple[int, str], ...], bool] = {}
+    approved: dict[tuple[tuple[int, str], ...], bool] = {}
 
     def proven(name: str, value: Any) -> tuple[Edit, ...] | None:
         edits = write(name, value)
         if not edits or any(edit.start != edit.end for edit in edits):
             return edits
-        # What holds of one plain word holds of every other in its place, and reading the whole script takes long.
+        # Any other plain word in its place has the same effect, and reading the whole script takes long.
         shape = tuple((edit.start, _PLAIN.sub("x", edit.replacement)) for edit in edits)
-        if shape not in held:
-            held[shape] = _only_longer(command, source, edits)
-        return edits if held[shape] else None
+        if shape not in approved:
+            approved[shape] = _only_longer(command, source, edits)
+        return edits if approved[shape] else None
 
     return proven
 
 
 def _only_longer(command: Command, source: Source, edits: tuple[Edit, ...]) -> bool:
     """Return whether the edited file has one command with more words at its end, and all others as before."""
-    stands = (word.value for word in command.words if isinstance(word.value, str) and word.value in source.text)
-    mark = max(stands, key=len, default="")
+    written = (word.value for word in command.words if isinstance(word.value, str) and word.value in source.text)
+    mark = max(written, key=len, default="")
     today = command_lines(source, mark)
     if len(today) > MOST_PROVED:
         return False
     edited = Source(source.path, apply(source.text, edits), source.given)
-    before, after = ([_spelt(one) for one in commands] for commands in (today, command_lines(edited, mark)))
+    before, after = (list(map(_spelt, commands)) for commands in (today, command_lines(edited, mark)))
     changed = [(old, new) for old, new in zip(before, after, strict=False) if old != new]
     return len(before) == len(after) and len(changed) == 1 and changed[0][1][: len(changed[0][0])] == changed[0][0]
 
 
 def _spelt(command: Command) -> list[str]:
-    """Words to compare. A text with blanks may be a script, whose own commands are compared."""
+    """Return the words to compare; "" for a text with blanks, which may be a script whose own commands are compared."""
     words = (word.value if isinstance(word.value, str) else word.text for word in command.words)
     return [word if not re.search(r"\s", word) else "" for word in words]
 
 
 def untold(command: Command, at: int) -> tuple[str, ...]:
     """Return what a command leaves open, in sentences: words that may hold further options (`"$@"`, `${ARGS[@]}`), and
-    the defaults of variables that it was read with.
+    the variables that were taken at their defaults.
     """
-    held = []
+    open_words = []
     for flag in flags(command.words, at):
         first = () if flag.value is None else (flag.value,)
         alone = [word for word in first if not flag.name or re.search(r"\$\{?[@*]", word.text)]
-        held += [word.text for word in (*alone, *flag.more) if isinstance(word.value, Unknown)]
-    return (*(f"{shortened(text)} may hold further options" for text in dict.fromkeys(held)), *command.assumed)
+        open_words += [word.text for word in (*alone, *flag.more) if isinstance(word.value, Unknown)]
+    return (*(f"{shortened(text)} may hold further options" for text in dict.fromkeys(open_words)), *command.assumed)
 
 
 def command_lines(source: Source, *marks: str) -> tuple[Command, ...]:
@@ -95,7 +95,7 @@ def command_lines(source: Source, *marks: str) -> tuple[Command, ...]:
         return ()
     try:
         if source.suffix in _YAML:
-            return tuple(found for root in source.plain_yaml for found in _inside(source, root, marks))
+            return tuple(command for root in source.plain_yaml for command in _inside(source, root, marks))
         return source.commands
     except (ValueError, RecursionError):  # kept in source.refusals
         return ()
@@ -137,5 +137,5 @@ def _of_text(source: Source, node: Node) -> tuple[Command, ...]:
     elif body[:1] in {"'", '"'} and body[-1:] == body[:1] and len(body) > 1:
         body = f" {body[1:-1]} "
     blanked = re.sub(r"[^\n]", " ", source.text[:first]) + body
-    found = commands(blanked, source.path)
-    return found if header is not None else tuple(replace(command, nested=True) for command in found)
+    nested = commands(blanked, source.path)
+    return nested if header is not None else tuple(replace(command, nested=True) for command in nested)

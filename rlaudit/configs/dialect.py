@@ -15,17 +15,16 @@ from rlaudit.settings.rollout_config import RolloutConfig
 
 @dataclass(frozen=True)
 class Dialect:
-    """One dialect.
-
-    recognise: whether a file is written in it; must be cheap and must never raise. read: every rollout engine that the
-    file sets up, as the given vLLM version gets it (serializers change what arrives). specific: higher wins where
-    several recognise the same file; plain vLLM is 0, a framework 10, a framework built on another one 20. A dialect
-    below 0 reads only files that no other one recognises. about: what `explain` says of a declared one.
-    """
+    """One dialect."""
 
     name: str
     title: str
+    # Higher wins if several recognise the same file: plain vLLM is 0, a framework 10, a framework built on another one
+    # 20. A dialect below 0 reads only files that no other one recognises.
     specific: int
+    # Whether a file is written in it; must be cheap and must never raise.
     recognise: Callable[[Source], bool]
+    # Every rollout engine of the file, as the vLLM version gets it (serializers change what arrives).
     read: Callable[[Source, Version], tuple[RolloutConfig, ...]]
+    # Printed by `explain` for a declared dialect.
     about: str = ""

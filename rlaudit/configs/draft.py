@@ -1,6 +1,6 @@
 """A rollout config while a reader collects it.
 
-Every dialect ends in the same few questions: what is written, what of it arrives, and who decided the rest.
+Every dialect answers the same questions: what is written, what of it arrives, and who decided everything else.
 """
 
 import re
@@ -42,22 +42,22 @@ class Settings(dict[str, Setting]):
     """Settings of one kind by name."""
 
     def by_file(self, name: str, node: Node, value: Any = _AS_WRITTEN, note: str = "") -> None:
-        """The file writes it; `value` where another one arrives."""
+        """Set what the file writes; `value` if another one arrives."""
         self[name] = by_file(name, node, value, note)
 
     def by_code(self, name: str, value: Any, note: str) -> None:
-        """The framework's code decides it."""
+        """Set what the framework's code decides."""
         self[name] = by_code(name, value, note)
 
     def unless_set(self, name: str, value: Any, note: str) -> None:
-        """The framework's code decides it where nothing did before."""
+        """Set what the framework's code decides if nothing else did."""
         if name not in self:
             self.by_code(name, value, note)
 
 
 @dataclass
 class Draft:
-    """Settings by kind, in the order in which they are found. A later one of a name replaces an earlier one."""
+    """Settings by kind, in the order in which they are read. A later setting replaces an earlier one of its name."""
 
     framework: str
     path: str
@@ -80,7 +80,7 @@ class Draft:
     device: Setting | None = None
 
     def list_options(self, root: Node, *paths: str) -> None:
-        """Options of the framework that stand at dotted paths of the file, everything below them included."""
+        """Add the framework's options at dotted paths of the file, with everything below them."""
         for path in paths:
             node = root.get(*path.split("."))
             if node is not None and isinstance(node.value, dict):
@@ -90,21 +90,21 @@ class Draft:
                 self.options.by_file(path, node)
 
     def list_rest(self, section: Node | None, prefix: str, of_framework: Callable[[str], bool]) -> None:
-        """List what is written in a section and became no setting, so that nothing written is passed over in silence.
+        """Add as options what a section writes and no setting was made of, so that nothing is passed over in silence.
         of_framework: whether a file is the framework's own, of which nothing is listed.
         """
         kinds = (self.engine, self.sampling, self.environment, self.options)
-        taken = {one.place for kind in kinds for one in kind.values()} | {lost.place for lost in self.lost}
+        taken = {setting.place for kind in kinds for setting in kind.values()} | {lost.place for lost in self.lost}
         for name, leaf in leaves(section, f"{prefix}.") if section is not None else ():
             if leaf.place not in taken and not of_framework(leaf.place.path):
                 self.options.by_file(name, leaf)
 
     def lose(self, name: str, node: Node, loss: Loss, reason: str, *, certain: bool = True) -> None:
-        """Something written that never arrives."""
+        """Add something written that never arrives."""
         self.lost.append(Lost(name, written(node), node.place, loss, reason, certain))
 
     def trains(self, facts: TrainerFacts, note: str, node: Node | None = None) -> None:
-        """Take trainer facts; with a node they are written in the file, without one the framework's code decides."""
+        """Add trainer facts: of the file with a node, else of the framework's code."""
         for name, value in facts.given().items():
             if node is None:
                 self.trainer.by_code(name, value, note)
@@ -114,9 +114,9 @@ class Draft:
     def count_replicas(
         self, devices: Any, ranks: Sequence[Any], note: str, missing: str, node: Node | None = None
     ) -> None:
-        """Engines that run side by side: the devices divided by the ranks of one engine, if both are known."""
-        told = isinstance(devices, int) and bool(ranks) and all(isinstance(one, int) for one in ranks)
-        if told and 0 < prod(ranks) <= devices:
+        """Add the number of engines side by side: the devices divided by the ranks of one engine, if both are known."""
+        counted = isinstance(devices, int) and bool(ranks) and all(isinstance(rank, int) for rank in ranks)
+        if counted and 0 < prod(ranks) <= devices:
             self.trains(TrainerFacts(replicas=devices // prod(ranks)), f"{note} / ranks of one engine", node)
         else:
             self.not_seen.append(f"the number of rollout engines: {missing}")
@@ -130,7 +130,7 @@ class Draft:
         write: Callable[[str, Any], tuple[Edit, ...] | None] = unwritten,
     ) -> RolloutConfig:
         """Return the collected config: every field of the draft under its own name."""
-        collected: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
+        collected: dict[str, Any] = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         collected |= {"lost": tuple(self.lost), "not_seen": tuple(dict.fromkeys(self.not_seen))}
         return RolloutConfig(
             **{**collected, "bare": self.bare and not offline},
@@ -142,14 +142,12 @@ class Draft:
 
 
 def written(node: Node) -> Any:
-    """Return what the file says, as Python data; the text where the value cannot be told."""
+    """Return what the file says, as Python data; the text if its value is unknown."""
     return node.text if isinstance(node.value, Unknown) and node.text else node.plain()
 
 
 def arriving(node: Node) -> Any:
-    """Return the value as Python data. One that the command line must give, or that holds an unknown part, is Unknown
-    as a whole.
-    """
+    """Return the value as Python data; Unknown if the command line must give it, or if a part of it is unknown."""
     if node.value == MANDATORY:
         return Unknown("the file leaves it to the command line (???)")
     unknown = next(_unknowns(node), None)
@@ -157,7 +155,7 @@ def arriving(node: Node) -> Any:
 
 
 def by_file(name: str, node: Node, value: Any = _AS_WRITTEN, note: str = "") -> Setting:
-    """Return a setting that the file writes; `value` where another one arrives."""
+    """Return a setting that the file writes; `value` if another one arrives."""
     arrives = arriving(node) if value is _AS_WRITTEN else value
     through = node.text if node.value is None and _REFERENCE.search(node.text) else ""
     return Setting(name, arrives, written(node), Origin.FILE, node.place, note, through)
@@ -169,19 +167,19 @@ def by_code(name: str, value: Any, note: str) -> Setting:
 
 
 def known(node: Node | None, default: Any = None) -> Any:
-    """Return the plain value of a node that is there and known, else the default."""
+    """Return the plain value of a node, or the default if it is missing or unknown."""
     if node is None or isinstance(arriving(node), Unknown):
         return default
     return node.plain()
 
 
 def is_said(node: Node | None) -> TypeGuard[Node]:
-    """Return whether a node is there and not null; if it is not, the framework's own default holds."""
+    """Return whether a node is neither missing nor null: otherwise the framework's own default holds."""
     return node is not None and node.value is not None
 
 
 def leaves(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
-    """Yield dotted names and nodes of everything below a mapping that is not a mapping itself, or is an empty one."""
+    """Yield the dotted name and the node of every value below a mapping; an empty mapping counts as a value."""
     for key, child in node.items():
         name = f"{prefix}{key}"
         if isinstance(child.value, dict) and child.value:

@@ -1,6 +1,4 @@
-"""Settings that another file decides, or arguments that could not be read: what is not known here is unknown, not a
-default.
-"""
+"""Settings that another file decides, or arguments that could not be read: Unknown, not at their defaults."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +14,7 @@ from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 class Elsewhere(Settings):
     """The settings that are known; `get` answers with Unknown for every other name.
 
-    Iteration gives the known ones only, so that a report does not list two hundred unknown arguments.
+    Iterating yields only the known ones, so that a report does not list two hundred unknown arguments.
     """
 
     def __init__(self, reason: str, known: Mapping[str, Setting] | None = None, said: str = "") -> None:
@@ -34,7 +32,7 @@ class Elsewhere(Settings):
 
 
 def as_written(settings: Mapping[str, Setting], call: str) -> Elsewhere:
-    """Return what a file writes in a call with further arguments that could not be read: any other may be in those."""
+    """Return the settings that a file writes in a call; any other may be among its arguments that could not be read."""
     if isinstance(settings, Elsewhere):
         return settings
     written = {name: setting for name, setting in settings.items() if setting.place is not None}

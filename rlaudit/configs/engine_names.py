@@ -1,7 +1,7 @@
 """One name for every spelling of an engine argument: the field of vLLM's EngineArgs.
 
-`--enable-prefix-caching`, `enable_prefix_caching`, `enablePrefixCaching` and `-tp` are spellings. Whether a version has
-the argument at all is looked up in `vllm/catalogue.py`, not this file's.
+`--enable-prefix-caching`, `enable_prefix_caching`, `enablePrefixCaching` and `-tp` are spellings. `vllm/catalogue.py`
+knows which version has the argument.
 """
 
 import re
@@ -41,21 +41,21 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 def canonical(name: str) -> str:
     """Return the EngineArgs spelling of a flag, a key or a camelCase name; `no-` in front stays, see `affirmed`.
 
-    Only the part before the first dot is spelt anew: what follows are keys of a JSON value.
+    Only the part before the first dot is changed: the keys of a JSON value follow it.
     """
     stripped = name.lstrip("-")
-    head, dot, rest = stripped.partition(".")
+    head, dot, keys = stripped.partition(".")
     if head in SHORT and (name.startswith("-") or len(head) > 1):
-        return SHORT[head] + dot + rest
+        return SHORT[head] + dot + keys
     if not head.islower() and "_" not in head and "-" not in head and not head.isupper():
         for whole, plain in _WHOLE:
             head = head.replace(whole, plain)
         head = _HUMP.sub("_", head).lower()
-    return head.replace("-", "_") + dot + rest
+    return head.replace("-", "_") + dot + keys
 
 
 def affirmed(name: str) -> tuple[str, bool]:
-    """Return a canonical name without `no_` in front, and whether it was there."""
+    """Return a canonical name without `no_` in front, and whether it had it."""
     return (name[3:], True) if name.startswith("no_") and len(name) > 3 else (name, False)
 
 

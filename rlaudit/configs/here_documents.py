@@ -20,12 +20,12 @@ _UNTOLD = "the options of the command that reads this here-document"
 
 @dataclass(frozen=True, eq=False)
 class HereDocument(Source):
-    """The file that a here-document makes. text: the whole script, to which places and edits refer. untold: what was
-    assumed in reading it, and what is not known of its use, in sentences. variables: exports at the end of the script.
-    """
+    """The file that a here-document makes. text: the whole script, to which places and edits refer."""
 
     document: Node | None = None
+    # Sentences on the assumptions in reading it, and on what is unknown of its use.
     untold: tuple[str, ...] = ()
+    # Exports at the end of the script.
     variables: Mapping[str, Node] = field(default_factory=dict)
 
     @property
@@ -40,14 +40,14 @@ class HereDocument(Source):
 
 
 def here_documents(source: Source) -> tuple[HereDocument, ...]:
-    """The YAML mappings that a script writes to files; nothing for a file of another kind, and never an error."""
+    """Return the YAML mappings that a shell script writes to files. Never raises."""
     text = source.text
     if not source.is_shell or "<<" not in text or not ("vllm" in text or "rollout" in text):
         return ()
     from rlaudit.configs.syntax.unreadable import UnreadableText
     from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
 
-    found = []
+    documents = []
     try:
         commands = source.commands
     except ValueError:
@@ -60,21 +60,21 @@ def here_documents(source: Source) -> tuple[HereDocument, ...]:
         except (UnreadableText, RecursionError):
             continue
         if roots and isinstance(roots[0].value, dict) and len(roots[0].value) >= _FEWEST_KEYS:
-            root, said = _told(moved(roots[0], command.inside)), (*command.assumed, _UNTOLD)
-            found.append(
+            root, assumptions = _with_unknowns(moved(roots[0], command.inside)), (*command.assumed, _UNTOLD)
+            documents.append(
                 HereDocument(
-                    source.path, text, source.given, document=root, untold=said, variables=commands[-1].variables
+                    source.path, text, source.given, document=root, untold=assumptions, variables=commands[-1].variables
                 )
             )
-    return tuple(found)
+    return tuple(documents)
 
 
-def _told(node: Node) -> Node:
-    """Return a node whose texts with an expansion left in them are Unknown; `${a.b}` may be the config's own."""
+def _with_unknowns(node: Node) -> Node:
+    """Return the node with Unknown for texts in which an expansion is left; `${a.b}` may be the config's own."""
     value = node.value
     if isinstance(value, dict):
-        return replace(node, value={key: _told(child) for key, child in value.items()})
+        return replace(node, value={key: _with_unknowns(child) for key, child in value.items()})
     if isinstance(value, tuple):
-        return replace(node, value=tuple(_told(child) for child in value))
-    left = _EXPANSION.search(value) if isinstance(value, str) else None
-    return node if left is None else replace(node, value=Unknown(f"{left.group()} is not told by this script"))
+        return replace(node, value=tuple(_with_unknowns(child) for child in value))
+    match = _EXPANSION.search(value) if isinstance(value, str) else None
+    return node if match is None else replace(node, value=Unknown(f"{match.group()} is not told by this script"))

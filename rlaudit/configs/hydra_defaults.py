@@ -1,16 +1,16 @@
-"""Hydra's `defaults:` list, as far as the files it names are there.
+"""Hydra's `defaults:` list, as far as its files exist.
 
 Read: names beside the file, groups (`finetune: base` is finetune/base.yaml, placed under `finetune`), packages
-(`group@a.b: name`, `# @package _global_`), `optional`, `override`, `_self_` (last where it is not written, as since
-Hydra 1.1), names that follow another choice (`actor: ${model_engine}_actor`), choices of the command line, and
-`hydra.searchpath` (`file://` from the folders above the config, `pkg://` where the package's source is there). What is
-not found is named as missing.
+(`group@a.b: name`, `# @package _global_`), `optional`, `override`, `_self_` (last if it is not written, as since Hydra
+1.1), names that follow another choice (`actor: ${model_engine}_actor`), choices of the command line, and
+`hydra.searchpath` (`file://` from the folders above the config, `pkg://` if the package's source is found). Files that
+are not found are listed as missing.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from pathlib import Path
 
 from rlaudit.configs.merging import mapping_of, merged, nested, reread
@@ -25,14 +25,14 @@ _HEADER_LINES = 20
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """A config with what it inherits.
-
-    parts: the other files read. missing: entries whose file is not there. limits: where reading stopped, in sentences.
-    """
+    """A config with the files that it inherits."""
 
     root: Node
+    # The other files that were read.
     parts: tuple[str, ...] = ()
+    # Entries whose file is missing.
     missing: tuple[str, ...] = ()
+    # Limits at which reading stopped, in sentences.
     limits: tuple[str, ...] = ()
 
     @property
@@ -50,14 +50,14 @@ class _Entry:
 
     @property
     def file(self) -> str:
-        """Relative to the directory of the config that lists it."""
+        """The path from the directory of the config that lists it."""
         path = f"{self.group}/{self.name}" if self.group else self.name
         return path if path.endswith((".yaml", ".yml")) else f"{path}.yaml"
 
 
 @dataclass(eq=False)
 class _Family:
-    """What one composition goes by, and what it has seen. search: folders that names are looked for in besides."""
+    """The choices of one composition, and the files that it read. search: further folders with configs."""
 
     choices: Mapping[str, str]
     search: tuple[str, ...]
@@ -65,22 +65,22 @@ class _Family:
     missing: list[str] = field(default_factory=list)
 
 
-# Asked by every dialect that may know the file, and again under each version.
+# Called by every dialect that may know the file, and again for each version.
 @lru_cache(maxsize=16)
 def composed(source: Source, choices: tuple[tuple[str, str], ...] = ()) -> Composed | None:
-    """The first document with its `defaults:` applied; None if the file is no mapping. choices: of groups, made on
-    the command line (`model_engine=megatron`).
+    """Return the first document with its `defaults:` applied; None if the file is no mapping. choices: of groups, made
+    on the command line (`model_engine=megatron`).
     """
     root = mapping_of(source)
     if root is None:
         return None
     listed = root.get("defaults")
-    own = {} if listed is None else {key: node.value for one in listed.elements() for key, node in one.items()}
-    told = {key: value for key, value in {**own, **dict(choices)}.items() if isinstance(value, str)}
-    family = _Family(told, _search_path(source, root) if listed is not None else ())
+    family = _Family(dict(choices), ())
+    if listed is not None:
+        family = _Family({**_choices(listed), **family.choices}, _search_path(source, root))
     tree = _compose(source, root, (), family, (source.path,))
     if family.missing and listed is not None:
-        # Tells interpolation that a key which is not here may well be set there.
+        # Shows interpolation that a missing key may be set in a file of the list.
         tree = merged(tree, nested(("defaults",), listed))
     if family.parts:
         tree = reread(tree)
@@ -88,9 +88,9 @@ def composed(source: Source, choices: tuple[tuple[str, str], ...] = ()) -> Compo
 
 
 def _search_path(source: Source, root: Node) -> tuple[str, ...]:
-    """Return the folders that `hydra.searchpath` names, as far as they are there."""
+    """Return the folders of `hydra.searchpath` that exist."""
     listed = root.get("hydra", "searchpath")
-    found = []
+    folders = []
     for node in listed.elements() if listed is not None else ():
         scheme, _, name = str(node.value).rpartition("://")
         if scheme == "pkg":
@@ -98,56 +98,50 @@ def _search_path(source: Source, root: Node) -> tuple[str, ...]:
 
             path = name.replace(".", "/")
             checkout = checkout_of(source, name.partition(".")[0], path)
-            found += [f"{checkout.root}/{path}"] if checkout is not None else []
+            folders += [f"{checkout.root}/{path}"] if checkout is not None else []
         else:
             above = (folder / name for folder in Path(source.path).absolute().parents)
-            found += [str(folder) for folder in above if folder.is_dir()][:1]
-    return tuple(found)
+            folders += [str(folder) for folder in above if folder.is_dir()][:1]
+    return tuple(folders)
 
 
 def _compose(source: Source, root: Node, at: tuple[str, ...], family: _Family, seen: tuple[str, ...]) -> Node:
-    own = Node({key: node for key, node in root.items() if key != "defaults"}, root.place, root.key)
-    own = nested(at, own)
+    content = Node({key: node for key, node in root.items() if key != "defaults"}, root.place, root.key)
+    content = nested(at, content)
     listed = root.get("defaults")
     if listed is None or not isinstance(listed.value, tuple):
-        return nested(at, root) if listed is not None else own
-    # What overrides a choice further down the chain; the outer one wins.
-    family = replace(family, choices={**_overrides(listed), **family.choices})
-    tree: Node | None = None
-    done = False
-    for entry in _entries(listed, family.choices):
-        if entry is None:
-            tree, done = (own if tree is None else merged(tree, own)), True
-            continue
-        part = _read(source, entry, at, family, seen)
-        if part is not None:
-            tree = part if tree is None else merged(tree, part)
-    if not done:
-        tree = own if tree is None else merged(tree, own)
-    return own if tree is None else tree
+        return nested(at, root) if listed is not None else content
+    # `override group: name` changes a choice further down the chain; the outer one wins.
+    overrides = {key.split()[-1]: name for key, name in _choices(listed).items() if key.split()[:1] == ["override"]}
+    family = replace(family, choices={**overrides, **family.choices})
+    entries = [*_entries(listed, family.choices)]
+    if None not in entries:
+        entries.append(None)
+    parts = [content if entry is None else _read(source, entry, at, family, seen) for entry in entries]
+    return reduce(merged, [part for part in parts if part is not None])
 
 
 def _read(source: Source, entry: _Entry, at: tuple[str, ...], family: _Family, seen: tuple[str, ...]) -> Node | None:
     name = entry.file.lstrip("/")
-    found = source.neighbour(name)
-    for folder in family.search if found is None else ():
-        found = found or source.neighbour(f"{folder}/{name}")
-    if found is None or found.path in seen or len(seen) > DEEPEST:
+    file = source.neighbour(name)
+    for folder in family.search if file is None else ():
+        file = file or source.neighbour(f"{folder}/{name}")
+    if file is None or file.path in seen or len(seen) > DEEPEST:
         if not entry.optional:
             family.missing.append(entry.file)
         return None
-    root = mapping_of(found)
+    root = mapping_of(file)
     if root is None:
         family.missing.append(entry.file)
         return None
-    family.parts.append(found.path)
-    package = _header(found.text) or entry.package
-    where = _package(package, entry.group, at)
-    return _compose(found, root, where, family, (*seen, found.path))
+    family.parts.append(file.path)
+    package = _header(file.text) or entry.package
+    target = _package(package, entry.group, at)
+    return _compose(file, root, target, family, (*seen, file.path))
 
 
 def _header(text: str) -> str | None:
-    """Return the package that a config names for itself, in a comment before its first key."""
+    """Return the package of a config from the comment before its first key."""
     for line in text.split("\n", _HEADER_LINES)[:_HEADER_LINES]:
         header = _PACKAGE.match(line)
         if header is not None:
@@ -167,11 +161,10 @@ def _package(package: str | None, group: str, at: tuple[str, ...]) -> tuple[str,
     return (*at, *package.split("."))
 
 
-def _overrides(listed: Node) -> dict[str, str]:
-    """`override group: name`, by group."""
-    told = {key: node.value for one in listed.elements() for key, node in one.items()}
-    return {key.split()[-1]: value for key, value in told.items()
-            if key.split()[:1] == ["override"] and isinstance(value, str)}  # fmt: skip
+def _choices(listed: Node) -> dict[str, str]:
+    """Return the entries `group: name` of a list, by group."""
+    entries = (entry for element in listed.elements() for entry in element.items())
+    return {key: node.value for key, node in entries if isinstance(node.value, str)}
 
 
 def _entries(listed: Node, choices: Mapping[str, str]) -> Iterator[_Entry | None]:
@@ -190,16 +183,14 @@ def _entries(listed: Node, choices: Mapping[str, str]) -> Iterator[_Entry | None
                 continue
             group, _, package = words[-1].partition("@")
             chosen = choices.get(words[-1])
-            names = (
-                (chosen,) if chosen is not None else [_followed(one, choices) for one in choice.elements() or (choice,)]
-            )
-            for one in names:
-                if one:
-                    yield _Entry(group, one, package or None, words[0] == "optional")
+            written = choice.elements() or (choice,)
+            for name in [_followed(node, choices) for node in written] if chosen is None else [chosen]:
+                if name:
+                    yield _Entry(group, name, package or None, words[0] == "optional")
 
 
 def _followed(node: Node, choices: Mapping[str, str]) -> str:
-    """Return the name of a choice, with other choices filled in; "" where it cannot be told."""
-    text = node.value if isinstance(node.value, str) else node.text.strip("\"'") if "${" in node.text else ""
-    filled = _CHOICE.sub(lambda match: choices.get(match[1], match[0]), text)
-    return "" if "${" in filled else filled
+    """Return the name of a choice, with other choices filled in; "" if it is unknown."""
+    name = node.value if isinstance(node.value, str) else node.text.strip("\"'") if "${" in node.text else ""
+    resolved = _CHOICE.sub(lambda match: choices.get(match[1], match[0]), name)
+    return "" if "${" in resolved else resolved

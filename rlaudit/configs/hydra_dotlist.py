@@ -1,7 +1,7 @@
-"""Hydra overrides on a command line, as the tree that they set: `trainer.nnodes=2` is {trainer: {nnodes: 2}}.
+"""Hydra overrides of a command line as a tree: `trainer.nnodes=2` is {trainer: {nnodes: 2}}.
 
-`+key` and `++key` set like `key`; `~key` removes. Read in the order of the command, so that the last one wins as in
-Hydra. Scripts inside job descriptions (`run: |`) and commands in YAML lists are read as well.
+`+key` and `++key` set like `key`; `~key` removes. The last one wins, as in Hydra. Scripts inside job
+descriptions (`run: |`) and commands in YAML lists are read as well.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class Overridden:
     root: Node
 
 
-# Asked when a file is recognised and when it is read.
+# Called when a file is recognised and when it is read.
 @lru_cache(maxsize=8)
 def overridden(source: Source, prefix: str) -> tuple[Overridden, ...]:
     """Return the training commands of the file's scripts with an override of a key that begins with `prefix`."""
@@ -38,47 +38,45 @@ def overridden(source: Source, prefix: str) -> tuple[Overridden, ...]:
     from rlaudit.configs.program import trains
     from rlaudit.configs.syntax.flags import overrides
 
-    found = []
+    commands = []
     for command in filter(trains, command_lines(source, prefix)):
-        given = overrides(command.words)
-        if any(flag.name.startswith(prefix) for flag in given):
-            found.append(Overridden(command, tree_of(given, command.place)))
-    return tuple(found)
+        command_overrides = overrides(command.words)
+        if any(flag.name.startswith(prefix) for flag in command_overrides):
+            commands.append(Overridden(command, tree_of(command_overrides, command.place)))
+    return tuple(commands)
 
 
 def untold(command: "Command") -> tuple[str, ...]:
-    """What a command leaves open, in sentences: words that may hold further overrides, and the defaults taken."""
+    """Return what a command leaves open, in sentences: words that may hold overrides, and the defaults taken."""
     from rlaudit.configs.syntax.flags import overrides_anything
     from rlaudit.configs.syntax.shell_command import shortened
 
     words = command.words
-    starts = [at for at, word in enumerate(words) if at and (words[at - 1].value == "-m" or _is_script(word))]
-    held = [word.text for word in words[starts[0] + 1 if starts else 1 :] if overrides_anything(word)]
-    return (*(f"{shortened(text)} may hold further overrides" for text in dict.fromkeys(held)), *command.assumed)
+    programs = (
+        at for at in range(1, len(words)) if words[at - 1].value == "-m" or str(words[at].value).endswith(".py")
+    )
+    open_words = [word.text for word in words[next(programs, 0) + 1 :] if overrides_anything(word)]
+    return (*(f"{shortened(text)} may hold further overrides" for text in dict.fromkeys(open_words)), *command.assumed)
 
 
-def _is_script(word: Node) -> bool:
-    return isinstance(word.value, str) and word.value.endswith(".py")
-
-
-def tree_of(given: "Sequence[Flag]", place: Place) -> Node:
+def tree_of(overrides: "Sequence[Flag]", place: Place) -> Node:
     """Return the overrides of one command as a mapping; `place` is the command's."""
     root = Node({}, place)
-    for override in given:
+    for override in overrides:
         path = tuple(part for part in override.name.split(".") if part)
         if not path:
             continue
         if override.operator == "~":
             root = without(root, *path)
         elif override.value is not None:
-            where = replace(override.value.place, setting=override.name)
-            leaf = _node(override.value.value, where, override.place, override.value.text)
+            place_of_value = replace(override.value.place, setting=override.name)
+            leaf = _node(override.value.value, place_of_value, override.place, override.value.text)
             root = merged(root, nested(path, leaf))
     return reread(Node(root.value, place))
 
 
 def _node(value: Any, place: Place, key: Place | None, text: str) -> Node:
-    """Python data as nodes: a JSON value on the command line has one place for all that is in it."""
+    """Return Python data as nodes, all at the same place: that of a JSON value on the command line."""
     if isinstance(value, dict):
         return Node({str(name): _node(child, place, key, "") for name, child in value.items()}, place, key, text)
     if isinstance(value, list | tuple):

@@ -19,7 +19,7 @@ MOST_PARENTS = 64
 
 @dataclass
 class _Family:
-    """What one read has seen of a file's ancestors. beside: each file that was looked for, opened once."""
+    """The ancestors of a file that were read. beside: each file that was searched, opened once."""
 
     parts: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -28,14 +28,14 @@ class _Family:
     left_out: list[str] = field(default_factory=list)
 
     def parent(self, source: Source, name: str) -> Source | None:
-        """Return a file named by `defaults:`; None if it is not there."""
+        """Return a file named by `defaults:`; None if it is missing."""
         path = str(Path(source.path).parent / name)
         if path not in self.beside:
             self.beside[path] = source.neighbour(name) if name.endswith((".yaml", ".yml")) else None
         return self.beside[path]
 
 
-# Asked when the file is recognised, and again under each version.
+# Called when the file is recognised, and again for each version.
 @lru_cache(maxsize=4)
 def inherited(source: Source) -> Composed | None:
     """Return the first document on top of its chain of parents; None if the file is no mapping."""
@@ -51,19 +51,19 @@ def inherited(source: Source) -> Composed | None:
     return Composed(tree, parts, missing, tuple(limits))
 
 
-def overriding(source: Source, one: Overridden) -> Composed:
-    """The overrides of a command on top of the file that its `--config` names, where that is beside the script."""
+def overriding(source: Source, overridden: Overridden) -> Composed:
+    """Return the overrides of a command on top of the file of its `--config`, if that is beside the script."""
     from rlaudit.configs.syntax.flags import flags
 
-    named = [flag.value for flag in flags(one.command.words) if flag.name == "config" and flag.value is not None]
-    name = named[-1].value if named else None
+    paths = [flag.value for flag in flags(overridden.command.words) if flag.name == "config" and flag.value is not None]
+    name = paths[-1].value if paths else None
     if not isinstance(name, str):
-        return Composed(one.root, missing=("the config that the command starts from",))
-    beside = source.named_file(named[-1])
+        return Composed(overridden.root, missing=("the config that the command starts from",))
+    beside = source.named_file(paths[-1])
     base = inherited(beside) if beside is not None else None
     if beside is None or base is None:
-        return Composed(one.root, missing=(name,))
-    return replace(base, root=reread(merged(base.root, one.root)), parts=(beside.path, *base.parts))
+        return Composed(overridden.root, missing=(name,))
+    return replace(base, root=reread(merged(base.root, overridden.root)), parts=(beside.path, *base.parts))
 
 
 def _load(source: Source, family: _Family, seen: tuple[str, ...]) -> Node | None:
@@ -80,14 +80,14 @@ def _load(source: Source, family: _Family, seen: tuple[str, ...]) -> Node | None
             family.left_out.append(parent.value)
             break
         family.taken += 1
-        found = family.parent(source, parent.value)
-        if found is None or found.path in seen or len(seen) > DEEPEST:
+        file = family.parent(source, parent.value)
+        if file is None or file.path in seen or len(seen) > DEEPEST:
             family.missing.append(parent.value)
             continue
-        part = _load(found, family, (*seen, found.path))
+        part = _load(file, family, (*seen, file.path))
         if part is None:
             family.missing.append(parent.value)
             continue
-        family.parts.append(found.path)
+        family.parts.append(file.path)
         tree = part if tree is None else merged(tree, part)
     return root if tree is None else merged(tree, root)

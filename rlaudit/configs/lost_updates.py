@@ -1,9 +1,8 @@
 """Lines of a Python program by which new weights do not reach a V1 engine that runs in a process of its own.
 
-Two of V0's ways fail there: `llm.llm_engine.model_executor` is an attribute in the engine's own process, and vLLM no
-longer sends a function or `torch.dtype` as an argument of `collective_rpc` since 0.9.0 (vllm/v1/serial_utils.py). Lines
-are judged as they stand; a line below a test for the attribute or for vLLM's version is left alone, and so is one whose
-error the program deals with.
+Two of V0's ways fail then: `llm.llm_engine.model_executor` is an attribute in the engine's own process, and vLLM no
+longer sends a function or `torch.dtype` as an argument of `collective_rpc` since 0.9.0 (vllm/v1/serial_utils.py). A
+line below a test for the attribute or for vLLM's version is left alone, and so is one whose error the program handles.
 """
 
 import ast
@@ -19,10 +18,10 @@ from rlaudit.settings.rollout_config import LostUpdate
 _EXECUTOR = "model_executor"
 _SENDS = ("collective_rpc", "apply_model")
 _DTYPES = {"float32", "float", "float16", "half", "bfloat16", "float8_e4m3fn", "float8_e5m2"}
-# What a program calls an engine: `llm`, `self.llm_engine`, `engine`; `vllm.model_executor` is a module.
+# Names of an engine in programs: `llm`, `self.llm_engine`, `engine`; `vllm.model_executor` is a module.
 _AN_ENGINE = re.compile(r"engine|(?<!v)llm", re.IGNORECASE)
 _ASKS_FIRST = re.compile(r"hasattr|version|VLLM_USE_V1", re.IGNORECASE)
-# What an `except` may do and still go on as if nothing had happened.
+# Calls in an `except` that goes on as if nothing had happened.
 _REPORTS = {"print", "debug", "info", "warning", "warn", "error", "exception"}
 _DEALT_WITH = -1
 _LONGEST = 60
@@ -39,18 +38,18 @@ def lost_updates(source: Source) -> tuple[LostUpdate, ...]:
         return ()
     index = LineIndex(source.text, source.path)
     functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-    found = []
+    updates = []
     for node, passed_over_at in _reached(tree):
         what, sends = _reaches_inside(node), False
         if not what:
             what, sends = _hands_over(node, functions), True
         if what:
-            found.append(LostUpdate(what, index.place(*span(node, source.text), what), sends, passed_over_at))
-    return tuple(sorted(found, key=lambda one: one.place.start))
+            updates.append(LostUpdate(what, index.place(*span(node, source.text), what), sends, passed_over_at))
+    return tuple(sorted(updates, key=lambda update: update.place.start))
 
 
 def _reached(tree: ast.Module) -> Iterator[tuple[ast.expr, int]]:
-    """Yield each expression whose error the program does not deal with, and the line of the `except` that hides it.
+    """Yield each expression whose error the program does not handle, with the line of the `except` that hides it, or 0.
 
     Iterative, so that nesting costs no stack.
     """
@@ -69,15 +68,15 @@ def _reached(tree: ast.Module) -> Iterator[tuple[ast.expr, int]]:
 
 
 def _caught(handlers: list[ast.ExceptHandler]) -> int | None:
-    """The line of an `except` that catches the error and goes on, 0 if it raises again, DEALT_WITH if it does anything
-    else; None if no handler catches it.
+    """Return the line of an `except` that catches the error and goes on, 0 if it raises again, _DEALT_WITH if it does
+    anything else; None if no handler catches it.
     """
     for handler in handlers:
-        named = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-        errors = {ast.unparse(one).rpartition(".")[2] for one in named if one is not None}
+        types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+        errors = {ast.unparse(error).rpartition(".")[2] for error in types if error is not None}
         if errors and errors.isdisjoint({"Exception", "BaseException", "AttributeError", "TypeError"}):
             continue
-        if any(isinstance(one, ast.Raise) for line in handler.body for one in ast.walk(line)):
+        if any(isinstance(node, ast.Raise) for line in handler.body for node in ast.walk(line)):
             return 0
         return handler.lineno if all(map(_goes_on, handler.body)) else _DEALT_WITH
     return None
@@ -93,7 +92,7 @@ def _goes_on(line: ast.stmt) -> bool:
 
 
 def _reaches_inside(node: ast.expr) -> str:
-    """Return what is taken from the engine's own process; "" for anything else."""
+    """Return what the expression takes from inside the engine's process; "" if nothing."""
     if not (isinstance(node, ast.Attribute) and node.attr == _EXECUTOR and isinstance(node.ctx, ast.Load)):
         return ""
     owner = getattr(node.value, "attr", getattr(node.value, "id", ""))
@@ -101,15 +100,15 @@ def _reaches_inside(node: ast.expr) -> str:
 
 
 def _hands_over(node: ast.expr, functions: set[str]) -> str:
-    """Return what a call hands over that is not sent; "" for anything else."""
+    """Return what a call hands over that vLLM does not send; "" if nothing."""
     if not isinstance(node, ast.Call) or _method(node.func) not in _SENDS:
         return ""
     keywords = {keyword.arg: keyword.value for keyword in node.keywords}
     handed = [*node.args[:1], *(keywords[name] for name in ("method", "func") if name in keywords)]
     arguments = keywords.get("args", node.args[2] if len(node.args) > 2 else None)
     handed += arguments.elts if isinstance(arguments, ast.Tuple | ast.List) else []
-    more = keywords.get("kwargs")
-    handed += more.values if isinstance(more, ast.Dict) else []
+    mapping = keywords.get("kwargs")
+    handed += mapping.values if isinstance(mapping, ast.Dict) else []
     for value in handed:
         kind = _kind(value, functions)
         if kind:

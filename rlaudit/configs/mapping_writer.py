@@ -22,7 +22,7 @@ def plain_spelling(name: str, value: Any) -> tuple[str, str] | None:
 
 
 def one_mapping(mapping: Node | None, spell: Spell, text: str) -> Write:
-    """Return what writes keys of one mapping; nothing is written if the file does not have it."""
+    """Return a function that writes keys of a mapping; it writes nothing if the file does not have the mapping."""
     if mapping is None or not isinstance(mapping.value, dict):
         return unwritten
 
@@ -30,7 +30,7 @@ def one_mapping(mapping: Node | None, spell: Spell, text: str) -> Write:
         if mapping.place.path.endswith(".py"):
             from rlaudit.configs.syntax.call_edits import python_mapping_writer
 
-            return python_mapping_writer(mapping, lambda one, told: _in_python(spell(one, told)), text)(name, value)
+            return python_mapping_writer(mapping, lambda *argument: _in_python(spell(*argument)), text)(name, value)
         from rlaudit.configs.syntax.yaml_edits import yaml_writer
 
         return yaml_writer(mapping, spell, text)(name, value)
@@ -38,44 +38,45 @@ def one_mapping(mapping: Node | None, spell: Spell, text: str) -> Write:
     return write
 
 
-def _in_python(spelt: tuple[str, str] | None) -> tuple[str, str] | None:
-    """Return a key, and its value as Python spells what YAML does."""
+def _in_python(spelling: tuple[str, str] | None) -> tuple[str, str] | None:
+    """Return a key, and its YAML value as Python spells it."""
     from rlaudit.configs.syntax.flags import typed
 
-    if spelt is None:
+    if spelling is None:
         return None
-    value = typed(spelt[1])
-    return spelt[0], json.dumps(value) if isinstance(value, str) else repr(value)
+    value = typed(spelling[1])
+    return spelling[0], json.dumps(value) if isinstance(value, str) else repr(value)
 
 
 def dotlist_writer(command: "Command", spell: Spell, source: Source) -> Write:
-    """Hydra overrides of a command. spell: (key with its `+` where one is needed, value) of an argument."""
+    """Return a function that writes Hydra overrides. spell: (key, with `+` if needed, value) of an argument."""
 
     def write(name: str, value: Any) -> tuple[Edit, ...] | None:
         from rlaudit.configs.command_lines import line_writer
         from rlaudit.configs.syntax.flags import overrides
 
-        spelt = spell(name, value)
-        if spelt is None:
+        spelling = spell(name, value)
+        if spelling is None:
             return None
-        key, wanted = spelt
-        same = [flag for flag in overrides(command.words) if flag.name == key.lstrip("+") and flag.value is not None]
-        if not same:
-            return line_writer(command, 0, lambda _name, _value: (f"{key}={wanted}", ""), source)(name, value)
-        place = same[-1].value.place if same[-1].value is not None else same[-1].place
+        key, new_text = spelling
+        flags = (flag for flag in overrides(command.words) if flag.name == key.lstrip("+"))
+        values = [flag.value for flag in flags if flag.value is not None]
+        if not values:
+            return line_writer(command, 0, lambda _name, _value: (f"{key}={new_text}", ""), source)(name, value)
+        place = values[-1].place
         old = source.text[place.start : place.end]
         if "=" in old or "$" in old:
             return None
-        return () if old == wanted else (Edit(place.path, place.start, place.end, wanted),)
+        return () if old == new_text else (Edit(place.path, place.start, place.end, new_text),)
 
     return write
 
 
 def prefixed(prefix: str) -> Spell:
-    """Return the spelling of overrides whose keys are vLLM's names after a prefix."""
+    """Return the spelling of overrides whose keys are a prefix and vLLM's name."""
 
     def spell(name: str, value: Any) -> tuple[str, str] | None:
-        spelt = plain_spelling(name, value)
-        return None if spelt is None else (f"{prefix}{name}", spelt[1])
+        spelling = plain_spelling(name, value)
+        return None if spelling is None else (f"{prefix}{name}", spelling[1])
 
     return spell

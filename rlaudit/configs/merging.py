@@ -22,16 +22,16 @@ def mapping_of(source: Source) -> Node | None:
 
 
 def merged(base: Node, over: Node) -> Node:
-    """`over` on top of `base`. A mapping of `over` that says `_override_: true` replaces (NeMo-RL's word for it)."""
+    """Return `over` on top of `base`. A mapping of `over` with `_override_: true`, as in NeMo-RL, replaces."""
     if not isinstance(base.value, dict) or not isinstance(over.value, dict):
         return over
     marker = over.value.get(REPLACES)
     if marker is not None and marker.value is True:
         return Node({key: node for key, node in over.items() if key != REPLACES}, over.place, over.key)
-    together = dict(base.items())
+    union = dict(base.items())
     for key, node in over.items():
-        together[key] = merged(together[key], node) if key in together else node
-    return Node(together, over.place, over.key or base.key)
+        union[key] = merged(union[key], node) if key in union else node
+    return Node(union, over.place, over.key or base.key)
 
 
 def nested(path: tuple[str, ...], leaf: Node) -> Node:
@@ -45,10 +45,10 @@ def without(root: Node, *path: str) -> Node:
     """Return the tree without the node at a path."""
     if not isinstance(root.value, dict) or path[0] not in root.value:
         return root
-    kept = {key: node for key, node in root.items() if len(path) > 1 or key != path[0]}
+    others = {key: node for key, node in root.items() if len(path) > 1 or key != path[0]}
     if len(path) > 1:
-        kept[path[0]] = without(kept[path[0]], *path[1:])
-    return Node(kept, root.place, root.key)
+        others[path[0]] = without(others[path[0]], *path[1:])
+    return Node(others, root.place, root.key)
 
 
 def reread(root: Node) -> Node:

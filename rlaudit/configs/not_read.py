@@ -1,4 +1,4 @@
-"""Files that configure vLLM in a way that is not read here: what they are written for, and the line that shows it.
+"""Files that configure vLLM in a way that rlaudit does not read: what they are written for, and the line that shows it.
 
 A user's program that takes vLLM's flags may use them in any way: `rlaudit record` writes down what arrives. torchforge
 rests since November 2025; Ray Serve, the production stack and vLLM's recipes serve models and train none.
@@ -15,7 +15,7 @@ _PYTHON, _YAML = frozenset({".py"}), frozenset({".yaml", ".yml"})
 
 @dataclass(frozen=True)
 class _Kind:
-    """How a kind of file is recognised. words: all of them stand in it. begins: where the part for vLLM begins."""
+    """How a kind of file is recognised. words: it contains all of them. begins: the beginning of the part for vLLM."""
 
     suffixes: frozenset[str]
     words: tuple[str, ...]
@@ -47,11 +47,11 @@ _KINDS: Mapping[str, _Kind] = {
 
 
 def not_read(source: Source) -> tuple[str, int] | None:
-    """Return what a file is written for, and the line, if that is not read here; None for any other file."""
+    """Return what a file is written for, and the line that shows it; None if other code reads it."""
     text = source.text
     for name, kind in _KINDS.items():
         if source.suffix in kind.suffixes and all(word in text for word in kind.words):
-            found = kind.begins.search(text)
-            if found is not None:
-                return name, text.count("\n", 0, found.start()) + 1
+            match = kind.begins.search(text)
+            if match is not None:
+                return name, text.count("\n", 0, match.start()) + 1
     return None

@@ -1,7 +1,6 @@
 """The Python program that a command starts, and whether its name says that it only generates or evaluates.
 
-Such a program takes the options of a trainer's rollouts, and no trainer reads its logprobs: what is true of a training
-run is false of it.
+Such a program takes the options of a trainer's rollouts, but no trainer reads its logprobs.
 """
 
 import re
@@ -29,19 +28,19 @@ def program_of(command: Command) -> str:
 
 
 def words_of(program: str) -> set[str]:
-    """`grpo_vlm` of `trl.scripts.grpo_vlm`, and of `scripts/grpo_vlm.py`, in words."""
+    """Return the words of a program's name: grpo and vlm for `trl.scripts.grpo_vlm` and for `scripts/grpo_vlm.py`."""
     return set(re.findall(r"[a-z]+", PurePath(program.removesuffix(".py")).name.rpartition(".")[2].lower()))
 
 
 def trains(command: Command) -> bool:
-    """Return False only if the program's own name says something else: `main_generation`, `run_eval`."""
+    """Return False only if the program's name says something else: `main_generation`, `run_eval`."""
     words = words_of(program_of(command))
     return bool(words & TRAINING) or not words & _OTHER
 
 
 def program_source(source: Source, command: Command) -> Source | None:
-    """Return the file of the program that a command starts: in a package around the script, or where the script names
-    it, from its own folder or from one above.
+    """Return the file of the program that a command starts: in a package around the script, or at its path from the
+    script's folder or one above.
     """
     program = program_of(command)
     if program.endswith(".py"):
@@ -52,7 +51,7 @@ def program_source(source: Source, command: Command) -> Source | None:
 
 
 def programs_beside(source: Source) -> tuple[Source, ...]:
-    """Return the Python programs that a script starts, as far as they lie where it says, or beside it."""
-    named = dict.fromkeys(name for name in map(program_of, source.commands) if name.endswith(".py"))
-    found = (source.neighbour(name) or source.neighbour(PurePath(name).name) for name in named)
-    return tuple(one for one in found if one is not None)
+    """Return the Python programs that a script starts, as far as they are at the named path, or beside the script."""
+    names = dict.fromkeys(name for name in map(program_of, source.commands) if name.endswith(".py"))
+    programs = (source.neighbour(name) or source.neighbour(PurePath(name).name) for name in names)
+    return tuple(program for program in programs if program is not None)

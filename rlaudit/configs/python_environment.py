@@ -21,8 +21,8 @@ _UPDATES = {f"{name}.update" for name in _ENVIRONMENTS}
 
 
 def python_environment(source: Source, prefixes: tuple[str, ...] = ("",)) -> dict[str, Node]:
-    """Return the variables whose name begins with one of `prefixes`; one that gets different values, or is set in one
-    branch of an `if` only, is Unknown.
+    """Return the variables whose name begins with one of `prefixes`; Unknown if a variable gets different values, or is
+    set only in one branch of an `if`.
     """
     if source.suffix != ".py" or not any(word in source.text for word in ("environ", _CHOICE)):
         return {}
@@ -32,19 +32,19 @@ def python_environment(source: Source, prefixes: tuple[str, ...] = ("",)) -> dic
         source.refuse("os.environ", error)
         return {}
     nodes = nodes_of(values.tree)
-    found: dict[str, Node] = {}
+    variables: dict[str, Node] = {}
     for at in nodes:
         for name, value in (*_set(at.node), *_set_in_a_loop(at.node, nodes)):
             if name.startswith(prefixes):
-                node = _told(values.node(value, at, name), name, at)
-                if name in found and found[name].value != node.value:
+                node = _value_at(values.node(value, at, name), name, at)
+                if name in variables and variables[name].value != node.value:
                     node = replace(node, value=Unknown(f"{name} is set more than once in this file"))
-                found[name] = node
-    return found
+                variables[name] = node
+    return variables
 
 
-def _told(node: Node, name: str, at: At) -> Node:
-    """Return the text that a variable gets; unknown under a condition. `if "NAME" not in os.environ` gives a default,
+def _value_at(node: Node, name: str, at: At) -> Node:
+    """Return the text that a variable gets; Unknown under a condition. `if "NAME" not in os.environ` gives a default,
     as `setdefault` does.
     """
     value: str | Unknown = Unknown(f"{node.text or name} is known only when it runs")
@@ -57,7 +57,7 @@ def _told(node: Node, name: str, at: At) -> Node:
 
 
 def _is_for_a_default(test: ast.expr) -> bool:
-    """`"NAME" not in os.environ`, `not os.environ.get("NAME")`, `os.getenv("NAME") is None`."""
+    """Return whether it is `"NAME" not in os.environ`, `not os.environ.get("NAME")`, `os.getenv("NAME") is None`."""
     missing = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
     missing |= isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn | ast.Is)
     return missing and any(word in ast.unparse(test) for word in ("environ", "getenv"))
@@ -81,22 +81,22 @@ def _set(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _set_in_a_loop(node: ast.AST, nodes: Sequence[At]) -> Iterator[tuple[str, ast.expr]]:
-    """Variables of `for name, value in VARIABLES.items(): os.environ[name] = value`, if the file has the dictionary."""
+    """Yield the items of VARIABLES of `for name, value in VARIABLES.items(): os.environ[name] = value`, if known."""
     match node:
         case ast.For(
             target=ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=value)]),
             iter=ast.Call(func=ast.Attribute(value=variables, attr="items"), args=[]),
         ):
-            ways = {f"{one}[{key}] = {given}" for one in _ENVIRONMENTS for given in (value, f"str({value})")}
+            ways = {f"{name}[{key}] = {text}" for name in _ENVIRONMENTS for text in (value, f"str({value})")}
             if not any(isinstance(line, ast.Assign) and ast.unparse(line) in ways for line in ast.walk(node)):
                 return
-            named = (
-                one.node.value for one in nodes
-                if isinstance(one.node, ast.Assign) and ast.unparse(one.node.targets[0]) == ast.unparse(variables)
+            displays = (
+                at.node.value for at in nodes
+                if isinstance(at.node, ast.Assign) and ast.unparse(at.node.targets[0]) == ast.unparse(variables)
             )  # fmt: skip
-            for given in (variables,) if isinstance(variables, ast.Dict) else named:
-                if isinstance(given, ast.Dict):
-                    yield from _pairs(given)
+            for display in (variables,) if isinstance(variables, ast.Dict) else displays:
+                if isinstance(display, ast.Dict):
+                    yield from _pairs(display)
 
 
 def _pairs(display: ast.Dict) -> Iterator[tuple[str, ast.expr]]:

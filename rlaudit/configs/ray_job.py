@@ -1,7 +1,7 @@
-"""The environment of a program that `ray job submit` starts: that of its runtime environment, and nothing of the shell.
+"""The environment of a program that `ray job submit` starts: its runtime environment, without the shell's variables.
 
-`--runtime-env-json` has it on the command line, `--runtime-env` in a YAML file, named from the folder in which the
-script is started: looked for beside the script and in the folders above it.
+`--runtime-env-json` has it on the command line, `--runtime-env` in a YAML file, whose path is relative to the folder in
+which the script is started: it is searched beside the script and in the folders above it.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ PREFIXES = ("VLLM_", "NCCL_")
 
 
 def submission(command: Command) -> Sequence[Node]:
-    """The words of `ray job submit ...` in front of the program that the job runs; none for any other command."""
+    """Return the words of `ray job submit ...` in front of the job's program; none for any other command."""
     words = command.words
     at = next((at for at, word in enumerate(words) if word.value == "submit"), None)
     if at is None or at < 2 or [word.value for word in words[at - 2 : at]] != ["ray", "job"]:
@@ -32,14 +32,14 @@ def submission(command: Command) -> Sequence[Node]:
 
 
 def take_job_environment(draft: Draft, source: Source, command: Command, prefixes: tuple[str, ...] = PREFIXES) -> bool:
-    """Fill the environment of a submitted job; False if the command submits none."""
+    """Add the environment of a submitted job. Return False if the command submits none."""
     words = submission(command)
     if not words:
         return False
-    given = by_name(flags(words))
-    runtime, option = given.get("runtime_env_json"), _JSON
-    if runtime is None and (named := given.get("runtime_env")) is not None:
-        runtime, option = _of_file(draft, source, named), _FILE
+    options = by_name(flags(words))
+    runtime, option = options.get("runtime_env_json"), _JSON
+    if runtime is None and (file_option := options.get("runtime_env")) is not None:
+        runtime, option = _of_file(draft, source, file_option), _FILE
     of_job = within(runtime, "env_vars")
     for part in (runtime, of_job):
         if part is not None and isinstance(part.value, Unknown):
@@ -54,27 +54,27 @@ def take_job_environment(draft: Draft, source: Source, command: Command, prefixe
 
 
 def take_program_environment(draft: Draft, program: Source, prefixes: tuple[str, ...] = PREFIXES) -> None:
-    """What a program gives the workers of its own cluster: `ray.init(runtime_env={"env_vars": {...}})`."""
+    """Add what a program gives the workers of its cluster: `ray.init(runtime_env={"env_vars": {...}})`."""
     try:
-        found = program.dictionaries("env_vars")
+        dictionaries = program.dictionaries("env_vars")
     except (ValueError, RecursionError):
         return
-    for runtime in found:
+    for runtime in dictionaries:
         variables = runtime.get("env_vars")
         for name, node in variables.items() if variables is not None else ():
             if name.startswith(prefixes):
                 draft.environment.by_file(name, node, note=f"the runtime environment of {program.path}")
 
 
-def _of_file(draft: Draft, source: Source, named: Node) -> Node:
-    if not isinstance(named.value, str):
-        return named
-    found = source.above(named.value)
+def _of_file(draft: Draft, source: Source, name: Node) -> Node:
+    if not isinstance(name.value, str):
+        return name
+    file = source.above(name.value)
     try:
-        root = found.root if found is not None else None
+        root = file.root if file is not None else None
     except (ValueError, RecursionError):
         root = None
-    if found is None or root is None:
-        return Node(Unknown(f"{named.value} is not found from here"), named.place)
-    draft.parts = tuple(dict.fromkeys((*draft.parts, found.path)))
+    if file is None or root is None:
+        return Node(Unknown(f"{name.value} is not found from here"), name.place)
+    draft.parts = tuple(dict.fromkeys((*draft.parts, file.path)))
     return root

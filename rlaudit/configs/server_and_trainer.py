@@ -1,7 +1,7 @@
 """A server and the trainer that samples from it, started by one script, joined to one config.
 
-Each of the two leaves open what the other decides. They are joined if a script starts one of each, and nothing says
-that they hold different models: a judge or a teacher has a server as well. The trainer may be a Python program that the
+Each of the two leaves open what the other decides. They are joined if a script starts one of each, and their models are
+not known to differ: a judge or a teacher has a server as well. The trainer may be a Python program that the
 script starts and that lies beside it.
 """
 
@@ -15,33 +15,34 @@ from rlaudit.settings.rollout_config import RolloutConfig
 def joined(configs: Sequence[RolloutConfig], plain: Sequence[RolloutConfig] = ()) -> tuple[RolloutConfig, ...]:
     """Return the configs of a script in their order, the trainer's in its server's place.
 
-    plain: what the script starts of vLLM itself; it is the trainer's server only where it names the same model.
+    plain: servers of vLLM itself that the script starts; the trainer's is one that has the same model.
     """
     trainers = [config for config in configs if asks_a_server(config)]
     if len(trainers) != 1:
         return tuple(configs)
     (trainer,) = trainers
-    own = [config for config in configs if isinstance(config.sampling, Elsewhere) and not asks_a_server(config)]
-    servers = [config for config in own if _same_model(config, trainer) is not False]
+    started = [config for config in configs if isinstance(config.sampling, Elsewhere) and not asks_a_server(config)]
+    servers = [config for config in started if _same_model(config, trainer) is not False]
     servers = servers or [config for config in plain if not config.offline and _same_model(config, trainer)]
-    if len(own) > 1 or len(servers) != 1:
+    if len(started) > 1 or len(servers) != 1:
         return tuple(configs)
     (server,) = servers
-    return tuple(_together(server, trainer) if config is trainer else config for config in configs if config not in own)
+    others = (config for config in configs if config not in started)
+    return tuple(_together(server, trainer) if config is trainer else config for config in others)
 
 
 def waits_for_a_trainer(configs: Sequence[RolloutConfig]) -> bool:
-    """Return whether a script starts a server of a framework, and no trainer that is read."""
-    return any(isinstance(one.sampling, Elsewhere) for one in configs) and not any(map(asks_a_server, configs))
+    """Return whether a script starts a framework's server, and no trainer that is read."""
+    return any(isinstance(config.sampling, Elsewhere) for config in configs) and not any(map(asks_a_server, configs))
 
 
 def asks_a_server(config: RolloutConfig) -> bool:
-    """Return whether a config is a trainer's that samples from an engine, and does not say how that is started."""
+    """Return whether a config is of a trainer that samples from an engine whose start is not in the config."""
     return isinstance(config.engine, Elsewhere) and not isinstance(config.sampling, Elsewhere)
 
 
 def _same_model(server: RolloutConfig, trainer: RolloutConfig) -> bool | None:
-    """Return whether both hold one model; None if one of the two is not known."""
+    """Return whether both have the same model; None if that is unknown."""
     if server.model is None or trainer.model is None or not (server.model.known and trainer.model.known):
         return None
     return bool(server.model.value == trainer.model.value)
@@ -49,13 +50,13 @@ def _same_model(server: RolloutConfig, trainer: RolloutConfig) -> bool | None:
 
 def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
     answered = {part.said for part in (server.sampling, trainer.engine) if isinstance(part, Elsewhere)}
-    left = (one for one in (*server.not_seen, *trainer.not_seen) if one not in answered)
-    given = {name: setting for name, setting in trainer.engine.items() if setting.place is not None}
+    not_seen = (sentence for sentence in (*server.not_seen, *trainer.not_seen) if sentence not in answered)
+    written = {name: setting for name, setting in trainer.engine.items() if setting.place is not None}
     elsewhere = (trainer.path,) if trainer.path != server.path else ()
     return replace(
         trainer,
         path=server.path,
-        engine={**given, **server.engine},
+        engine={**written, **server.engine},
         environment=server.environment,
         trainer={**server.trainer, **trainer.trainer},
         options={**server.options, **trainer.options},
@@ -64,7 +65,7 @@ def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
         offline=server.offline,
         placed_by_ray=server.placed_by_ray,
         place=server.place,
-        not_seen=tuple(dict.fromkeys(left)),
+        not_seen=tuple(dict.fromkeys(not_seen)),
         parts=(*server.parts, *elsewhere, *trainer.parts),
         decided={**server.decided, **trainer.decided},
         refused_pin=server.refused_pin or trainer.refused_pin,

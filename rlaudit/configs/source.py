@@ -24,26 +24,27 @@ _YAML = {".yaml", ".yml", ".json"}
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A file's text. `path` is as the user gave it, for messages; `neighbours` may be opened for inheritance. given:
-    folders with the source of a framework, which were named.
+    """A file's text.
 
     A syntax in which the file is not written is empty. One that does not parse raises its Unreadable error (a
     ValueError), which is kept in `refusals`: a reader that goes on without it must not hide it.
     """
 
+    # As the user gave it, for messages.
     path: str
     text: str
+    # Folders with the source of a framework, from the command line.
     given: tuple[str, ...] = ()
     refusals: dict[object, ValueError | RecursionError] = field(default_factory=dict, repr=False)
     _calls: dict[frozenset[str], "tuple[Call, ...]"] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        # So that no message about the file shows its secrets.
+        # No message about the file may show its secrets.
         learn_text(self.text)
 
     @property
     def suffix(self) -> str:
-        """Lower-case, with the dot."""
+        """The file's ending in lower case, with the dot."""
         return Path(self.path).suffix.lower()
 
     @cached_property
@@ -82,7 +83,7 @@ class Source:
 
     @cached_property
     def commands(self) -> "tuple[Command, ...]":
-        """The commands of a shell script; of a damaged one those that can be read."""
+        """The commands of a shell script; if it is damaged, those that can be read."""
         # Reading shell costs start-up time that other files should not pay.
         from rlaudit.configs.syntax.shell_text import commands
 
@@ -115,7 +116,7 @@ class Source:
         self.refusals.setdefault(part, error)
 
     def _parsed(self, syntax: object, parse: Callable[[], Parsed]) -> Parsed:
-        """Return what `parse` returns; one that failed is not tried again."""
+        """Return what `parse` returns. A syntax that failed is not parsed again."""
         if syntax in self.refusals:
             raise self.refusals[syntax].with_traceback(None)
         try:
@@ -125,11 +126,11 @@ class Source:
             raise
 
     def neighbour(self, relative: str) -> "Source | None":
-        """Return a file beside this one (for `defaults:`), or None if it is not there or too large."""
+        """Return a file beside this one (for `defaults:`), None if it is missing or too large."""
         return _opened(Path(self.path).parent / relative, self.given)
 
     def above(self, relative: str) -> "Source | None":
-        """Return a file that is named from this one's folder or one above it, up to the repository's root."""
+        """Return the file at a path from this one's folder or one above it, up to the repository's root."""
         folder, up = Path(self.path).absolute().parent, ""
         while self.neighbour(up + relative) is None:
             if (folder / ".git").exists() or folder.parent == folder:
@@ -138,7 +139,7 @@ class Source:
         return _opened(Path(os.path.normpath(Path(self.path).parent / up / relative)), self.given)
 
     def named_file(self, node: Node | None) -> "Source | None":
-        """Return the file that a word of a command names: below this file's folder, or beside it."""
+        """Return the file that a command names: below this file's folder, or beside it."""
         name = node.value if node is not None else None
         if not isinstance(name, str):
             return None
@@ -147,8 +148,8 @@ class Source:
 
 def _opened(path: Path, given: tuple[str, ...]) -> Source | None:
     try:
-        found = path.stat()
-        return _neighbour(str(path), given, (found.st_ino, found.st_size, found.st_mtime_ns))
+        status = path.stat()
+        return _neighbour(str(path), given, (status.st_ino, status.st_size, status.st_mtime_ns))
     except (OSError, ValueError):
         return None
 

@@ -1,1 +1,1 @@
-"""Where a project pins vLLM or a framework: what a pin looks like, and the kinds of file that have one."""
+"""The pins of vLLM or a framework in a project: what a pin looks like, and the kinds of file that have one."""

@@ -1,6 +1,6 @@
 """The kinds of file that pin packages, as one table, and the pins of the files around a config.
 
-To add a kind, add a row: which files, what of their text counts, and which patterns find a pin in it.
+To add a kind, add a row: its files, the part of their text that counts, and the patterns that find a pin in it.
 """
 
 import re
@@ -22,7 +22,7 @@ _COMMAND = re.compile(r"(?:\\\n|[^\n])+")
 _INSTALLS = re.compile(r"\b(?:install|uv add)\b")
 # Two keys of one mapping, in either order: as deep as each other and nothing less deep between them.
 _IMAGE_KEYS = re.compile(
-    r"""^(?P<indent>[ ]*)(?P<first>repository|tag):[ ]*["']?(?P<one>[\w./:-]+)["']?[ ]*\n
+    r"""^(?P<indent>[ ]*)(?P<first>repository|tag):[ ]*["']?(?P<value>[\w./:-]+)["']?[ ]*\n
     (?:(?P=indent)[ ]*(?!repository:|tag:)[^\n]*\n)*?
     (?P=indent)(?!(?P=first))(?:repository|tag):[ ]*["']?(?P<other>[\w./:-]+)["']?[ ]*$""",
     re.M | re.X,
@@ -35,17 +35,17 @@ def without_comments(text: str) -> str:
 
 
 def _with_variables(text: str) -> str:
-    """Put the default of `ARG VLLM_VERSION=...` where it is used; a build may give it another value."""
-    said = without_comments(text)
-    values = {match["name"]: match["value"] for match in _VARIABLE.finditer(said)}
-    return _USE.sub(lambda use: values.get(use["name"], use[0]), said)
+    """Put the default of `ARG VLLM_VERSION=...` in the place of its uses; a build may give it another value."""
+    code = without_comments(text)
+    values = {match["name"]: match["value"] for match in _VARIABLE.finditer(code)}
+    return _USE.sub(lambda use: values.get(use["name"], use[0]), code)
 
 
 def _with_joined_images(text: str) -> str:
     """Put a Helm chart's repository before the tag beside it: `{repository: vllm/vllm-openai, tag: v0.18.1}`."""
 
     def joined(match: re.Match[str]) -> str:
-        repository, tag = ("other", "one") if match["first"] == "tag" else ("one", "other")
+        repository, tag = ("other", "value") if match["first"] == "tag" else ("value", "other")
         at = match.start(tag) - match.start()
         return f"{match[0][:at]}{match[repository]}:{match[0][at:]}"
 
@@ -53,7 +53,7 @@ def _with_joined_images(text: str) -> str:
 
 
 def _installs(text: str) -> str:
-    """Keep only the commands that install, which may take several lines: others print or compare."""
+    """Keep only the commands that install, which may take several lines: others may print or compare."""
     return _COMMAND.sub(
         lambda command: command[0] if _INSTALLS.search(command[0]) else re.sub(r"[^\n]", " ", command[0]),
         without_comments(text),
@@ -69,7 +69,7 @@ class PinFile:
     globs: tuple[str, ...]
     # What finds a pin: patterns of `pin.py`, with NAME for the package.
     patterns: tuple[str, ...]
-    # What of the text counts; lines stay where they are.
+    # Blanks out the text that does not count; lines stay.
     prepare: Callable[[str], str] = without_comments
     names_images: bool = False
     # Whether its ranges are requirements of the project and no part of something else.
@@ -141,17 +141,17 @@ def kind_of(path: str) -> PinFile | None:
 
 
 def pins_in(kind: PinFile, text: str, package: Package = VLLM) -> tuple[Pin, ...]:
-    """Find the pins of one file, by line; most files have not even the word."""
+    """Find the pins of one file, by line."""
     if not package.in_text(text):
         return ()
-    counted = kind.prepare(text)
-    named = images(counted, package) if kind.names_images else ()
-    return tuple(sorted([*named, *matches(kind.patterns, counted, package)], key=lambda pin: pin.line))
+    relevant = kind.prepare(text)
+    image_pins = images(relevant, package) if kind.names_images else ()
+    return tuple(sorted([*image_pins, *matches(kind.patterns, relevant, package)], key=lambda pin: pin.line))
 
 
 @dataclass(frozen=True)
 class PinnedIn:
-    """One file that may pin, and what it says of the package."""
+    """One file that may pin, and its pins of the package."""
 
     path: Path
     kind: PinFile
@@ -159,7 +159,7 @@ class PinnedIn:
 
     @property
     def releases(self) -> tuple[Pin, ...]:
-        """The releases that it names, the oldest first, each with the first pin that names it."""
+        """The releases that are pinned, the oldest first, each with its first pin."""
         exact = {pin.version: pin for pin in reversed(self.pins) if pin.version is not None}
         return tuple(exact[version] for version in sorted(exact))
 
@@ -169,10 +169,10 @@ def pinned_around(folder: Path, package: Package) -> tuple[PinnedIn, ...]:
     """Find the pins of a folder and those above it, up to the repository's root: the nearest folder first, and in one
     folder resolved versions before requirements.
     """
-    found = tuple(PinnedIn(path, kind, pins_in(kind, text_of(path), package)) for kind, path in pin_files_in(folder))
+    pinned = tuple(PinnedIn(path, kind, pins_in(kind, text_of(path), package)) for kind, path in pin_files_in(folder))
     if (folder / ".git").exists() or folder.parent == folder or folder == expanded("~"):
-        return found
-    return (*found, *pinned_around(folder.parent, package))
+        return pinned
+    return (*pinned, *pinned_around(folder.parent, package))
 
 
 def text_of(path: Path) -> str:

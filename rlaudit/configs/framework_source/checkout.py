@@ -1,4 +1,4 @@
-"""Where a framework's package lies: in a folder or an environment that was named, else around the config."""
+"""Find a framework's package: in a folder or an environment from the command line, else around the config."""
 
 import re
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _DEEP = 3  # folders above a file whose name no other package has there
 
 @dataclass(frozen=True)
 class Checkout:
-    """A package on this machine. root: the folder that holds it. called: the folder of a copy under another name."""
+    """A package on this machine. root: the folder around it. called: the folder of a copy under another name."""
 
     root: str
     package: str
@@ -38,11 +38,11 @@ class Checkout:
 
     @property
     def folder(self) -> str:
-        """The package's folder in root, by which its own modules import each other."""
+        """The package's folder in root, under which its modules import each other."""
         return self.called or self.package
 
     def file(self, relative: str) -> Source | None:
-        """Return a file, relative to root and under the package's usual name; None if it is not there."""
+        """Return a file, relative to root and under the package's usual name; None if it is missing."""
         if self.called and relative.startswith(f"{self.package}/"):
             relative = self.called + relative.removeprefix(self.package)
         return _source(self.root, relative)
@@ -52,12 +52,12 @@ class Checkout:
         return _has(self.root, self.folder, path)
 
     def says(self, pattern: str) -> bool:
-        """Return whether any of the package's Python files has text that a regular expression finds."""
+        """Return whether any of the package's Python files matches a regular expression."""
         return _says(self.root, self.folder, pattern)
 
     @property
     def version(self) -> Version | None:
-        """The release that the package says it is; None if it says none, as a copy under another name."""
+        """The release of the package; None if unknown, as for a copy under another name."""
         return None if self.called else _version(self.root, self.package)
 
 
@@ -74,7 +74,10 @@ def checkout_of(source: Source, package: str, *markers: str) -> Checkout | None:
 
 
 def folders_of(python: str) -> tuple[str, ...]:
-    """`bin/python` of an environment, or the environment itself. Raises UsageError where no packages are found."""
+    """Return the folders with the packages of an environment. Raises UsageError if there are none.
+
+    python: `bin/python` of the environment, or the environment itself.
+    """
     path = Path(python)
     roots = [path] if path.is_dir() else [path.parent.parent, path.resolve().parent.parent] if path.is_file() else []
     folders = [folder for root in roots for pattern in _PACKAGES for folder in sorted(root.glob(pattern))]
@@ -87,18 +90,18 @@ def folders_of(python: str) -> tuple[str, ...]:
 
 
 def _editable(folder: Path) -> Iterator[Path]:
-    """Yield the projects that an environment takes from where they lie (`pip install -e`)."""
+    """Yield the editable projects of an environment (`pip install -e`)."""
     for record in sorted(folder.glob("*.dist-info/direct_url.json")):
         try:
-            told = parse_json(record.read_text(encoding="utf-8"))
+            project = parse_json(record.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
-        if isinstance(told, dict) and (told.get("dir_info") or {}).get("editable"):
-            yield Path(unquote(urlparse(str(told.get("url"))).path))
+        if isinstance(project, dict) and (project.get("dir_info") or {}).get("editable"):
+            yield Path(unquote(urlparse(str(project.get("url"))).path))
 
 
 def is_there(path: Path) -> bool:
-    """Return whether a path exists; one that no file can have, as its name is too long, does not."""
+    """Return whether a path exists, also for a path that is too long for any file."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -106,14 +109,14 @@ def is_there(path: Path) -> bool:
 
 
 def shown(path: str) -> str:
-    """Return a path for messages: relative to the working directory where it lies below it."""
+    """Return a path for messages: relative to the working directory if it is below it."""
     return _shown(path, str(Path.cwd()))
 
 
 @lru_cache(maxsize=4096)
 def _shown(path: str, directory: str) -> str:
-    absolute, here = Path(directory, path), Path(directory)
-    return str(absolute.relative_to(here)) if absolute.is_relative_to(here) else path
+    absolute, folder = Path(directory, path), Path(directory)
+    return str(absolute.relative_to(folder)) if absolute.is_relative_to(folder) else path
 
 
 @lru_cache(maxsize=4096)
@@ -124,11 +127,12 @@ def _has(root: str, package: str, path: str) -> bool:
 @lru_cache(maxsize=4096)
 def _around(folder: Path, package: str, markers: tuple[str, ...]) -> str | None:
     """Find the package in this folder or one above it, up to the repository's root and the folders right below that."""
-    found = _holds(folder, package, markers)
-    if found is not None or folder.parent == folder:
-        return found
+    root = _holds(folder, package, markers)
+    if root is not None or folder.parent == folder:
+        return root
     if (folder / ".git").exists():
-        return next((root for one in _folders(folder) if (root := _holds(one, package, markers)) is not None), None)
+        below = (_holds(subfolder, package, markers) for subfolder in _folders(folder))
+        return next((root for root in below if root is not None), None)
     return _around(folder.parent, package, markers)
 
 
@@ -140,9 +144,9 @@ def _copied(folder: Path, package: str, markers: tuple[str, ...]) -> Checkout | 
     deep = [marker.removeprefix(f"{package}/") for marker in markers
             if marker.startswith(f"{package}/") and marker.count("/") >= _DEEP]  # fmt: skip
     for place in (folder, folder / "src") if deep else ():
-        for one in _folders(place):
-            if one.name != package and any(is_there(one / marker) for marker in deep):
-                return Checkout(str(place), package, one.name)
+        for subfolder in _folders(place):
+            if subfolder.name != package and any(is_there(subfolder / marker) for marker in deep):
+                return Checkout(str(place), package, subfolder.name)
     if not deep or (folder / ".git").exists() or folder.parent == folder:
         return None
     return _copied(folder.parent, package, markers)
@@ -150,7 +154,7 @@ def _copied(folder: Path, package: str, markers: tuple[str, ...]) -> Checkout | 
 
 def _folders(root: Path) -> tuple[Path, ...]:
     try:
-        return tuple(sorted(one for one in root.iterdir() if one.is_dir()))
+        return tuple(sorted(entry for entry in root.iterdir() if entry.is_dir()))
     except OSError:
         return ()
 
@@ -194,27 +198,27 @@ def _whole(root: str, package: str) -> str:
 @lru_cache(maxsize=64)
 def _version(root: str, package: str) -> Version | None:
     for info in sorted(Path(root).glob(f"{package.replace('-', '_')}-*.dist-info")):
-        return _parsed(info.name.removesuffix(".dist-info").rpartition("-")[2])
+        return _release_of(info.name.removesuffix(".dist-info").rpartition("-")[2])
     for relative in _VERSIONS:
-        found = _source(root, f"{package}/{relative}")
-        if found is None:
+        file = _source(root, f"{package}/{relative}")
+        if file is None:
             continue
-        assigned = _ASSIGNED.search(found.text)
-        text = assigned[1] if assigned is not None else found.text.strip()
-        if len(text) < _SHORTEST and (version := _parsed(text)) is not None:
+        assigned = _ASSIGNED.search(file.text)
+        text = assigned[1] if assigned is not None else file.text.strip()
+        if len(text) < _SHORTEST and (version := _release_of(text)) is not None:
             return version
     for relative in ("pyproject.toml", "../pyproject.toml"):
-        found = _source(root, relative)
-        project = _PROJECT.search(found.text) if found is not None else None
-        named = _NAMED.search(found.text) if found is not None else None
-        # A project that holds a copy of the package has a release of its own.
-        own = named is None or named[1].lower().replace("-", "_") == package.replace("-", "_")
-        if project is not None and own:
-            return _parsed(project[1])
+        file = _source(root, relative)
+        project = _PROJECT.search(file.text) if file is not None else None
+        name = _NAMED.search(file.text) if file is not None else None
+        # A project with a copy of the package has another release.
+        is_own = name is None or name[1].lower().replace("-", "_") == package.replace("-", "_")
+        if project is not None and is_own:
+            return _release_of(project[1])
     return None
 
 
-def _parsed(text: str) -> Version | None:
+def _release_of(text: str) -> Version | None:
     try:
         return Version(text)
     except InvalidVersion:

@@ -1,4 +1,4 @@
-"""The release of a framework that a config is run with: what its source says, else the one that the project pins."""
+"""The release of a framework that a config is run with: of its source, else the one that the project pins."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,9 +14,7 @@ from rlaudit.pins.pin import Package, requirements
 
 @dataclass(frozen=True)
 class ReleaseHere:
-    """pinned_at: `file:line` of the pin; empty if the source itself is there, which leaves no doubt. A pin may move
-    together with vLLM's.
-    """
+    """pinned_at: `file:line` of the pin; empty if the source itself was found. A pin may move together with vLLM's."""
 
     version: Version
     pinned_at: str = ""
@@ -38,16 +36,17 @@ def release_here(source: Source, package: Package, checkout: Checkout | None) ->
 
 @lru_cache(maxsize=256)
 def _installed(path: str, text: str, package: Package) -> ReleaseHere | None:
-    own = {pin.version: pin.line for pin in requirements(text, package) if pin.version is not None}
-    return (
-        next((ReleaseHere(version, f"{path}:{line}") for version, line in own.items()), None) if len(own) == 1 else None
-    )
+    lines = {pin.version: pin.line for pin in requirements(text, package) if pin.version is not None}
+    if len(lines) != 1:
+        return None
+    ((version, line),) = lines.items()
+    return ReleaseHere(version, f"{path}:{line}")
 
 
 def _pinned(folder: Path, package: Package) -> ReleaseHere | None:
-    for found in pinned_around(folder, package):
-        if len(found.releases) == 1:
-            (pin,) = found.releases
+    for pinned in pinned_around(folder, package):
+        if len(pinned.releases) == 1:
+            (pin,) = pinned.releases
             assert pin.version is not None
-            return ReleaseHere(pin.version, f"{shown(str(found.path))}:{pin.line}")
+            return ReleaseHere(pin.version, f"{shown(str(pinned.path))}:{pin.line}")
     return None

@@ -23,14 +23,13 @@ from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.spelling import Spell, scalar_text
 from rlaudit.configs.syntax.yaml_edits import yaml_writer
 from rlaudit.configs.vllm_inputs.flags import FlagReader
-from rlaudit.settings.place import Place
 from rlaudit.settings.rollout_config import Loss, Origin, RolloutConfig, Setting
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.milestones import CONFIG_FILE_LISTS, CONFIG_FILE_MAPPINGS, CONFIG_FILE_NEGATES
 
 NAME = "vllm-config-file"
-# Names that many other programs use too: a file of these alone is not known to be vLLM's.
+# Names that many other programs use too: a file with only these is not recognised as vLLM's.
 _COMMON = {
     "model", "tokenizer", "dtype", "seed", "host", "port", "revision", "config", "load_format", "quantization", "name",
     "device", "download_dir", "api_key", "log_level", "task", "trust_remote_code", "root_path", "runner",
@@ -58,8 +57,8 @@ def _is_flat_config(root: Node) -> bool:
     names = [affirmed(canonical(key.partition(".")[0]))[0] for key, _ in root.items()]
     if not 0 < len(names) <= _MOST_KEYS or any(node.value is None for _, node in root.items()):
         return False
-    known = _arguments()
-    ours = [name for name in names if name in known]
+    vllm_names = _arguments()
+    ours = [name for name in names if name in vllm_names]
     return len(ours) * 2 > len(names) and any(name not in _COMMON for name in ours)
 
 
@@ -85,7 +84,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
 
 
 def take_config_file(reader: FlagReader, mapping: Node) -> None:
-    """Every key of the file, as the flags that it becomes."""
+    """Take every key of the file as the flag that vLLM makes of it."""
     for key, node in mapping.items():
         _take(reader, key, node)
     reader.finish()
@@ -95,7 +94,7 @@ def _take(reader: FlagReader, key: str, node: Node) -> None:
     if node.value is False:
         _false(reader, key, node)
     elif node.value is True:
-        reader.take(Flag(key.replace("-", "_"), None, _named(node, key)))
+        reader.take(_flag(key, node, None))
     elif isinstance(node.value, tuple):
         _list(reader, key, node)
     elif isinstance(node.value, dict):
@@ -107,23 +106,23 @@ def _take(reader: FlagReader, key: str, node: Node) -> None:
     else:
         word = "None" if node.value is None else str(node.value)
         value = Node(word, node.place, node.key, node.text)
-        reader.take(Flag(key.replace("-", "_"), value, _named(node, key)))
+        reader.take(_flag(key, node, value))
 
 
 def _false(reader: FlagReader, key: str, node: Node) -> None:
     name = affirmed(canonical(key))[0]
     if reader.vllm >= CONFIG_FILE_NEGATES and f"no-{key}" in reader.catalogue.cli:
-        reader.take(Flag(f"no_{key.replace('-', '_')}", None, _named(node, key)))
+        reader.take(Flag(f"no_{key.replace('-', '_')}", None, replace(node.place, setting=key)))
         return
-    known = reader.known(key.replace("-", "_"))
-    if known is not None and not known.engine:
+    flag = reader.meaning(key.replace("-", "_"))
+    if flag is not None and not flag.engine:
         return
     if reader.vllm < CONFIG_FILE_NEGATES:
         reason = f"vllm serve --config drops every false before 0.28.0; write no-{key.replace('_', '-')}: true"
     else:
-        spelt = key.replace("_", "-")
-        reason = f"--config makes --no-{key} of it, which is no flag; write {spelt}: false or no-{spelt}: true"
-    reader.draft.lose(known.name if known is not None else name, node, Loss.FALSE_DROPPED, reason)
+        option = key.replace("_", "-")
+        reason = f"--config makes --no-{key} of it, which is no flag; write {option}: false or no-{option}: true"
+    reader.draft.lose(flag.name if flag is not None else name, node, Loss.FALSE_DROPPED, reason)
 
 
 def _list(reader: FlagReader, key: str, node: Node) -> None:
@@ -132,31 +131,30 @@ def _list(reader: FlagReader, key: str, node: Node) -> None:
     elif reader.vllm < CONFIG_FILE_LISTS:
         _unknown(reader, key, node, f"before 0.10.2 a list arrives as one word, {str(node.plain())[:60]}")
     else:
-        words = tuple(Node(_word(one), one.place, node.key, one.text) for one in node.elements())
-        reader.take(Flag(key.replace("-", "_"), words[0], _named(node, key), words[1:]))
+        words = tuple(Node(_word(element), element.place, node.key, element.text) for element in node.elements())
+        reader.take(_flag(key, node, words[0], words[1:]))
 
 
 def _mapping(reader: FlagReader, key: str, node: Node) -> None:
     if reader.vllm < CONFIG_FILE_MAPPINGS:
         _unknown(reader, key, node, "before 0.16.0 --config passes a mapping as Python text, which is no JSON")
         return
-    plain = node.plain()
     try:
-        text = json.dumps(plain)
+        text = json.dumps(node.plain())
     except (TypeError, ValueError):
         _unknown(reader, key, node, "a part of the mapping is not known")
         return
-    reader.take(Flag(key.replace("-", "_"), Node(text, node.place, node.key, text), _named(node, key)))
+    reader.take(_flag(key, node, Node(text, node.place, node.key, text)))
 
 
 def _unknown(reader: FlagReader, key: str, node: Node, reason: str) -> None:
-    """Set a value that is not known; nothing for front-end arguments."""
-    known = reader.known(key.replace("-", "_").partition(".")[0])
-    if known is None:
+    """Set an unknown value; nothing for front-end arguments."""
+    flag = reader.meaning(key.replace("-", "_").partition(".")[0])
+    if flag is None:
         reader.draft.lose(canonical(key), node, Loss.REFUSED, "argparse error at start: no such flag")
-    elif known.engine:
+    elif flag.engine:
         written: Any = node.text if isinstance(node.value, Unknown) else node.plain()
-        reader.draft.engine[known.name] = Setting(known.name, Unknown(reason), written, Origin.FILE, node.place)
+        reader.draft.engine[flag.name] = Setting(flag.name, Unknown(reason), written, Origin.FILE, node.place)
 
 
 def _word(node: Node) -> Any:
@@ -165,12 +163,12 @@ def _word(node: Node) -> Any:
     return str(node.plain())
 
 
-def _named(node: Node, key: str) -> Place:
-    return replace(node.place, setting=key)
+def _flag(key: str, node: Node, value: Node | None, more: tuple[Node, ...] = ()) -> Flag:
+    return Flag(key.replace("-", "_"), value, replace(node.place, setting=key), more)
 
 
 def _speller(root: Node, vllm: Version) -> Spell:
-    """Dashes or underscores as the file has them; `no-x: true` for false, which every release understands."""
+    """Return a spelling with dashes or underscores as in the file, and `no-x: true` for false, for any release."""
     underscored = any("_" in key for key, _ in root.items()) and not any("-" in key for key, _ in root.items())
     cli = Catalogue.at(vllm).cli
 

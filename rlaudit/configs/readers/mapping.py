@@ -1,9 +1,9 @@
 """A project's own YAML or TOML with a mapping whose keys are vLLM's engine arguments, which its program hands on:
 `AsyncEngineArgs(**role["config"])`.
 
-No framework is known here: what is written is a setting, and the program may add any other argument, or keep keys to
-itself. Every such mapping counts as an engine, also a judge's or a reference's, and is named by its path. The nearest
-mapping of SamplingParams' names is its sampling. Files that another dialect reads are left to that one, and those of
+The framework is unknown: what is written is a setting, and the program may add any other argument, or not hand on some
+keys. Every such mapping counts as an engine, also a judge's or a reference's, and is named by its path. The nearest
+mapping of SamplingParams' names is its sampling. Files that another dialect reads are left to it, and those of
 `configs/not_read.py` are not read.
 """
 
@@ -28,17 +28,17 @@ from rlaudit.vllm.lifetimes import lifetime, names
 
 NAME = "vllm-mapping"
 _SUFFIXES = {".yaml", ".yml", ".toml"}
-# Names that trainers, data loaders and other engines use as well: these alone tell nothing of vLLM.
+# Names that trainers, data loaders and other engines use as well: these alone do not indicate vLLM.
 _COMMON = {
     "model", "tokenizer", "dtype", "seed", "revision", "load_format", "quantization", "device", "download_dir", "task",
     "log_level", "trust_remote_code", "config_format", "runner", "watermark", "convert", "master_addr", "master_port",
     "nnodes", "node_rank", "optimization_level", "logging_config", "tokenizer_revision", "rope_scaling", "rope_theta",
 }  # fmt: skip
-# So many names that only vLLM has make a mapping vLLM's: two are often borrowed by another engine's config.
+# A mapping with so many names that only vLLM has is vLLM's: other engines' configs often borrow two.
 _FEWEST = 3
-# A manifest, a workflow, a chart's values or a schema holds what a dialect of its own reads, or no settings at all.
+# Keys of manifests, workflows, charts' values and schemas, which other dialects read or which have no settings.
 _NO_CONFIG = {"services", "apiVersion", "servingEngineSpec", "jobs", "openapi", "$schema", "nav", "variants"}
-# Sections of frameworks, whose own dialects read what can be read of them.
+# Sections of frameworks, which their own dialects read.
 _OF_FRAMEWORKS = {
     "actor_rollout_ref", "vllm_cfg", "strategy_args", "engine_init_kwargs", "gconfig", "llm_configs", "vllmConfig",
     "vllm_serve_kwargs", "rollout_backend", "tensor_model_parallel_size", "free_cache_engine",
@@ -57,8 +57,8 @@ _MOST_ENGINES = 20
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
-    """A mapping of engine arguments. around: the mappings that it lies in, the nearest first."""
+class _Engine:
+    """A mapping of engine arguments. around: the mappings around it, the nearest first."""
 
     node: Node
     path: str
@@ -66,17 +66,18 @@ class _Found:
 
     @property
     def called(self) -> str:
-        """Its path, with the name that a list's element gives itself."""
-        given = next((name for one in self.around[:2] if (name := _text(one.get("name"))) and name != self.path), "")
-        return f"{self.path} ({given})" if given and self.path else self.path or given
+        """Its path, with the `name` of a list's element."""
+        names = (_text_of(mapping.get("name")) for mapping in self.around[:2])
+        name = next((name for name in names if name and name != self.path), "")
+        return f"{self.path} ({name})" if name and self.path else self.path or name
 
 
 def recognise(source: Source) -> bool:
     """Return whether the text says vllm and has names that only vLLM's engine has, at least three in one mapping."""
     if source.suffix not in _SUFFIXES or "vllm" not in source.text.lower():
         return False
-    spelt = source.text.replace("-", "_")
-    if sum(name in spelt for name in _specific()) < _FEWEST:
+    text = source.text.replace("-", "_")
+    if sum(name in text for name in _specific()) < _FEWEST:
         return False
     return not_read(source) is None and bool(_engines(source)[0])
 
@@ -87,7 +88,7 @@ def _specific() -> frozenset[str]:
     return frozenset(names("engine")) - _COMMON
 
 
-def _engines(source: Source) -> tuple[tuple[_Found, ...], bool]:
+def _engines(source: Source) -> tuple[tuple[_Engine, ...], bool]:
     """Return the mappings of engine arguments, and whether the whole file was searched for them."""
     try:
         root = source.root
@@ -95,9 +96,9 @@ def _engines(source: Source) -> tuple[tuple[_Found, ...], bool]:
         return (), True
     if root is None or not isinstance(root.value, dict) or any(root.get(key) is not None for key in _NO_CONFIG):
         return (), True
-    if _text(root.get("schema")).startswith(_OURS):
+    if _text_of(root.get("schema")).startswith(_OURS):
         return (), True
-    found, says = list[_Found](), False
+    engines, names_vllm = list[_Engine](), False
     todo: list[tuple[Node, str, tuple[Node, ...]]] = [(root, "", ())]
     for _ in range(_MOST_NODES):
         if not todo:
@@ -107,22 +108,24 @@ def _engines(source: Source) -> tuple[tuple[_Found, ...], bool]:
             keys = node.value.keys()
             if keys & _OF_FRAMEWORKS:
                 return (), True
-            says = says or any("vllm" in key.lower() for key in keys)
-            if len(_told(node)) >= _FEWEST and not _is_another(node, around):
-                found.append(_Found(node, path, around))
+            names_vllm = names_vllm or any("vllm" in key.lower() for key in keys)
+            if len(_specific_keys(node)) >= _FEWEST and not _is_another(node, around):
+                engines.append(_Engine(node, path, around))
             around = (node, *around)
-            inside = [(f"{path}.{key}" if path else key, child) for key, child in node.items()]
+            children = [(f"{path}.{key}" if path else key, child) for key, child in node.items()]
         else:
-            inside = [(f"{path}[{at}]", child) for at, child in enumerate(node.elements())]
-        says = says or any(_text(child).lower().startswith("vllm") for _, child in inside)
-        deeper = [(child, where, around) for where, child in inside if isinstance(child.value, dict | tuple)]
-        todo += reversed(deeper)
-    return (tuple(found) if says else ()), not todo
+            children = [(f"{path}[{at}]", child) for at, child in enumerate(node.elements())]
+        names_vllm = names_vllm or any(_text_of(child).lower().startswith("vllm") for _, child in children)
+        containers = [
+            (child, child_path, around) for child_path, child in children if isinstance(child.value, dict | tuple)
+        ]
+        todo += reversed(containers)
+    return (tuple(engines) if names_vllm else ()), not todo
 
 
-def _told(node: Node) -> list[str]:
-    """Return the keys that only vLLM has, if they have a number, a truth or a reference as value: otherwise a schema, a
-    table of flags or a text for people may just describe them.
+def _specific_keys(node: Node) -> list[str]:
+    """Return the keys that only vLLM has and whose value is a number, a boolean or a reference: with other values, a
+    schema, a table of flags or a text for people may just describe them.
     """
     return [key for key, child in entries(node) if _name(key) in _specific() and _is_value(child)]
 
@@ -132,12 +135,12 @@ def _is_value(node: Node) -> bool:
 
 
 def _is_another(node: Node, around: tuple[Node, ...]) -> bool:
-    """Return whether the mapping, or the one it lies in, names an engine that is not vLLM."""
-    named = [_text(one.get(key)) for one in (node, *around[:1]) for key in _ENGINE_KEYS]
-    return any(_OTHER_ENGINES.match(name) for name in named) and not any("vllm" in name.lower() for name in named)
+    """Return whether the mapping, or the one around it, names another engine than vLLM."""
+    names = [_text_of(mapping.get(key)) for mapping in (node, *around[:1]) for key in _ENGINE_KEYS]
+    return any(_OTHER_ENGINES.match(name) for name in names) and not any("vllm" in name.lower() for name in names)
 
 
-def _text(node: Node | None) -> str:
+def _text_of(node: Node | None) -> str:
     return node.value if node is not None and isinstance(node.value, str) else ""
 
 
@@ -147,45 +150,45 @@ def _name(key: str) -> str:
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Return every mapping of engine arguments, in the order of the file."""
-    found, whole = _engines(source)
-    configs = tuple(_config(source, one, vllm, several=len(found) > 1) for one in found[:_MOST_ENGINES])
-    if configs and (not whole or len(found) > _MOST_ENGINES):
-        more = (
+    engines, whole = _engines(source)
+    configs = tuple(_config(source, engine, vllm, several=len(engines) > 1) for engine in engines[:_MOST_ENGINES])
+    if configs and (not whole or len(engines) > _MOST_ENGINES):
+        limit = (
             f"{source.path}: engines beyond the first {_MOST_ENGINES}, or beyond {_MOST_NODES:,} values, are not read"
         )
-        configs = (*configs[:-1], replace(configs[-1], not_seen=(*configs[-1].not_seen, more)))
+        configs = (*configs[:-1], replace(configs[-1], not_seen=(*configs[-1].not_seen, limit)))
     return configs
 
 
-def _config(source: Source, found: _Found, vllm: Version, *, several: bool) -> RolloutConfig:
+def _config(source: Source, engine: _Engine, vllm: Version, *, several: bool) -> RolloutConfig:
     draft = Draft(NAME, source.path)
-    known = {key: _name(key) for key, _ in entries(found.node) if _is_argument(_name(key), vllm)}
-    # Among many keys of others, `seed` and `dtype` are the program's own.
-    whole = len(known) * 2 > len(dict(entries(found.node)))
-    prefix = f"{found.path}." if found.path else ""
-    for key, node in entries(found.node):
+    arguments = {key for key, _ in entries(engine.node) if _is_argument(_name(key), vllm)}
+    # Among many other keys, `seed` and `dtype` are the program's.
+    is_dedicated = len(arguments) * 2 > len(dict(entries(engine.node)))
+    prefix = f"{engine.path}." if engine.path else ""
+    for key, node in entries(engine.node):
         name = _name(key)
-        if key in known and (whole or name in _specific()):
+        if key in arguments and (is_dedicated or name in _specific()):
             if name != "model":
                 draft.engine.by_file(name, node)
-        elif whole and lifetime("sampling", key) is None:
+        elif is_dedicated and lifetime("sampling", key) is None:
             _list(draft, f"{prefix}{key}", node)
-    who = found.called or "the file"
-    asked = _sampling(draft, found, several=several)
-    if found.around:
-        draft.list_options(found.around[-1], *_OBJECTIVE)
+    who = engine.called or "the file"
+    why_unknown = _sampling(draft, engine, several=several)
+    if engine.around:
+        draft.list_options(engine.around[-1], *_OBJECTIVE)
     draft.not_seen.append(f"{who}: what the program makes of it, and which arguments it adds")
     config = draft.done(
-        model=found.node.get("model"),
-        place=found.node.key or found.node.place,
-        write=_writer(found.node, source),
+        model=engine.node.get("model"),
+        place=engine.node.key or engine.node.place,
+        write=_writer(engine.node, source),
     )
-    engine = Elsewhere(f"the program that reads {who} may add it", config.engine)
-    return replace(config, engine=engine) if not asked else replace(config, engine=engine, sampling=Elsewhere(asked))
+    config = replace(config, engine=Elsewhere(f"the program that reads {who} may add it", config.engine))
+    return replace(config, sampling=Elsewhere(why_unknown)) if why_unknown else config
 
 
 def _is_argument(name: str, vllm: Version) -> bool:
-    """Return whether a key is an engine argument. A key that programs have as well is the program's if this release
+    """Return whether a key is an engine argument. A name that programs use as well is the program's if this release
     does not have it yet: `log_level`, which vLLM has since 0.31.0.
     """
     life = lifetime("engine", name)
@@ -193,7 +196,7 @@ def _is_argument(name: str, vllm: Version) -> bool:
 
 
 def _list(draft: Draft, path: str, node: Node) -> None:
-    """A key that vLLM does not have, as the program's own."""
+    """Add a key that vLLM does not have as an option of the program."""
     if isinstance(node.value, dict) and node.value:
         for name, leaf in leaves(node, f"{path}."):
             draft.options.by_file(name, leaf)
@@ -201,24 +204,24 @@ def _list(draft: Draft, path: str, node: Node) -> None:
         draft.options.by_file(path, node)
 
 
-def _sampling(draft: Draft, found: _Found, *, several: bool) -> str:
+def _sampling(draft: Draft, engine: _Engine, *, several: bool) -> str:
     """Take the nearest mapping of sampling parameters, else the parameters among the engine's own arguments.
 
-    One that several engines share is taken for the policy's: a reference or a judge gets other requests.
-    Returns why nothing is known of it, or "".
+    A mapping that several engines share is taken for the policy's: a reference or a judge gets other requests.
+    Returns why the sampling is unknown, or "".
     """
-    own = _sampled_in(found.node)
-    if own is None and several and _NOT_THE_POLICY.search(found.called):
+    inner = _sampled_in(engine.node)
+    if inner is None and several and _NOT_THE_POLICY.search(engine.called):
         reason = (
-            f"{found.called} is an engine of its own, as of a judge or a reference: how it is asked stands elsewhere"
+            f"{engine.called} is an engine of its own, as of a judge or a reference: how it is asked stands elsewhere"
         )
         draft.not_seen.append(f"sampling: {reason}")
         return reason
-    near = own or next((one for level in found.around if (one := _sampled_in(level)) is not None), None)
-    for key, node in entries(near if near is not None else found.node):
+    mapping = inner or next((sampling for level in engine.around if (sampling := _sampled_in(level)) is not None), None)
+    for key, node in entries(mapping if mapping is not None else engine.node):
         if lifetime("sampling", key) is not None and lifetime("engine", key) is None:
             draft.sampling.by_file(key, node)
-        elif near is not None:
+        elif mapping is not None:
             _list(draft, node.key.setting if node.key is not None else key, node)
     if not draft.sampling:
         draft.not_seen.append("sampling parameters: no mapping of their names stands beside the engine's arguments")
@@ -227,24 +230,24 @@ def _sampling(draft: Draft, found: _Found, *, several: bool) -> str:
 
 
 def _sampled_in(level: Node) -> Node | None:
-    """Return the mapping of sampling parameters among another one's keys; none that is an evaluation's."""
-    found = {key: node for key, node in entries(level) if _SAMPLING_KEY.search(key) and _is_sampling(node)}
-    rollouts = [node for key, node in found.items() if not _EVALUATION.search(key)]
+    """Return the mapping of sampling parameters among the keys of another one, but none of an evaluation."""
+    mappings = {key: node for key, node in entries(level) if _SAMPLING_KEY.search(key) and _is_sampling(node)}
+    rollouts = [node for key, node in mappings.items() if not _EVALUATION.search(key)]
     return rollouts[0] if rollouts else None
 
 
 def _is_sampling(node: Node) -> bool:
-    told = [key for key, _ in entries(node) if lifetime("sampling", key) is not None]
-    return len(told) >= _FEWEST_SAMPLED and not any(isinstance(one.value, dict) for one in map(node.get, told) if one)
+    keys = [key for key, _ in entries(node) if lifetime("sampling", key) is not None]
+    return len(keys) >= _FEWEST_SAMPLED and not any(isinstance(node.value[key].value, dict) for key in keys)
 
 
 def _writer(mapping: Node, source: Source) -> Write:
-    """Writes keys that are there: whether the program hands a new one on is not known."""
-    spelt = {_name(key): key for key, _ in entries(mapping)}
+    """Return a function that writes existing keys: whether the program hands a new one on is unknown."""
+    keys = {_name(key): key for key, _ in entries(mapping)}
 
     def spell(name: str, value: Any) -> tuple[str, str] | None:
-        text = plain_spelling(name, value)
-        return (spelt[name], text[1]) if name in spelt and text is not None else None
+        spelling = plain_spelling(name, value)
+        return (keys[name], spelling[1]) if name in keys and spelling is not None else None
 
     if source.suffix != ".toml":
         return one_mapping(mapping, spell, source.text)

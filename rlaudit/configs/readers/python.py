@@ -35,24 +35,24 @@ if TYPE_CHECKING:
 NAME = "vllm-python"
 ENGINES = ("LLM", "EngineArgs", "AsyncEngineArgs")
 FROM_COMMAND_LINE = "from_cli_args"
-# vLLM's own server inside a program: its parser, and what is given what that parser made.
+# vLLM's own server inside a program: its parser, and the functions that take the parsed arguments.
 SERVERS = ("make_arg_parser", "run_server", "run_server_worker", "build_async_engine_client")
 _ENTRYPOINTS = "vllm.entrypoints."
 SAMPLING = "SamplingParams"
-# LLM.__init__ of 0.8.5 and 0.18.1: the order of what may be passed without a name.
+# Arguments of LLM.__init__ of 0.8.5 and 0.18.1 that may be passed without a name, in order.
 _POSITIONAL = ("model",)
 # How a program puts its actors into a placement group.
 _PLACED = "PlacementGroupSchedulingStrategy("
-# What only a call that samples asks for; `prompt_logprobs` is of one that scores.
+# Only calls that sample request them; `prompt_logprobs` is of calls that score.
 _LOGPROBS = "logprobs"
 NO_SAMPLING = "sampling parameters: no SamplingParams(...) in this file"
 _LLM_ONLY = {"hf_token", "compilation_config", "use_tqdm_on_load", "chat_template"}
 
 
-# What makes the engine itself; vLLM calls it the usage context and chooses batch sizes by it (AsyncLLM.from_engine_args
-# of vllm/v1/engine/async_llm.py, and vllm/engine/arg_utils.py).
+# Calls that make the engine itself. vLLM chooses batch sizes by this, the usage context (AsyncLLM.from_engine_args of
+# vllm/v1/engine/async_llm.py, and vllm/engine/arg_utils.py).
 _MADE = re.compile(r"\b(?:from_engine_args|from_vllm_config|AsyncLLM|AsyncLLMEngine|LLMEngine)\(")
-# What makes the engine in vLLM's own way, or says that it does.
+# Calls and values that make the engine in vLLM's own way.
 _OF_VLLM = re.compile(r"\bOPENAI_API_SERVER\b|\bLLM_CLASS\b|\bbuild_async_engine_client|\brun_server|(?<!\w)LLM\(")
 
 
@@ -75,17 +75,17 @@ def _builds(call: "Call") -> bool:
 
 
 def _is_vllm(call: "Call") -> bool:
-    """Whether the call is of vLLM's class and not of another program's `LLM`: by its import, else by its arguments."""
+    """Return whether the call is of vLLM's class and not of another `LLM`: by its import, else by its arguments."""
     if call.origin:
         return call.origin.partition(".")[0] == "vllm"
     if call.name != "LLM":
         return True
-    known = Catalogue.at(known_versions()[-1]).engine
-    return bool(call.open) or bool(call.positional) or any(name in known for name in call.arguments)
+    arguments = Catalogue.at(known_versions()[-1]).engine
+    return bool(call.open) or bool(call.positional) or any(name in arguments for name in call.arguments)
 
 
 def calls_of(source: Source) -> "tuple[Call, ...]":
-    """Return what the file builds, samples with and updates."""
+    """Return the calls of engines, sampling parameters and weight updates."""
     # Reading Python costs start-up time that other files should not pay.
     from rlaudit.configs.vllm_inputs.weight_updates import METHODS
 
@@ -111,7 +111,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
 
 
 def _as_open(call: "Call") -> "Call":
-    """Return a call that takes the program's command line, as one whose arguments are all open."""
+    """Return a call with all arguments open if it takes the program's command line."""
     if call.name in SERVERS:
         return replace(call, arguments={}, positional=(), open="what the program hands to vLLM's server decides them")
     if call.name != FROM_COMMAND_LINE:
@@ -122,7 +122,7 @@ def _as_open(call: "Call") -> "Call":
 def engine_config(
     source: Source, call: "Call", calls: "Iterable[Call]", sampled: "Iterable[Call]", vllm: Version
 ) -> RolloutConfig:
-    """Return one engine. call: what builds it. calls, sampled: of the file, the second its sampling parameters."""
+    """Return the engine that `call` builds. calls: all calls of the file. sampled: its SamplingParams."""
     # Reading Python costs start-up time that other files should not pay.
     from rlaudit.configs.lost_updates import lost_updates
     from rlaudit.configs.python_environment import python_environment
@@ -131,30 +131,30 @@ def engine_config(
     call = _as_open(call)
     draft = Draft(NAME, source.path, lost_updates=lost_updates(source))
     catalogue = Catalogue.at(vllm)
-    named = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
-    model = named.pop("model", None)
-    for name, node in named.items():
+    arguments = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
+    model = arguments.pop("model", None)
+    for name, node in arguments.items():
         _argument(draft, call, name, node, catalogue)
     if len(call.positional) > 1:
         draft.not_seen.append(f"arguments of {call.name} in line {call.place.line} that are passed without a name")
     if call.open:
-        rest = f"further arguments of {call.name} in line {call.place.line}: {call.open}"
-        draft.not_seen.append(f"{rest}; what the call does not name is open, and `rlaudit record` writes it down")
-    collect_sampling(draft, [one for one in sampled if one.function in {call.function, ""}] or list(sampled), catalogue)
+        further = f"further arguments of {call.name} in line {call.place.line}: {call.open}"
+        draft.not_seen.append(f"{further}; what the call does not name is open, and `rlaudit record` writes it down")
+    beside = [sampling for sampling in sampled if sampling.function in {call.function, ""}]
+    collect_sampling(draft, beside or list(sampled), catalogue)
     take_variables(draft, python_environment(source))
     take_weight_updates(draft, source, (*calls, *posted(source)), offline=call.name == "LLM")
-    # A keyword of vLLM's engine is none of the functions that make one.
+    # The functions that make an engine do not take its keywords.
     is_class = call.name in ENGINES
     draft.bare = is_class and makes_bare_engine(source.text)
     write = call_writer(call, _speller(catalogue), source.text) if is_class else unwritten
     config = draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
-    placed = call.is_actor and _PLACED in source.text
-    config = replace(config, placed_by_ray=placed)
+    config = replace(config, placed_by_ray=call.is_actor and _PLACED in source.text)
     return replace(config, engine=as_written(config.engine, call.name)) if call.open else config
 
 
 def makes_bare_engine(text: str) -> bool:
-    """Return whether a Python file makes the engine's class itself, and in no other way."""
+    """Return whether a Python file makes the engine only by its class."""
     return _MADE.search(text) is not None and _OF_VLLM.search(text) is None
 
 
@@ -172,18 +172,18 @@ def _leaves_out(call: "Call", name: str) -> bool:
 
 
 def collect_sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) -> None:
-    """The sampling parameters where all calls agree; Unknown if they differ.
+    """Add the sampling parameters; Unknown if calls differ.
 
-    Where some ask for logprobs and others do not, the others are no training rollouts: evaluation, or a judge. That is
-    said; and which of several calls scores what another one has sampled is not decided here.
+    If some calls request logprobs, the others are no training rollouts but an evaluation or a judge, and are only
+    listed. Which of several calls scores the samples of another one is not decided here.
     """
     asking = [call for call in sampled if _LOGPROBS in call.arguments]
     others = [call for call in sampled if call not in asking] if asking else []
     if others:
-        lines = ", ".join(str(one.place.line) for one in others)
+        lines = ", ".join(str(other.place.line) for other in others)
         draft.not_seen.append(f"{SAMPLING} in line {lines}: it asks for no logprobs and is not taken for the rollout's")
     sampled = asking or sampled
-    differing = f"{SAMPLING} in lines {' and '.join(str(one.place.line) for one in sampled)} differ"
+    differing = f"{SAMPLING} in lines {' and '.join(str(call.place.line) for call in sampled)} differ"
     for call in sampled:
         for name, node in call.arguments.items():
             if name not in catalogue.sampling and lifetime("sampling", name) is None:

@@ -1,4 +1,4 @@
-"""A recording of a training: what it really asked of vLLM, which `recorded_config.py` reads."""
+"""A recording of a training: its requests to vLLM, which `recorded_config.py` reads."""
 
 from packaging.version import Version
 

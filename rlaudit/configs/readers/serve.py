@@ -1,7 +1,7 @@
 """`vllm serve` and the API server module: shell, slurm, Dockerfile, docker-compose and Kubernetes.
 
-What stands on the command line is what arrives: vLLM's own parser is modelled release by release. Arguments of the
-HTTP front end (host, port, api key) are no engine settings. Sampling parameters come with every request, from a client
+What the command line says arrives: vLLM's own parser is modelled release by release. Arguments of the HTTP front end
+(host, port, api key) are no engine settings. Sampling parameters come with every request, from a client
 that this file does not show.
 """
 
@@ -23,7 +23,7 @@ from rlaudit.configs.syntax.embedded import moved
 from rlaudit.configs.syntax.expansion import assumptions
 from rlaudit.configs.syntax.flags import Flag, flags
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.shell_command import Command, TakenDefault
+from rlaudit.configs.syntax.shell_command import TakenDefault
 from rlaudit.configs.syntax.spelling import Spell, Write
 from rlaudit.configs.syntax.unreadable import UnreadableText
 from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
@@ -52,10 +52,10 @@ def recognise(source: Source) -> bool:
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Return every server that the file starts."""
     started = _started(source)
-    configs = [_server(source, one, vllm) for one in started[:MOST_SERVERS]]
+    configs = [_server(source, invocation, vllm) for invocation in started[:MOST_SERVERS]]
     if len(started) > MOST_SERVERS:
-        more = f"the other {len(started) - MOST_SERVERS} servers that this file starts"
-        configs[-1] = replace(configs[-1], not_seen=(*configs[-1].not_seen, more))
+        others = f"the other {len(started) - MOST_SERVERS} servers that this file starts"
+        configs[-1] = replace(configs[-1], not_seen=(*configs[-1].not_seen, others))
     return tuple(configs)
 
 
@@ -81,17 +81,18 @@ def _server(source: Source, started: Invocation, vllm: Version) -> RolloutConfig
     assumed += assumptions((*started.words, *effective))
     unless = ", unless the environment sets it"
     draft.not_seen += [
-        one.further(unless) if isinstance(one, TakenDefault) else f"{one}{unless}" for one in dict.fromkeys(assumed)
+        taken.further(unless) if isinstance(taken, TakenDefault) else f"{taken}{unless}"
+        for taken in dict.fromkeys(assumed)
     ]
     return draft.done(model=reader.model, place=started.place, write=_writer(started, source, vllm))
 
 
 def _config_file(draft: Draft, reader: FlagReader, source: Source, started: Invocation) -> Node | None:  # noqa: PLR0911 - one for each reason not to have it
-    """Return the mapping of the file that `--config FILE` names, if it is there."""
-    named = [flag for flag in flags(started.words, started.start, reader.switch) if flag.name == "config"]
-    if not named:
+    """Return the mapping of the file of `--config FILE`, None if it is missing."""
+    config_flags = [flag for flag in flags(started.words, started.start, reader.switch) if flag.name == "config"]
+    if not config_flags:
         return None
-    flag = named[-1]
+    flag = config_flags[-1]
     if flag.joined:
         _lose(draft, flag, "vLLM opens the file only for --config and its name as two words")
         return None
@@ -125,28 +126,25 @@ def _lose(draft: Draft, flag: Flag, reason: str) -> None:
 
 
 def _writer(started: Invocation, source: Source, vllm: Version) -> Write:
-    """Writes flags where this server gets its own."""
+    """Return a function that writes flags of this server."""
     spell = _flag_speller(Catalogue.at(vllm).cli)
     takes = FlagReader(Draft("", ""), vllm, started.serve)
 
     def switch(name: str) -> bool | None:
-        return takes.switch(name) if takes.known(name) is not None else None
+        return takes.switch(name) if takes.meaning(name) is not None else None
 
     if started.command is not None:
-        flagged = flags_writer(_from(started.command, started.start), spell, switch)
+        # The words before its flags belong to launchers.
+        words = started.command.words[max(0, started.start - 1) :]
+        flagged = flags_writer(replace(started.command, words=words), spell, switch)
         return proved(flagged, started.command, source) if source.is_shell else flagged
     if started.lists:
         return list_writer(started.lists, spell, source.text, switch)
     return unwritten
 
 
-def _from(command: Command, start: int) -> Command:
-    """Return the command without the words before its flags, which belong to launchers."""
-    return replace(command, words=command.words[max(0, start - 1) :])
-
-
 def _flag_speller(cli: Mapping[str, str]) -> Spell:
-    """`--enable-x`, `--no-enable-x` and `--name value`, where the release has the flag."""
+    """Return the spelling `--enable-x`, `--no-enable-x` and `--name value` of the flags that the release has."""
 
     def spell(name: str, value: Any) -> tuple[str, str] | None:
         flag = f"no-{dashed(name)}" if value is False else dashed(name)

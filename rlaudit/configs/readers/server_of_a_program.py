@@ -1,6 +1,6 @@
 """Python that starts a vLLM server, or drives one: it pauses it, updates its weights and resumes it over HTTP.
 
-With what a program starts its server is known only when it runs: a recording says it.
+The arguments with which a program starts its server are known only when it runs: a recording has them.
 """
 
 import re
@@ -25,7 +25,7 @@ _STARTS = re.compile(r"""(["'])vllm\1\s*,\s*(["'])serve\2|(["'])vllm\.entrypoint
 def recognise(source: Source) -> bool:
     """Return whether a file starts a server, or posts an update of weights, and does not build the engine itself.
 
-    A pause alone tells nothing: players, queues and timers have one too.
+    A pause alone is not enough: players, queues and timers have one too.
     """
     if source.suffix != ".py" or not (_starts(source) or any(call.name in _UPDATES for call in posted(source))):
         return False

@@ -1,4 +1,4 @@
-"""What a running vLLM says of itself: `/server_info` as JSON, and the log lines of its start.
+"""What a running vLLM reports: `/server_info` as JSON, and the log lines of its start.
 
 Two kinds of line are read: "non-default args: {...}" (0.9.0 on) or "args: Namespace(...)" (0.8.5) say what was set, and
 "Initializing a V1 LLM engine (v0.18.1) with config: ..." says what was resolved. `/server_info` needs
@@ -6,8 +6,8 @@ VLLM_SERVER_DEV_MODE=1; `?config_format=json` gives all of it. "Asynchronous sch
 platform switches it off after that line (0.18.1 vllm/platforms/cpu.py:176).
 
 For the release that reported them, values are resolved and final. For another one they are not: a value that the old
-release chose by itself is no setting. So what is not known to have been set is Unknown there, and what equals a
-declared default that has not moved is left out.
+release chose by itself is no setting. So a value that may not have been set is Unknown, and one that equals a declared
+default that has not moved is left out.
 """
 
 import re
@@ -40,6 +40,7 @@ _START = re.compile(
 _CODE = {".py", ".sh", ".bash", ".slurm", ".sbatch", ".yaml", ".yml", ".toml", ".md", ".rst", ".ipynb"}
 _MOST_STARTS = 64
 _MOST_PAIRS = 500
+_MODEL = {"model", "model_tag"}
 
 
 @dataclass
@@ -54,8 +55,8 @@ class _Start:
 
 
 @dataclass(frozen=True)
-class _Told:
-    """One pair of a report."""
+class _Pair:
+    """A name and its value in a report."""
 
     name: str
     value: Any
@@ -63,13 +64,13 @@ class _Told:
     text: str
 
     def node(self) -> Node:
-        """As a node, for the model's name."""
+        """Return the value as a node, for the model's name."""
         value = self.value if isinstance(self.value, str | Unknown) else str(self.value)
         return Node(value, self.place, None, self.text)
 
 
 def recognise(source: Source) -> bool:
-    """Return whether the lines or the JSON of a report are there, and the file is no code."""
+    """Return whether the file has the lines or the JSON of a report, and is no code."""
     if source.suffix in _CODE:
         return False
     try:
@@ -92,8 +93,8 @@ def _server_info(source: Source) -> Node | None:
         return None
     root = source.plain_yaml[0]
     config = root.get("vllm_config")
-    told = config is not None and (isinstance(config.value, str) or config.get("model_config") is not None)
-    return root if told else None
+    is_report = config is not None and (isinstance(config.value, str) or config.get("model_config") is not None)
+    return root if is_report else None
 
 
 def _starts(text: str) -> list[_Start]:
@@ -111,8 +112,8 @@ def _starts(text: str) -> list[_Start]:
             starts[-1].resolved, starts[-1].engine = (match.end(), end), match.group("engine")
             starts[-1].version = version_of(match.group("version")) or version
         elif not starts or not _repeats(text, starts[-1].resolved, match.end(), end):
-            found = version_of(match.group("version")) or version
-            starts.append(_Start(None, (match.end(), end), match.group("engine"), found, match.start()))
+            release = version_of(match.group("version")) or version
+            starts.append(_Start(None, (match.end(), end), match.group("engine"), release, match.start()))
         if len(starts) >= _MOST_STARTS:
             break
     return starts
@@ -124,10 +125,10 @@ def _repeats(text: str, before: tuple[int, int] | None, start: int, end: int) ->
 
 def _from_log(source: Source, start: _Start, index: LineIndex, vllm: Version) -> RolloutConfig:
     draft = Draft(NAME, source.path)
-    given, resolved = (_printed(source.text, span, index) for span in (start.given, start.resolved))
-    _given(draft, given, start.version, vllm)
-    _resolved(draft, resolved, start.version, vllm, was_set=start.given is not None)
-    models = [told for told in (*given, *resolved) if told.name in {"model", "model_tag"} and told.value is not None]
+    given_pairs, resolved_pairs = (_printed(source.text, span, index) for span in (start.given, start.resolved))
+    _given(draft, given_pairs, start.version, vllm)
+    _resolved(draft, resolved_pairs, start.version, vllm, was_set=start.given is not None)
+    models = [pair for pair in (*given_pairs, *resolved_pairs) if pair.name in _MODEL and pair.value is not None]
     place = index.place(start.at, start.at, "")
     if start.engine and has_v0(vllm) and start.version in {None, vllm}:
         note = f"the log says that the {start.engine} engine started"
@@ -138,47 +139,47 @@ def _from_log(source: Source, start: _Start, index: LineIndex, vllm: Version) ->
     return draft.done(model=models[0].node() if models else None, place=place)
 
 
-def _printed(text: str, span: tuple[int, int] | None, index: LineIndex) -> list[_Told]:
+def _printed(text: str, span: tuple[int, int] | None, index: LineIndex) -> list[_Pair]:
     """Return the pairs of a span of the log."""
-    found = islice(pairs(text, *span), _MOST_PAIRS) if span is not None else ()
+    spans = islice(pairs(text, *span), _MOST_PAIRS) if span is not None else ()
     return [
-        _Told(name, printed_value(text[first:last]), index.place(first, last, name), text[first:last])
-        for name, first, last in found
+        _Pair(name, printed_value(text[first:last]), index.place(first, last, name), text[first:last])
+        for name, first, last in spans
     ]
 
 
-def _given(draft: Draft, given: list[_Told], observed: Version | None, vllm: Version) -> None:
+def _given(draft: Draft, printed: list[_Pair], observed: Version | None, vllm: Version) -> None:
     """Take what was set. A Namespace prints every argument, so one at its default does not count as set."""
     before = (catalogue_of(observed) or Catalogue.at(vllm)).engine
     after = Catalogue.at(vllm).engine
-    for told in given:
-        declared = before.get(told.name)
-        if told.name == "model" or (declared is None and told.name not in after):
+    for pair in printed:
+        declared = before.get(pair.name)
+        if pair.name == "model" or (declared is None and pair.name not in after):
             continue
-        if declared is None or told.value != declared.default:
-            written = told.text if isinstance(told.value, Unknown) else told.value
-            draft.engine[told.name] = Setting(told.name, told.value, written, Origin.FILE, told.place)
+        if declared is None or pair.value != declared.default:
+            written = pair.text if isinstance(pair.value, Unknown) else pair.value
+            draft.engine[pair.name] = Setting(pair.name, pair.value, written, Origin.FILE, pair.place)
 
 
 _NO_SAMPLING = "sampling parameters: they come with every request"
 
 
-def _resolved(draft: Draft, resolved: list[_Told], observed: Version | None, vllm: Version, *, was_set: bool) -> None:
+def _resolved(draft: Draft, resolved: list[_Pair], observed: Version | None, vllm: Version, *, was_set: bool) -> None:
     """Take resolved values: final for the release that reported them, skipped for another if what was set is known."""
-    same = observed is None or observed == vllm
-    if was_set and not same:
+    same_release = observed is None or observed == vllm
+    if was_set and not same_release:
         return
     before, after = catalogue_of(observed), Catalogue.at(vllm)
-    for told in resolved:
-        setting = reported(told.name, told.value, told.place, before, after)
+    for pair in resolved:
+        setting = reported(pair.name, pair.value, pair.place, before, after)
         if setting is None or setting.name == "model":
             continue
-        given = draft.engine.get(setting.name)
-        if given is not None and given.value == setting.value:
+        earlier = draft.engine.get(setting.name)
+        if earlier is not None and earlier.value == setting.value:
             continue
-        if given is not None and setting.known:
-            note = f"set to {given.written!r}, and resolved so"
-            setting = Setting(setting.name, setting.value, given.written, Origin.FILE, given.place, note)
+        if earlier is not None and setting.known:
+            note = f"set to {earlier.written!r}, and resolved so"
+            setting = Setting(setting.name, setting.value, earlier.written, Origin.FILE, earlier.place, note)
         draft.engine[setting.name] = setting
 
 
@@ -188,7 +189,7 @@ def _from_json(source: Source, root: Node, vllm: Version) -> RolloutConfig:
     version = root.get("system_env", "vllm_version") or config.get("vllm_version")
     observed = version_of(version.value) if version is not None else None
     resolved = list(_of_text(config) if isinstance(config.value, str) else _of_sections(config))
-    models = [told for told in resolved if told.name == "model"]
+    models = [pair for pair in resolved if pair.name == "model"]
     _resolved(draft, resolved, observed, vllm, was_set=False)
     variables = root.get("vllm_env")
     for name, node in entries(variables):
@@ -202,25 +203,25 @@ def _from_json(source: Source, root: Node, vllm: Version) -> RolloutConfig:
     return draft.done(model=models[0].node() if models else None, place=config.key or config.place)
 
 
-def _of_text(config: Node) -> Iterator[_Told]:
+def _of_text(config: Node) -> Iterator[_Pair]:
     """Yield the pairs of the printed config of `config_format=text`."""
     text = str(config.value)
     for name, first, last in islice(pairs(text, 0, len(text)), _MOST_PAIRS):
-        yield _Told(name, printed_value(text[first:last]), config.place, text[first:last])
+        yield _Pair(name, printed_value(text[first:last]), config.place, text[first:last])
 
 
-def _of_sections(config: Node) -> Iterator[_Told]:
-    """Fields of `model_config`, `cache_config`, ..., and the config objects that are arguments themselves."""
+def _of_sections(config: Node) -> Iterator[_Pair]:
+    """Yield the fields of `model_config`, `cache_config`, ..., and the config objects that are arguments themselves."""
     for section, node in config.items():
-        yield _Told(section, arriving(node), node.place, node.text)
+        yield _Pair(section, arriving(node), node.place, node.text)
         for name, child in node.items() if section not in ARGUMENTS else ():
             value = arriving(child)
             dtype = isinstance(value, str) and value.startswith("torch.")
-            yield _Told(name, value.removeprefix("torch.") if dtype else value, child.place, child.text)
+            yield _Pair(name, value.removeprefix("torch.") if dtype else value, child.place, child.text)
 
 
 def catalogue_of(observed: Version | None) -> Catalogue | None:
-    """Return the release that reported, if it is not older than all that are catalogued."""
+    """Return the catalogue of the release that reported, None if it is older than all that are catalogued."""
     return Catalogue.at(observed) if observed is not None and observed >= known_versions()[0] else None
 
 

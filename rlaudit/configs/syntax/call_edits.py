@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def call_writer(call: "Call", spell: Spell, text: str) -> Write:
-    """Writes keywords of a Python call. spell: (keyword, value as Python)."""
+    """Return a function that writes keywords of a Python call. spell: (keyword, value as Python)."""
     values = (*call.arguments.values(), *call.positional)
 
     def write(name: str, value: Any) -> tuple[Edit, ...] | None:
@@ -30,7 +30,7 @@ def call_writer(call: "Call", spell: Spell, text: str) -> Write:
 
 
 def python_mapping_writer(mapping: "Node", spell: Spell, text: str) -> Write:
-    """Writes keys of a dictionary display or of a `dict(...)`. spell: (key, value as Python)."""
+    """Return a function that writes keys of a dictionary display or of a `dict(...)`. spell: (key, value as Python)."""
 
     def write(name: str, value: Any) -> tuple[Edit, ...] | None:
         values = tuple(mapping.value.values())
@@ -43,21 +43,21 @@ def _edits(  # noqa: PLR0911 - one for each way that a call is written
     place: "Place", arguments: "Mapping[str, Node]", values: "tuple[Node, ...]", is_open: bool, spell: Spell, text: str,
     name: str, value: Any,
 ) -> tuple[Edit, ...] | None:  # fmt: skip
-    spelt = spell(name, value)
-    if spelt is None:
+    spelling = spell(name, value)
+    if spelling is None:
         return None
-    key, wanted = spelt
+    key, new_text = spelling
     path = place.path
     old = arguments.get(key)
     if old is not None:
         start, end = old.place.start, old.place.end
-        return () if text[start:end] == wanted else (Edit(path, start, end, wanted),)
+        return () if text[start:end] == new_text else (Edit(path, start, end, new_text),)
     closing = place.end - 1
     inside = [node.place.end for node in values if place.start <= node.place.start < place.end]
     bracket = text[closing : closing + 1]
     if bracket not in {")", "}"} or (is_open and not inside):
         return None
-    entry = f"{key}={wanted}" if bracket == ")" else f"{json.dumps(key)}: {wanted}"
+    entry = f"{key}={new_text}" if bracket == ")" else f"{json.dumps(key)}: {new_text}"
     if not inside:
         return (Edit(path, closing, closing, entry),)
     tail = _after_arguments(text, max(inside), closing)

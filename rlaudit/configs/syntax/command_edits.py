@@ -18,28 +18,28 @@ _SAFE_WORD = re.compile(r"[\w.,:/+@%=-]+")
 _WORD_ENDS = re.compile(r"[\s'\"\\;|&<>()]|$")
 
 
-def _unsaid(_name: str) -> None:
-    """A parser whose flags are not known here."""
+def _switch_unknown(_name: str) -> None:
+    """Return None: it is unknown whether a flag takes a value."""
 
 
-def flags_writer(command: Command, spell: Spell, switch: Switch = _unsaid) -> Write:
-    """Writes flags of a shell command. spell: (flag with its dashes, value or "") of an argument."""
+def flags_writer(command: Command, spell: Spell, switch: Switch = _switch_unknown) -> Write:
+    """Return a function that writes flags of a shell command. spell: (flag with its dashes, value or "")."""
     return lambda name, value: _flag_edits(command, spell, switch, name, value)
 
 
 def _flag_edits(command: Command, spell: Spell, switch: Switch, name: str, value: Any) -> tuple[Edit, ...] | None:
     if value is None:
         return _without_flags(command, name, switch)
-    spelt = spell(name, value)
-    if spelt is None or not command.words:
+    spelling = spell(name, value)
+    if spelling is None or not command.words:
         return None
-    flag_text, wanted = spelt
-    wanted = shell_quoted(wanted)
-    if not _SAFE_WORD.fullmatch(flag_text) or (command.nested and wanted and not _SAFE_WORD.fullmatch(wanted)):
+    flag_text, new_text = spelling
+    new_text = shell_quoted(new_text)
+    if not _SAFE_WORD.fullmatch(flag_text) or (command.nested and new_text and not _SAFE_WORD.fullmatch(new_text)):
         return None
-    entry = f"{flag_text} {wanted}".rstrip()
-    same = [flag for flag in flags(command.words) if flag.name and _means(flag.place, flag_text)]
-    return _replace_flag(command, same[-1], entry, wanted) if same else _append_flag(command, entry)
+    entry = f"{flag_text} {new_text}".rstrip()
+    existing = [flag for flag in flags(command.words) if flag.name and _means(flag.place, flag_text)]
+    return _replace_flag(command, existing[-1], entry, new_text) if existing else _append_flag(command, entry)
 
 
 def _without_flags(command: Command, name: str, switch: Switch) -> tuple[Edit, ...] | None:
@@ -48,18 +48,18 @@ def _without_flags(command: Command, name: str, switch: Switch) -> tuple[Edit, .
     for flag in _spelling(command.words, name, switch):
         start, end = flag.place.start, _end(flag, switch)
         before = text[command.place.start : start]
-        kept = _without_gap(before)
-        if end is None or kept == before or not text[start:end].startswith("-"):
+        shortened = _without_gap(before)
+        if end is None or shortened == before or not text[start:end].startswith("-"):
             return None
-        edits.append(Edit(command.place.path, command.place.start + len(kept), end, ""))
+        edits.append(Edit(command.place.path, command.place.start + len(shortened), end, ""))
     return tuple(edits) or None
 
 
 def _without_gap(text: str) -> str:
-    """Return a text without the blanks and line ends at its end, which separate words of one command and do not end it.
+    """Return a text without the blanks and line ends at its end that separate words of one command.
 
-    A line end within a command is continued, or stands in a list or in folded YAML: left alone on its line, it would
-    end the command there. A pattern would try each blank of the text.
+    A line end within a command is continued, or is in a list or in folded YAML: left alone on its line, it would end
+    the command. A pattern would try each blank of the text.
     """
     while True:
         shorter = text.rstrip()
@@ -72,13 +72,13 @@ def _without_gap(text: str) -> str:
 
 def _spelling(words: Sequence[Node], name: str, switch: Switch) -> Iterator[Flag]:
     """Yield the flags of a command that spell an argument."""
-    for flag in flags(words, 0, lambda one: switch(one) is True):
+    for flag in flags(words, 0, lambda option: switch(option) is True):
         if flag.name and canonical(flag.place.setting) == name:
             yield flag
 
 
 def _end(flag: Flag, switch: Switch) -> int | None:
-    """Return where a flag ends with its value; None if the words after it are not known to be its own."""
+    """Return the end of a flag with its value; None if it is unknown whether the words after it belong to it."""
     if flag.value is None:
         return flag.place.end
     if flag.more or not (flag.joined or switch(flag.name) is False):
@@ -86,15 +86,15 @@ def _end(flag: Flag, switch: Switch) -> int | None:
     return flag.value.place.end
 
 
-def _replace_flag(command: Command, old: Flag, entry: str, wanted: str) -> tuple[Edit, ...] | None:
-    """Give a flag that is there already another value, or a switch another spelling."""
+def _replace_flag(command: Command, old: Flag, entry: str, new_text: str) -> tuple[Edit, ...] | None:
+    """Give an existing flag another value, or a switch another spelling."""
     path, text, place = command.place.path, command.text, old.place
     if old.more or not text[place.start : place.end].startswith("-"):
         return None
-    if old.value is not None and wanted:
+    if old.value is not None and new_text:
         start, end = old.value.place.start, old.value.place.end
-        return () if text[start:end] == wanted else (Edit(path, start, end, wanted),)
-    if old.value is not None or wanted:
+        return () if text[start:end] == new_text else (Edit(path, start, end, new_text),)
+    if old.value is not None or new_text:
         return None
     return () if text[place.start : place.end] == entry else (Edit(path, place.start, place.end, entry),)
 
@@ -103,7 +103,7 @@ def _append_flag(command: Command, entry: str) -> tuple[Edit, ...] | None:
     """Add a flag after the last word, on its own line if the command has one flag per line.
 
     The last word counts as the script spells it: what it expands to may be the program itself. The end of a command
-    inside a text is known only if its last word stands there.
+    inside a text is known only if its last word is at that place.
     """
     place, path, text = command.place, command.place.path, command.text
     end = command.words[-1].place.end if command.nested else place.end
@@ -126,8 +126,8 @@ def shell_quoted(word: str) -> str:
     return word if not word or _SAFE_WORD.fullmatch(word) else "'" + word.replace("'", "'\\''") + "'"
 
 
-def list_writer(words: Sequence[Node], spell: Spell, text: str, switch: Switch = _unsaid) -> Write:
-    """Writes flags of a command that is a list of YAML, JSON or Python, one word an element."""
+def list_writer(words: Sequence[Node], spell: Spell, text: str, switch: Switch = _switch_unknown) -> Write:
+    """Return a function that writes flags of a command in a list of YAML, JSON or Python, one word an element."""
 
     def write(name: str, value: Any) -> tuple[Edit, ...] | None:
         return (
@@ -140,22 +140,22 @@ def list_writer(words: Sequence[Node], spell: Spell, text: str, switch: Switch =
 
 
 def _list_edits(words: Sequence[Node], spell: Spell, text: str, name: str, value: Any) -> tuple[Edit, ...] | None:  # noqa: PLR0911 - one for each way that a list is written
-    spelt = spell(name, value)
-    if spelt is None or not words:
+    spelling = spell(name, value)
+    if spelling is None or not words:
         return None
-    flag_text, wanted = spelt
+    flag_text, new_text = spelling
     path = words[-1].place.path
-    same = [flag for flag in flags(words) if flag.name and _means(flag.place, flag_text)]
-    if same:
-        old = same[-1]
-        if old.more or (old.value is None) != (not wanted):
+    existing = [flag for flag in flags(words) if flag.name and _means(flag.place, flag_text)]
+    if existing:
+        old = existing[-1]
+        if old.more or (old.value is None) != (not new_text):
             return None
         if old.value is None:
             return _element_edit(old.place, text, flag_text, path)
-        return _element_edit(old.value.place, text, wanted, path, old.joined)
+        return _element_edit(old.value.place, text, new_text, path, old.joined)
     last = words[-1].place
     element = text[last.start : last.end]
-    new = [flag_text, wanted] if wanted else [flag_text]
+    new = [flag_text, new_text] if new_text else [flag_text]
     line = text.rfind("\n", 0, last.start)
     dash = re.fullmatch(r"([ \t]*)-([ \t]+)", text[line + 1 : last.start])
     if dash and "\n" not in element:
@@ -200,7 +200,7 @@ def _element(word: str, model: str, path: str) -> str:
     return word
 
 
-def _element_edit(place: Place, text: str, wanted: str, path: str, joined: bool = False) -> tuple[Edit, ...] | None:
+def _element_edit(place: Place, text: str, new_text: str, path: str, joined: bool = False) -> tuple[Edit, ...] | None:
     old = text[place.start : place.end]
-    new = wanted if joined and _SAFE_WORD.fullmatch(wanted) else _element(wanted, old, path)
-    return () if old == new else (Edit(path, place.start, place.end, new),)
+    element = new_text if joined and _SAFE_WORD.fullmatch(new_text) else _element(new_text, old, path)
+    return () if old == element else (Edit(path, place.start, place.end, element),)

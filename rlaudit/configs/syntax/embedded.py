@@ -18,9 +18,9 @@ def scalar_commands(node: Node, index: LineIndex) -> tuple[Command, ...]:
 
     if not isinstance(node.value, str):
         return ()
-    found = commands(node.value, index.path, index.part(scalar_origins(index.text, node)))
+    nested = commands(node.value, index.path, index.part(scalar_origins(index.text, node)))
     block = index.text[node.place.start : node.place.start + 1] == "|"
-    return tuple(replace(command, nested=command.nested and not (block and _literal(command))) for command in found)
+    return tuple(replace(command, nested=command.nested and not (block and _literal(command))) for command in nested)
 
 
 def _literal(command: Command) -> bool:
@@ -79,10 +79,7 @@ def _moved_place(place: Place, index: LineIndex) -> Place:
 
 def words_of(nodes: Sequence[Node]) -> tuple[Node, ...]:
     """Return the elements of a list of words, numbers as the text that a container gets."""
-    return tuple(node if isinstance(node.value, str) else _as_word(node) for node in nodes)
-
-
-def _as_word(node: Node) -> Node:
-    if isinstance(node.value, bool | int | float):
-        return replace(node, value=node.text or str(node.value))
-    return node
+    return tuple(
+        replace(node, value=node.text or str(node.value)) if isinstance(node.value, bool | int | float) else node
+        for node in nodes
+    )

@@ -1,17 +1,18 @@
 """Variables in a YAML value (`${VAR:-default}`), as compose, envsubst or Kubernetes fill them in before anything runs.
 
-A default counts as the value, since it is what runs if the variable is not set; a sentence says that it was taken. A
-variable without one, Kubernetes' `$(OTHER)` and a template (`{{ .Values.x }}`) are decided elsewhere: Unknown.
+A default counts as the value, since it is used if the variable is not set; a sentence says that it was taken. A
+variable without a default, Kubernetes' `$(OTHER)` and a template (`{{ .Values.x }}`) are decided elsewhere: Unknown.
 Source: the Compose specification, "Interpolation"; Kubernetes, "Define Dependent Environment Variables".
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.shell_command import said
+from rlaudit.configs.syntax.shell_command import taken_at_default
 from rlaudit.unknown import Unknown
 
 DEEPEST = 8
@@ -28,7 +29,7 @@ class Expanded(Node):
 
 
 def expanded(node: Node) -> Node:
-    """Return the node with its variables filled in, or as it is if it has none."""
+    """Return the node with its variables filled in."""
     if isinstance(node.value, dict | tuple):
         # Unquoted, `{{ .Values.dtype }}` is a mapping to YAML.
         return replace(node, value=Unknown(_TEMPLATE))
@@ -43,7 +44,8 @@ def expanded(node: Node) -> Node:
 
 def assumptions(nodes: Iterable[Node]) -> tuple[str, ...]:
     """Return the defaults that were taken in any of the nodes."""
-    return tuple(dict.fromkeys(one for node in nodes if isinstance(node, Expanded) for one in node.assumed))
+    assumed = (node.assumed for node in nodes if isinstance(node, Expanded))
+    return tuple(dict.fromkeys(chain.from_iterable(assumed)))
 
 
 def _filled(text: str, assumed: dict[str, None], depth: int) -> Any:
@@ -76,7 +78,7 @@ def _filled(text: str, assumed: dict[str, None], depth: int) -> Any:
 
 
 def _braced(inside: str, assumed: dict[str, None], depth: int) -> Any:
-    """Return the text of `${inside}` where the variable is not set."""
+    """Return the text of `${inside}` if the variable is not set."""
     match = _BRACED.fullmatch(inside)
     if match is None:
         return Unknown(f"${{{inside[:40]}}} is not evaluated")
@@ -85,12 +87,12 @@ def _braced(inside: str, assumed: dict[str, None], depth: int) -> Any:
         return _outside(name)
     value = _filled(word, assumed, depth + 1) if operator[-1] == "-" else ""
     if not isinstance(value, Unknown):
-        assumed[said(name, value)] = None
+        assumed[taken_at_default(name, value)] = None
     return value
 
 
 def _closing(text: str, at: int) -> int:
-    """Return where the brace closes that was opened before `at`; the end of the text where none does."""
+    """Return the place of the brace that closes the one before `at`; the end of the text if it is not closed."""
     depth = 1
     for place in range(at, len(text)):
         depth += (text[place] == "{") - (text[place] == "}")

@@ -22,21 +22,22 @@ LARGEST_JSON = 20_000
 
 @dataclass(frozen=True)
 class Flag:
-    """One option of a command, or a word that belongs to none.
+    """One option of a command, or a word that belongs to none."""
 
-    name: without dashes in front and with underscores, dots kept (`vllm.enable_prefix_caching`); "" for a word that is
-    no option (a positional, or an expansion that may hold any option). value: None for a bare flag; its value is a
-    string for an argparse tail, typed for an override. place: of the flag itself. more: further words after the first
-    value. joined: whether the value is in the same word (`--a=b`). operator: `+`, `++` or `~` of an override. doubtful:
-    whether the flag itself stands under a condition: its value is the Unknown that says so.
-    """
-
+    # Without dashes in front, with underscores and dots (`vllm.enable_prefix_caching`); "" for a positional, or for an
+    # expansion that may hold any option.
     name: str
+    # None for a bare flag. Text for an argparse tail, typed for an override.
     value: Node | None
+    # Of the flag itself.
     place: Place
+    # Further words after the first value.
     more: tuple[Node, ...] = ()
+    # Whether the value is in the same word (`--a=b`).
     joined: bool = False
+    # `+`, `++` or `~` of an override.
     operator: str = ""
+    # Whether the flag itself is under a condition; its value is then Unknown with that reason.
     doubtful: bool = False
 
 
@@ -44,7 +45,7 @@ def flags(
     words: Sequence[Node], start: int = 0, switch: Callable[[str], bool] = lambda _name: False
 ) -> tuple[Flag, ...]:
     """Return the options in words[start:], in order. switch: whether a name never takes the next word as its value."""
-    found: list[Flag] = []
+    options: list[Flag] = []
     at, only_words = start, False
     while at < len(words):
         word = words[at]
@@ -52,7 +53,7 @@ def flags(
         if word.value == "--" and not only_words:
             only_words = True
         elif only_words or not _is_option(word):
-            found.append(Flag("", word, word.place))
+            options.append(Flag("", word, word.place))
         else:
             flag = _option(word)
             if not flag.joined and not flag.doubtful and not switch(flag.name):
@@ -62,16 +63,16 @@ def flags(
                 values = tuple(words[first:at])
                 if values:
                     flag = replace(flag, value=values[0], more=values[1:])
-            found.append(flag)
-    return tuple(found)
+            options.append(flag)
+    return tuple(options)
 
 
 def overrides(words: Sequence[Node], start: int = 0) -> tuple[Flag, ...]:
-    """The Hydra overrides in words[start:]: `key=value`, `+key=value`, `++key=value`, `~key`; values are typed."""
+    """Return the Hydra overrides in words[start:]: `key=value`, `+key=value`, `++key=value`, `~key`, all typed."""
     return _overrides_of(tuple(words[start:]))
 
 
-# One command is asked for them several times.
+# Called several times for the same command.
 @lru_cache(maxsize=64)
 def _overrides_of(words: tuple[Node, ...]) -> tuple[Flag, ...]:
     return tuple(_overrides(words))
@@ -84,7 +85,7 @@ def _overrides(words: Sequence[Node]) -> Iterator[Flag]:
             if key:
                 place = _inside(word, len(key.group()), len(word.text))
                 value: Node | None = Node(word.value, place, word.place, word.text[len(key.group()) :])
-                yield Flag(key.group(2), value, _named(word.place, key.group(2)), (), True, key.group(1) or "")
+                yield Flag(key.group(2), value, replace(word.place, setting=key.group(2)), (), True, key.group(1) or "")
             continue
         match = _OVERRIDE.fullmatch(word.value)
         if match is None or (match.group(3) is None and match.group(1) != "~"):
@@ -94,7 +95,7 @@ def _overrides(words: Sequence[Node]) -> Iterator[Flag]:
         if text is not None:
             place = _after(word, len(word.value) - len(text), len(text))
             value = Node(typed(text), place, word.place, text)
-        yield Flag(key_text, value, _named(word.place, key_text), (), value is not None, operator)
+        yield Flag(key_text, value, replace(word.place, setting=key_text), (), value is not None, operator)
 
 
 def overrides_anything(word: Node) -> bool:
@@ -106,12 +107,12 @@ _KEY_OF_UNKNOWN = re.compile(r"[\"']?(\+\+|\+|~)?([A-Za-z_][\w./@:-]*)=")
 
 
 def _known_key(word: Node) -> re.Match[str] | None:
-    """Return the key of `key=$VALUE`, where only the value is unknown."""
+    """Return the key of `key=$VALUE`, of which only the value is unknown."""
     return _KEY_OF_UNKNOWN.match(word.text)
 
 
 def typed(text: str) -> Any:
-    """Return the value a word spells: boolean, null, number, JSON or YAML-like list and mapping, else a string."""
+    """Return the value that a word spells: boolean, null, number, JSON or YAML-like list and mapping, else a string."""
     stripped = text.strip()
     if len(stripped) > 1 and stripped[0] == stripped[-1] and stripped[0] in "'\"":
         return stripped[1:-1]
@@ -148,8 +149,8 @@ def _is_option(word: Node) -> bool:
 
 
 def _begins_known(word: Node) -> bool:
-    """Whether a word with an unknown value still shows its flag: `--tensor-parallel-size=$TP`, or a switch that stands
-    under a condition.
+    """Return whether a word with an unknown value shows its flag: `--tensor-parallel-size=$TP`, or a switch under a
+    condition.
     """
     return isinstance(word.value, Unknown) and _SHOWN.match(word.text.lstrip("\"'")) is not None
 
@@ -158,12 +159,13 @@ def _option(word: Node) -> Flag:
     text = word.value if isinstance(word.value, str) else word.text
     text = text if text.startswith("-") else text.strip("\"'")
     key, equals, value = text.partition("=")
-    place = _named(word.place, key)
+    place = replace(word.place, setting=key)
     name = key.lstrip("-").replace("-", "_")
     short = re.fullmatch(r"-O(=?)(\w+)", text)
     if short:
-        inside = _after(word, len(text) - len(short.group(2)), len(short.group(2)))
-        return Flag("O", Node(short.group(2), inside, place, short.group(2)), _named(word.place, "-O"), (), True)
+        level = short.group(2)
+        inside = _after(word, len(text) - len(level), len(level))
+        return Flag("O", Node(level, inside, place, level), replace(word.place, setting="-O"), (), True)
     if not equals:
         doubt = word if isinstance(word.value, Unknown) else None
         return Flag(name, doubt, place, doubtful=doubt is not None)
@@ -173,12 +175,12 @@ def _option(word: Node) -> Flag:
 
 
 def _after(word: Node, skipped: int, length: int) -> Place:
-    """Return the place of word.value[skipped:skipped + length]; the whole word where quoting moves the characters."""
+    """Return the place of word.value[skipped:skipped + length]; of the whole word if quoting moves the characters."""
     begin = word.text.find(word.value) if isinstance(word.value, str) else -1
     if begin < 0 or (word.place.end - word.place.start) != len(word.text):
-        # `--key='{"a": 1}'`: quotes begin after the equals sign, so the value is all that follows it.
-        rest = word.text[skipped:]
-        quoted = len(rest) == length + 2 and rest[:1] == rest[-1:] and rest[:1] in {"'", '"'}
+        # `--key='{"a": 1}'`: quotes begin after the equals sign, so everything after it is the value.
+        text = word.text[skipped:]
+        quoted = len(text) == length + 2 and text[:1] == text[-1:] and text[:1] in {"'", '"'}
         if not quoted or word.place.end - word.place.start != len(word.text):
             return word.place
         return _inside(word, skipped, len(word.text))
@@ -188,7 +190,3 @@ def _after(word: Node, skipped: int, length: int) -> Place:
 def _inside(word: Node, first: int, last: int) -> Place:
     place = word.place
     return replace(place, column=place.column + first, start=place.start + first, end=place.start + last)
-
-
-def _named(place: Place, setting: str) -> Place:
-    return replace(place, setting=setting)

@@ -1,8 +1,8 @@
-"""OmegaConf's `${...}`, resolved inside one document.
+"""Resolve OmegaConf's `${...}` inside one document.
 
 A reference to a key of the document takes its value; a string with text around references is joined. What another
 file of a Hydra `defaults:` list, the command line or a custom resolver decides is unknown, with the reason. A default
-(`${oc.env:TP,8}`, `${oc.select:a.b,8}`) counts as the value, since it is all that the file says.
+(`${oc.env:TP,8}`, `${oc.select:a.b,8}`) counts as the value.
 Source: OmegaConf 2.3, "Variable interpolation" and "Built-in resolvers" of its manual.
 """
 
@@ -23,7 +23,7 @@ LONGEST_CHAIN = 20
 _RESOLVER = re.compile(r"[A-Za-z_][\w.]*(?=:)")
 _TOO_MANY = f"the interpolations of this file make more than {MOST_NODES} values"
 
-# What projects register for sums in their configs, as OmegaConf has none: `${mul:2,3}`, by names that mean one thing.
+# Resolvers that projects register for arithmetic in their configs, as OmegaConf has none: `${mul:2,3}`.
 _OF_NUMBERS: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     **dict.fromkeys(("mul", "multiply"), math.prod),
     **dict.fromkeys(("add", "sum"), sum),
@@ -73,7 +73,7 @@ class _Resolver:
             return Unknown("the interpolation leads back to itself")
         self.active.append(path)
         try:
-            values = [part if isinstance(part, str) else self.one(part[0], path, depth) for part in parts]
+            values = [part if isinstance(part, str) else self.expression(part[0], path, depth) for part in parts]
         finally:
             self.active.pop()
         if len(values) == 1:
@@ -85,7 +85,7 @@ class _Resolver:
                 return Unknown("a list or mapping is interpolated into text")
         return "".join(_as_text(value) for value in values)
 
-    def one(self, expression: str, path: tuple[str, ...], depth: int) -> Any:
+    def expression(self, expression: str, path: tuple[str, ...], depth: int) -> Any:
         """Return the value of one `${expression}`."""
         self.count += 1
         if self.count > MOST_NODES:
@@ -108,8 +108,7 @@ class _Resolver:
                 return _literal(default.strip())
             return Unknown(f"the environment variable {key.strip()} decides")
         if name == "oc.select":
-            found = self.find(key.strip(), path)
-            if found is not None:
+            if self.find(key.strip(), path) is not None:
                 return self.reference(key.strip(), path, depth)
             if self.composed:
                 return Unknown(f"{key.strip()} may be set in another file of the defaults list")
@@ -117,17 +116,17 @@ class _Resolver:
         if name == "oc.decode" and not comma:
             return _literal(arguments)
         if name in _OF_NUMBERS or name == "not":
-            return _worked_out(name, [_literal(one.strip()) for one in arguments.split(",")])
+            return _worked_out(name, [_literal(argument.strip()) for argument in arguments.split(",")])
         return Unknown(f"the resolver {name} is not evaluated")
 
     def reference(self, key: str, path: tuple[str, ...], depth: int) -> Any:
         """Return the value of another key."""
-        found = self.find(key, path)
-        if found is None:
+        reference = self.find(key, path)
+        if reference is None:
             where = "another file of the defaults list or the command line" if self.composed else "not in this file"
             return Unknown(f"{key} is set in {where}" if self.composed else f"{key} is {where}")
-        node, target = found
-        if any(target == begun[: len(target)] and begun != target for begun in self.active):
+        node, target = reference
+        if any(target == active[: len(target)] and active != target for active in self.active):
             return Unknown(f"{key} contains this very interpolation")
         return self.resolved(node, target, depth + 1).value
 
@@ -156,9 +155,9 @@ class _Resolver:
 # A config is composed anew for every command that starts from it.
 @lru_cache(maxsize=4096)
 def _parts(text: str) -> list[str | tuple[str]] | None:
-    """Text and one-tuples with the inside of a `${...}`, in order; None if one is not closed."""
+    """Return text, and one-tuples with the inside of a `${...}`, in order; None if one is not closed."""
     parts: list[str | tuple[str]] = []
-    depth = begun = last = at = 0
+    depth = begin = last = at = 0
     while at < len(text):
         if depth == 0 and text.startswith("\\${", at):
             parts.append(text[last:at] + "${")
@@ -167,14 +166,14 @@ def _parts(text: str) -> list[str | tuple[str]] | None:
             if depth == 0:
                 if at > last:
                     parts.append(text[last:at])
-                begun = at + 2
+                begin = at + 2
             depth += 1
             at += 2
         elif text[at] == "}" and depth:
             depth -= 1
             at += 1
             if depth == 0:
-                parts.append((text[begun : at - 1],))
+                parts.append((text[begin : at - 1],))
                 last = at
         elif depth and text[at] == "{":
             depth += 1
@@ -199,16 +198,16 @@ def _as_text(value: Any) -> str:
 
 def _worked_out(name: str, arguments: Sequence[Any]) -> Any:
     """Return the value of one of a project's resolvers; Unknown if it does not take one of the arguments."""
-    unknown = next((one for one in arguments if isinstance(one, Unknown)), None)
+    unknown = next((argument for argument in arguments if isinstance(argument, Unknown)), None)
     if unknown is not None:
         return unknown
     if name == "not":
-        told = len(arguments) == 1 and (arguments[0] is None or isinstance(arguments[0], bool | int))
-        return not arguments[0] if told else Unknown("${not:...} of what is no switch")
-    numbers = [one for one in arguments if isinstance(one, int | float) and not isinstance(one, bool)]
-    if len(numbers) != len(arguments) or not numbers:
+        is_switch = len(arguments) == 1 and (arguments[0] is None or isinstance(arguments[0], bool | int))
+        return not arguments[0] if is_switch else Unknown("${not:...} of what is no switch")
+    are_numbers = all(isinstance(number, int | float) and not isinstance(number, bool) for number in arguments)
+    if not arguments or not are_numbers:
         return Unknown(f"${{{name}:...}} of what is no number")
     try:
-        return _OF_NUMBERS[name](numbers)
+        return _OF_NUMBERS[name](arguments)
     except (ZeroDivisionError, OverflowError):
         return Unknown(f"${{{name}:...}} of these numbers is none")

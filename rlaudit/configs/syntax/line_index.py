@@ -8,7 +8,7 @@ from rlaudit.settings.place import Place
 
 
 class LineIndex:
-    """Knows where the lines of a file begin, and where the characters of a part cut out of it came from.
+    """Knows where the lines of a file begin, and the places of the characters of a part cut out of it.
 
     origins: offset in the file of every character of the part, and of its end; None if the part is the file.
     """

@@ -1,4 +1,4 @@
-"""A value and the place it is written at, in any syntax: YAML, TOML, JSON, shell words or Python literals."""
+"""A value and its place in the file, in any syntax: YAML, TOML, JSON, shell words or Python literals."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,26 +8,25 @@ from typing import Any
 from rlaudit.settings.place import Place
 from rlaudit.unknown import Unknown
 
-# The key under which a mapping of Python keeps what else it gets: `{**more}`, `kwargs[name] = value`.
+# The key under which a mapping of Python keeps further content: `{**more}`, `kwargs[name] = value`.
 REST = "**"
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A scalar, a list or a mapping with its place.
+    """A scalar, a list or a mapping with its place."""
 
-    value: bool, int, float, str, None or Unknown; tuple[Node, ...]; or dict[str, Node]. key: place of the key that
-    leads here, None at the root and in lists. text: the scalar exactly as written, quotes included.
-    """
-
+    # bool, int, float, str, None or Unknown; tuple[Node, ...]; or dict[str, Node].
     value: Any
     place: Place
+    # Of the key that leads here, None at the root and in lists.
     key: Place | None = None
+    # The scalar exactly as written, quotes included.
     text: str = ""
 
     @cached_property
     def refers(self) -> bool:
-        """Whether an interpolation (`${...}`) is written here or anywhere below."""
+        """Whether an interpolation (`${...}`) is in the node or anywhere below."""
         if isinstance(self.value, dict):
             return any(child.refers for child in self.value.values())
         if isinstance(self.value, tuple):
@@ -44,16 +43,16 @@ class Node:
         return node
 
     def items(self) -> Iterator[tuple[str, "Node"]]:
-        """Keys and nodes of a mapping; nothing for anything else."""
+        """Yield keys and nodes of a mapping; nothing for anything else."""
         if isinstance(self.value, dict):
             yield from self.value.items()
 
     def elements(self) -> tuple["Node", ...]:
-        """Elements of a list; nothing for anything else."""
+        """Return the elements of a list; nothing for anything else."""
         return self.value if isinstance(self.value, tuple) else ()
 
     def plain(self) -> Any:
-        """As Python data; Unknown stays where it is."""
+        """Return Python data; Unknown stays in its place."""
         if isinstance(self.value, dict):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, tuple):
@@ -62,19 +61,19 @@ class Node:
 
 
 def within(node: Node | None, *path: str) -> Node | None:
-    """Return the node at a path of keys below one that may not be there."""
+    """Return the node at a path of keys below one that may be missing."""
     return None if node is None else node.get(*path)
 
 
 def entries(node: Node | None) -> Iterator[tuple[str, Node]]:
-    """Yield keys and nodes of a mapping that may not be there; not its rest, which is no key of the file."""
+    """Yield keys and nodes of a mapping that may be missing, without REST, which is no key of the file."""
     if node is not None:
         yield from ((key, child) for key, child in node.items() if key != REST)
 
 
 def rest(node: Node | None) -> str:
     """Return why a mapping may hold more than is read, or is not known at all; empty if everything is read."""
-    left = within(node, REST) if node is not None and isinstance(node.value, dict) else node
-    if left is None or left.value is None:
+    content = within(node, REST) if node is not None and isinstance(node.value, dict) else node
+    if content is None or content.value is None:
         return ""
-    return left.value.reason if isinstance(left.value, Unknown) else ""
+    return content.value.reason if isinstance(content.value, Unknown) else ""

@@ -1,4 +1,4 @@
-"""Calls and dictionaries in Python source, with what they hold as far as the text tells."""
+"""Calls and dictionaries in Python source, with their values as far as the text contains them."""
 
 import ast
 from collections.abc import Collection
@@ -12,7 +12,7 @@ from rlaudit.settings.place import Place
 from rlaudit.unknown import Unknown
 
 MOST_CALLS = 300
-# `ray.remote(num_gpus=1)(LLM).options(name="a").remote(...)` is the longest way to write one.
+# The longest way to write a call is `ray.remote(num_gpus=1)(LLM).options(name="a").remote(...)`.
 _MOST_WRAPPERS = 8
 _ACTOR = "ray.remote"
 
@@ -28,17 +28,17 @@ class Call:
     positional: tuple[Node, ...]
     # Of the whole call.
     place: Place
-    # Why further keywords may be passed (`**kwargs` that the file does not tell); "" if it is complete.
+    # Why further keywords may be passed (`**kwargs` of unknown content); "" if it is complete.
     open: str = ""
-    # The function that it stands in, "" at module level.
+    # The function around it, "" at module level.
     function: str = ""
     # Where the name was imported from (`vllm.LLM`), "" if the file does not import it.
     origin: str = ""
-    # Arguments that a subclass in this file takes itself.
+    # Arguments of the constructor of a subclass in this file.
     own: frozenset[str] = frozenset()
     # Whether it is a request to a server's route that ends in the call.
     over_http: bool = False
-    # Whether it is run in an actor of Ray, as the file itself says.
+    # Whether it is run in an actor of Ray, according to the file.
     is_actor: bool = False
 
 
@@ -54,11 +54,10 @@ def calls(text: str, path: str, names: Collection[str]) -> tuple[Call, ...]:
 def dictionaries(text: str, path: str, key: str) -> tuple[Node, ...]:
     """Return every dictionary display that has a key, the outermost first. Raises UnreadableText."""
     values = PythonValues(text, path)
-    found = (
-        (at.node, at) for at in nodes_of(values.tree) if isinstance(at.node, ast.Dict)
-        and any(isinstance(one, ast.Constant) and one.value == key for one in at.node.keys)
+    return tuple(
+        values.node(at.node, at) for at in nodes_of(values.tree) if isinstance(at.node, ast.Dict)
+        and any(isinstance(name, ast.Constant) and name.value == key for name in at.node.keys)
     )  # fmt: skip
-    return tuple(values.node(node, at) for node, at in found)
 
 
 class _Finder:
@@ -69,14 +68,14 @@ class _Finder:
 
     def calls(self) -> list[Call]:
         """Return all calls."""
-        wanted = [(at.node, at, found) for at in self.nodes
-                  if isinstance(at.node, ast.Call) and (found := self._called(at.node.func)) is not None]  # fmt: skip
+        wanted = [(at.node, at, named) for at in self.nodes
+                  if isinstance(at.node, ast.Call) and (named := self._called(at.node.func)) is not None]  # fmt: skip
         if len(wanted) > MOST_CALLS:
             raise UnreadableText(f"more than {MOST_CALLS} engines or samplers", wanted[MOST_CALLS][0].lineno)
-        return [self._call(node, found, at) for node, at, found in wanted]
+        return [self._call(node, named, at) for node, at, named in wanted]
 
     def _base(self, node: ast.expr) -> ast.expr:
-        """Return the class that a class of this file is based on, through as many of them as there are."""
+        """Return the first base class that is not defined in this file."""
         for _ in range(_MOST_WRAPPERS):
             defined = self.classes.get(node.id) if isinstance(node, ast.Name) else None
             if defined is None or not defined.bases:
@@ -84,8 +83,8 @@ class _Finder:
             node = defined.bases[0]
         return node
 
-    def _asked(self, node: ast.expr) -> str:
-        """Return the requested name that an expression stands for, under any imported name; "" if it is none."""
+    def _requested(self, node: ast.expr) -> str:
+        """Return the requested name that an expression refers to, under any imported name; "" if it is none."""
         node = self._base(node)
         name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
         if isinstance(node, ast.Name):
@@ -93,27 +92,27 @@ class _Finder:
         return name if name in self.names else ""
 
     def _called(self, function: ast.expr) -> ast.expr | None:
-        """The expression that a call's function stands for, through `ray.remote(...)(Name).options(...).remote`."""
-        if self._asked(function):
+        """Return the expression of the name that is called, also by `ray.remote(...)(Name).options(...).remote`."""
+        if self._requested(function):
             return function
         if not (isinstance(function, ast.Attribute) and function.attr == "remote"):
             return None
         inner: ast.expr = function.value
         for _ in range(_MOST_WRAPPERS):
             if isinstance(inner, ast.Call):
-                wrapped = [argument for argument in inner.args if self._asked(argument)]
+                wrapped = [argument for argument in inner.args if self._requested(argument)]
                 if wrapped:
                     return wrapped[0]
                 inner = inner.func
-            elif isinstance(inner, ast.Attribute) and not self._asked(inner):
+            elif isinstance(inner, ast.Attribute) and not self._requested(inner):
                 inner = inner.value
             else:
                 break
-        return inner if self._asked(inner) else None
+        return inner if self._requested(inner) else None
 
     def _call(self, node: ast.Call, named: ast.expr, at: At) -> Call:
-        """Return one call. named: the expression that its function stands for."""
-        name = self._asked(named)
+        """Return one call. named: the expression of its name."""
+        name = self._requested(named)
         arguments: dict[str, Node] = {}
         open_reason = ""
         for keyword in node.keywords:
@@ -140,24 +139,25 @@ class _Finder:
             open_reason,
             at.functions[-1].name if at.functions else "",
             self.values.names.origin(self._base(named)),
-            self._own(named),
+            self._constructor_arguments(named),
             is_actor=named is not node.func or self._is_actor(at.owner),
         )
 
-    def _own(self, named: ast.expr) -> frozenset[str]:
-        """Return the keywords that the constructor of a subclass takes for itself."""
+    def _constructor_arguments(self, named: ast.expr) -> frozenset[str]:
+        """Return the arguments of a subclass's constructor."""
         defined = self.classes.get(named.id) if isinstance(named, ast.Name) else None
-        made = [one for one in defined.body if getattr(one, "name", "") == "__init__"] if defined is not None else []
-        if not made or not isinstance(made[0], ast.FunctionDef):
+        body = defined.body if defined is not None else []
+        constructor = next((line for line in body if getattr(line, "name", "") == "__init__"), None)
+        if not isinstance(constructor, ast.FunctionDef):
             return frozenset()
-        return frozenset(one.arg for one in (*made[0].args.args[1:], *made[0].args.kwonlyargs))
+        return frozenset(argument.arg for argument in (*constructor.args.args[1:], *constructor.args.kwonlyargs))
 
     def _is_actor(self, owner: str) -> bool:
         """Return whether Ray runs a class: `@ray.remote`, or `ray.remote(...)(Name)`."""
         cls = self.classes.get(owner)
         if cls is None:
             return False
-        made = (at.node for at in self.nodes if isinstance(at.node, ast.Call))
-        wrappers = (call.func for call in made if any(getattr(one, "id", "") == owner for one in call.args))
+        all_calls = (at.node for at in self.nodes if isinstance(at.node, ast.Call))
+        wrappers = (call.func for call in all_calls if owner in (getattr(node, "id", "") for node in call.args))
         marks = (*cls.decorator_list, *wrappers)
-        return any(ast.unparse(one).startswith(_ACTOR) for one in marks)
+        return any(ast.unparse(mark).startswith(_ACTOR) for mark in marks)

@@ -1,7 +1,7 @@
-"""What the names of a Python file stand for: what it imports, and the names that it binds once.
+"""The names of a Python file: what it imports, and the names that it binds once.
 
-A name that a module or a function binds once keeps its value. Any other one has a reason in its place: its value is
-known when the program runs.
+A name that a module or a function binds once keeps its value. Any other has a reason instead: its value is known only
+when the program runs.
 """
 
 import ast
@@ -18,7 +18,7 @@ _CHANGES = {"update", "setdefault", "pop", "popitem", "clear"}
 class Bound:
     """What one name of a module or function is bound to."""
 
-    # None if the name is bound more than once, or to what is known only when the program runs.
+    # None if the name is bound more than once, or if its value is known only when the program runs.
     value: ast.expr | None
     # Why there is no value.
     why: str = ""
@@ -36,11 +36,13 @@ class Names:
     bound: dict[tuple[Function | None, str], Bound] = field(default_factory=dict)
 
     def find(self, name: str, functions: tuple[Function, ...]) -> tuple[Bound, tuple[Function, ...]] | None:
-        """What a name is bound to where it is used, and the functions around that place; None if nothing binds it."""
+        """Return the binding of a name that is used inside `functions`, and the functions around that binding; None if
+        nothing binds it.
+        """
         for count in range(len(functions), -1, -1):
-            found = self.bound.get((functions[count - 1] if count else None, name))
-            if found is not None:
-                return found, functions[:count]
+            bound = self.bound.get((functions[count - 1] if count else None, name))
+            if bound is not None:
+                return bound, functions[:count]
         return None
 
     def origin(self, node: ast.expr) -> str:
@@ -57,7 +59,7 @@ class Names:
 def names_of(tree: ast.Module) -> Names:
     """Return the names of one file."""
     names = Names()
-    # The body of a class binds attributes, which other lines do not reach by the name alone.
+    # The body of a class binds attributes, which are not reached by the name alone.
     attributes = {id(line) for at in nodes_of(tree) if isinstance(at.node, ast.ClassDef) for line in at.node.body}
     for at in nodes_of(tree):
         if id(at.node) not in attributes:
@@ -84,25 +86,25 @@ def _bind(names: Names, at: At) -> None:
 
 
 def _share(names: Names, at: At) -> None:
-    """Take the value from a name that `global` or `nonlocal` lets another function bind."""
+    """Make a name unknown that another function may bind by `global` or `nonlocal`."""
     for name in at.node.names if isinstance(at.node, ast.Global | ast.Nonlocal) else ():
-        found = names.find(name, at.functions[:-1])
-        if found is not None:
-            home = found[1][-1] if found[1] else None
+        outer = names.find(name, at.functions[:-1])
+        if outer is not None:
+            home = outer[1][-1] if outer[1] else None
             names.bound[home, name] = Bound(None, f"{name} is shared between functions")
 
 
 def _change(names: Names, at: At) -> None:
     """Note a change of a dictionary at its name."""
-    found = names.find(_changed(at.node), at.functions)
-    if found is not None and not found[0].changed_at:
-        bound, around = found
+    binding = names.find(_changed(at.node), at.functions)
+    if binding is not None and not binding[0].changed_at:
+        bound, around = binding
         home = around[-1] if around else None
         names.bound[home, _changed(at.node)] = replace(bound, changed_at=getattr(at.node, "lineno", 0))
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr | None, str]]:
-    """Yield the names that a statement or expression binds, each with its value, or with why it has none."""
+    """Yield the names that a statement or expression binds, each with its value, or with the reason why it has none."""
     match node:
         case ast.Assign():
             for target in node.targets:
@@ -127,9 +129,9 @@ def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr | None, str]]:
 
 
 def _stored(target: ast.expr, why: str) -> Iterator[tuple[str, None, str]]:
-    for one in ast.walk(target):
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-            yield one.id, None, f"{one.id} {why}"
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, None, f"{node.id} {why}"
 
 
 def _changed(node: ast.AST) -> str:
@@ -146,18 +148,18 @@ def _changed(node: ast.AST) -> str:
 
 
 def _arguments(function: Function) -> Iterator[str]:
-    given = function.args
-    every = (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg)))
-    yield from (one.arg for one in every)
+    signature = function.args
+    arguments = (*signature.posonlyargs, *signature.args, *signature.kwonlyargs, signature.vararg, signature.kwarg)
+    yield from (argument.arg for argument in arguments if argument is not None)
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
-    found: dict[str, str] = {}
+    origins: dict[str, str] = {}
     for alias in node.names:
         if isinstance(node, ast.Import):
-            bound = alias.asname or alias.name.partition(".")[0]
-            found[bound] = alias.name if alias.asname else bound
+            name = alias.asname or alias.name.partition(".")[0]
+            origins[name] = alias.name if alias.asname else name
         else:
-            home = "." * node.level + (node.module or "")
-            found[alias.asname or alias.name] = f"{home}.{alias.name}"
-    return found
+            module = "." * node.level + (node.module or "")
+            origins[alias.asname or alias.name] = f"{module}.{alias.name}"
+    return origins

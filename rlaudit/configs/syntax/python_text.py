@@ -1,4 +1,4 @@
-"""Python source as a syntax tree, and where in the text its expressions stand. It is parsed and never run."""
+"""Python source as a syntax tree, and the places of its expressions. It is parsed and never run."""
 
 import ast
 import re
@@ -31,7 +31,7 @@ def parse(text: str) -> ast.Module:
 
 
 class PythonText:
-    """A text and the places of what `ast` found in it."""
+    """A text and the places of its nodes of `ast`."""
 
     def __init__(self, text: str, path: str) -> None:
         self.index = LineIndex(text, path)
@@ -49,11 +49,11 @@ class PythonText:
         return self.index.place(start, start + len(keyword.arg or ""), keyword.arg or "")
 
     def source(self, place: Place) -> str:
-        """Return what is written there."""
+        """Return the text at a place."""
         return self.index.text[place.start : place.end]
 
     def _offset(self, line: int, column: int) -> int:
-        """Characters before a place that `ast` gives in UTF-8 bytes of a line."""
+        """Return the characters before a place that `ast` gives in UTF-8 bytes of a line."""
         start = self._starts[min(line, len(self._starts) - 1) - 1]
         text = self.index.text[start : self._starts[min(line, len(self._starts) - 1)]]
         if text.isascii():
@@ -62,6 +62,6 @@ class PythonText:
 
 
 def span(node: ast.expr, text: str) -> tuple[int, int]:
-    """Start and end of an expression in characters."""
+    """Return start and end of an expression in characters."""
     place = PythonText(text, "").place(node, "")
     return place.start, place.end

@@ -1,7 +1,7 @@
 """Values of expressions in Python source: of literals, names that the file binds once to one, and f-strings of both.
 
-Everything else is known only when the program runs, and is Unknown here with the reason: what a function is given or
-returns, what an option or an attribute holds, what a loop or a condition decides.
+Everything else is known only when the program runs, and is Unknown with the reason: arguments and results of functions,
+options and attributes, and what a loop or a condition decides.
 """
 
 import ast
@@ -40,7 +40,7 @@ class PythonValues:
         self._count = 0
 
     def node(self, expression: ast.expr, at: At, setting: str = "", key: Place | None = None) -> Node:
-        """Return an expression as a node. at: the node that it belongs to."""
+        """Return an expression as a node. at: the node that it is part of."""
         return self._node(expression, at.functions, setting, key, 0)
 
     def _node(
@@ -61,12 +61,12 @@ class PythonValues:
         deeper = depth + 1
         match expression:
             case ast.Constant(value=constant):
-                known = constant is None or isinstance(constant, bool | int | float | str)
-                return constant if known else Unknown("bytes")
+                is_plain = constant is None or isinstance(constant, bool | int | float | str)
+                return constant if is_plain else Unknown("bytes")
             case ast.Dict():
                 return self._mapping(expression, functions, setting, deeper)
             case ast.List() | ast.Tuple() | ast.Set():
-                return tuple(self._node(one, functions, setting, None, deeper) for one in expression.elts)
+                return tuple(self._node(element, functions, setting, None, deeper) for element in expression.elts)
             case ast.Name():
                 return self._name(expression, functions, setting, deeper)
             case ast.UnaryOp():
@@ -80,18 +80,18 @@ class PythonValues:
                 return self._either(expression, functions, setting, deeper)
             case ast.Call(func=ast.Name(id="dict")):
                 return self._made(expression, functions, setting, deeper)
-            case ast.Call(func=ast.Name(id=kind), args=[one], keywords=[]) if kind in _CONVERSIONS:
-                return _converted(kind, self._value(one, functions, setting, deeper))
+            case ast.Call(func=ast.Name(id=kind), args=[operand], keywords=[]) if kind in _CONVERSIONS:
+                return _converted(kind, self._value(operand, functions, setting, deeper))
             case ast.Attribute() if dtype := _torch_dtype(expression):
                 return dtype
         return Unknown(f"{_short(expression)} is known only when it runs")
 
     def _either(self, expression: ast.IfExp, functions: tuple[Function, ...], setting: str, depth: int) -> Any:
         """Return what `a if c else b` can be."""
-        ends = [self._value(one, functions, setting, depth) for one in (expression.body, expression.orelse)]
-        among = [value for one in ends for value in (one.among if isinstance(one, Unknown) else (one,))]
-        is_open = any(isinstance(one, dict | tuple) or (isinstance(one, Unknown) and not one.among) for one in ends)
-        return Unknown(f"{_short(expression)} is known only when it runs", () if is_open else tuple(among))
+        values = [self._value(branch, functions, setting, depth) for branch in (expression.body, expression.orelse)]
+        possible = [value.among if isinstance(value, Unknown) else (value,) for value in values]
+        is_open = not all(possible) or any(isinstance(value, dict | tuple) for value in values)
+        return Unknown(f"{_short(expression)} is known only when it runs", () if is_open else sum(possible, ()))
 
     def _mapping(self, expression: ast.Dict, functions: tuple[Function, ...], setting: str, depth: int) -> Any:
         """Return a dictionary display; unpacked dictionaries are merged in, unknown ones leave REST behind."""
@@ -108,7 +108,7 @@ class PythonValues:
         return entries
 
     def _made(self, expression: ast.Call, functions: tuple[Function, ...], setting: str, depth: int) -> Any:
-        """`dict(a=1)`, `dict({...}, a=1)`."""
+        """Return the value of `dict(a=1)`, `dict({...}, a=1)`."""
         entries: dict[str, Node] = {}
         for argument in expression.args:
             inner = self._value(argument, functions, setting, depth)
@@ -117,29 +117,29 @@ class PythonValues:
             entries.update(inner)
         for keyword in expression.keywords:
             if keyword.arg is None:
-                more = self._node(keyword.value, functions, setting, None, depth)
-                entries.update(more.value if isinstance(more.value, dict) else {REST: more})
+                inner = self._node(keyword.value, functions, setting, None, depth)
+                entries.update(inner.value if isinstance(inner.value, dict) else {REST: inner})
             else:
-                where = self.text.keyword_place(keyword)
-                entries[keyword.arg] = self._node(keyword.value, functions, keyword.arg, where, depth)
+                place = self.text.keyword_place(keyword)
+                entries[keyword.arg] = self._node(keyword.value, functions, keyword.arg, place, depth)
         return entries
 
     def _name(self, expression: ast.Name, functions: tuple[Function, ...], setting: str, depth: int) -> Any:
         """Return the value of a name."""
-        found = self.names.find(expression.id, functions)
-        if found is None:
+        binding = self.names.find(expression.id, functions)
+        if binding is None:
             return Unknown(f"{expression.id} is assigned nowhere in this file")
-        bound, around = found
+        bound, around = binding
         if bound.value is None:
             return Unknown(bound.why)
         value = self._value(bound.value, around, setting, depth)
         return self._changed(expression, bound, value) if isinstance(value, dict) and bound.changed_at else value
 
     def _changed(self, name: ast.Name, bound: Bound, value: dict[str, Node]) -> dict[str, Node]:
-        """Return a dictionary that is changed after it was made: any of its values may be another one."""
+        """Return a dictionary that is changed after it was made: all its values are unknown."""
         why = Unknown(f"line {bound.changed_at} changes {name.id}, which is known only when it runs")
-        left = Node(why, self.text.place(name, ""))
-        return {key: replace(node, value=why) for key, node in value.items()} | {REST: left}
+        further = Node(why, self.text.place(name, ""))
+        return {key: replace(node, value=why) for key, node in value.items()} | {REST: further}
 
     def _joined(self, expression: ast.JoinedStr, functions: tuple[Function, ...], depth: int) -> Any:
         """Return an f-string of known parts."""
@@ -169,7 +169,7 @@ def _negated(sign: ast.unaryop, value: Any) -> Any:
 
 
 def _computed(sign: ast.operator, left: Any, right: Any) -> Any:
-    """Sums and products of small numbers, and joined strings."""
+    """Return the sum or product of small numbers, or joined strings."""
     for side in (left, right):
         if isinstance(side, Unknown):
             return side
@@ -186,7 +186,7 @@ def _computed(sign: ast.operator, left: Any, right: Any) -> Any:
 
 
 def _torch_dtype(expression: ast.Attribute) -> str:
-    """`torch.bfloat16` as vLLM's own word for it."""
+    """Return vLLM's name of `torch.bfloat16`; "" for anything else."""
     is_torch = isinstance(expression.value, ast.Name) and expression.value.id == "torch"
     return (
         expression.attr if is_torch and expression.attr in {"bfloat16", "float16", "half", "float32", "float"} else ""

@@ -4,7 +4,7 @@ import ast
 from dataclasses import dataclass
 from functools import lru_cache
 
-# How many functions, and how many branches, are kept of those around a node.
+# The most functions, and branches, that are kept of those around a node.
 DEEPEST = 60
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _BRANCHES = ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try | ast.Match
@@ -12,25 +12,25 @@ _BRANCHES = ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try | ast.Match
 
 @dataclass(frozen=True, eq=False)
 class At:
-    """A node and what is around it."""
+    """A node with the functions, the class and the branches around it."""
 
     node: ast.AST
     # The functions, the innermost last.
     functions: tuple[Function, ...] = ()
     # The innermost class, "" outside of any.
     owner: str = ""
-    # The statements of the innermost function whose body may not run, each with the part that the node stands in.
+    # The statements of the innermost function whose body may not run, each with the part around the node.
     branches: tuple[tuple[ast.AST, str], ...] = ()
 
 
 @lru_cache(maxsize=8)
 def nodes_of(tree: ast.Module) -> tuple[At, ...]:
     """Return all nodes of a tree; iterative, so that nesting costs no stack."""
-    found: list[At] = []
+    nodes: list[At] = []
     todo = [At(tree)]
     while todo:
         at = todo.pop()
-        found.append(at)
+        nodes.append(at)
         node, functions, owner, branches = at.node, at.functions, at.owner, at.branches
         if isinstance(node, Function):
             functions, branches = (*functions[-DEEPEST:], node), ()
@@ -43,11 +43,11 @@ def nodes_of(tree: ast.Module) -> tuple[At, ...]:
             listed = value if isinstance(value, list) else (value,)
             children += (At(child, functions, owner, inside) for child in listed if isinstance(child, ast.AST))
         todo += reversed(children)
-    return tuple(found)
+    return tuple(nodes)
 
 
 def is_main_guard(node: ast.AST) -> bool:
-    """`if __name__ == "__main__":`, which holds where the file is the program."""
+    """Return whether it is `if __name__ == "__main__":`, which is true if the file is the program."""
     return (
         isinstance(node, ast.If)
         and isinstance(node.test, ast.Compare)

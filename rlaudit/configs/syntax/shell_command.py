@@ -11,23 +11,24 @@ from rlaudit.settings.place import Place
 
 @dataclass(frozen=True, eq=False)
 class Command:
-    """One simple command.
+    """One simple command."""
 
-    words: the command's name and arguments; Unknown if not in the file. variables: exports and prefixes in
-    force, by name. heredoc: its here-document; unknown expansions stay as written. inside: where the characters of the
-    here-document stand in the file. target: the file that its output goes to. assumed: variables that the environment
-    may set and that were taken at the default written in the script. text: the whole file. nested: whether it stands
-    inside a quoted word, a here-document or a value of another file.
-    """
-
+    # Its name and arguments; Unknown if not in the file.
     words: tuple[Node, ...]
+    # Exports and prefixes in force, by name.
     variables: Mapping[str, Node]
     place: Place
+    # Its here-document; unknown expansions stay as written.
     heredoc: Node | None = None
+    # The places of the here-document's characters in the file.
     inside: LineIndex | None = None
+    # The file of its output.
     target: str = ""
+    # Sentences on the variables that the environment may set and that were taken at the default in the script.
     assumed: tuple[str, ...] = ()
+    # The whole file.
     text: str = field(default="", repr=False)
+    # Whether it is inside a quoted word, a here-document or a value of another file.
     nested: bool = False
 
 
@@ -37,8 +38,8 @@ _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 
 
 def acted_on(words: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Return the words that a command acts on: none if it prints them. Arguments of Python are data if its program is
-    on its standard input or after `-c`.
+    """Return the words that a command acts on: none if it prints them. The arguments of Python after `-`, or after
+    the program of `-c`, are left out: they are data.
     """
     name = words[0].value
     if name in _PRINTING:
@@ -60,22 +61,22 @@ class TakenDefault(str):
 
     def further(self, words: str) -> "TakenDefault":
         """Return the sentence with words after it."""
-        return taken_default(self.variable, f"{self}{words}")
+        return _sentence_about(self.variable, f"{self}{words}")
 
 
-def taken_default(variable: str, sentence: str) -> TakenDefault:
+def _sentence_about(variable: str, sentence: str) -> TakenDefault:
     """Return the sentence about a variable."""
     made = TakenDefault(sentence)
     made.variable = variable
     return made
 
 
-def said(name: str, value: str) -> TakenDefault:
+def taken_at_default(name: str, value: str) -> TakenDefault:
     """Return the sentence for a variable, or an argument of the script, that was taken at its default."""
     value = shortened(value)
     who = f"argument {name}" if name.isdigit() else name
     as_what = f"at its default {value}" if value.strip() else "as empty, its default"
-    return taken_default(who, f"{who} is taken {as_what}")
+    return _sentence_about(who, f"{who} is taken {as_what}")
 
 
 def shortened(text: str) -> str:
@@ -87,32 +88,32 @@ def passed(words: Sequence[Node]) -> dict[str, Node]:
     """Return the variables that `env A=1`, `docker run -e A=1` and `srun --export=ALL,A=1` set; Unknown if the value is
     not written.
     """
-    found = {}
+    variables = {}
     by_env = _of_env(words)
     for at, word in enumerate(words):
         written = word.value if isinstance(word.value, str) else word.text
-        text = written
+        assignment = written
         before = words[at - 1].value if at else ""
         for joined in ("--env=", "-e="):
-            text = text.removeprefix(joined)
-        parts = text.removeprefix("--export=").split(",") if text.startswith("--export=") else [text]
-        if before in ("-e", "--env") or at in by_env or parts != [written] or text != written:
+            assignment = assignment.removeprefix(joined)
+        parts = assignment.removeprefix("--export=").split(",") if assignment.startswith("--export=") else [assignment]
+        if before in ("-e", "--env") or at in by_env or parts != [written] or assignment != written:
             for part in parts:
                 name, equals, value = part.partition("=")
                 if equals and name.isidentifier():
-                    known = value if isinstance(word.value, str) else word.value
-                    found[name] = replace(word, value=known, text=value)
-    return found
+                    assigned = value if isinstance(word.value, str) else word.value
+                    variables[name] = replace(word, value=assigned, text=value)
+    return variables
 
 
 def _of_env(words: Sequence[Node]) -> set[int]:
-    """Where the variables of `env A=1 B=2 program` stand; a function of the script may be called with that command."""
-    found: set[int] = set()
+    """Return the positions of the words `env A=1 B=2`, which may follow the name of a function of the script."""
+    positions: set[int] = set()
     inside = False
     for at, word in enumerate(words):
-        named = words[at - 1].text if at else ""
-        given = "=" in word.text or word.text.startswith("-") or named in ("-u", "--unset")
-        inside = word.text == "env" or (inside and given)
+        option = words[at - 1].text if at else ""
+        belongs = "=" in word.text or word.text.startswith("-") or option in ("-u", "--unset")
+        inside = word.text == "env" or (inside and belongs)
         if inside:
-            found.add(at)
-    return found
+            positions.add(at)
+    return positions

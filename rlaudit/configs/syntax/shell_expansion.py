@@ -1,9 +1,9 @@
-"""The words that a word of a shell script becomes: variables, arrays, defaults and arithmetic, as far as their values
-are in the script.
+"""Expand a word of a shell script into words: variables, arrays, defaults and arithmetic, as far as their values are
+in the script.
 
 Read in arithmetic: + - * / % and brackets, on whole numbers. Not read: the output of commands, the removal of
 patterns, and comparisons, bits, powers and assignments in arithmetic; their words are Unknown.
-Source: POSIX.1-2017, Shell Command Language 2.6; a division drops what is behind the point.
+Source: POSIX.1-2017, Shell Command Language 2.6; a division rounds towards zero.
 """
 
 import re
@@ -46,7 +46,7 @@ _NAME = re.compile(r"\$?([A-Za-z_]\w*)|\$\{([A-Za-z_]\w*)\}")
 
 @dataclass
 class Expander:
-    """Expands the words of one script with its variables. index: where its characters stand in the file."""
+    """Expands the words of one script with its variables. index: the places of its characters in the file."""
 
     text: str
     index: LineIndex
@@ -54,7 +54,7 @@ class Expander:
     spent: int = 0
 
     def words(self, word: Word) -> list[Field]:
-        """Return the words that one word of the script becomes."""
+        """Return the words that a word of the script expands to."""
         parts = parts_of(self.text, word.trees, word.start, word.end, PLAIN)
         if _expands_too_often(parts):
             return [self._unknown(word.start, word.end, _TOO_OFTEN)]
@@ -74,26 +74,26 @@ class Expander:
                 present[-1] = True
                 continue
             self._spend(len(part.text))
-            for at, one in enumerate(self._expanded(part, 0)):
+            for at, field in enumerate(self._expanded(part, 0)):
                 if at:
                     begin()
-                words = [list(one.pieces)] if part.quoted else split(one.pieces)
+                words = [list(field.pieces)] if part.quoted else split(field.pieces)
                 for number, pieces in enumerate(words):
                     if number:
                         begin()
                     fields[-1] += pieces
                     present[-1] = present[-1] or part.quoted or bool(pieces)
-                    spans[-1] = one if whole and len(words) == 1 else None
-                self._spend(sum(len(piece.text) for piece in one.pieces), len(words))
-        made = []
-        for pieces, span, there in zip(fields, spans, present, strict=True):
-            if not there:
+                    spans[-1] = field if whole and len(words) == 1 else None
+                self._spend(sum(len(piece.text) for piece in field.pieces), len(words))
+        results = []
+        for pieces, span, is_word in zip(fields, spans, present, strict=True):
+            if not is_word:
                 continue
-            one = self._field(pieces, word.start, word.end)
-            of_list = len(fields) > 1 or one.text.startswith("-") or parts[0].text.endswith(("[@]}", "[*]}"))
-            moved = whole and of_list and bool(one.text or not one.why)
-            made.append(where_written(pieces, span) if moved and pieces else one)
-        return made
+            field = self._field(pieces, word.start, word.end)
+            of_list = len(fields) > 1 or field.text.startswith("-") or parts[0].text.endswith(("[@]}", "[*]}"))
+            moved = whole and of_list and bool(field.text or not field.why)
+            results.append(where_written(pieces, span) if moved and pieces else field)
+        return results
 
     def value(self, word: Word) -> Field:
         """Return the value of `NAME=value`, not split."""
@@ -104,19 +104,19 @@ class Expander:
 
     def document(self, redirect: "Tree", depth: int = 0) -> Field:
         """Return the body of a here-document; nothing in it is expanded if the word that ends it has a quote."""
-        start = next(one for one in redirect.children if one.type == "heredoc_start")
-        body = next((one for one in redirect.children if one.type == "heredoc_body"), None)
+        opening = next(child for child in redirect.children if child.type == "heredoc_start")
+        body = next((child for child in redirect.children if child.type == "heredoc_body"), None)
         if body is None:
             return self._field([], redirect.end_byte, redirect.end_byte)
-        literal = re.search(r"['\"\\]", self.text[start.start_byte : start.end_byte]) is not None
+        literal = re.search(r"['\"\\]", self.text[opening.start_byte : opening.end_byte]) is not None
         # The grammar leaves out blanks at the beginning of the first line.
-        begun = self.text.find("\n", start.end_byte, body.start_byte + 1) + 1 or body.start_byte
-        begun = min(begun, body.start_byte)
-        whole = [Part(self.text[begun : body.end_byte], begun, True)]
-        parts = whole if literal else parts_of(self.text, body.children, begun, body.end_byte, DOCUMENT)
+        start = self.text.find("\n", opening.end_byte, body.start_byte + 1) + 1 or body.start_byte
+        start = min(start, body.start_byte)
+        whole = [Part(self.text[start : body.end_byte], start, True)]
+        parts = whole if literal else parts_of(self.text, body.children, start, body.end_byte, DOCUMENT)
         if _expands_too_often(parts):
-            return self._unknown(begun, begun, _TOO_OFTEN)
-        return self._field(self._joined(parts, depth), begun, body.end_byte)
+            return self._unknown(start, start, _TOO_OFTEN)
+        return self._field(self._joined(parts, depth), start, body.end_byte)
 
     def _field(self, pieces: Sequence[Piece], start: int, end: int) -> Field:
         place = self.index.place(start, end, "")
@@ -126,7 +126,7 @@ class Expander:
         return self._field([Piece(self.text[start:end], self.index.offset(start), why)], start, end)
 
     def _pieces(self, part: Part) -> list[Piece]:
-        """Literal text as pieces whose characters stand in one row in the file."""
+        """Return literal text as pieces of consecutive characters in the file."""
         if part.why or self.index.origins is None:
             return [Piece(part.text, self.index.offset(part.start), part.why)]
         offsets = [self.index.offset(part.start + at) for at in range(len(part.text))]
@@ -140,11 +140,12 @@ class Expander:
             if not part.expands:
                 pieces += self._pieces(part)
                 continue
-            here = self.index.offset(part.start)
-            for at, one in enumerate(self._expanded(part, depth)):
-                self._spend(len(one.pieces), 0)
-                pieces += [Piece(" ", here)] * bool(at)
-                pieces += [Piece(each.text or part.text, here, each.why) if each.why else each for each in one.pieces]
+            offset = self.index.offset(part.start)
+            for at, field in enumerate(self._expanded(part, depth)):
+                self._spend(len(field.pieces), 0)
+                pieces += [Piece(" ", offset)] * bool(at)
+                for piece in field.pieces:
+                    pieces.append(Piece(piece.text or part.text, offset, piece.why) if piece.why else piece)
         return pieces
 
     def _spend(self, characters: int, words: int = 1) -> None:
@@ -167,25 +168,25 @@ class Expander:
         kept = _kept_script(tree)
         if kept is not None:
             return [self.document(kept, depth + 1)]
-        is_here = part.text in _WORKING_DIRECTORY
-        return [self._started_in(part) if is_here else self._unknown(part.start, end, "it is the output of a command")]
+        is_pwd = part.text in _WORKING_DIRECTORY
+        return [self._started_in(part) if is_pwd else self._unknown(part.start, end, "it is the output of a command")]
 
     def _arithmetic(self, part: Part, tree: "Tree") -> Field:
-        """Return the number of `$((...))`, every digit of it at the place of the dollar."""
+        """Return the number of `$((...))`, with all digits at the place of the dollar."""
         return self._counted(part, self._number(tree, 0))
 
     def _arithmetic_of_a_default(self, part: Part) -> Field:
         """Return the number in `${NAME:-$((...))}`, which the grammar takes for a command in two pairs of brackets."""
         alone = f"echo {part.text}"
         tree = parsed(alone).children[0].children[-1]
-        is_one = tree.type == "arithmetic_expansion"
-        return self._counted(part, Expander(alone, self.index, self.variables)._number(tree, 0) if is_one else None)
+        is_arithmetic, expander = tree.type == "arithmetic_expansion", Expander(alone, self.index, self.variables)
+        return self._counted(part, expander._number(tree, 0) if is_arithmetic else None)
 
     def _counted(self, part: Part, number: int | None) -> Field:
-        end, here = part.start + len(part.text), self.index.offset(part.start)
+        end, offset = part.start + len(part.text), self.index.offset(part.start)
         if number is None:
             return self._unknown(part.start, end, "it is arithmetic on what the file does not tell")
-        return self._field([Piece(digit, here) for digit in str(number)], part.start, end)
+        return self._field([Piece(digit, offset) for digit in str(number)], part.start, end)
 
     def _parameter(self, part: Part, depth: int) -> list[Field]:
         """Return the fields of `$NAME` or `${...}`."""
@@ -194,18 +195,18 @@ class Expander:
         if text.startswith("${") and match is None:
             return [self._unknown(part.start, end, f"{text[:40]} is not evaluated")]
         name, element, operator, default = match.groups(default="") if match else (text[1:], "", "", "")
-        found = self.variables.look_up(name, element)
-        empty = found is None or (operator.startswith(":") and not texts(found).strip())
+        value = self.variables.look_up(name, element)
+        empty = value is None or (operator.startswith(":") and not texts(value).strip())
         if operator.endswith("+"):
-            if found is not None and any(one.why for one in found):
+            if value is not None and any(field.why for field in value):
                 return [self._unknown(part.start, end, f"whether {name} is set is not known")]
             return [] if empty else [self._default(part, default, depth)]
-        if found is not None and not (empty and operator):
+        if value is not None and not (empty and operator):
             self.variables.assumed.update(self.variables.rests_on.get(name, {}))
-            return found
+            return value
         if operator.endswith(("-", "=")):
             fields = [self._default(part, default, depth)]
-            if found is None:
+            if value is None:
                 self.variables.assumed[name] = texts(fields)
             if operator.endswith("="):
                 self.variables.set(name, fields)
@@ -226,9 +227,9 @@ class Expander:
         return self._field(self._joined(parts, depth + 1), end - len(text), end)
 
     def _number(self, tree: "Tree", depth: int) -> int | None:
-        """Return the number that a part of `$((...))` stands for; None if it is not known from the script."""
-        inside = [one for one in tree.children if one.is_named]
-        signs = [one.type for one in tree.children if not one.is_named]
+        """Return the value of a part of `$((...))`; None if the script does not contain it."""
+        inside = [child for child in tree.children if child.is_named]
+        signs = [child.type for child in tree.children if not child.is_named]
         if tree.has_error or depth > DEEPEST_ARITHMETIC:
             return None
         if tree.type in {"arithmetic_expansion", "parenthesized_expression"}:
@@ -242,9 +243,9 @@ class Expander:
         written = self.text[tree.start_byte : tree.end_byte].strip()
         name = _NAME.fullmatch(written)
         if name is not None:
-            found = self.variables.look_up(name[1] or name[2])
+            value = self.variables.look_up(name[1] or name[2])
             self.variables.assumed.update(self.variables.rests_on.get(name[1] or name[2], {}))
-            written = "" if found is None or any(one.why for one in found) else texts(found).strip()
+            written = "" if value is None or any(field.why for field in value) else texts(value).strip()
         return int(written) if _NUMBER.fullmatch(written) else None
 
 
@@ -264,8 +265,8 @@ def _expands_too_often(parts: Sequence[Part]) -> bool:
 
 
 def _kept_script(tree: "Tree") -> "Tree | None":
-    """Return the here-document of `$(cat <<'END' ... END)`, which is how a script keeps another one in a variable."""
-    inside = [one for one in tree.children if one.is_named]
+    """Return the here-document of `$(cat <<'END' ... END)`, by which a script keeps another one in a variable."""
+    inside = [child for child in tree.children if child.is_named]
     if len(inside) != 1 or inside[0].type != "redirected_statement" or inside[0].named_child_count != 2:
         return None
     command, redirect = inside[0].named_children

@@ -1,5 +1,5 @@
-"""Words of a shell script: cut into literal text and expansions, and after expansion, into pieces that remember where
-they stand in the file, some of them unknown.
+"""Words of a shell script: cut into literal text and expansions, and after expansion, into pieces that keep their place
+in the file, some of them unknown.
 """
 
 import re
@@ -20,7 +20,7 @@ _EXPANSIONS = {"expansion", "command_substitution", "arithmetic_expansion", "pro
 _QUOTES = {"string", "raw_string", "ansi_c_string", "translated_string"}
 # A name behind a dollar is found in the text, since the grammar takes the dollar of `$a/$b/c` for an end of its word.
 _VARIABLE = r"(?P<variable>\$(?:[A-Za-z_]\w*|[0-9@*#?$!-]))"
-# What stands for something else outside of quotes, in double quotes and in a here-document.
+# What a shell replaces outside of quotes, in double quotes and in a here-document.
 PLAIN = re.compile(rf"\\\r?\n|\\(?P<quoted>.)|{_VARIABLE}|(?P<placeholder><[^<>]*>)", re.DOTALL)
 DOUBLE = re.compile(rf'\\\r?\n|\\(?P<quoted>["\\$`])|{_VARIABLE}|(?P<placeholder>(?!))')
 DOCUMENT = re.compile(rf"\\(?P<quoted>[\\$`])|{_VARIABLE}|(?P<placeholder>(?!))")
@@ -49,29 +49,28 @@ class Word:
     end: int
 
 
-def joined(trees: Iterable["Tree"], more: Iterable[Word] = ()) -> list[Word]:
-    """Return the words that nodes make: nodes with no blank between them are one word, which the grammar may cut up."""
+def joined(trees: Iterable["Tree"], further: Iterable[Word] = ()) -> list[Word]:
+    """Return the words of nodes: nodes with no blank between them are one word, which the grammar may cut up."""
+    parts = [*(Word((tree,), tree.start_byte, tree.end_byte) for tree in trees), *further]
     words: list[list[Word]] = []
-    for part in sorted(
-        [*(Word((one,), one.start_byte, one.end_byte) for one in trees), *more], key=lambda one: one.start
-    ):
+    for part in sorted(parts, key=lambda part: part.start):
         if words and words[-1][-1].end == part.start:
             words[-1].append(part)
         else:
             words.append([part])
-    return [Word(tuple(tree for part in one for tree in part.trees), one[0].start, one[-1].end) for one in words]
+    return [Word(tuple(tree for part in word for tree in part.trees), word[0].start, word[-1].end) for word in words]
 
 
 def left_out(text: str, trees: Sequence["Tree"]) -> Iterator[Word]:
-    """Yield the words between nodes that no node has: the grammar drops a dash in front of a here-document."""
-    for before, after in pairwise(sorted(trees, key=lambda one: one.start_byte)):
+    """Yield the words between nodes that are in no node: the grammar drops a dash in front of a here-document."""
+    for before, after in pairwise(sorted(trees, key=lambda tree: tree.start_byte)):
         for match in _WORD.finditer(text, before.end_byte, max(before.end_byte, after.start_byte)):
             yield Word((), match.start(), match.end())
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Text at start, start + 1, ... of the file, or an unknown with the reason and the text that stands for it."""
+    """Text at start, start + 1, ... of the file, or an unknown with the reason and a text in its place."""
 
     text: str
     start: int
@@ -80,7 +79,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Field:
-    """One word after expansion. start, end: where it is written in the file. raw: how, quotes included."""
+    """One word after expansion. start, end: its place in the file. raw: its text there, quotes included."""
 
     pieces: tuple[Piece, ...]
     start: int
@@ -108,36 +107,36 @@ class Field:
         return [*offsets, offsets[-1] + 1 if offsets else self.start]
 
     def node(self, index: LineIndex) -> Node:
-        """As a node."""
+        """Return it as a node."""
         why = self.why
         return Node(Unknown(why) if why else self.text, index.place_in_file(self.start, self.end), None, self.raw)
 
 
 def parts_of(text: str, trees: Sequence["Tree"], start: int, end: int, quoting: re.Pattern[str]) -> list[Part]:
-    """The parts of text[start:end], a word or the inside of one. trees: the nodes in it. quoting: PLAIN, DOUBLE or
-    DOCUMENT.
+    """Return the parts of text[start:end], a word or the inside of one. trees: the nodes in it. quoting: PLAIN, DOUBLE
+    or DOCUMENT.
     """
-    found: list[Part] = []
+    parts: list[Part] = []
     at = start
-    for one in _quotes_and_expansions(trees):
-        begun = one.end_byte - len(text[one.start_byte : one.end_byte].lstrip())
-        if begun < at or one.end_byte > end:
+    for tree in _quotes_and_expansions(trees):
+        begin = tree.end_byte - len(text[tree.start_byte : tree.end_byte].lstrip())
+        if begin < at or tree.end_byte > end:
             continue
-        found += _literal(text, at, begun, quoting)
-        at = one.end_byte
-        if one.type in _EXPANSIONS:
-            found.append(Part(text[begun:at], begun, quoting is not PLAIN, True, one))
-        elif one.type == "raw_string":
-            found.append(Part(text[begun + 1 : at - 1], begun + 1, True))
-        elif one.type == "ansi_c_string":
-            made = re.sub(
-                r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text[begun + 2 : at - 1], flags=re.S
+        parts += _literal(text, at, begin, quoting)
+        at = tree.end_byte
+        if tree.type in _EXPANSIONS:
+            parts.append(Part(text[begin:at], begin, quoting is not PLAIN, True, tree))
+        elif tree.type == "raw_string":
+            parts.append(Part(text[begin + 1 : at - 1], begin + 1, True))
+        elif tree.type == "ansi_c_string":
+            plain = re.sub(
+                r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text[begin + 2 : at - 1], flags=re.S
             )
-            found.append(Part(made, begun + 2, True))
+            parts.append(Part(plain, begin + 2, True))
         else:
-            begun += text[begun] == "$"
-            found += parts_of(text, one.children, begun + 1, at - 1, DOUBLE) or [Part("", begun + 1, True)]
-    return [*found, *_literal(text, at, end, quoting)]
+            begin += text[begin] == "$"
+            parts += parts_of(text, tree.children, begin + 1, at - 1, DOUBLE) or [Part("", begin + 1, True)]
+    return [*parts, *_literal(text, at, end, quoting)]
 
 
 def _quotes_and_expansions(trees: Sequence["Tree"]) -> Iterator["Tree"]:
@@ -167,7 +166,7 @@ def _literal(text: str, start: int, end: int, quoting: re.Pattern[str]) -> Itera
 
 
 def split(pieces: tuple[Piece, ...]) -> list[list[Piece]]:
-    """Words of an unquoted expansion."""
+    """Return the words of an unquoted expansion."""
     words: list[list[Piece]] = [[]]
     for piece in pieces:
         if piece.why:
@@ -183,7 +182,7 @@ def split(pieces: tuple[Piece, ...]) -> list[list[Piece]]:
 
 
 def where_written(pieces: list[Piece], span: Field | None) -> Field:
-    """Return a word that came out of a variable, at the place where it is written."""
+    """Return a word of a variable's value, at its place in the file."""
     if span is not None and span.raw:
         return span
     first, last = pieces[0].start, pieces[-1].start + len(pieces[-1].text)
@@ -192,4 +191,4 @@ def where_written(pieces: list[Piece], span: Field | None) -> Field:
 
 def texts(fields: list[Field]) -> str:
     """Return all words, with blanks between."""
-    return " ".join(one.text for one in fields)
+    return " ".join(field.text for field in fields)

@@ -1,8 +1,8 @@
 """Commands of a shell script, with quotes, variables, arrays and continuations resolved where the file allows it.
 
-Every branch is read, since the question is what a script may start; a variable that is set under a condition is
-unknown after it, and says what each branch makes of it. `${TP:-8}` counts as 8 where the file does not set TP, and the
-command says so in `assumed`. Nothing is executed, and no other script is followed.
+Every branch is read, since the question is what a script may start. A variable that is set under a condition is
+unknown after it, with its value after each branch as the reason. `${TP:-8}` counts as 8 if the file does not set TP,
+and is listed in the command's `assumed`. Nothing is executed, and no other script is followed.
 Source: POSIX.1-2017, Shell Command Language; the grammar is tree-sitter-bash.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.shell_command import Command, acted_on, passed, said
+from rlaudit.configs.syntax.shell_command import Command, acted_on, passed, taken_at_default
 from rlaudit.configs.syntax.shell_expansion import Expander
 from rlaudit.configs.syntax.shell_parts import Field, Word, joined, left_out
 from rlaudit.configs.syntax.shell_tree import begun, damage, parsed
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 MOST_WORDS = 20_000
 DEEPEST_SCRIPT = 2
 DEEPEST_BLOCK = 80
-# Commands before `&&` whose failure ends the work; any other may be a test of what is there: `rocm-smi && export A=1`.
+# Commands before `&&` whose failure ends the work; any other may be a test: `rocm-smi && export A=1`.
 _PREPARING = {"export", "declare", "local", "readonly", "typeset", "cd", "pushd", "mkdir", "source", ".", "set"}
 _BEFORE_A_COMMAND = {"exec", "nohup", "command", "builtin", "time", "coproc"}
 _SHELLS = {"bash", "sh", "zsh", "dash", "ash", "ssh"}
 _TAKE_A_SCRIPT = {"sbatch", "srun", "sudo"}
 _SCRIPT = re.compile(r"\.(sh|bash|slurm|sbatch)$")
 _OUTPUTS = {">", ">>", ">|", "&>"}
-# What stands in a command, or in the redirection of a here-document, beside the command's words.
+# Nodes of a command, or of the redirection of a here-document, that are none of the command's words.
 _NO_WORDS = {
     "herestring_redirect", "ERROR", "comment", "<<", "<<-", "heredoc_start", "heredoc_body", "heredoc_end", "\n",
     "file_descriptor", "pipeline", "list", "command", "&&", "||",
@@ -50,8 +50,8 @@ def commands(
 ) -> tuple[Command, ...]:
     """Return every command of a script, those inside `bash -c '...'` and here-documents for a shell included.
 
-    index: where the characters of `text` stand, for a script inside another file. damaged: is called with
-    the reason for each part that is not read; without it a broken script raises UnreadableText.
+    index: the places of the characters of `text`, for a script inside another file. damaged: called with the reason
+    for each part that is not read; without it a broken script raises UnreadableText.
     """
     index = index or LineIndex(text, path)
     walk = _Walk(text, index, Variables(), 0)
@@ -61,7 +61,7 @@ def commands(
     for unread in [*([broken] if broken is not None else []), *walk.passed_over]:
         if damaged is not None:
             damaged(unread)
-    return tuple(walk.found)
+    return tuple(walk.commands)
 
 
 @dataclass
@@ -70,7 +70,7 @@ class _Walk:
     index: LineIndex
     variables: Variables
     level: int
-    found: list[Command] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
     count: int = 0
     prepares: bool = False
     redirects: dict[int, list["Tree"]] = field(default_factory=dict)
@@ -98,14 +98,14 @@ class _Walk:
         return self.text[tree.start_byte : tree.end_byte]
 
     def statements(self, trees: Sequence["Tree"], depth: int) -> None:
-        """Statements in order of appearance; anything else among them is passed over."""
+        """Carry out statements in their order; other nodes among them are skipped."""
         if depth > DEEPEST_BLOCK:
             raise UnreadableText(f"nested deeper than {DEEPEST_BLOCK} levels", self.line(trees[0]) if trees else 0)
         for tree in trees:
             self.statement(tree, depth + 1)
 
     def statement(self, tree: "Tree", depth: int) -> None:  # noqa: PLR0912 - one for each kind of statement
-        """One statement: a command, an assignment, or a block of more."""
+        """Carry out one statement: a command, an assignment, or a block of statements."""
         match tree.type:
             case "command":
                 self.command(tree, self.redirects.pop(tree.id, []))
@@ -114,8 +114,8 @@ class _Walk:
             case "variable_assignment":
                 self.assign(Word((tree,), tree.start_byte, tree.end_byte))
             case "unset_command":
-                for one in tree.named_children:
-                    self.variables.unset(self.written(one))
+                for child in tree.named_children:
+                    self.variables.unset(self.written(child))
             case "redirected_statement":
                 self.redirected(tree, depth)
             case "list":
@@ -129,7 +129,7 @@ class _Walk:
                 self.variables.other_branch()
                 self.statements(tree.children, depth)
             case "case_item":
-                closed = next((at for at, one in enumerate(tree.children) if one.type == ")"), 0)
+                closed = next((at for at, child in enumerate(tree.children) if child.type == ")"), 0)
                 self.statements(tree.children[closed + 1 :], depth)
                 self.variables.other_branch()
             case "compound_statement" if tree.children[0].type == "((":
@@ -141,7 +141,8 @@ class _Walk:
             case "for_statement" | "c_style_for_statement":
                 self.variables.enter()
                 self.loop(tree)
-                self.statements([one for one in tree.children if one.type in {"do_group", "compound_statement"}], depth)
+                bodies = (child for child in tree.children if child.type in {"do_group", "compound_statement"})
+                self.statements([*bodies], depth)
                 self.variables.leave(self.line(tree))
             case "function_definition":
                 self.block(tree.children[-1], depth)
@@ -157,7 +158,7 @@ class _Walk:
         self.variables.leave(self.line(tree))
 
     def chain(self, tree: "Tree", depth: int) -> None:
-        """`a && b || c`: what follows the first may not run."""
+        """Carry out `a && b || c`: what follows the first may not run."""
         links: list[Tree] = []
         while tree.type == "list":
             links = [*tree.children[1:], *links]
@@ -165,33 +166,32 @@ class _Walk:
         self.statement(tree, depth)
         certain = True
         self.variables.enter()
-        for one in links:
-            certain = certain and not (one.type == "||" or (one.type == "&&" and not self.prepares))
-            self.statements([one], depth)
+        for link in links:
+            certain = certain and not (link.type == "||" or (link.type == "&&" and not self.prepares))
+            self.statements([link], depth)
         self.variables.leave(None if certain else self.line(links[0]))
 
     def loop(self, tree: "Tree") -> None:
-        """`for NAME in WORDS`."""
+        """Set the variable of `for NAME in WORDS`."""
         if tree.type == "c_style_for_statement":
             self.arithmetic(tree)
             return
-        name, *words = [one for one in tree.named_children if one.type not in {"do_group", "comment"}]
-        values = [each for one in joined(words) for each in self.expander.words(one)]
+        name, *words = [child for child in tree.named_children if child.type not in {"do_group", "comment"}]
+        values = [value for word in joined(words) for value in self.expander.words(word)]
         if len(values) != 1:
             why = f"{self.written(name)} takes several values in a loop"
             values = [Field.unknown(why, self.index.offset(tree.start_byte))]
         self.variables.set(self.written(name), values)
 
     def arithmetic(self, tree: "Tree") -> None:
-        """`((x += 1))`, and the head of a loop over numbers."""
+        """Make the variables of `((x += 1))`, and of the head of a loop over numbers, unknown."""
         for match in _CHANGED_BY_ARITHMETIC.finditer(self.written(tree).partition("))")[0]):
             self.variables.set(match[1], [Field.unknown("it is arithmetic", self.index.offset(tree.start_byte))])
 
     def redirected(self, tree: "Tree", depth: int) -> None:
-        """A statement with redirections, which belong to the last command in it."""
-        body, *redirects = [one for one in tree.children if one.is_named]
-        given = [*redirects, *self.redirects.pop(tree.id, [])]
-        self.redirects[_last_command(body).id] = given
+        """Carry out a statement with redirections, which belong to its last command."""
+        body, *redirects = [child for child in tree.children if child.is_named]
+        self.redirects[_last_command(body).id] = [*redirects, *self.redirects.pop(tree.id, [])]
         self.statement(body, depth)
         for redirect in redirects:
             for after in redirect.children:
@@ -206,7 +206,7 @@ class _Walk:
         target, sign, *value = word.trees[0].children
         self.variables.assumed = {}
         name, append = self.written(target), sign.type == "+="
-        if any(damage(one) is not None for one in word.trees):
+        if any(damage(tree) is not None for tree in word.trees):
             self.variables.set(name, [Field.unknown("the script is damaged there", self.index.offset(word.start))])
         elif target.type == "subscript":
             name = name.partition("[")[0]
@@ -226,51 +226,53 @@ class _Walk:
 
     def elements(self, array: "Tree") -> list[Field]:
         """Return the words of an array."""
-        trees = [one for one in array.children if one.type not in {"(", ")", "comment", "ERROR"}]
+        trees = [child for child in array.children if child.type not in {"(", ")", "comment", "ERROR"}]
         words = joined(trees, left_out(self.text, array.children))
         self.counted(len(words))
-        return [each for one in words for each in self.expander.words(one)]
+        return [element for word in words for element in self.expander.words(word)]
 
     def declare(self, tree: "Tree") -> None:
-        """`export A=1 B`, `local x=2`, `declare -x Y=3`."""
+        """Carry out `export A=1 B`, `local x=2`, `declare -x Y=3`."""
         words = joined(tree.named_children)
-        options = [self.text[one.start : one.end] for one in words if self.text.startswith("-", one.start)]
+        options = [self.text[word.start : word.end] for word in words if self.text.startswith("-", word.start)]
         export = tree.children[0].type == "export" or any("x" in option for option in options)
         self.prepares = True
-        for one in words:
-            if _is_assignment(one):
-                self.assign(one, export)
-            elif export and one.trees[0].type == "variable_name":
-                self.variables.export(self.text[one.start : one.end])
+        for word in words:
+            if _is_assignment(word):
+                self.assign(word, export)
+            elif export and word.trees[0].type == "variable_name":
+                self.variables.export(self.text[word.start : word.end])
 
     def command(self, tree: "Tree", redirects: Sequence["Tree"]) -> None:
-        """One simple command, and those of a script that it is handed."""
+        """Add a simple command, and those of a script that it gets."""
         piped = [self.documents.pop(tree.id)] if tree.id in self.documents else []
         trees, documents, target = self.sorted_out([*tree.children, *redirects])
         words = joined(trees, left_out(self.text, [*tree.children, *redirects]))
         prefixes = list(takewhile(_is_assignment, words))
         words = words[len(prefixes) :]
         if not words:
-            for one in prefixes:
-                self.assign(one)
+            for prefix in prefixes:
+                self.assign(prefix)
             return
         while words and self.text[words[0].start : words[0].end] in _BEFORE_A_COMMAND:
             words = words[1:]
         self.counted(len(words))
         self.prepares = bool(words) and self.text[words[0].start : words[0].end] in _PREPARING
         self.variables.assumed = {}
-        fields = [each for one in words for each in self.expander.words(one)]
+        fields = [expanded for word in words for expanded in self.expander.words(word)]
         if not fields:
             return
         exports = self.variables.environment(self.index)
-        given = {self.written(one.trees[0].children[0]): self.value(one).node(self.index) for one in prefixes}
-        nodes = acted_on(tuple(one.node(self.index) for one in fields))
+        prefixed = {
+            self.written(prefix.trees[0].children[0]): self.value(prefix).node(self.index) for prefix in prefixes
+        }
+        nodes = acted_on(tuple(expanded.node(self.index) for expanded in fields))
         if not nodes:
             return
         if nodes[0].value == "read":
             self.read_from_input(fields[1:])
         if damage(tree) is not None or self.cut in range(tree.start_byte, words[-1].end + 2):
-            return  # What is missing of it may be any of its options.
+            return  # The missing part may be any of its options.
         place = self.index.place((*prefixes, *words)[0].start, words[-1].end, "")
         heredoc = inside = script = None
         if documents or piped:
@@ -279,19 +281,19 @@ class _Walk:
             heredoc = Node(script.text, self.index.place_in_file(script.start, script.end), None, script.text)
         if not target and nodes[0].value == "tee":
             target = next((str(node.value) for node in nodes[1:] if not str(node.value).startswith("-")), "")
-        assumed = tuple(said(name, value) for name, value in self.variables.assumed.items())
+        assumed = tuple(taken_at_default(name, value) for name, value in self.variables.assumed.items())
         nested = self.level > 0 or self.index.origins is not None
-        variables = {**exports, **given} if given else exports
-        own = Command(nodes, variables, place, heredoc, inside, target, assumed, self.index.text, nested)
+        variables = {**exports, **prefixed} if prefixed else exports
+        command = Command(nodes, variables, place, heredoc, inside, target, assumed, self.index.text, nested)
         if nodes[0].value == "eval":
-            self.evaluated(own, fields[1:], given)
+            self.evaluated(command, fields[1:], prefixed)
             return
-        self.found.append(own)
-        self.handed_over(own, fields, script, {**passed(nodes), **given})
+        self.commands.append(command)
+        self.handed_over(command, fields, script, {**passed(nodes), **prefixed})
 
     def sorted_out(self, trees: Sequence["Tree"]) -> tuple[list["Tree"], list["Tree"], str]:
-        """The parts of a command's words, its here-documents, and the file that its output goes to. A word may stand
-        behind a redirection.
+        """Return the parts of a command's words, its here-documents, and the file of its output. Words may follow a
+        redirection.
         """
         words: list[Tree] = []
         documents: list[Tree] = []
@@ -299,14 +301,14 @@ class _Walk:
         for tree in trees:
             if tree.type == "heredoc_redirect":
                 documents.append(tree)
-                more, _, inner = self.sorted_out(tree.children)
-                words += more
-                target += inner
+                inner_words, _, inner_target = self.sorted_out(tree.children)
+                words += inner_words
+                target += inner_target
             elif tree.type == "file_redirect":
-                files = joined(one for one in tree.named_children if one.type != "file_descriptor")
-                if files and any(one.type in _OUTPUTS for one in tree.children):
+                files = joined(child for child in tree.named_children if child.type != "file_descriptor")
+                if files and any(child.type in _OUTPUTS for child in tree.children):
                     target += self.expander.value(files[0]).text
-                words += [part for one in files[1:] for part in one.trees]
+                words += [part for word in files[1:] for part in word.trees]
             elif tree.type not in _NO_WORDS:  # a lone dash has no name in the grammar
                 words.append(tree)
         return words, documents, target
@@ -318,38 +320,39 @@ class _Walk:
             raise UnreadableText(f"longer than a script: more than {MOST_WORDS} words")
 
     def evaluated(self, command: Command, fields: Sequence[Field], given: dict[str, Node]) -> None:
-        """`eval WORDS`: the words, with blanks between, are read a second time where the first left off."""
+        """Read the words of `eval WORDS`, with blanks between, as a script with the current variables."""
         text, origins = "", list[int]()
-        for one in fields:
-            text += f"{one.text} "
-            origins += one.origins()
-        read_again = self.inner(text, origins, given, everything=True)
-        assumed = [tuple(dict.fromkeys((*command.assumed, *one.assumed))) for one in read_again]
-        self.found += [replace(one, assumed=said) for one, said in zip(read_again, assumed, strict=True)] or [command]
+        for expanded in fields:
+            text += f"{expanded.text} "
+            origins += expanded.origins()
+        self.commands += [
+            replace(inner, assumed=tuple(dict.fromkeys((*command.assumed, *inner.assumed))))
+            for inner in self.inner(text, origins, given, everything=True)
+        ] or [command]
 
     def handed_over(
         self, command: Command, fields: Sequence[Field], script: Field | None, given: dict[str, Node]
     ) -> None:
         """Read the commands of `bash -c '...'`, `ssh host '...'`, `--wrap="..."`, and of a here-document for a shell.
-        A part of such a script that is not known is unknown in its place; the rest is read.
+        An unknown part of such a script stays unknown in its place.
         """
         nodes = command.words
         name = str(nodes[0].value).rpartition("/")[2]
-        for (before, _), (node, one) in pairwise(zip(nodes, fields, strict=False)):
-            text = one.text if all(piece.text for piece in one.pieces) else node.value
+        for (before, _), (node, expanded) in pairwise(zip(nodes, fields, strict=False)):
+            text = expanded.text if all(piece.text for piece in expanded.pieces) else node.value
             if not isinstance(text, str) or not re.search(r"[ \n]", text):
                 continue
             flagged = isinstance(before.value, str) and re.fullmatch(r"-[a-z]*c|--wrap", before.value) is not None
             wrap = len("--wrap=") if text.startswith("--wrap=") else 0
             if flagged or wrap or name in {"ssh", "tmux", "screen"}:
-                self.found += self.inner(text[wrap:], one.origins()[wrap:], given)
+                self.commands += self.inner(text[wrap:], expanded.origins()[wrap:], given)
         if script is not None and (name in _SHELLS | _TAKE_A_SCRIPT or _SCRIPT.search(command.target)):
-            self.found += self.inner(script.text, script.origins(), given)
+            self.commands += self.inner(script.text, script.origins(), given)
 
     def inner(
         self, text: str, origins: list[int], given: dict[str, Node], everything: bool = False
     ) -> tuple[Command, ...]:
-        """Commands of a script inside this one; none of one that cannot be read."""
+        """Return the commands of a script inside this one; none if it cannot be read."""
         if self.level >= DEEPEST_SCRIPT:
             return ()
         variables = self.variables.handed_over(given, everything)
@@ -359,20 +362,21 @@ class _Walk:
         except UnreadableText:
             return ()
         self.passed_over += walk.passed_over
-        return () if broken is not None else tuple(walk.found)
+        return () if broken is not None else tuple(walk.commands)
 
     def notice_script(self, pipeline: "Tree") -> None:
         """Note a script that a pipeline writes for a shell (`echo "$JOB" | bash`), which is not read."""
-        first, last = (self.written(one).split() for one in (pipeline.named_children[0], pipeline.named_children[-1]))
-        written = first[:1] in (["echo"], ["printf"], ["cat"])
-        if written and last and last[0].rpartition("/")[2] in _SHELLS and all(one in ("-", "-s") for one in last[1:]):
+        first, last = (self.written(end).split() for end in (pipeline.named_children[0], pipeline.named_children[-1]))
+        prints = first[:1] in (["echo"], ["printf"], ["cat"])
+        if prints and last and last[0].rpartition("/")[2] in _SHELLS and {"-", "-s"}.issuperset(last[1:]):
             self.passed_over.append(UnreadableText("text that is piped into a shell is not read", self.line(pipeline)))
 
     def read_from_input(self, fields: Sequence[Field]) -> None:
-        """`read NAME`."""
-        for one in fields:
-            if one.text.isidentifier() and not one.why:
-                self.variables.set(one.text, [Field.unknown(f"{one.text} is read from input", one.start)])
+        """Make the variables of `read NAME` unknown."""
+        for expanded in fields:
+            name = expanded.text
+            if name.isidentifier() and not expanded.why:
+                self.variables.set(name, [Field.unknown(f"{name} is read from input", expanded.start)])
 
 
 def _is_assignment(word: Word) -> bool:

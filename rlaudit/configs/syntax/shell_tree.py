@@ -1,8 +1,8 @@
-"""A shell script as the grammar of tree-sitter-bash reads it, with every node at the character where it stands.
+"""A shell script as the grammar of tree-sitter-bash reads it, with every node at its character.
 
 The grammar reads a text of the same length, so that its offsets in bytes are offsets in characters. In that text a
 character outside ASCII is a dot, a line end of Windows is a blank and a line end, `<your_model>` is a word, a
-backslash with nothing behind it is a blank, and arithmetic in a default has no brackets of its own.
+backslash at the end is a blank, and arithmetic in a default has no inner brackets.
 """
 
 import re
@@ -20,7 +20,7 @@ MOST_CHARACTERS = 500_000
 DEEPEST_BRACKET = 200
 _BRACKET = re.compile(r"[()]")
 _OUTSIDE_ASCII = re.compile(r"[^\x00-\x7f]")
-# `--model <your_model>`: to a shell two redirections, to its author a word that is left to fill in.
+# `--model <your_model>`: two redirections to a shell, a placeholder to its author.
 _PLACEHOLDER = re.compile(r"(?<!<)<[A-Za-z][\w./-]*>(?=[ \t]*(?:\\?\r?\n|$)|[ \t]+[-<])")
 # `${N:-$(((A + B) * 2))}`: brackets of arithmetic in a default, which the grammar takes for commands.
 _ARITHMETIC_OF_A_DEFAULT = re.compile(r"(?<=[-=+]\$\(\()[\w \t+*/%()$-]*(?=\)\)[\"']?\})")
@@ -60,8 +60,8 @@ def _parser() -> "Parser":
 
 
 def damage(tree: "Tree") -> "Tree | None":
-    """Return the first node that the grammar could not read, or made up; None if the script is whole. Arithmetic with
-    its brackets closed harms nothing but its own number.
+    """Return the first node that the grammar could not read, or made up; None if the script is whole. An error inside
+    arithmetic with closed brackets affects only its number.
     """
     waiting = [tree]
     while waiting:
@@ -75,7 +75,7 @@ def damage(tree: "Tree") -> "Tree | None":
 
 
 def begun(broken: "Tree") -> int:
-    """Return where damage begins: for what is never closed, where it was opened; for a long error, its last part."""
+    """Return where damage begins: at the opening of what is never closed, or at the last part of a long error."""
     if broken.is_missing and broken.parent is not None:
         return broken.parent.start_byte
     while broken.type == "ERROR" and broken.children:

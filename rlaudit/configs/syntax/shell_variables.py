@@ -1,7 +1,7 @@
-"""What is known of a shell script's variables at one point of it: values, exports, and what rests on a default.
+"""The variables of a shell script at one point of it: values, exports, and the defaults that a value rests on.
 
-A value is a list of fields; a field is pieces of text that remember where they stand, some of them unknown. So a flag
-that comes out of an array or a string is found, and edited, where it is written.
+A value is a list of fields; a field is pieces of text that keep their place in the file, some of them unknown. So a
+flag of an array or a string is edited where it is written.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ class Variables:
             else:
                 pieces = (*old[0].pieces, *fields[0].pieces) if old else fields[0].pieces
                 fields = [Field(pieces, fields[0].start, fields[0].end, fields[0].raw)]
-        if sum(len(one.text) + COST_OF_A_WORD for one in fields) > LONGEST:
+        if sum(len(expanded.text) + COST_OF_A_WORD for expanded in fields) > LONGEST:
             fields = [Field.unknown(f"{name} is longer than {LONGEST} characters", fields[0].start)]
         self._remember(name)
         self.known[name] = fields
@@ -51,14 +51,14 @@ class Variables:
             self.snapshot = None
 
     def unset(self, name: str) -> None:
-        """Forget one."""
+        """Remove a variable."""
         self._remember(name)
         self.known.pop(name, None)
         self.exports.discard(name)
         self.snapshot = None
 
     def export(self, name: str) -> None:
-        """Hand it to the commands that follow."""
+        """Make a variable visible to the commands that follow."""
         self.exports.add(name)
         self.snapshot = None
 
@@ -72,7 +72,7 @@ class Variables:
         self.offered.append({})
 
     def other_branch(self) -> None:
-        """Go back to the values before the block, and keep in mind what the last branch made of them."""
+        """Go back to the values before the block, and keep those after the last branch as alternatives."""
         if self.undo:
             for name, old in self.undo[-1].items():
                 new = self.known.get(name)
@@ -89,7 +89,7 @@ class Variables:
             self.snapshot = None
 
     def leave(self, line: int | None) -> None:
-        """End a block: what it changed is uncertain, except what was there before and only got longer.
+        """End a block: what it changed is uncertain, except the beginning of a value that only got longer.
 
         line: of the block; None for one that certainly runs.
         """
@@ -100,22 +100,22 @@ class Variables:
             if line is None:
                 continue
             new = self.known.get(name)
-            left = [*offered.get(name, ()), *([new] if new is not None and new is not old else [])]
-            if left and all(old is not None and texts(value) == texts(old) for value in left):
-                self.known[name] = left[-1]
+            values_after = [*offered.get(name, ()), *([new] if new is not None and new is not old else [])]
+            if values_after and all(old is not None and texts(value) == texts(old) for value in values_after):
+                self.known[name] = values_after[-1]
                 continue
-            self.known[name] = after_block(name, old, left, name in self.arrays, line)
+            self.known[name] = after_block(name, old, values_after, name in self.arrays, line)
             if name in self.exports:
                 self.snapshot = None
 
     def forget(self) -> None:
-        """End a subshell: nothing it set is there after it."""
+        """End a subshell: undo what it set."""
         self.offered.pop()
         for name, old in self.undo.pop().items():
             self._restore(name, old)
 
     def environment(self, index: LineIndex) -> Mapping[str, Node]:
-        """Exported variables as nodes."""
+        """Return the exported variables as nodes."""
         if self.snapshot is None:
             if len(self.exports) > MOST_EXPORTS:
                 raise UnreadableText(f"more than {MOST_EXPORTS} exported variables")
@@ -126,20 +126,20 @@ class Variables:
 
     def look_up(self, name: str, element: str = "") -> list[Field] | None:
         """Return the fields of a variable, or of an element of it (`[@]`, `[0]`); None if it is not set."""
-        found = self.known.get(name)
-        if found is None or element in {"[@]", "[*]"}:
-            return found
+        fields = self.known.get(name)
+        if fields is None or element in {"[@]", "[*]"}:
+            return fields
         if element:
-            at = int(element[1:-1]) if len(element) < 8 else len(found)
-            return [found[at]] if at < len(found) else None
-        return found[:1] if name in self.arrays else found
+            at = int(element[1:-1]) if len(element) < 8 else len(fields)
+            return [fields[at]] if at < len(fields) else None
+        return fields[:1] if name in self.arrays else fields
 
     def handed_over(self, given: Mapping[str, Node], everything: bool) -> "Variables":
         """Return the variables that a script inside a command sees. given: variables of the command alone. everything:
-        whether the same shell reads it, which also knows those that are not exported.
+        whether the same shell reads it, which also sees those that are not exported.
         """
-        known = {name: value for name, value in self.known.items() if everything or name in self.exports}
-        inside = Variables(known, self.arrays & set(known) if everything else set(), set(self.exports))
+        visible = {name: value for name, value in self.known.items() if everything or name in self.exports}
+        inside = Variables(visible, self.arrays & set(visible) if everything else set(), set(self.exports))
         for name, node in given.items():
             reason = node.value.reason if isinstance(node.value, Unknown) else ""
             value = Piece("" if reason else str(node.value), node.place.start, reason)

@@ -7,7 +7,7 @@ from typing import Any
 
 from rlaudit.settings.place import Edit
 
-# (key or flag, value as text) of an argument with a value; None if the dialect has no such argument.
+# Returns (key or flag, value as text) of an argument; None if the dialect has no such argument.
 Spell = Callable[[str, Any], "tuple[str, str] | None"]
 Write = Callable[[str, Any], "tuple[Edit, ...] | None"]
 _LINE_END = re.compile(r"\r?\n|$")

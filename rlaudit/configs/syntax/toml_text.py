@@ -35,8 +35,8 @@ def parse_toml(text: str, path: str) -> Node:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        raise UnreadableText(str(error), int(found.group(1)) if found else 0) from None
+        match = re.search(r"at line (\d+)", str(error))
+        raise UnreadableText(str(error), int(match.group(1)) if match else 0) from None
     except (RecursionError, ValueError) as error:
         raise UnreadableText(str(error) or "nested too deeply") from None
     walker = _Walker(text, path)
@@ -75,7 +75,7 @@ class _Walker:
         return root
 
     def header(self, root: Node, data: dict[str, Any]) -> tuple[Node, tuple[str, ...], Any]:
-        """`[a.b]` or `[[a.b]]`, and the table it opens."""
+        """Read `[a.b]` or `[[a.b]]`. Return the table that it opens, its path and its data."""
         start = self.at
         many = self.text.startswith("[[", start)
         self.at += 2 if many else 1
@@ -105,7 +105,7 @@ class _Walker:
         return node, names, value
 
     def pair(self, table: Node, names: tuple[str, ...], values: Any) -> None:
-        """`a.b = value`."""
+        """Add `a.b = value` to a table."""
         keys, places = self.key(names)
         self.blank()
         self.at += 1
@@ -164,19 +164,19 @@ class _Walker:
     def elements(self, setting: str, data: Any) -> tuple[Node, ...]:
         """Return the elements of an array."""
         self.at += 1
-        found: list[Node] = []
+        nodes: list[Node] = []
         self.skip()
         while self.text[self.at] != "]":
-            found.append(self.value(f"{setting}.{len(found)}", None, data[len(found)]))
+            nodes.append(self.value(f"{setting}.{len(nodes)}", None, data[len(nodes)]))
             self.skip()
             if self.text[self.at] == ",":
                 self.at += 1
                 self.skip()
         self.at += 1
-        return tuple(found)
+        return tuple(nodes)
 
     def inline(self, node: Node, setting: str, data: Any) -> None:
-        """The pairs of an inline table."""
+        """Add the pairs of an inline table."""
         self.at += 1
         self.skip()
         while self.text[self.at] != "}":

@@ -14,7 +14,7 @@ class UnreadableText(ValueError):
 
 
 def refuse_depth(text: str, deepest: int) -> None:
-    """Raises UnreadableText for brackets that would overflow a parser's stack; those in strings count as well."""
+    """Raise UnreadableText for brackets that would overflow a parser's stack; those in strings count as well."""
     depth = 0
     for bracket in _BRACKETS.finditer(text):
         depth = depth + 1 if bracket.group() in "[{" else max(0, depth - 1)
@@ -23,6 +23,6 @@ def refuse_depth(text: str, deepest: int) -> None:
 
 
 def refuse_length(text: str, lines: int, characters: int) -> None:
-    """Raises UnreadableText for more lines, list elements or characters."""
+    """Raise UnreadableText for more lines, list elements or characters."""
     if len(text) > characters or text.count("\n") + text.count(",") > lines:
         raise UnreadableText(f"larger than a config: more than {lines} lines or list elements")

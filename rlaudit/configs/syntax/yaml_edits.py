@@ -17,27 +17,27 @@ from rlaudit.settings.place import Edit
 
 
 def yaml_writer(mapping: Node, spell: Spell, text: str) -> Write:
-    """Writes keys of a YAML or JSON mapping. spell: (key, value as YAML) of an argument, None if it has none."""
+    """Return a function that writes keys of a YAML or JSON mapping. spell: (key, value as YAML) of an argument."""
 
     def write(name: str, value: Any) -> tuple[Edit, ...] | None:
-        spelt = spell(name, value)
-        return _checked_yaml(_yaml_edits(mapping, spelt, text), mapping, text, spelt)
+        spelling = spell(name, value)
+        return _checked_yaml(_yaml_edits(mapping, spelling, text), mapping, text, spelling)
 
     return write
 
 
-def _yaml_edits(mapping: Node, spelt: tuple[str, str] | None, text: str) -> tuple[Edit, ...] | None:
-    if spelt is None or not isinstance(mapping.value, dict):
+def _yaml_edits(mapping: Node, spelling: tuple[str, str] | None, text: str) -> tuple[Edit, ...] | None:
+    if spelling is None or not isinstance(mapping.value, dict):
         return None
-    key, wanted = spelt
+    key, new_text = spelling
     quoted = _quotes_keys(mapping, text)
     if quoted:
-        wanted = wanted if _is_json(wanted) else json.dumps(wanted)
+        new_text = new_text if _is_json(new_text) else json.dumps(new_text)
     key_text = json.dumps(key) if quoted else key
     old = _same_argument(mapping, key)
     path = mapping.place.path
     if old is None:
-        return _insert_entry(mapping, text, f"{key_text}: {wanted}", path)
+        return _insert_entry(mapping, text, f"{key_text}: {new_text}", path)
     edits = []
     if old.key is not None and text[old.key.start : old.key.end].strip("\"'") != key:
         edits.append(Edit(path, old.key.start, old.key.end, key_text))
@@ -45,24 +45,24 @@ def _yaml_edits(mapping: Node, spelt: tuple[str, str] | None, text: str) -> tupl
     if span is None:
         return None
     blank = " " if span[0] == span[1] and text[span[0] - 1 : span[0]] == ":" else ""
-    if text[span[0] : span[1]] != wanted:
-        edits.append(Edit(path, *span, blank + wanted))
+    if text[span[0] : span[1]] != new_text:
+        edits.append(Edit(path, *span, blank + new_text))
     return tuple(edits)
 
 
 def _same_argument(mapping: Node, key: str) -> Node | None:
     """Return the entry that sets the same argument, in any spelling, if it is written in this mapping itself."""
-    wanted = affirmed(canonical(key))[0]
-    found = None
+    argument = affirmed(canonical(key))[0]
+    entry = None
     for other, node in mapping.items():
         inside = node.key is not None and mapping.place.start <= node.key.start < max(mapping.place.end, 1)
-        if inside and affirmed(canonical(other))[0] == wanted:
-            found = node
-    return found
+        if inside and affirmed(canonical(other))[0] == argument:
+            entry = node
+    return entry
 
 
 def _value_span(node: Node, text: str) -> tuple[int, int] | None:
-    """Return the span of an entry's value; of the alias where it is one."""
+    """Return the span of an entry's value, or of the alias in its place."""
     if node.key is None:
         return None
     gap = text[node.key.end : node.place.start] if node.place.start >= node.key.end else None
@@ -95,9 +95,10 @@ def _insert_entry(mapping: Node, text: str, entry: str, path: str) -> tuple[Edit
         if not entries:
             return (Edit(path, place.start + 1, place.start + 1, entry),)
         last = max(entries, key=lambda node: node.key.start if node.key else 0)
-        end = _flow_end(last, text)
-        if end is None:
+        span = _value_span(last, text)
+        if span is None:
             return None
+        end = span[1]
         before = text[place.start : end]
         separator = ", "
         if "\n" in before and last.key is not None:
@@ -116,11 +117,6 @@ def _insert_entry(mapping: Node, text: str, entry: str, path: str) -> tuple[Edit
     return (Edit(path, at, at, newline(text) + " " * (first.key.column - 1) + entry),)
 
 
-def _flow_end(node: Node, text: str) -> int | None:
-    span = _value_span(node, text)
-    return span[1] if span else None
-
-
 def _block_end(entry: Node, text: str) -> int:
     """Return where an entry of a block mapping ends, without comments after it."""
     span = _value_span(entry, text)
@@ -131,7 +127,7 @@ def _block_end(entry: Node, text: str) -> int:
 
 
 def _end(node: Node, text: str) -> int:
-    """Return where a value ends: its last descendant's end for a block collection, whose own end may cover comments."""
+    """Return where a value ends: its last descendant's end for a block collection, whose end may cover comments."""
     if text[node.place.start : node.place.start + 1] in {"{", "["}:
         return node.place.end
     children = list(node.value.values()) if isinstance(node.value, dict) else list(node.elements())
@@ -141,20 +137,20 @@ def _end(node: Node, text: str) -> int:
 
 
 def _checked_yaml(
-    edits: tuple[Edit, ...] | None, mapping: Node, text: str, spelt: tuple[str, str] | None
+    edits: tuple[Edit, ...] | None, mapping: Node, text: str, spelling: tuple[str, str] | None
 ) -> tuple[Edit, ...] | None:
     """Return the edits, unless the edited text would not read as before with just this key set.
 
     That happens for a mapping that is used in several places (anchors), and for a text that YAML reads otherwise.
     """
-    if not edits or spelt is None:
+    if not edits or spelling is None:
         return edits
     from rlaudit.configs.syntax.unreadable import UnreadableText
     from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
 
-    key, wanted = spelt
+    key, new_text = spelling
     try:
-        value = parse_plain_yaml(wanted, "")
+        value = parse_plain_yaml(new_text, "")
         before = _parsed(text)
         after = parse_plain_yaml(apply(text, edits), "")
     except UnreadableText:
@@ -175,7 +171,7 @@ def _parsed(text: str) -> tuple[Node, ...]:
 def _with_key(node: Node, mapping: Node, key: str, value: Any) -> Any:
     """Return a document as data, with one key of one mapping set."""
     if isinstance(node.value, tuple):
-        return [_with_key(one, mapping, key, value) for one in node.value]
+        return [_with_key(element, mapping, key, value) for element in node.value]
     if not isinstance(node.value, dict):
         return node.value
     whole = {name: _with_key(child, mapping, key, value) for name, child in node.value.items()}

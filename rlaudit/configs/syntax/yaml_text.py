@@ -1,6 +1,6 @@
 """YAML and JSON with the place of every key and value.
 
-The parser is PyYAML's (libyaml where its wheel has it); only its node graph is used, so nothing is constructed and no
+The parser is PyYAML's (libyaml if its wheel has it); only its node graph is used, so nothing is constructed and no
 tag is obeyed. Aliases are followed up to a total that real configs never reach: a "billion laughs" file ends there.
 """
 
@@ -76,21 +76,21 @@ class _Builder:
             raise UnreadableText(f"nested deeper than {DEEPEST} levels", raw.start_mark.line + 1)
 
     def entries(self, raw: Any, keys: tuple[str, ...], depth: int) -> Iterator[tuple[str, Node]]:
-        """Own keys last, so that they win over merged ones; of several merged mappings the first wins."""
+        """Yield own keys last, so that they win over merged ones; of several merged mappings the first wins."""
         for name, child in raw.value:
             if name.value == "<<":
                 parents = child.value if isinstance(child, yaml.SequenceNode) else [child]
-                for one in reversed(parents):
-                    self.counted(one, depth + 1)
-                    if isinstance(one, yaml.MappingNode):
-                        yield from self.entries(one, keys, depth + 1)
+                for parent in reversed(parents):
+                    self.counted(parent, depth + 1)
+                    if isinstance(parent, yaml.MappingNode):
+                        yield from self.entries(parent, keys, depth + 1)
         for name, child in raw.value:
             if isinstance(name, yaml.ScalarNode) and name.value != "<<":
                 path = (*keys, name.value)
                 yield name.value, self.node(child, path, self.place(name, path), depth + 1)
 
     def place(self, raw: Any, keys: tuple[str, ...]) -> Place:
-        """Marks are offsets in characters. Block scalars and collections end where their last line does."""
+        """Return the place of a YAML node. Block scalars and collections end with their last line."""
         first, last = int(raw.start_mark.index), int(raw.end_mark.index)
         if not isinstance(raw, yaml.ScalarNode) or raw.style in {"|", ">"}:
             last = first + len(self.text[first:last].rstrip())
@@ -99,7 +99,7 @@ class _Builder:
 
 
 def scalar(raw: Any) -> Any:  # noqa: PLR0911 - one for each tag
-    """The plain value of a scalar node, by YAML 1.1 and OmegaConf's floats; a string where its tag is foreign."""
+    """Return the value of a scalar node, by YAML 1.1 and OmegaConf's floats; Unknown for a foreign tag."""
     text, kind = raw.value, raw.tag.rpartition(":")[2]
     if not raw.tag.startswith("tag:yaml.org,2002:"):
         return Unknown(f"the tag {raw.tag} is not read")

@@ -40,8 +40,8 @@ def dockerfile_invocations(source: Source) -> tuple[Invocation, ...]:
     variables: dict[str, Node] = {}
     for name, start, end in _instructions(source.text):
         if name == "FROM":
-            named = (source.text[start:end].split() or [""])[0]
-            image = Node(named, index.place(start, start + len(named), ""))
+            image_name = (source.text[start:end].split() or [""])[0]
+            image = Node(image_name, index.place(start, start + len(image_name), ""))
             entrypoint, command, variables = None, None, {}
         elif name == "ENV":
             variables |= _variables(index, start, end)
@@ -67,8 +67,8 @@ def _started(
         listed = _exec_form(index, *span)
         if listed is None:
             script = _shell_form(index, *span)
-            for found in of_commands(script):
-                yield replace(found, variables={**variables, **found.variables}, image=image)
+            for invocation in of_commands(script):
+                yield replace(invocation, variables={**variables, **invocation.variables}, image=image)
             return
         words += listed
         last = listed
@@ -83,19 +83,19 @@ def _started(
 
 
 def _shell_form(index: LineIndex, start: int, end: int) -> tuple[Command, ...]:
-    """Return the commands of a script; comment lines between its lines are no part of it. Raises UnreadableText."""
-    kept: list[int] = []
+    """Return the commands of a script without the comment lines between its lines. Raises UnreadableText."""
+    offsets: list[int] = []
     at = start
     for line in index.text[start:end].splitlines(keepends=True):
         if at == start or not line.lstrip().startswith("#"):
-            kept += range(at, at + len(line))
+            offsets += range(at, at + len(line))
         at += len(line)
-    script = "".join(index.text[offset] for offset in kept)
-    return commands(script, index.path, index.part([*kept, end]))
+    script = "".join(index.text[offset] for offset in offsets)
+    return commands(script, index.path, index.part([*offsets, end]))
 
 
 def _instructions(text: str) -> Iterator[tuple[str, int, int]]:
-    """Name and argument span of every instruction that matters; continuation lines belong to it."""
+    """Yield name and argument span of every instruction that matters, continuation lines included."""
     at = 0
     while True:
         match = _INSTRUCTION.search(text, at)
@@ -135,11 +135,11 @@ def _exec_form(index: LineIndex, start: int, end: int) -> tuple[Node, ...] | Non
 
 
 def _variables(index: LineIndex, start: int, end: int) -> dict[str, Node]:
-    """`ENV A=1 B=2` and `ENV A 1`."""
-    found = {}
+    """Return the variables of `ENV A=1 B=2` or `ENV A 1`."""
+    variables = {}
     for match in _ASSIGNED.finditer(index.text, start, end):
         name, value = match.group(1) or match.group(3), match.group(2) if match.group(1) else match.group(4)
         first = match.start(2) if match.group(1) else match.start(4)
         plain = value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
-        found[name] = Node(plain, index.place(first, first + len(value), name), None, value)
-    return found
+        variables[name] = Node(plain, index.place(first, first + len(value), name), None, value)
+    return variables

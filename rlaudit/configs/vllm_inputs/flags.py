@@ -27,8 +27,8 @@ _DOTTED = "built from dotted flags"
 
 
 @dataclass(frozen=True)
-class Known:
-    """What a spelling means: field, its declaration, whether the engine has it, and the release that knows it."""
+class Meaning:
+    """What a spelling of a flag means. engine: whether it is an engine argument. now: whether this release has it."""
 
     name: str
     declared: Declared | None
@@ -54,11 +54,11 @@ class FlagReader:
 
     @property
     def model(self) -> Node | None:
-        """The model: as a positional before `--model` and before a config file's `model`."""
+        """The model: the positional word, else that of `--model` or of a config file."""
         return self.positional or self.named_model
 
     def read(self, words: Sequence[Node], start: int = 0) -> None:
-        """All flags of words[start:]."""
+        """Take all flags of words[start:]."""
         previous: Flag | None = None
         for flag in flags(words, start, self.switch):
             if flag.name:
@@ -70,17 +70,19 @@ class FlagReader:
 
     def switch(self, name: str) -> bool:
         """Return whether a flag takes no value."""
-        known = self.known(name)
-        return known is not None and (known.negated or (known.declared is not None and is_switch(known.declared)))
+        meaning = self.meaning(name)
+        if meaning is None:
+            return False
+        return meaning.negated or (meaning.declared is not None and is_switch(meaning.declared))
 
-    def known(self, name: str) -> Known | None:
-        """Return what a flag's name means in this release, or in any other where this one does not have it."""
+    def meaning(self, name: str) -> Meaning | None:
+        """Return what a flag's name means in this release, else in any other."""
         if name == "O":
             return None
-        return _known(self.catalogue, name) or _elsewhere(name)
+        return _of_release(self.catalogue, name) or _of_any_release(name)
 
     def word(self, flag: Flag, previous: Flag | None) -> None:
-        """A word that is no flag: the model, more arguments that are not known here, or a stray one."""
+        """Take a word that is no flag: the model, further unknown arguments, or a stray word."""
         node = flag.value
         assert node is not None
         if isinstance(node.value, Unknown):
@@ -102,36 +104,36 @@ class FlagReader:
         return previous is not None and bool(previous.name) and str(node.value).lower() in {"true", "false", "0", "1"}
 
     def take(self, flag: Flag) -> None:
-        """One flag."""
+        """Take one flag."""
         if flag.name == "O":
             self.optimization(flag)
             return
         head, _, path = flag.name.partition(".")
-        known = self.known(head)
+        meaning = self.meaning(head)
         node = flag.value if flag.value is not None else Node(True, flag.place, flag.place)
-        if known is None:
+        if meaning is None:
             self.draft.lose(canonical(flag.name), node, Loss.REFUSED, "argparse error at start: no such flag")
-        elif not known.engine:
-            if known.name in {"model", "model_tag"} and flag.value is not None:
+        elif not meaning.engine:
+            if meaning.name in {"model", "model_tag"} and flag.value is not None:
                 self.named_model = flag.value
-        elif not known.now and known.name in self.catalogue.engine:
-            reason = f"argparse error at start: vLLM {self.vllm} has {known.name}, but not as {flag.place.setting}"
-            self.draft.lose(known.name, node, Loss.REFUSED, reason)
-        elif known.name == "model":
+        elif not meaning.now and meaning.name in self.catalogue.engine:
+            reason = f"argparse error at start: vLLM {self.vllm} has {meaning.name}, but not as {flag.place.setting}"
+            self.draft.lose(meaning.name, node, Loss.REFUSED, reason)
+        elif meaning.name == "model":
             self.model_flag(flag)
         elif path and self.vllm < DOTTED_FLAGS:
             reason = "argparse error at start: dotted flags are read from 0.9.0 on"
-            self.draft.lose(known.name, node, Loss.REFUSED, reason)
+            self.draft.lose(meaning.name, node, Loss.REFUSED, reason)
         elif path:
-            self.nest(known, path.rstrip("+"), node)
+            self.nest(meaning, path.rstrip("+"), node)
         else:
-            self.set(known, flag, self.value(known, flag))
-        if flag.more and known is not None and (known.declared is None or not is_sequence(known.declared)):
+            self.set(meaning, flag, self.value(meaning, flag))
+        if flag.more and meaning is not None and (meaning.declared is None or not is_sequence(meaning.declared)):
             for stray in flag.more:
                 self.word(Flag("", stray, stray.place), flag)
 
     def model_flag(self, flag: Flag) -> None:
-        """`--model`, which `vllm serve` refused before 0.11.1."""
+        """Take `--model`, which `vllm serve` refused before 0.11.1."""
         if flag.value is None:
             return
         self.named_model = flag.value
@@ -139,17 +141,17 @@ class FlagReader:
             reason = f"vllm serve of {self.vllm} refuses --model: the model is its first argument (until 0.11.1)"
             self.draft.not_seen.append(reason)
 
-    def value(self, known: Known, flag: Flag) -> Any:
+    def value(self, meaning: Meaning, flag: Flag) -> Any:
         """Return what arrives for a flag."""
-        declared = known.declared
+        declared = meaning.declared
         if declared is None or (flag.doubtful and flag.value is not None):
             return True if flag.value is None else _plain(flag.value)
         if is_switch(declared):
             if flag.value is not None:
                 reason = f"argparse error at start: {flag.place.setting} takes no value"
-                self.draft.lose(known.name, flag.value, Loss.REFUSED, reason)
+                self.draft.lose(meaning.name, flag.value, Loss.REFUSED, reason)
                 return Unknown(reason)
-            return not known.negated
+            return not meaning.negated
         if flag.value is None:
             return Unknown(f"argparse error at start: {flag.place.setting} needs a value")
         nodes = (flag.value, *flag.more) if is_sequence(declared) else (flag.value,)
@@ -158,27 +160,27 @@ class FlagReader:
                 return node.value
         return value_of(tuple(str(node.value) for node in nodes), declared, self.vllm)
 
-    def set(self, known: Known, flag: Flag, value: Any) -> None:
+    def set(self, meaning: Meaning, flag: Flag, value: Any) -> None:
         """Put a setting in the draft; an earlier one of the same name is overruled."""
-        earlier = self.draft.engine.get(known.name)
+        earlier = self.draft.engine.get(meaning.name)
         if earlier is not None and earlier.place is not None:
             reason = f"{flag.place.setting} in line {flag.place.line} wins"
-            self.draft.lost.append(Lost(known.name, earlier.written, earlier.place, Loss.OVERRULED, reason))
+            self.draft.lost.append(Lost(meaning.name, earlier.written, earlier.place, Loss.OVERRULED, reason))
         if flag.value is None:
-            written: Any = not known.negated
+            written: Any = not meaning.negated
         else:
-            # What is converted on the way (`8k`) shows as written; a number or JSON shows as its value.
+            # A converted value (`8k`) is shown as written; a number or JSON as its value.
             text = flag.value.text or str(flag.value.plain())
             plain = _plain(flag.value)
             written = value if plain == value or isinstance(value, list | dict) else plain
             written = text if isinstance(written, Unknown) else written
         place = flag.place if flag.value is None else flag.value.place
-        self.draft.engine[known.name] = Setting(known.name, value, written, Origin.FILE, place)
+        self.draft.engine[meaning.name] = Setting(meaning.name, value, written, Origin.FILE, place)
 
-    def nest(self, known: Known, path: str, node: Node) -> None:
-        """`--compilation-config.mode 3`; put in the draft by `finish`."""
-        inner = self.nested.setdefault(known.name, {})
-        self.nested_at[known.name] = node.place
+    def nest(self, meaning: Meaning, path: str, node: Node) -> None:
+        """Keep `--compilation-config.mode 3`, which `finish` puts in the draft."""
+        inner = self.nested.setdefault(meaning.name, {})
+        self.nested_at[meaning.name] = node.place
         keys = path.split(".")[:20]
         for key in keys[:-1]:
             if not isinstance(inner.get(key), dict):
@@ -187,7 +189,7 @@ class FlagReader:
         inner[keys[-1]] = typed(node.value) if isinstance(node.value, str) else _plain(node)
 
     def finish(self) -> None:
-        """vLLM appends what dotted flags build to the command, so that it wins over JSON wherever that stands."""
+        """Set what dotted flags build. vLLM appends it to the command, so that it wins over JSON anywhere in it."""
         for name, tree in self.nested.items():
             earlier = self.draft.engine.get(name)
             if earlier is not None and earlier.place is not None and earlier.note != _DOTTED:
@@ -196,7 +198,7 @@ class FlagReader:
             self.draft.engine[name] = Setting(name, tree, tree, Origin.FILE, self.nested_at[name], _DOTTED)
 
     def optimization(self, flag: Flag) -> None:
-        """`-O3`, `-O 3`, `-O '{json}'`."""
+        """Take `-O3`, `-O 3`, `-O '{json}'`."""
         node = flag.value if flag.value is not None else Node(None, flag.place)
         value = typed(node.value) if isinstance(node.value, str) else node.value
         name, arriving, note = "optimization_level", value, ""
@@ -212,16 +214,16 @@ class FlagReader:
 
 
 def take_variables(draft: Draft, variables: Mapping[str, Node]) -> None:
-    """Environment variables that change what vLLM, NCCL, CUDA libraries or torch compute."""
+    """Set the environment variables that change what vLLM, NCCL, CUDA libraries or torch compute."""
     for name, node in variables.items():
         if name.startswith(("VLLM_", "NCCL_", "CUBLAS", "TORCH", "PYTORCH_", "FLASHINFER_", "CUDA_")):
-            value = node.value if isinstance(node.value, Unknown) else _text(node.value)
-            written = node.text if isinstance(node, Expanded) and node.text else _text(node.plain())
+            value = node.value if isinstance(node.value, Unknown) else _as_variable(node.value)
+            written = node.text if isinstance(node, Expanded) and node.text else _as_variable(node.plain())
             draft.environment[name] = Setting(name, value, written, Origin.FILE, node.place)
 
 
-def _text(value: Any) -> Any:
-    """Return a variable as the process sees it: always text."""
+def _as_variable(value: Any) -> Any:
+    """Return the value of a variable as the process sees it: always text."""
     return value if value is None or isinstance(value, str | Unknown) else str(value)
 
 
@@ -229,30 +231,30 @@ def _plain(node: Node) -> Any:
     return typed(node.value) if isinstance(node.value, str) else node.plain()
 
 
-def _known(catalogue: Catalogue, name: str) -> Known | None:
-    spelt = name.replace("_", "-")
-    target = catalogue.cli.get(spelt)
+def _of_release(catalogue: Catalogue, name: str) -> Meaning | None:
+    dashed = name.replace("_", "-")
+    target = catalogue.cli.get(dashed)
     if target is None:
-        fits = {catalogue.cli[known] for known in _beginning(catalogue.cli, spelt)} if len(spelt) > 3 else set()
-        matches = _beginning(catalogue.cli, spelt) if len(fits) == 1 else []
+        fits = {catalogue.cli[flag] for flag in _beginning(catalogue.cli, dashed)} if len(dashed) > 3 else set()
+        matches = _beginning(catalogue.cli, dashed) if len(fits) == 1 else []
         if not matches:
             return None
-        spelt, target = matches[0], fits.pop()
-    negated = spelt.startswith("no-") and catalogue.cli.get(spelt[3:]) == target
+        dashed, target = matches[0], fits.pop()
+    negated = dashed.startswith("no-") and catalogue.cli.get(dashed[3:]) == target
     declared = catalogue.engine.get(target)
-    return Known(target, declared or catalogue.frontend.get(target), declared is not None, negated, True)
+    return Meaning(target, declared or catalogue.frontend.get(target), declared is not None, negated, True)
 
 
 def _beginning(cli: Iterable[str], spelt: str) -> list[str]:
-    """Long flags that a word abbreviates, as argparse allows."""
-    return [known for known in cli if len(known) > 3 and known.startswith(spelt)]
+    """Return the long flags that a word abbreviates, as argparse allows."""
+    return [flag for flag in cli if len(flag) > 3 and flag.startswith(spelt)]
 
 
-def _elsewhere(name: str) -> Known | None:
-    """Return a flag that some other release has: removed since, or not there yet."""
+def _of_any_release(name: str) -> Meaning | None:
+    """Return a flag of another release: removed since, or not added yet."""
     target = flag_of_any_release(name.replace("_", "-"))
     if target is None:
         return None
     field_name, kind = target
     negated = affirmed(name)[1] and field_name == affirmed(name.replace("-", "_"))[0]
-    return Known(field_name, Declared(field_name, None, None, kind, ""), True, negated, False)
+    return Meaning(field_name, Declared(field_name, None, None, kind, ""), True, negated, False)

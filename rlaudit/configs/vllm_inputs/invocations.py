@@ -1,4 +1,4 @@
-"""Where a file starts a vLLM server: in shell commands, and in the strings and lists of a container's or job's YAML.
+"""The starts of vLLM servers in a file: in shell commands, and in strings and lists of a container's or job's YAML.
 
 `vllm serve ...`, `python -m vllm.entrypoints.openai.api_server ...`, or a container of a vLLM image that gets flags.
 """
@@ -20,7 +20,7 @@ MENTION = re.compile(
     r"\bvllm\b[\"',\s\\-]{1,80}serve\b|vllm[./]entrypoints[./]|vllm[\w./-]{0,60}openai|\bvllm[\s\"]{1,9}\$"
     r"|\$\{?\w+(?:\[@\])?\}?\"?\s{1,9}serve\b"
 )
-# Keys whose text is prose about commands and no command.
+# Keys whose text describes commands and is none.
 _PROSE = {"guide", "description", "readme", "help", "note", "notes", "title", "comment", "summary", "documentation"}
 _FIRST_WORDS = ("entrypoint", "command", "cmd")
 _MORE_WORDS = ("args", "arguments")
@@ -31,7 +31,7 @@ _CONTAINERS = {"docker", "podman", "nerdctl", "singularity", "apptainer"}
 _IMAGE = re.compile(r"\w[\w.:-]*(?:/[\w.-]+)+(?:[:@][\w.:-]+)?")
 _LAUNCHER = re.compile(r"(^|/)(vllm)$")
 # With these vLLM prints something and ends; --help takes the name of a flag or a group in newer releases.
-_ASKS = re.compile(r"--help(=|$)|-h$|--version$")
+_PRINTS = re.compile(r"--help(=|$)|-h$|--version$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Invocation:
     variables: Mapping[str, Node] = field(default_factory=dict)
     # The shell command, if it is one.
     command: Command | None = None
-    # For words that are elements of a YAML or JSON list, those of the last list.
+    # The words of the last YAML or JSON list, if the words are elements of lists.
     lists: tuple[Node, ...] = ()
     # Here-documents of the same script by the file that they are written to.
     documents: Mapping[str, Command] = field(default_factory=dict)
@@ -63,25 +63,25 @@ def invocations(source: Source) -> tuple[Invocation, ...]:
         return ()
     if source.suffix in {".yaml", ".yml", ".json"}:
         index = LineIndex(source.text, source.path)
-        return tuple(found for root in source.plain_yaml for found in _in_yaml(root, index))
+        return tuple(invocation for root in source.plain_yaml for invocation in _in_yaml(root, index))
     return tuple(of_commands(source.commands))
 
 
 def _in_yaml(root: Node, index: LineIndex) -> Iterator[Invocation]:
-    """Servers started by containers and jobs. Iterative: a mapping, with the variables of those around it."""
+    """Yield the servers that containers and jobs start. Iterative, so that nesting costs no stack."""
     todo: list[tuple[Node, dict[str, Node], str]] = [(root, {}, "")]
     while todo:
         node, variables, key = todo.pop()
         if isinstance(node.value, dict):
             variables = {**variables, **listed_variables(node)}
-            found, read = _container(node, index, variables)
-            yield from found
-            children = [(child, variables, name) for name, child in node.items() if name not in read]
+            servers, used_keys = _container(node, index, variables)
+            yield from servers
+            children = [(child, variables, name) for name, child in node.items() if name not in used_keys]
             todo += reversed(children)
         elif isinstance(node.value, tuple):
-            found = _listed(node.elements(), index, variables, node)
-            yield from found
-            if not found:
+            servers = _listed(node.elements(), index, variables, node)
+            yield from servers
+            if not servers:
                 todo += [(child, variables, key) for child in reversed(node.elements())]
         elif isinstance(node.value, str) and key.lower() not in _PROSE:
             yield from _script(node, index, variables)
@@ -99,16 +99,19 @@ def _container(node: Node, index: LineIndex, variables: Mapping[str, Node]) -> t
     shell: Command | None = None
     for part in parts:
         if part.elements():
-            scripts = [one for one in part.elements() if _is_script(one)]
+            scripts = [script for script in part.elements() if _is_script(script)]
             if scripts:
-                found = [found for one in scripts for found in _script(one, index, variables)]
-                return found, frozenset(keys) if found else frozenset()
+                servers = [server for script in scripts for server in _script(script, index, variables)]
+                return servers, frozenset(keys) if servers else frozenset()
             words += map(expanded, words_of(part.elements()))
         elif isinstance(part.value, str):
             commands = scalar_commands(part, index)
-            found = [replace(one, variables={**variables, **one.variables}) for one in of_commands(commands)]
-            if found:
-                return [replace(one, image=image, env_file=env_file) for one in found], frozenset(keys)
+            servers = [
+                replace(server, variables={**variables, **server.variables}, image=image, env_file=env_file)
+                for server in of_commands(commands)
+            ]
+            if servers:
+                return servers, frozenset(keys)
             if commands:
                 words += commands[0].words
                 shell = commands[0]
@@ -126,7 +129,7 @@ def _container(node: Node, index: LineIndex, variables: Mapping[str, Node]) -> t
 
 def _listed(elements: Sequence[Node], index: LineIndex, variables: Mapping[str, Node], node: Node) -> list[Invocation]:
     """Return a server whose words are a list under any other key."""
-    if any(_is_script(one) for one in elements) or any(isinstance(one.value, dict | tuple) for one in elements):
+    if any(_is_script(element) or isinstance(element.value, dict | tuple) for element in elements):
         return []
     words = tuple(map(expanded, words_of(elements)))
     started = tail(words)
@@ -138,40 +141,40 @@ def _is_script(node: Node) -> bool:
 
 
 def _script(node: Node, index: LineIndex, variables: Mapping[str, Node]) -> list[Invocation]:
-    """Servers of a shell script that is one string; Markdown is prose."""
+    """Return the servers of a shell script that is one string; none of Markdown."""
     if not _is_script(node) or "```" in node.value:
         return []
-    found = of_commands(scalar_commands(node, index))
-    return [replace(one, variables={**variables, **one.variables}) for one in found]
+    servers = of_commands(scalar_commands(node, index))
+    return [replace(server, variables={**variables, **server.variables}) for server in servers]
 
 
 def listed_variables(node: Node) -> dict[str, Node]:
-    """`env` of a container: a list of name and value, a list of `A=b`, or a mapping, with what is filled in."""
-    found: dict[str, Node] = {}
+    """Return `env` of a container: a list of name and value, a list of `A=b`, or a mapping. Variables are filled in."""
+    variables: dict[str, Node] = {}
     for key in _VARIABLES:
         listed = node.get(key)
         if listed is None:
             continue
-        found.update({name: expanded(child) for name, child in listed.items()})
+        variables.update({name: expanded(child) for name, child in listed.items()})
         for element in listed.elements():
             name = element.get("name")
             if name is not None and isinstance(name.value, str):
                 value, elsewhere = element.get("value"), element.get("valueFrom")
                 if value is not None:
-                    found[name.value] = expanded(value)
+                    variables[name.value] = expanded(value)
                 elif elsewhere is not None:
-                    found[name.value] = replace(elsewhere, value=Unknown("valueFrom: it is kept in the cluster"))
+                    variables[name.value] = replace(elsewhere, value=Unknown("valueFrom: it is kept in the cluster"))
             elif isinstance(element.value, str) and "=" in element.value:
                 left, _, right = element.value.partition("=")
-                found[left] = expanded(replace(element, value=right))
-    return found
+                variables[left] = expanded(replace(element, value=right))
+    return variables
 
 
 def tail(words: Sequence[Node]) -> tuple[int, bool] | None:
     """Return where the server's arguments begin, and whether it is `vllm serve`; None if no server is started."""
-    found = _begin(words)
-    asks = found is not None and any(_ASKS.match(str(word.value)) for word in words[found[0] :])
-    return None if asks else found
+    start = _begin(words)
+    only_prints = start is not None and any(_PRINTS.match(str(word.value)) for word in words[start[0] :])
+    return None if only_prints else start
 
 
 def _begin(words: Sequence[Node]) -> tuple[int, bool] | None:
@@ -190,22 +193,22 @@ def _begin(words: Sequence[Node]) -> tuple[int, bool] | None:
 
 
 def of_commands(commands: Sequence[Command]) -> Iterator[Invocation]:
-    """Servers started by shell commands."""
+    """Yield the servers that shell commands start."""
     documents: dict[str, Command] = {}
     for command in commands:
         if command.heredoc is not None and command.target:
             documents[command.target] = command
-        found = tail(command.words)
-        if found is not None:
-            variables = {**passed(command.words[: found[0]]), **command.variables}
-            image = _image(command.words[: found[0]])
+        start = tail(command.words)
+        if start is not None:
+            variables = {**passed(command.words[: start[0]]), **command.variables}
+            image = _image(command.words[: start[0]])
             yield Invocation(
-                command.words, *found, command.place, variables, command, documents=dict(documents), image=image
+                command.words, *start, command.place, variables, command, documents=dict(documents), image=image
             )
 
 
 def _image(words: Sequence[Node]) -> Node | None:
-    """Return the image of `docker run -v OPTION IMAGE vllm serve`: the last word before the server that can be one."""
+    """Return the image of `docker run -v OPTION IMAGE vllm serve`: the last possible word before the server."""
     if words[0].value not in _CONTAINERS:
         return None
     return next((word for word in reversed(words) if _IMAGE.fullmatch(str(word.value))), None)

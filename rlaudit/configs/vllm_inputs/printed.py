@@ -1,6 +1,6 @@
 """Python values as a log prints them: `{'a': 1, ...}`, `Namespace(a=1, ...)`, `model='x', dtype=torch.bfloat16, ...`.
 
-Objects are printed in ways that Python does not read back, so only the commas at the outermost level are looked for.
+Objects are printed in ways that Python does not read back, so only the commas at the outermost level are searched.
 """
 
 import re
@@ -18,7 +18,7 @@ _DTYPE = re.compile(r"(?<![\w'\".])torch\.(\w{1,40})")
 
 
 def pairs(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
-    """Name and value span of every pair in text[start:end]; stops where a bracket closes that was not opened."""
+    """Yield name and value span of every pair in text[start:end], up to a closing bracket without an opening one."""
     at = start
     while at < end:
         match = _PAIR.match(text, at, end)
@@ -32,7 +32,7 @@ def pairs(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
 
 
 def _value_end(text: str, at: int, end: int) -> tuple[int, bool]:
-    """Return the comma that ends a value, or the bracket that ends all."""
+    """Return the end of a value, and whether it is the last one."""
     depth, quote = 0, ""
     while True:
         match = _MEANT.search(text, at, end)
@@ -73,7 +73,7 @@ def printed_value(text: str) -> Any:
 
 
 def _member(match: re.Match[str]) -> str:
-    """Return an enum member: its value, but the name where vLLM's own flag takes the name (`cudagraph_mode`)."""
+    """Return the value of an enum member, or its name if vLLM's flag takes the name (`cudagraph_mode`)."""
     kind, name, value = match.groups()
     return repr(name) if kind == "CUDAGraphMode" else value
 

@@ -1,4 +1,4 @@
-"""A word of vLLM's command line as the value that argparse makes of it, by the annotated type of the argument.
+"""The value that argparse makes of a word of vLLM's command line, by the annotated type of the argument.
 
 Source: vllm/engine/arg_utils.py `get_kwargs` (0.9.0 on) and `_compute_kwargs` (0.18.1:225-330): a boolean is a switch,
 a Literal its words, a sequence takes several words, a dictionary or config object JSON, the rest its own type.
@@ -86,7 +86,7 @@ def _json(word: str, declared: Declared, vllm: Version) -> Any:
 
 
 def _readable(word: str, name: str, vllm: Version) -> Any:
-    """`8k` is 8000, `8K` is 8192 (human_readable_int)."""
+    """Return a number with a suffix: `8k` is 8000, `8K` is 8192 (human_readable_int)."""
     if word.strip().lower() == "auto" and name == "max_model_len" and vllm >= AUTO_MODEL_LEN:
         return -1
     match = _SUFFIXED.fullmatch(word.strip())

@@ -1,8 +1,8 @@
-"""How a hand-written loop updates the engine's weights: calls of pause, update, reset and resume, as trainer facts.
+"""How a hand-written loop updates the engine's weights: its calls of pause, update, reset and resume as trainer facts.
 
 Calls of the engine's own methods are read, also through `collective_rpc` and Ray's `.remote`. A request that is posted
-to a route of a server is read as a call of the method that the route ends in. A fact on which two calls of a file
-disagree is Unknown, and so is one that another file may well decide.
+to a route of a server is read as a call of the method at the end of the route. A fact on which two calls of a file
+disagree is Unknown, and so is one that another file may decide.
 Source: AsyncLLM.pause_generation of vllm/v1/engine/async_llm.py (0.12.0, 0.16.0); the routes of
 vllm/entrypoints/serve/dev (0.12.0), and `/update_weights` and `/update_named_param` of frameworks' own servers. That
 sleeping resets the prefix cache, so that a wake_up() with the update counts as a reset, is taken from verl's and TRL's
@@ -38,16 +38,16 @@ _ROUTE = re.compile(rf"/({'|'.join(ROUTES)})/?(?:\?([^\"'}}]*))?[\"']?\)?$")
 
 def take_weight_updates(draft: Draft, source: Source, calls: "Iterable[Call]", *, offline: bool) -> None:
     """Fill `draft.trainer` from the calls of METHODS in a file; nothing if it neither pauses nor updates."""
-    found = [(_method(call), call) for call in calls if call.name in METHODS]
-    pauses = [call for method, call in found if method == PAUSE]
-    updates = [call for method, call in found if method in UPDATES]
+    methods = [(_method(call), call) for call in calls if call.name in METHODS]
+    pauses = [call for method, call in methods if method == PAUSE]
+    updates = [call for method, call in methods if method in UPDATES]
     if not pauses and not updates:
         return
     if pauses:
         _pause(draft, pauses)
     if updates:
         _updates(draft, updates, offline=offline)
-    _reset(draft, source, found, updates or pauses)
+    _reset(draft, source, methods, updates or pauses)
     if "cache_salt" in source.text:
         why = "requests carry a cache_salt, and whether it changes with the policy is known only when it runs"
         draft.trains(TrainerFacts(salts_prefix_cache=Unknown(why)), why)
@@ -85,17 +85,17 @@ def _mode(call: "Call") -> Any:
 
 
 def _argument(call: "Call", name: str, default: Any) -> Any:
-    given = call.arguments.get(name)
-    if given is None:
+    argument = call.arguments.get(name)
+    if argument is None:
         return Unknown(f"further arguments of {PAUSE}: {call.open}") if call.open else default
-    return arriving(given)
+    return arriving(argument)
 
 
-def _agreed(given: Iterable[Any]) -> Any:
+def _agreed(values: Iterable[Any]) -> Any:
     """Return the value that all pauses are given."""
-    values = {value if isinstance(value, str | bool | Unknown) else Unknown(f"{value!r} is none of its values")
-              for value in given}  # fmt: skip
-    return values.pop() if len(values) == 1 else Unknown(f"{PAUSE} is called in several ways in this file")
+    distinct = {value if isinstance(value, str | bool | Unknown) else Unknown(f"{value!r} is none of its values")
+              for value in values}  # fmt: skip
+    return distinct.pop() if len(distinct) == 1 else Unknown(f"{PAUSE} is called in several ways in this file")
 
 
 def _updates(draft: Draft, updates: "list[Call]", *, offline: bool) -> None:
@@ -113,22 +113,25 @@ def _updates(draft: Draft, updates: "list[Call]", *, offline: bool) -> None:
     draft.trains(TrainerFacts(weight_updates=when), why, node)
 
 
-def _reset(draft: Draft, source: Source, found: "list[tuple[str, Call]]", where: "list[Call]") -> None:
-    """Whether the prefix cache is reset with an update: in the same function, else it cannot be told."""
-    resets = [call for method, call in found if method in {RESET, AWAKE}]
-    together = {call.function for call in where}
-    near = [call for call in resets if call.function in together]
-    call, done = where[0], None
-    if near:
-        call, done, why = near[0], True, f"{near[0].name}() with the update"
+def _reset(draft: Draft, source: Source, methods: "list[tuple[str, Call]]", calls: "list[Call]") -> None:
+    """Add whether the prefix cache is reset with an update: in the same function, else it is unknown.
+
+    methods: the calls in the file, by method. calls: those that update or pause.
+    """
+    resets = [call for method, call in methods if method in {RESET, AWAKE}]
+    functions = {call.function for call in calls}
+    with_update = [call for call in resets if call.function in functions]
+    call, is_reset = calls[0], None
+    if with_update:
+        call, is_reset, why = with_update[0], True, f"{with_update[0].name}() with the update"
     elif resets:
-        home = resets[0].function or "the module"
-        call, why = resets[0], f"{resets[0].name}() is called in {home}, not where the weights are updated"
+        function = resets[0].function or "the module"
+        call, why = resets[0], f"{resets[0].name}() is called in {function}, not where the weights are updated"
     elif RESET in source.text:
         why = f"{RESET} is named in this file, and who calls it is not followed"
     else:
-        done, why = False, f"no {RESET}() in this file"
-    fact = TrainerFacts(resets_prefix_cache=Unknown(why) if done is None else done)
+        is_reset, why = False, f"no {RESET}() in this file"
+    fact = TrainerFacts(resets_prefix_cache=Unknown(why) if is_reset is None else is_reset)
     draft.trains(fact, why, Node(None, call.place))
 
 
@@ -137,36 +140,30 @@ def posted(source: Source) -> "tuple[Call, ...]":
     if source.suffix != ".py" or not any(f"/{route}" in source.text for route in ROUTES):
         return ()
     try:
-        return tuple(
-            one
-            for call in source.calls(_CLIENTS)
-            if not _defines_a_route(source, call) and (one := _as_method(call)) is not None
-        )
+        calls = source.calls(_CLIENTS)
+        # A decorator `@app.post("/pause")` defines a route of a server and sends no request.
+        requests = (call for call in calls if not source.text[: call.place.start].rstrip().endswith("@"))
+        return tuple(request for request in map(_as_method, requests) if request is not None)
     except (ValueError, RecursionError):
         return ()
 
 
-def _defines_a_route(source: Source, call: "Call") -> bool:
-    """Return whether the call defines a route, as `@app.post("/pause")` of a server does, and sends no request."""
-    return source.text[: call.place.start].rstrip().endswith("@")
-
-
 def _as_method(call: "Call") -> "Call | None":
     for node in (*call.positional[:2], *(call.arguments[name] for name in ("url",) if name in call.arguments)):
-        found = _ROUTE.search(node.value if isinstance(node.value, str) else node.text)
-        if found is None:
+        route = _ROUTE.search(node.value if isinstance(node.value, str) else node.text)
+        if route is None:
             continue
-        arguments = dict(_query(found[2] or "", node))
+        arguments = dict(_query(route[2] or "", node))
         for table in ("params", "json", "data"):
             arguments |= {name: _word(value) for name, value in entries(call.arguments.get(table))}
         return replace(
-            call, name=ROUTES[found[1]], arguments=arguments, positional=(), open=_open(call), over_http=True
+            call, name=ROUTES[route[1]], arguments=arguments, positional=(), open=_open(call), over_http=True
         )
     return None
 
 
 def _open(call: "Call") -> str:
-    """Return why the request may say more than is read."""
+    """Return why the request may have more arguments than are read; "" if it has not."""
     for table in ("params", "json", "data"):
         node = call.arguments.get(table)
         if node is not None and not isinstance(node.value, dict):
@@ -181,5 +178,5 @@ def _query(text: str, node: Node) -> Iterator[tuple[str, Node]]:
 
 
 def _word(node: Node) -> Node:
-    """`"false"` in a query is false."""
+    """Return an argument of a query with its type: `"false"` is false."""
     return replace(node, value=typed(node.value)) if isinstance(node.value, str) else node

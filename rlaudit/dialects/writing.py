@@ -131,23 +131,25 @@ class _Homes:
         None also if the copy of the framework around the config has no such option: its parser would stop there.
         """
         home = self._home(name, value)
-        if home is None or isinstance(value, dict | list):
+        if home is None or isinstance(home[2], dict | list):
             return None
-        option, checkout = f"--{home[1]}", self._reading.code.checkout
-        if checkout is not None and not checkout.says(rf"\b{re.escape(home[1])}\b"):
+        _, key, written = home
+        option, checkout = f"--{key}", self._reading.code.checkout
+        if checkout is not None and not checkout.says(rf"\b{re.escape(key)}\b"):
             return None
-        if value is True and home[1] in self._bare:
+        if written is True and key in self._bare:
             return option, ""
-        if home[1] in self._switches:
-            return (option, "") if value is True else None
-        return option, str(value).lower() if isinstance(value, bool) else str(value)
+        if key in self._switches:
+            return (option, "") if written is True else None
+        return option, str(written).lower() if isinstance(written, bool) else str(written)
 
     def in_python(self, name: str, value: Any) -> tuple[str, str] | None:
         """Spell a keyword of a call."""
         home = self._home(name, value)
-        if home is None or not isinstance(value, bool | int | float | str):
+        if home is None or not isinstance(home[2], bool | int | float | str):
             return None
-        return home[1], json.dumps(value) if isinstance(value, str) else repr(value)
+        _, key, written = home
+        return key, json.dumps(written) if isinstance(written, str) else repr(written)
 
 
 def _in_toml(key: str, value: Any) -> tuple[str, str] | None:

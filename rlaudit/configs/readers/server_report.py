@@ -189,7 +189,7 @@ def _from_json(source: Source, root: Node, vllm: Version) -> RolloutConfig:
     version = root.get("system_env", "vllm_version") or config.get("vllm_version")
     observed = version_of(version.value) if version is not None else None
     resolved = list(_of_text(config) if isinstance(config.value, str) else _of_sections(config))
-    models = [pair for pair in resolved if pair.name == "model"]
+    models = [pair for pair in resolved if pair.name == "model" and pair.value is not None]
     _resolved(draft, resolved, observed, vllm, was_set=False)
     variables = root.get("vllm_env")
     for name, node in entries(variables):

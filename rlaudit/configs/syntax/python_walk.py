@@ -7,6 +7,7 @@ from functools import lru_cache
 # The most functions, and branches, that are kept of those around a node.
 DEEPEST = 60
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+_MAIN_GUARDS = {"__name__ == '__main__'", "'__main__' == __name__"}
 _BRANCHES = ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try | ast.Match
 
 
@@ -48,9 +49,4 @@ def nodes_of(tree: ast.Module) -> tuple[At, ...]:
 
 def is_main_guard(node: ast.AST) -> bool:
     """Return whether it is `if __name__ == "__main__":`, which is true if the file is the program."""
-    return (
-        isinstance(node, ast.If)
-        and isinstance(node.test, ast.Compare)
-        and isinstance(node.test.left, ast.Name)
-        and node.test.left.id == "__name__"
-    )
+    return isinstance(node, ast.If) and ast.unparse(node.test) in _MAIN_GUARDS

@@ -39,7 +39,7 @@ DEEPEST_ARITHMETIC = 40
 LARGEST = 10**15
 _TOO_OFTEN = f"a word with more than {MOST_EXPANSIONS} expansions is not evaluated"
 _WORKING_DIRECTORY = {"$(pwd)", "`pwd`"}
-_BRACED = re.compile(r"\$\{([A-Za-z_]\w*|[0-9@*])(\[[@*0-9]+\])?(?:(:?[-=+?])(.*))?\}", re.DOTALL)
+_BRACED = re.compile(r"\$\{([A-Za-z_]\w*|[0-9@*])(\[(?:[@*]|[0-9]+)\])?(?:(:?[-=+?])(.*))?\}", re.DOTALL)
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})")
 _NAME = re.compile(r"\$?([A-Za-z_]\w*)|\$\{([A-Za-z_]\w*)\}")
 

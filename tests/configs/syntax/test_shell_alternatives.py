@@ -86,3 +86,8 @@ def test_settings_of_a_condition_are_listed_and_none_of_them_is_assumed(
     shown = capsys.readouterr().out
     assert "--enforce-eager stands under a condition in line 2" in shown
     assert "Whether vLLM 0.18.1 returns raw or processed logprobs is not known" in " ".join(shown.split())
+
+
+def test_an_element_that_no_shell_knows_is_open() -> None:
+    (reason,) = open_words("A=(1 2)\nserve ${A[@0]}")
+    assert "${A[@0]}" in reason

@@ -112,6 +112,11 @@ def test_other_files_are_not_recognised(path: str, text: str) -> None:
         ("if 'VLLM_USE_V1' not in os.environ:\n    os.environ['VLLM_USE_V1'] = '0'", "0"),
         ("if not os.getenv('VLLM_USE_V1'):\n    os.environ['VLLM_USE_V1'] = '0'", "0"),
         ("if __name__ == '__main__':\n    os.environ['VLLM_USE_V1'] = '0'", "0"),
+        ("if '__main__' == __name__:\n    os.environ['VLLM_USE_V1'] = '0'", "0"),
+        (
+            "if __name__ != '__main__':\n    os.environ['VLLM_USE_V1'] = '0'",
+            Unknown("VLLM_USE_V1 is set under a condition"),
+        ),
     ],
 )
 def test_a_variable_of_one_branch_is_open_and_a_default_for_the_environment_is_none(lines: str, value: object) -> None:

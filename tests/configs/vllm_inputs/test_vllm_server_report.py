@@ -83,6 +83,10 @@ def test_server_info_gives_resolved_values_for_its_own_release(form: str) -> Non
     assert isinstance(later.engine["enable_prefix_caching"].value, Unknown) and not later.environment
 
 
+def test_a_model_that_the_server_does_not_name_is_none() -> None:
+    assert read_one(DIALECT, server_info("json").replace('"org/m"', "null"), "0.18.1", "info.json").model is None
+
+
 @pytest.mark.parametrize(
     ("path", "text"),
     [

@@ -11,7 +11,7 @@ from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.laboratory.studies.arms.plan import Arm, Role
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.laboratory.studies.arms.run import FinishedRun
-from rlaudit.meaning.words import said_of
+from rlaudit.meaning.words import conclusion_of
 from rlaudit.measurement.lattice import LatticeEvidence
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.ablation import Arm as ReportedArm
@@ -118,7 +118,7 @@ def _not_seen_in_workers(diagnosis: Diagnosis) -> list[str]:
 
 
 def _with_figures(arm: ReportedArm, measured: MeasuredArm) -> ReportedArm:
-    words = said_of(measured.meaning)
+    words = conclusion_of(measured.meaning)
     return replace(
         arm,
         measurements=measured.measurements,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rlaudit.diagnosis.compare_tables import Compared, Comparer
 from rlaudit.diagnosis.judgement import exit_code_of, worst_layers
 from rlaudit.meaning.meaning import Meaning, ScoredFigures
-from rlaudit.meaning.words import said_of
+from rlaudit.meaning.words import conclusion_of
 from rlaudit.plain import plain
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.comparison import Alignment, DataShare, Fault, MisalignedSequence, Semantics, SemanticTest
@@ -116,7 +116,7 @@ def _fault(met: Met) -> Fault:
 def _semantics(meaning: Meaning) -> Semantics | None:
     if not isinstance(meaning.figures, ScoredFigures):
         return None
-    words = said_of(meaning)
+    words = conclusion_of(meaning)
     return Semantics(
         verdict=meaning.verdict,
         cause=words.cause,

@@ -59,15 +59,8 @@ def semantic_names(meaning: Meaning, figures: ScoredFigures) -> SemanticNames:
 
 
 def _of_parameters(apart: tuple[str, ...]) -> frozenset[str]:
-    names = set()
-    for parameter in apart:
-        if parameter in FILTERS:
-            names.add(FILTERS_NOT_REPLAYED)
-        elif parameter in PENALTIES:
-            names.add(PENALTY)
-        else:
-            names.add(TRAINER_TEMPERATURE)
-    return frozenset(names)
+    causes = {**dict.fromkeys(FILTERS, FILTERS_NOT_REPLAYED), **dict.fromkeys(PENALTIES, PENALTY)}
+    return frozenset(causes.get(parameter, TRAINER_TEMPERATURE) for parameter in apart)
 
 
 def semantic_signature(evidence: TokenEvidence, name: str) -> Signature:

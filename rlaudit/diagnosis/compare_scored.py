@@ -79,8 +79,8 @@ def score(
     if missing:
         raise UsageError(f"--score needs {missing[0]}, and this table has none", missing[1])
     batch = _sampled_throughout(batch)
-    at = _setup(scorer, progress)
-    prompts = _prompt_ids(batch, scorer, at, progress)
+    setup = _setup(scorer, progress)
+    prompts = _prompt_ids(batch, scorer, setup, progress)
     request = LoggedRequest(scorer.settings, asdict(sampling), trainer)
     work = ScoringBatch(request)
     keys = []
@@ -90,7 +90,7 @@ def score(
         ids = tuple(int(token) for token in batch.token_id_T[tokens])
         work.add(prompt, ids)
         keys.append((prompt, ids))
-    scores = _scores(work, scorer, at, progress)
+    scores = _scores(work, scorer, setup, progress)
     scored = ScoredTokens.from_scores(
         scores.arrays,
         scores.rows_of(keys),
@@ -145,24 +145,24 @@ class _Setup:
 
 def _setup(scorer: Scorer, progress: Progress) -> _Setup:
     files = read_model_files(scorer.model, scorer.revision)
-    wanted = choose_trainer(files, scorer.accelerator, scorer.command)
-    refuse([wanted], scorer.accelerator)
+    trainer = choose_trainer(files, scorer.accelerator, scorer.command)
+    refuse([trainer], scorer.accelerator)
     refuse_what_cannot_fit(files, trainer_need(scorer.settings.dtype, scorer.accelerator, files))
     places = places_of_model(scorer.model)
-    environment = ready_environment(wanted, scorer.accelerator, scorer.folder, places, progress)
+    environment = ready_environment(trainer, scorer.accelerator, scorer.folder, places, progress)
     with progress.step(f"model {scorer.model}"):
         model = ensure_model(scorer.model, environment.spec, progress.update, files.commit or scorer.revision)
     return _Setup(environment, model)
 
 
-def _prompt_ids(batch: TokenBatch, scorer: Scorer, at: _Setup, progress: Progress) -> Sequence[Iterable[int]]:
+def _prompt_ids(batch: TokenBatch, scorer: Scorer, setup: _Setup, progress: Progress) -> Sequence[Iterable[int]]:
     """Return the ids of every sequence's prompt: logged, or made of its text."""
     if batch.prompt_token_ids_S is not None:
         return list(batch.prompt_token_ids_S)
     assert batch.prompt_texts_S is not None
     # Samples of a prompt are tokenised once.
     written = {json.dumps(prompt): prompt for prompt in batch.prompt_texts_S}
-    cell = tokenize_cell(at.model, at.environment, PromptSet("compare", tuple(written.values())))
+    cell = tokenize_cell(setup.model, setup.environment, PromptSet("compare", tuple(written.values())))
     with progress.step(f"tokens of {len(written)} prompts"):
         outcome = _outcome(cell, scorer, progress)
     if outcome.status != "ok":
@@ -183,17 +183,17 @@ def _outcome(cell: Cell, scorer: Scorer, progress: Progress) -> Outcome:
         return next(OneAtATime(scorer.folder, GpuMemory(scorer.accelerator.devices)).run([Asked(cell)]))
 
 
-def _scores(work: ScoringBatch, scorer: Scorer, at: _Setup, progress: Progress) -> Scores:
+def _scores(work: ScoringBatch, scorer: Scorer, setup: _Setup, progress: Progress) -> Scores:
     context = RolloutContext(
-        model=str(at.model.path),
-        revision=at.model.revision,
-        model_identity=at.model.identity,
+        model=str(setup.model.path),
+        revision=setup.model.revision,
+        model_identity=setup.model.identity,
         accelerator_identity=accelerator_identity(scorer.accelerator),
         device=scorer.accelerator.kind,
         machine=machine_of(scorer.accelerator),
         timeout_minutes=scorer.timeout_minutes,
     )
-    cell = scoring_cell(context, work, at.environment)
+    cell = scoring_cell(context, work, setup.environment)
     with progress.step(f"scoring {len(work.sequences)} sequences"):
         outcome = _outcome(cell, scorer, progress)
     directory = scorer.folder / cell.key

@@ -118,7 +118,7 @@ class Comparer:
         else:
             parts, files = self._parts(table, settings), len(table.files)
         self.assumed.extend(sampling.assumed)
-        _say(self.progress, table, sampling)
+        _note_sampling(self.progress, table, sampling)
         self.progress.expect(files)
         with self.progress.step(f"reading {table.path}"):
             log = together(parts, table.path, faults, settings, numbers, sampled_from(files))
@@ -196,9 +196,9 @@ def _counted(
         yield batch
         tokens += batch.tokens
         speed = max(tokens, 1) / max(time.monotonic() - started, 1e-3)
-        of = "" if expected is None else f" of {expected / 1e6:.1f}"
+        total = "" if expected is None else f" of {expected / 1e6:.1f}"
         left = "" if expected is None else f", about {readable(max(expected - tokens, 0) / speed)} left"
-        progress.update(f"{file.name}: {tokens / 1e6:.1f}{of} M tokens, {speed / 1e6:.1f} M tokens/s{left}")
+        progress.update(f"{file.name}: {tokens / 1e6:.1f}{total} M tokens, {speed / 1e6:.1f} M tokens/s{left}")
 
 
 def _joined(
@@ -229,7 +229,7 @@ def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers) -> TokenBatc
     return with_prompt_tokens(complete(picked)[0], table.path, silent)
 
 
-def _say(progress: Progress, table: TokenTable, sampling: Meanings) -> None:
+def _note_sampling(progress: Progress, table: TokenTable, sampling: Meanings) -> None:
     name = f"{table.part.name}: " if table.part.name else ""
     progress.note(
         f"{name}{table.export.title}, {len(table.files)} file{'s' * (len(table.files) != 1)}; sampled at "

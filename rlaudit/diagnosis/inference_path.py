@@ -280,7 +280,9 @@ def _figures_of(distance: Distance, name: str, margin_from: str) -> tuple[str, .
     name: of the arm that was measured, "" for a comparison. margin_from: the setting that holds the user's margin.
     """
     k3 = distance.k3
-    lines = [f"{f'{name}: ' if name else ''}k3 {_of(k3)} nats; {k3.tokens} tokens in {k3.sequences} sequences"]
+    lines = [
+        f"{f'{name}: ' if name else ''}k3 {_with_interval(k3)} nats; {k3.tokens} tokens in {k3.sequences} sequences"
+    ]
     if distance.reference is not None:
         lines.append(_reference(distance.reference))
     if distance.yardstick is Yardstick.MARGIN:
@@ -330,12 +332,12 @@ def let_pass(distance: Distance | None) -> str:
     return "within your margin" if distance.yardstick is Yardstick.MARGIN else "no larger than the reference's"
 
 
-def _of(measurement: Measurement) -> str:
+def _with_interval(measurement: Measurement) -> str:
     return figure(measurement.value, measurement.low, measurement.high)
 
 
 def _reference(reference: Reference) -> str:
-    line = f"{reference.name}: k3 {_of(reference.k3)} nats"
+    line = f"{reference.name}: k3 {_with_interval(reference.k3)} nats"
     if not reference.serves:
         why = (
             "its logprobs mean something else than its trainer assumes"
@@ -369,7 +371,7 @@ def _felt(distance: Distance) -> str:
         bound = felt.at_most[clip]
         tells = math.isfinite(bound) and (share.high is None or bound < share.high)
         at_most = f", at most {bound:.2g} by its mean square" if tells else ""
-        shares.append(f"{_of(share)} of {ROWS[clip]} out of {1 - low:g} to {1 + high:g}{at_most}")
+        shares.append(f"{_with_interval(share)} of {ROWS[clip]} out of {1 - low:g} to {1 + high:g}{at_most}")
     return f"the mismatch alone moves {'; '.join(shares)}"
 
 
@@ -412,7 +414,7 @@ def _because_reference(distance: Distance) -> str:
 def _because_consequence(distance: Distance) -> str:
     felt = distance.consequence
     over = [
-        f"{_of(share)} of {ROWS[clip]}"
+        f"{_with_interval(share)} of {ROWS[clip]}"
         for clip, share in felt.shares.items()
         if share.low is not None and share.low > NOTICEABLE_CLIPPING
     ]

@@ -55,24 +55,24 @@ class Replay:
 
 def judge_replay(run: FinishedRun, block: BlockPlan) -> Replay | None:
     """Judge a block whose prompts are a recording's; None for other prompts, or without a reference that finished."""
-    whole = run.setup.prompts.recorded
+    recording = run.setup.prompts.recorded
     arms = {arm.arm.role: arm for arm in run.of_block(block).values() if arm.ok}
     reference = arms.get(Role.REFERENCE)
-    if whole is None or reference is None:
+    if recording is None or reference is None:
         return None
-    requests = whole.first(block.settings.prompts_used or len(whole.prompts), block.settings.max_tokens)
+    requests = recording.first(block.settings.prompts_used or len(recording.prompts), block.settings.max_tokens)
     tokens = requests.tokens(MOST_ASKED_AGAIN[run.setup.accelerator.kind])
     completion_T = [(completion.prompt, completion.sample) for completion, _ in tokens]
     coverage = {
         "prompts": [len(requests.prompts), requests.of_prompts],
         "completions": [len(requests.prompts) * block.settings.samples, requests.of_sequences],
-        "tokens_of_first_weights": [len(tokens), sum(len(completion.token_ids) for completion in whole.completions)],
+        "tokens_of_first_weights": [len(tokens), sum(len(sequence.token_ids) for sequence in recording.completions)],
     }
     measured = partial(
         _measured,
         settings=run.plan.recipe.objective.as_settings(),
         seed=run.plan.recipe.seed,
-        prompts=len(whole.prompts),
+        prompts=len(recording.prompts),
     )
     reported = {
         arm.arm.name: _floats(arm.result["recorded_logprobs"])

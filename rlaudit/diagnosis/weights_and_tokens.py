@@ -33,14 +33,8 @@ def version_gaps(evidence: TokenEvidence, weights: RecordedWeights | None) -> tu
     gaps = []
     for version in () if weights is None else weights.versions:
         log_ratio_T = evidence.log_ratio_T[slice(0) if version_T is None else version_T == version.version]
-        gap = VersionGap(
-            version=version.version,
-            tokens=len(log_ratio_T),
-            mean_abs_log_ratio=float(np.mean(np.abs(log_ratio_T))) if len(log_ratio_T) else None,
-            k2=0.5 * float(np.mean(log_ratio_T**2)) if len(log_ratio_T) else None,
-            changed=version.changed,
-            rounded_away=version.rounded_away,
-            apart=version.apart,
-        )
-        gaps.append(gap)
+        size = float(np.mean(np.abs(log_ratio_T))) if len(log_ratio_T) else None
+        k2 = 0.5 * float(np.mean(log_ratio_T**2)) if len(log_ratio_T) else None
+        arrival = (version.changed, version.rounded_away, version.apart)
+        gaps.append(VersionGap(version.version, len(log_ratio_T), size, k2, *arrival))
     return tuple(gaps)

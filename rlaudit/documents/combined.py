@@ -96,12 +96,10 @@ def combined(sources: Sequence[FinishedDocument], fails: bool) -> "Report":
 
 
 def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judgement:
-    judgements = [
-        (report, judged) for report in sources for judged in report.document["layers"] if judged.layer == layer
-    ]
-    decided = [(report, judged) for report, judged in judgements if judged.verdict != Verdict.NOT_TESTED]
+    entries = [(report, judged) for report in sources for judged in report.document["layers"] if judged.layer == layer]
+    decided = [(report, judged) for report, judged in entries if judged.verdict != Verdict.NOT_TESTED]
     measured = [(report, judged) for report, judged in decided if report.command in MEASURED]
-    deciding = measured or decided or judgements
+    deciding = measured or decided or entries
     if not deciding:
         return untested(
             layer, "none of these reports is about it", "rlaudit compare on logged tokens, or rlaudit ablate"
@@ -109,14 +107,14 @@ def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judgement:
     # An intervention weighs more than a signature of the same verdict.
     source, worst = min(deciding, key=lambda entry: (WORST_FIRST.index(entry[1].verdict), entry[0].command != "ablate"))
     evidence = [f"{source.command} {source.path}: {line}" for line in worst.evidence]
-    for other, judged in judgements:
+    for other, judged in entries:
         if other is source:
             continue
         evidence.append(f"{other.command} {other.path}: {_in_words(judged)}")
         if other.command == "inspect":
             evidence += [f"{other.command} {other.path}: {line}" for line in judged.evidence]
     evidence += _curves(layer, sources)
-    settings = _convicted_by_settings(worst, source, judgements)
+    settings = _convicted_by_settings(worst, source, entries)
     named, by_settings = worst, ""
     if settings is not None:
         named = settings[1]
@@ -132,7 +130,7 @@ def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judgement:
 
 
 def _convicted_by_settings(
-    worst: Judgement, source: FinishedDocument, judgements: Sequence[tuple[FinishedDocument, Judgement]]
+    worst: Judgement, source: FinishedDocument, entries: Sequence[tuple[FinishedDocument, Judgement]]
 ) -> tuple[FinishedDocument, Judgement] | None:
     """Return the inspection that names a cause, if tokens show a mismatch and no cause."""
     if source.command not in MEASURED or worst.verdict != Verdict.MISMATCH or worst.causes:
@@ -140,7 +138,7 @@ def _convicted_by_settings(
     return next(
         (
             (report, judged)
-            for report, judged in judgements
+            for report, judged in entries
             if report.command == "inspect" and judged.verdict == Verdict.MISMATCH and judged.cause
         ),
         None,

@@ -87,7 +87,9 @@ def _metric(result: MetricResult) -> CurveMetric:
         onset_step=result.onset,
         reference_level=result.reference_level,
         candidate_level=result.candidate_level,
-        steps=None if points is None else _steps(points.steps.tolist()),
+        steps=Steps(first=int(points.steps[0]), last=int(points.steps[-1]), count=len(points.steps))
+        if points
+        else None,
         averaged_steps=None if points is None else points.averaged,
         statistic=None if separation is None else separation.statistic,
         threshold=None if separation is None else separation.threshold,

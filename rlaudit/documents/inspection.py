@@ -184,24 +184,26 @@ def _fix(fix: Fix, texts: dict[str, str]) -> ReportedFix:
     edits: list[FixEdit] = []
     for edit in fix.edits:
         text = texts.get(edit.path)
-        first = _line_and_column(text, edit.start) if text is not None else (None, None)
-        last = _line_and_column(text, edit.end) if text is not None else (None, None)
+        line, column = _line_and_column(text, edit.start)
+        end_line, end_column = _line_and_column(text, edit.end)
         edits.append(
             FixEdit(
                 path=shown_path(edit.path),
                 start=edit.start,
                 end=edit.end,
-                line=first[0],
-                column=first[1],
-                end_line=last[0],
-                end_column=last[1],
+                line=line,
+                column=column,
+                end_line=end_line,
+                end_column=end_column,
                 replacement=edit.replacement,
             )
         )
     return ReportedFix(description=fix.description, safe=fix.safe, edits=edits)
 
 
-def _line_and_column(text: str, offset: int) -> tuple[int, int]:
+def _line_and_column(text: str | None, offset: int) -> tuple[int | None, int | None]:
+    if text is None:
+        return None, None
     return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
 
 
@@ -247,8 +249,10 @@ def _evidence(finding: Finding) -> str:
     return f"{finding.severity} {finding.rule} at {shown_path(place.path)}:{place.line}: {finding.message}"
 
 
-def _ran_on_both_sides(config: InspectedConfig) -> bool:
+def _ran_on_both_sides(file: InspectedFile, config: InspectedConfig) -> bool:
     """Return whether a recorded engine is compared with what really ran: itself alone, or an engine of a recording."""
+    if not isinstance(file.file.source, RecordedSource):
+        return False
     before, after = config.audit.before.config, config.audit.after.config
     return not config.audit.migrates or (bool(before.recorded) and before.path != after.path)
 
@@ -265,11 +269,7 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
     lines += about_mentions(replace(mention, path=shown_path(mention.path)) for mention in inspection.mentions)
     if inspection.others:
         lines.append(f"{inspection.others} files of kinds that configs are not written in")
-    ran = [
-        config
-        for file, config in configs
-        if isinstance(file.file.source, RecordedSource) and _ran_on_both_sides(config)
-    ]
+    ran = [config for file, config in configs if _ran_on_both_sides(file, config)]
     if ran:
         weights_were_read = all(isinstance(config.audit.config.facts.weight_faults, list) for config in ran)
         weights = "most elements of the weights" if weights_were_read else "weights"

@@ -30,9 +30,7 @@ LEFT_OUT = (
 )
 
 
-def public_report(
-    originals: Sequence[Recording], requested: Request, code: int, threshold: Severity | None
-) -> "Report":
+def public_report(originals: Sequence[Recording], request: Request, code: int, threshold: Severity | None) -> "Report":
     """Return the report of recordings without what only their owner may read.
 
     code, threshold: of the command. Raises OSError if there is no room for the copies.
@@ -45,8 +43,8 @@ def public_report(
             write_public_copy(original, above / name)
         paths = tuple(str(above / name) for name in names)
         # Suppressions and baselines are about files by their paths.
-        request = Request(paths, requested.context, requested.about_suppressions)
-        document = document_of(inspect(request), code, threshold)
+        inspection = inspect(Request(paths, request.context, request.about_suppressions))
+        document = document_of(inspection, code, threshold)
         copies = [open_recording(above / name) for name in names]
         lives = [life for pair in zip(originals, copies, names, strict=True) for life in _lives(*pair, several)]
         shown: Report = with_texts(document, lambda text: text.replace(f"{above}/", ""))

@@ -39,17 +39,11 @@ _ORDER = (*Layer, None)
 
 def differences(old: RecordedSource, new: RecordedSource, audit: Audit) -> list[Difference]:
     """Return what differs, by kind, and in each kind by layer. audit: of an old engine beside a new one."""
-    differing = [
-        *_releases(old, new),
-        *_configuration(audit),
-        *_environment(audit),
-        *_sampling(audit),
-        *_updates(audit),
-    ]
+    rows = [*_releases(old, new), *_configuration(audit), *_environment(audit), *_sampling(audit), *_updates(audit)]
     keys = {process.key for source in (old, new) for process in source.recording.processes}
     if len(keys) > 1:  # hashes under two keys differ for one text
-        differing = [row for row in differing if not (_is_hashed(row.old) or _is_hashed(row.new))]
-    return sorted(differing, key=lambda row: (KINDS.index(row.kind), _ORDER.index(row.layer)))
+        rows = [row for row in rows if not (_is_hashed(row.old) or _is_hashed(row.new))]
+    return sorted(rows, key=lambda row: (KINDS.index(row.kind), _ORDER.index(row.layer)))
 
 
 def _is_hashed(value: Any) -> bool:

@@ -22,7 +22,7 @@ def unfinished_document(folder: Path) -> "Report":
 
     Broken files count as missing: a run can be killed while it writes. Cells of an earlier plan are not counted.
     """
-    plan = _read(folder / PLAN)
+    plan = _read_json(folder / PLAN)
     planned = cells_of_plan(folder)
     present = [path for path in sorted((folder / CELL_FOLDERS).glob("*")) if path.is_dir()]
     cells = [_cell(path) for path in present if planned is None or path.name in planned]
@@ -34,7 +34,10 @@ def unfinished_document(folder: Path) -> "Report":
     )
     not_seen = [
         *([] if plan else ["plan.json is missing or broken: which arms were planned is not known"]),
-        *(_arm(arm) for arm in arms),
+        *(
+            f"{arm.get('block')}: {arm.get('name')} (vLLM {arm.get('version')}): planned, nothing was concluded from it"
+            for arm in arms
+        ),
         *(f"cell {cell['name']} ({cell['script']}): {cell['end']}" for cell in cells if cell["status"] != "ok"),
     ]
     before, after = (_version(recipe, side) for side in ("reference", "candidate"))
@@ -58,10 +61,6 @@ def unfinished_document(folder: Path) -> "Report":
     }
 
 
-def _arm(arm: Mapping[str, Any]) -> str:
-    return f"{arm.get('block')}: {arm.get('name')} (vLLM {arm.get('version')}): planned, nothing was concluded from it"
-
-
 def _version(recipe: Mapping[str, Any], side: str) -> str | None:
     block = next((block for block in _list(recipe.get("blocks")) if isinstance(block, dict)), {})
     version = _dict(block.get(side)).get("version")
@@ -69,7 +68,7 @@ def _version(recipe: Mapping[str, Any], side: str) -> str | None:
 
 
 def _cell(path: Path) -> dict[str, Any]:
-    result, usage, job = (_read(path / f"{name}.json") for name in ("result", "usage", "job"))
+    result, usage, job = (_read_json(path / f"{name}.json") for name in ("result", "usage", "job"))
     damage = damage_of_cell(path) if regular_size(path / SEAL) is not None else None
     status = result.get("status") if damage is None else None
     error = result.get("error")
@@ -88,7 +87,7 @@ def _end(status: Any, message: Any) -> str:
     return "did not end" if status is None else f"{status}{f': {message}' if message else ''}"
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -104,8 +104,8 @@ def _layers(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding]) -> l
     paths = [judged.parts for judged in cases if judged.ran and judged.parts]
     whole = [parts for parts in paths if parts.verdict is Verdict.MATCH]
     sentences = [
-        f"{len(good)} of {len(tried)} {what}"
-        for good, tried, what in (
+        f"{len(good)} of {len(tried)} {sentence}"
+        for good, tried, sentence in (
             (clean, matrix, "sequences of calls are clean"),
             (whole, paths, "read-backs found everything updated"),
         )

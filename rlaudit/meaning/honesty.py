@@ -13,7 +13,6 @@ token rejects a true null there far too often, the product of S_t(c_hat) over po
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -141,8 +140,10 @@ def greedy_leak_test(scored: ScoredTokens) -> SemanticTest:
     excess = _mean(scored, (scored.rank_T == 1) - top_T, np.clip(top_T * (1.0 - top_T), 0.0, None))
     is_above = excess.value > 0
     convicts, leans = excess.convicts(GREEDY_EFFECT, alpha=ALPHA), excess.leans(GREEDY_EFFECT, alpha=ALPHA)
-    of = "share of first choices - their mass"
-    return SemanticTest(WhichTest.GREEDY_LEAK, excess.ln_p, excess.value, of, is_above and convicts, is_above and leans)
+    description = "share of first choices - their mass"
+    return SemanticTest(
+        WhichTest.GREEDY_LEAK, excess.ln_p, excess.value, description, is_above and convicts, is_above and leans
+    )
 
 
 def pit_test(scored: ScoredTokens, seed: int = 0) -> SemanticTest:
@@ -194,10 +195,10 @@ def _support(
     observed_PG = _per_cluster(scored, (extremity_T[:, None] > edge_G).astype(np.float64))
     exact_PG = _per_cluster(scored, np.log1p(-beyond_TG))
     tilted_PG = [_per_cluster(scored, np.log1p(-beyond_TG * -math.expm1(-tilt))) for tilt in TILTS]
-    whole = observed_PG.sum(axis=0), exact_PG.sum(axis=0), [sums_PG.sum(axis=0) for sums_PG in tilted_PG]
-    ln_p, place = _ln_p_of_support(*whole)
-    left = zip(sums_left(observed_PG), sums_left(exact_PG), *(sums_left(sums_PG) for sums_PG in tilted_PG), strict=True)
-    ln_p_left = [_ln_p_of_support(observed_G, exact_G, tilted)[0] for observed_G, exact_G, *tilted in left]
+    sums = (observed_PG, exact_PG, *tilted_PG)
+    ln_p, place = _ln_p_of_support(*(sums_PG.sum(axis=0) for sums_PG in sums))
+    without_parts = zip(*(sums_left(sums_PG) for sums_PG in sums), strict=True)
+    ln_p_left = [_ln_p_of_support(*sums_G)[0] for sums_G in without_parts]
     edge = edge_G[place]
     inside_T = extremity_T[extremity_T <= edge]
     estimate = abs(float(inside_T.max())) if inside_T.size else abs(float(edge))
@@ -207,7 +208,7 @@ def _support(
     return SemanticTest(name, ln_p, estimate, "edge", convicts, bool(convicts_K.any()) and not convicts)
 
 
-def _ln_p_of_support(observed_G: Floats, exact_G: Floats, tilted: Sequence[Floats]) -> tuple[float, int]:
+def _ln_p_of_support(observed_G: Floats, exact_G: Floats, *tilted: Floats) -> tuple[float, int]:
     """Return ln p, and the index of the edge it belongs to."""
     # The smallest tabulated edge that holds every token: larger than the observed extreme, so S is too large.
     none_G = observed_G == 0

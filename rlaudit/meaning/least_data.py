@@ -18,10 +18,10 @@ class LeastData:
     def lacking(self, evidence: TokenEvidence) -> str | None:
         """Return what is too little, and how much it takes; None if there is enough."""
         counts = {"prompts": evidence.clusters, "sequences": len(evidence.cluster_S), "tokens": evidence.tokens}
-        for what, count in counts.items():
-            least: int = getattr(self, what)
+        for unit, count in counts.items():
+            least: int = getattr(self, unit)
             if count < least:
-                return f"{count} {what}: it takes {least} to tell ({self.because})"
+                return f"{count} {unit}: it takes {least} to tell ({self.because})"
         return None
 
 

@@ -159,13 +159,13 @@ class ScoredTokens:
 
 def engine_noise(scored: ScoredTokens) -> float:
     """Return the mean |d| that the best meaning leaves on the tokens it calls possible, nats."""
-    left = []
+    noises = []
     for explained_T in (scored.trainer_logprobs_T, *scored.candidate_logprobs_TC.T):
         possible_T = np.isfinite(explained_T) & np.isfinite(scored.rollout_logprobs_T)
         if possible_T.size and possible_T.mean() > MOST_TOKENS:
             apart_T = np.abs(scored.rollout_logprobs_T[possible_T] - explained_T[possible_T])
-            left.append(float(np.minimum(apart_T, EDGE_CAP_NATS).mean()))
-    return min(left, default=0.0)
+            noises.append(float(np.minimum(apart_T, EDGE_CAP_NATS).mean()))
+    return min(noises, default=0.0)
 
 
 def edge_share(scored: ScoredTokens) -> float:

@@ -143,21 +143,12 @@ def side_by_side(first: Tally, second: Tally, metric: Metric, fewest_shared: int
         return SideBySide(metric, np.zeros((0, 0)), paired, clusters, sequences, missing)
     sums_a = first.sums[metric.columns][np.flatnonzero(in_a)]
     sums_b = second.sums[metric.columns][np.flatnonzero(in_b)]
-    sums_PJ = np.concatenate([sums_a, sums_b], axis=1) if paired else _apart(sums_a, sums_b)
+    alone = [[sums_a, np.zeros_like(sums_a)], [np.zeros_like(sums_b), sums_b]]
+    sums_PJ = np.block([[sums_a, sums_b]] if paired else alone)
     both = SideBySide(metric, sums_PJ, paired, clusters, sequences, None)
     totals_J = sums_PJ.sum(axis=0)
     defined = np.isfinite(both.first_of(totals_J)) and np.isfinite(both.second_of(totals_J))
     return both if defined else replace(both, missing="undefined for these tokens")
-
-
-def _apart(sums_a: Floats, sums_b: Floats) -> Floats:
-    """Return the rows of the first arm, then those of the second, each with zeros for the other."""
-    return np.concatenate(
-        [
-            np.concatenate([sums_a, np.zeros_like(sums_a)], axis=1),
-            np.concatenate([np.zeros_like(sums_b), sums_b], axis=1),
-        ]
-    )
 
 
 def judge(low: float | None, high: float | None, margin: float, *, reliable: bool = True) -> Verdict:

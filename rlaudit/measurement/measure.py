@@ -166,7 +166,8 @@ def _resampled(
         if isinstance(metric.combine, Quantile):
             quantiles.setdefault(metric.columns, []).append(metric.combine)
     counts: dict[Columns, tuple[Floats, Floats | None]] = {
-        columns: (replicate_counts(weights_BP, sums[columns], wanted), None) for columns, wanted in quantiles.items()
+        columns: (replicate_counts(weights_BP, sums[columns], of_columns), None)
+        for columns, of_columns in quantiles.items()
     }
     plain = [columns for columns in sums if columns not in quantiles]
     studentised = [

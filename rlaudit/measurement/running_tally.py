@@ -101,10 +101,10 @@ def _adder(places: Integers) -> Callable[["Floats | Integers", "Floats | Integer
     """Return what adds rows at these places, without gathering if they are a range, as a chunk's mostly are."""
     if not (np.diff(np.sort(places)) == 0).any():
         follow = bool((np.diff(places) == 1).all()) and len(places) > 0
-        where: Any = slice(places[0], places[-1] + 1) if follow else places
+        target: Any = slice(places[0], places[-1] + 1) if follow else places
 
         def add(sums_P: "Floats | Integers", rows: "Floats | Integers") -> None:
-            sums_P[where] += rows
+            sums_P[target] += rows
 
         return add
     return lambda sums_P, rows: np.add.at(sums_P, places, rows)

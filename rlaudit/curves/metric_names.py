@@ -46,7 +46,9 @@ DEFINITIONS: Mapping[str, str] = {
     name: quantity["definition"] for name, quantity in _QUANTITIES.items() if "definition" in quantity
 }
 BANDS: Mapping[str, tuple[Band, ...]] = {
-    name: tuple(Band(**band) for band in quantity.get("bands", ())) for name, quantity in _QUANTITIES.items()
+    name: tuple(Band(**band) for band in quantity["bands"])
+    for name, quantity in _QUANTITIES.items()
+    if "bands" in quantity
 }
 
 

@@ -28,7 +28,7 @@ from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.log_statistics import constant_shift
 from rlaudit.meaning.meaning import Meaning
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.meaning.words import said_of
+from rlaudit.meaning.words import conclusion_of
 from rlaudit.measurement.excess import ExcessModel, fit_excess
 
 # Sequences or prompts that an error can be read off.
@@ -46,7 +46,7 @@ DEFAULT_MARGIN = 1e-3
 
 @dataclass(frozen=True)
 class NamedCause:
-    """A cause that was convicted. share: of the excess k2, None if no difference of logprobs shows the cause."""
+    """A cause that was convicted."""
 
     name: str
     title: str
@@ -58,7 +58,7 @@ class NamedCause:
 
 
 def because_of(named: Sequence[NamedCause]) -> str:
-    """Say in one sentence what convicts the causes. A single one is not named: the verdict above has its name."""
+    """Say in one sentence what convicts the causes. A single cause is not named: the verdict above has its name."""
     if len(named) == 1:
         return named[0].signature.because
     return "; ".join(f"{cause.name}: {cause.signature.because}" for cause in named)
@@ -66,13 +66,13 @@ def because_of(named: Sequence[NamedCause]) -> str:
 
 @dataclass(frozen=True)
 class Untested:
-    """A cause that could be neither named nor excluded, and why. column: of the log, that would tell. left: whether the
-    procedure ended before it came to this cause.
-    """
+    """A cause that could be neither named nor excluded, and why."""
 
     name: str
     reason: str
+    # The missing column of the log.
     column: str | None = None
+    # Whether the procedure ended before it came to this cause.
     left: bool = False
 
 
@@ -90,7 +90,7 @@ class Grounds(StrEnum):
 
     @property
     def verdict(self) -> Verdict:
-        """What follows."""
+        """The verdict that follows."""
         if self is Grounds.NO_TOKENS:
             return Verdict.NOT_TESTED
         if self is Grounds.WITHIN:
@@ -101,21 +101,20 @@ class Grounds(StrEnum):
 
 @dataclass(frozen=True)
 class Attribution:
-    """What was convicted, and what was not.
-
-    meaning: found from scores, if there are any. unexplained: share of the excess k2 that no named cause accounts for,
-    0 to 1; None if nothing was there to explain. k2: nats^2, under the meaning found, with its 95 % interval over
-    prompts. leaning: causes that would be named with some prompts left out, and with others not: neither named nor
-    excluded. excluded: signatures of the causes that were tested and not named.
-    """
+    """What was convicted, and what was not."""
 
     grounds: Grounds
+    # Found from scores, if the trainer scored the tokens.
     meaning: Meaning | None
     named: tuple[NamedCause, ...]
+    # Share of the excess k2 that no named cause accounts for, 0 to 1; None if there was nothing to explain.
     unexplained: float | None
     not_tested: tuple[Untested, ...]
+    # Causes that would be named with some prompts left out, and not with others: neither named nor excluded.
     leaning: Mapping[str, Signature]
+    # The causes that were tested and not named.
     excluded: Mapping[str, Signature]
+    # In nats^2, under the meaning found, with its 95 % interval over prompts.
     k2: float
     k2_low: float
     k2_high: float
@@ -138,7 +137,7 @@ class Attribution:
         if self.grounds is Grounds.NAMED:
             return because_of(self.named)
         if self.grounds is Grounds.MEANING and self.meaning is not None:
-            return said_of(self.meaning).because
+            return conclusion_of(self.meaning).because
         k2, margin = f"k2 {self.k2:.2g} [{self.k2_low:.2g}, {self.k2_high:.2g}]", f"{self.margin:.2g} nats^2"
         lean = "would be named if some prompts were left out, and not with all of them: more prompts decide"
         return {
@@ -164,12 +163,12 @@ class Attribution:
         return tuple(name for name in self.leaning if causes[name].layer is layer)
 
     def as_report(self) -> dict[str, Any]:
-        """Return what reports have of an attribution."""
+        """Return what a report holds of an attribution."""
         return {
             "verdict": self.verdict,
-            "named": [asdict(cause) for cause in self.named],
+            "named": [asdict(named) for named in self.named],
             "unexplained": self.unexplained,
-            "not_tested": [{"name": one.name, "reason": one.reason} for one in self.not_tested],
+            "not_tested": [{"name": untested.name, "reason": untested.reason} for untested in self.not_tested],
             "leaning": {name: asdict(signature) for name, signature in self.leaning.items()},
             "excluded": {name: asdict(signature) for name, signature in self.excluded.items()},
             "k2": {"value": self.k2, "low": self.k2_low, "high": self.k2_high},
@@ -232,28 +231,31 @@ class _Case:
         return self.evidence.excess
 
     def convict(self, stage: Stage) -> bool:
-        """Test the causes of a stage and return whether one was named. Causes of meaning and alignment are corrected
-        for their number already."""
+        """Test the causes of a stage and return whether any was named.
+
+        Causes of meaning and alignment are corrected for their number already.
+        """
         holm = stage is Stage.EXCESS
-        found: dict[str, Signature] = {}
+        signatures: dict[str, Signature] = {}
         for name in [name for name in self.waiting if self.causes[name].stage is stage]:
             self.waiting.pop(name)
             outcome = self._outcome(self.causes[name])
             if isinstance(outcome, NotTested):
                 self.untested.append(Untested(name, outcome.reason, outcome.column))
             else:
-                found[name] = outcome
-        adjusted = holm_adjusted({name: one.p_value for name, one in found.items()}) if holm else {}
-        for name, one in found.items():
-            p_value = adjusted.get(name, one.p_value)
-            if one.large and (p_value < ALPHA or not holm):
-                cause = self.causes[name]
-                self.named.append(NamedCause(name, cause.title, cause.layer, one, p_value, cause.falsifier, cause.next))
-            elif one.leans or (one.large and holm and one.p_value < ALPHA):
-                self.leaning[name] = one
+                signatures[name] = outcome
+        adjusted = holm_adjusted({name: signature.p_value for name, signature in signatures.items()}) if holm else {}
+        for name, signature in signatures.items():
+            p_value = adjusted.get(name, signature.p_value)
+            cause = self.causes[name]
+            if signature.large and (p_value < ALPHA or not holm):
+                named = NamedCause(name, cause.title, cause.layer, signature, p_value, cause.falsifier, cause.next)
+                self.named.append(named)
+            elif signature.leans or (signature.large and holm and signature.p_value < ALPHA):
+                self.leaning[name] = signature
             else:
-                self.excluded[name] = one
-        return any(name in found for name in (cause.name for cause in self.named))
+                self.excluded[name] = signature
+        return any(cause.name in signatures for cause in self.named)
 
     def _outcome(self, cause: Cause) -> Signature | NotTested:
         missing = self.evidence.missing(cause.needs)
@@ -269,7 +271,7 @@ class _Case:
         return cause.signature(self.evidence)
 
     def leave(self, reason: str) -> None:
-        """Note the causes that are not looked at any more."""
+        """Note the waiting causes as untested: the procedure ends here."""
         self.untested += [Untested(name, reason, left=True) for name in self.waiting]
         self.waiting.clear()
 
@@ -339,7 +341,7 @@ class _Case:
         )
 
     def _grounds(self, margin: float) -> Grounds:
-        """Return the first that hold."""
+        """Return the first grounds that hold."""
         excess, meaning = self.evidence.excess, self.evidence.meaning
         holds = {
             Grounds.NO_TOKENS: not self.evidence.tokens,
@@ -354,10 +356,10 @@ class _Case:
 
 
 def holm_adjusted(p_values: Mapping[str, float]) -> dict[str, float]:
-    """Holm's step-down adjustment: comparable with the level that all tests share."""
+    """Return the p-values after Holm's step-down adjustment: comparable with the level that all tests share."""
     adjusted: dict[str, float] = {}
     largest = 0.0
-    for place, name in enumerate(sorted(p_values, key=lambda one: p_values[one])):
+    for place, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
         largest = max(largest, min(1.0, (len(p_values) - place) * p_values[name]))
         adjusted[name] = largest
     return adjusted

@@ -20,10 +20,12 @@ LEAST_DENOMINATOR = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class BaseSlope:
-    """slope, the part of k2 it explains, and the log ratio without it."""
+    """How far the log ratio follows the base model."""
 
     slope: float
+    # The part of k2 that the slope explains.
     part: Part
+    # The log ratio without that part.
     left_T: Floats
 
 
@@ -41,12 +43,12 @@ def base_slope(log_ratio_T: Floats, leaning_T: Floats, room_T: Floats, cluster_T
         return slope
 
     def saved_by(sums: Floats) -> Floats:
-        """Return half of what the mean square falls by when slope * leaning is taken out."""
+        """Return half of what the mean square falls by if slope * leaning is taken out."""
         slope = slope_of(sums)
         saved = -slope * sums[..., 3] - 0.5 * np.square(slope) * sums[..., 2]
         return saved / np.maximum(sums[..., 4], 1.0)
 
     weights_BP = cluster_weights(clusters, REPLICATES, seed)
-    slope, saved = (resampled(sums_PJ, weights_BP, one) for one in (slope_of, saved_by))
+    slope, saved = (resampled(sums_PJ, weights_BP, statistic) for statistic in (slope_of, saved_by))
     part = Part(saved.value, *saved.percentiles(), *slope.chances(chance_apart), left_K=saved.left_K)
     return BaseSlope(slope.value, part, log_ratio_T + slope.value * leaning_T)

@@ -17,33 +17,32 @@ SURELY = 0.04
 
 @dataclass(frozen=True)
 class Signature:
-    """What one test of one cause found.
+    """What the test of a cause found."""
 
-    p_value: one-sided, of the null that the cause leaves no trace; Holm's correction comes later.
-    effect, low, high: its size with an interval over prompts, in the words of `effect_of`.
-    share, share_low, share_high: of the excess k2 that it explains; None for a cause that no difference of logprobs
-    shows. large: whether the effect, and not only its p-value, is enough to name it, whichever prompt is left out.
-    leans: whether it is with some prompts left out only, so that it is neither named nor excluded.
-    """
-
+    # One-sided, of the null that the cause leaves no trace; Holm's correction comes later.
     p_value: float
+    # Its size with an interval over prompts; `effect_of` says of what.
     effect: float
     low: float
     high: float
     effect_of: str
+    # Whether the effect, and not only its p-value, is enough to name it, with any prompt left out.
     large: bool
     because: str
+    # Of the excess k2 that it explains; None for a cause that no difference of logprobs shows.
     share: float | None = None
     share_low: float | None = None
     share_high: float | None = None
+    # Whether it is large only with some prompts left out, so that it is neither named nor excluded.
     leans: bool = False
 
 
 @dataclass(frozen=True)
 class NotTested:
-    """Why a cause could be neither named nor excluded. column: of the log, that would tell."""
+    """Why a cause could be neither named nor excluded."""
 
     reason: str
+    # The missing column of the log.
     column: str | None = None
 
 
@@ -51,7 +50,7 @@ Outcome = Signature | NotTested
 
 
 class Stage(Enum):
-    """When a cause is looked for: one that is found ends the stages after it, or moves what they are judged on."""
+    """When a cause is tested: a cause that is found ends the stages after it, or moves what they are judged on."""
 
     ALIGNMENT = 1  # whether both sides speak of the same tokens
     MEANING = 2  # what the logprobs mean
@@ -60,27 +59,27 @@ class Stage(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """A cause of mismatch.
+    """A cause of mismatch."""
 
-    name: fixed, used in documents and case studies. needs: columns without which it cannot be tested.
-
-    basis: (T, J) non-negative covariates in which the variance of the log ratio grows, for a cause that is known by
-    them. after_others: the basis is made from what the other causes leave of the variance, and added to a first fit.
-    least: the data below which nothing is said of it. falsifier: what would refute it. next: the one experiment that
-    settles it. signature: by logs alone for a cause of meaning, which scores decide (`semantic_signatures.py`).
-    factor: of `rlaudit ablate`, the one that takes it away, if there is one. stage: a cause that does not show in the
-    size of the log ratio comes before those that do.
-    """
-
+    # Fixed: documents and case studies use it.
     name: str
     title: str
     layer: Layer
+    # Columns without which it cannot be tested.
     needs: tuple[str, ...] = ()
+    # The data below which it is not tested.
     least: LeastData
+    # For a cause of meaning by logs alone: scores, if there are any, decide in `semantic_signatures.py`.
     signature: Callable[[TokenEvidence], Outcome]
+    # What would refute it.
     falsifier: str
+    # The experiment that settles it.
     next: str
+    # A cause that does not show in the size of the log ratio comes before those that do.
     stage: Stage = Stage.EXCESS
+    # The factor of `rlaudit ablate` that takes it away, if there is one.
     factor: str | None = None
+    # (T, J) non-negative covariates in which the variance of the log ratio grows, for a cause that has them.
     basis: Callable[[TokenEvidence], "Floats | NotTested"] | None = None
+    # Whether the basis is made from what the other causes leave of the variance, and added to a first fit.
     after_others: bool = False

@@ -23,16 +23,16 @@ def part_signature(evidence: TokenEvidence, name: str, because: str, least_share
 
 
 def signature_of(evidence: TokenEvidence, part: Part, because: str, least_share: float = LEAST_SHARE) -> Signature:
-    """Return a part as a signature: large when its share is at least `least_share`, and surely above SURELY."""
+    """Return a part as a signature: large if its share is at least `least_share`, and surely above SURELY."""
     excess = evidence.excess
     assert excess is not None
     share, low, high = excess.share(part)
     share_K = np.append(share, excess.share_left(part))
     least_k2 = LEAST_OF_FLOOR * (evidence.floor_k2 or 0.0)
-    # What the rest says, whichever prompts are left out: one outlier neither makes a cause nor drowns it.
-    told_K = (share_K >= least_share) & (np.append(part.k2, part.left_K) > least_k2)
-    large = bool(told_K.all()) and low >= SURELY
-    leans = not large and bool((told_K & (np.append(part.p_value, part.p_left_K) < LEANS_BELOW)).any())
+    # With any part of the prompts left out: a single outlier neither makes a cause nor drowns it.
+    is_large_K = (share_K >= least_share) & (np.append(part.k2, part.left_K) > least_k2)
+    large = bool(is_large_K.all()) and low >= SURELY
+    leans = not large and bool((is_large_K & (np.append(part.p_value, part.p_left_K) < LEANS_BELOW)).any())
     return k2_signature(part.ends, (share, low, high), part.surely_p, large, f"{because}:", leans)
 
 

@@ -13,7 +13,7 @@ from rlaudit.meaning.honesty import GREEDY_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.meaning.log_statistics import first_choice_excess, temperature_ratio
 from rlaudit.meaning.meaning import Kind, Meaning, ScoredFigures
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.meaning.words import said_of
+from rlaudit.meaning.words import conclusion_of
 from rlaudit.statistics.estimate import Estimate
 from rlaudit.statistics.resample import chance_above, standard_score
 
@@ -50,8 +50,8 @@ def semantic_names(meaning: Meaning, figures: ScoredFigures) -> SemanticNames:
         return SemanticNames(frozenset({RAW_LOGPROBS}), hidden if beyond else frozenset())
     if figures.sample.differs and "temperature" in sample.differences(train) and not sample.filtered:
         # Reported and recomputed at one temperature, sampled at another that was requested: both sides left it out.
-        asked = abs(sample.temperature / requested.temperature - 1) < TEMPERATURE_EFFECT
-        both = asked and requested.temperature != train.temperature
+        was_requested = abs(sample.temperature / requested.temperature - 1) < TEMPERATURE_EFFECT
+        both = was_requested and requested.temperature != train.temperature
         return SemanticNames(by_tokens=frozenset({RAW_LOGPROBS, TRAINER_TEMPERATURE}) if both else frozenset())
     if figures.sample.differs and sample.penalised:
         return SemanticNames(by_tokens=frozenset({PENALTY}))
@@ -59,23 +59,16 @@ def semantic_names(meaning: Meaning, figures: ScoredFigures) -> SemanticNames:
 
 
 def _of_parameters(apart: tuple[str, ...]) -> frozenset[str]:
-    names = set()
-    for parameter in apart:
-        if parameter in FILTERS:
-            names.add(FILTERS_NOT_REPLAYED)
-        elif parameter in PENALTIES:
-            names.add(PENALTY)
-        else:
-            names.add(TRAINER_TEMPERATURE)
-    return frozenset(names)
+    causes = {**dict.fromkeys(FILTERS, FILTERS_NOT_REPLAYED), **dict.fromkeys(PENALTIES, PENALTY)}
+    return frozenset(causes.get(parameter, TRAINER_TEMPERATURE) for parameter in apart)
 
 
 def semantic_signature(evidence: TokenEvidence, name: str) -> Signature:
-    """Return the signature of one semantic cause where tokens were scored; large when the meaning has it."""
+    """Return the signature of a semantic cause if tokens were scored; large if the meaning has it."""
     meaning = evidence.meaning
     assert meaning is not None and isinstance(meaning.figures, ScoredFigures)
     names = semantic_names(meaning, meaning.figures)
-    because = said_of(meaning).because
+    because = conclusion_of(meaning).because
     if name in names.by_tokens:
         return _by_tokens(meaning.figures, because)
     return _by_report(meaning.figures, because, name in names.by_report, evidence.clusters)
@@ -86,7 +79,7 @@ def _by_report(figures: ScoredFigures, because: str, named: bool, clusters: int)
     gain = fit.trainer_loss - fit.loss
     error = (fit.gain_high - fit.gain_low) / SPAN
     total = max(fit.trainer_loss, 1e-300)
-    share, low, high = (one / total for one in (gain, fit.gain_low, fit.gain_high))
+    share, low, high = (nats / total for nats in (gain, fit.gain_low, fit.gain_high))
     return Signature(
         p_value=chance_above(standard_score(gain, error, clusters), clusters),
         effect=gain,
@@ -114,36 +107,36 @@ def _by_tokens(figures: ScoredFigures, because: str) -> Signature:
     )
 
 
-def logged_signature(found: Estimate, what: str, named: bool, because: str, leans: bool = False) -> Signature:
+def logged_signature(estimate: Estimate, what: str, named: bool, because: str, leans: bool = False) -> Signature:
     """Return an estimate as a signature. Of k2 no share is stated: without scores it cannot be recomputed."""
-    return Signature(found.p_value, found.value, found.low, found.high, what, named, because, leans=leans)
+    return Signature(estimate.p_value, estimate.value, estimate.low, estimate.high, what, named, because, leans=leans)
 
 
 def temperature_signature(evidence: TokenEvidence, dishonest: bool) -> Signature | None:
     """Return whether the temperatures of both sides differ, and by whose fault; None without top logprobs of both.
 
-    dishonest: asked for rollouts that report another temperature than they sample at; otherwise for a trainer that
+    dishonest: whether to test for rollouts that report another temperature than they sample at, or for a trainer that
     recomputes at another one than rollouts report.
     """
-    found = temperature_ratio(evidence)
-    if found is None:
+    factor = temperature_ratio(evidence)
+    if factor is None:
         return None
-    reported, trainer = _temperatures(evidence, found.value)
+    reported, trainer = _temperatures(evidence, factor.value)
     honest = _alike(reported, evidence.sampling.temperature)
-    named = found.convicts(TEMPERATURE_EFFECT, null=1.0) and honest != dishonest
-    leans = found.leans(TEMPERATURE_EFFECT, null=1.0)
+    named = factor.convicts(TEMPERATURE_EFFECT, null=1.0) and honest != dishonest
+    leans = factor.leans(TEMPERATURE_EFFECT, null=1.0)
     because = (
-        f"top logprobs of both sides differ by the factor {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]: "
+        f"top logprobs of both sides differ by the factor {factor.value:.3f} [{factor.low:.3f}, {factor.high:.3f}]: "
         f"reported at T={reported:.3g}, sampled at T={evidence.sampling.temperature:g}, trainer at T={trainer:.3g}"
     )
-    return logged_signature(found, "T of the trainer / T reported", named, because, leans)
+    return logged_signature(factor, "T of the trainer / T reported", named, because, leans)
 
 
 def _temperatures(evidence: TokenEvidence, factor: float) -> tuple[float, float]:
     """Return (reported, trainer): their quotient is `factor`, and one of them is what it was taken to be.
 
-    A side that is off has most likely left the temperature out, which tells the two sides apart unless both fit; where
-    neither does, the engine's own first choices say whether its report is honest.
+    A side that is off has most likely left the temperature out, which tells the two sides apart unless both fit. If
+    neither does, the engine's first choices show whether its report is honest.
     """
     sampled, assumed = evidence.sampling.temperature, evidence.trainer.temperature
     of_report, of_trainer = (assumed / max(factor, 1e-300), assumed), (sampled, sampled * factor)

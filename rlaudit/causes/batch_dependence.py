@@ -34,7 +34,7 @@ NOT_BY_CHANCE = 0.01
 def basis(evidence: TokenEvidence) -> Floats | NotTested:
     """Return (T, 1 or 2): how noisy the other prompts of the batch are beyond the quietest, and log2 of the batch size.
 
-    Asks for `evidence.excess`, fitted without this cause.
+    Needs `evidence.excess`, fitted without this cause.
     """
     batch_T = np.asarray(evidence.columns["batch_id"], dtype=np.int64)
     batches = int(batch_T.max(initial=-1)) + 1
@@ -56,10 +56,13 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """Mean noise of each prompt in each batch (B, P), whether it is there, and the cell of each token."""
+    """A cell for each prompt in each batch."""
 
+    # Mean noise.
     means_BP: Floats
-    there_BP: NDArray[np.bool_]
+    # Whether the batch has usable tokens of the prompt.
+    filled_BP: NDArray[np.bool_]
+    # The cell of each token.
     cell_T: Integers
 
 
@@ -77,10 +80,10 @@ def _noise_of_the_others(evidence: TokenEvidence, batch_T: Integers, batches: in
     """Return (T,) noise above the quietest. Prompts count alike: long completions are no more independent."""
     assert evidence.excess is not None
     cells = _cells(evidence, evidence.excess.standardised_T, batch_T, batches)
-    prompts_B = cells.there_BP.sum(axis=1)
+    prompts_B = cells.filled_BP.sum(axis=1)
     if prompts_B.max(initial=0) < 2:
         return None
-    overall = float(cells.means_BP[cells.there_BP].mean())
+    overall = float(cells.means_BP[cells.filled_BP].mean())
     total_B = cells.means_BP.sum(axis=1)
     others_BP = total_B[:, None] - cells.means_BP + SHRINK * overall
     others_BP = others_BP / np.maximum(prompts_B[:, None] - 1 + SHRINK, SHRINK)
@@ -89,11 +92,11 @@ def _noise_of_the_others(evidence: TokenEvidence, batch_T: Integers, batches: in
 
 
 def _between_batches(evidence: TokenEvidence, standardised_T: Floats) -> float:
-    """p-value of a one-way analysis of variance of log noise, prompts within batches."""
+    """Return the p-value of a one-way analysis of variance of log noise, prompts within batches."""
     batch_T = np.asarray(evidence.columns["batch_id"], dtype=np.int64)
     cells = _cells(evidence, standardised_T, batch_T, int(batch_T.max()) + 1)
-    there_BP = cells.there_BP & (cells.means_BP > 0)
-    groups = [np.log(means_P[there_P]) for means_P, there_P in zip(cells.means_BP, there_BP, strict=True)]
+    usable_BP = cells.filled_BP & (cells.means_BP > 0)
+    groups = [np.log(means_P[usable_P]) for means_P, usable_P in zip(cells.means_BP, usable_BP, strict=True)]
     groups = [group for group in groups if group.size]
     within = sum(group.size - 1 for group in groups)
     if len(groups) < 2 or within < 1:
@@ -107,7 +110,7 @@ def _between_batches(evidence: TokenEvidence, standardised_T: Floats) -> float:
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Excess that the prompts of a batch share."""
+    """Return the excess that the prompts of a batch share."""
     batches = len(np.unique(evidence.columns["batch_id"]))
     excess = evidence.excess
     if excess is None or excess.first_standardised_T is None:
@@ -116,9 +119,9 @@ def signature(evidence: TokenEvidence) -> Outcome:
     if NAME not in excess.parts:
         because = f"{batches} batches differ no more than chance"
         return Signature(p_value, 0.0, 0.0, 0.0, "k2, nats^2", False, because, 0.0, 0.0, 0.0)
-    found = part_signature(evidence, NAME, f"shared by the prompts of a batch ({batches} batches)")
+    outcome = part_signature(evidence, NAME, f"shared by the prompts of a batch ({batches} batches)")
     # Prompts are resampled, batches are not: that few batches differ by chance only the batches can tell.
-    return found if isinstance(found, NotTested) else replace(found, p_value=max(found.p_value, p_value))
+    return outcome if isinstance(outcome, NotTested) else replace(outcome, p_value=max(outcome.p_value, p_value))
 
 
 CAUSE = Cause(

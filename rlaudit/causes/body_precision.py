@@ -62,8 +62,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
         return NotTested(f"the head is not excluded: {rounding.unclear}")
     constant = excess.parts[CONSTANT]
     kept = 1.0 - explained_share(evidence)
-    value, low, high = (kept * one - evidence.floor_k2 for one in (constant.k2, constant.low, constant.high))
-    share, share_low, share_high = (one / excess.excess_k2 for one in (value, low, high))
+    value, low, high = (kept * nats - evidence.floor_k2 for nats in (constant.k2, constant.low, constant.high))
+    share, share_low, share_high = (nats / excess.excess_k2 for nats in (value, low, high))
     if share_low > 1.0:
         return NotTested(f"noise in proportion to 1 - p would be {share:.0%} of what there is: it is another kind")
     spread = (constant.high - constant.low) / (2.0 * REACH)
@@ -82,41 +82,43 @@ def signature(evidence: TokenEvidence) -> Outcome:
 
 @dataclass(frozen=True)
 class DenseNoise:
-    """What the residual looks like. by_token, by_token_z: covariance of standardised log ratios of one token id in
-    other clusters, in units of the variance, and its z; None without token ids. along, along_z: the same of
-    neighbouring tokens. uneven: largest ratio of noise between classes of certainty. outliers: share of k2 beyond six
-    standard deviations. seen: mean error of tokens seen before less that of others, in standard deviations.
-    """
+    """What the residual looks like."""
 
+    # Covariance of standardised log ratios of a token id over clusters, in units of the variance, and its z; None
+    # without token ids.
     by_token: float | None
     by_token_z: float | None
+    # The same of neighbouring tokens.
     along: float
     along_z: float
+    # Largest ratio of noise between classes of certainty.
     uneven: float
+    # Share of k2 beyond six standard deviations.
     outliers: float
+    # Mean error of tokens seen before less that of others, in standard deviations.
     seen: float = 0.0
 
     @property
     def objections(self) -> tuple[str, ...]:
         """What speaks against rounding."""
-        found = []
+        against = []
         if self.by_token is None:
-            found.append("without token ids, errors that repeat for a token cannot be excluded")
+            against.append("without token ids, errors that repeat for a token cannot be excluded")
         elif self.by_token > MOST_IN_COMMON and (self.by_token_z or 0.0) > SURELY_ALIKE:
-            found.append(f"the same token id errs alike ({self.by_token:.0%} of the variance): weights, not rounding")
+            against.append(f"the same token id errs alike ({self.by_token:.0%} of the variance): weights, not rounding")
         if abs(self.along) > MOST_IN_COMMON and abs(self.along_z) > SURELY_ALIKE:
-            found.append(f"neighbouring tokens err alike ({self.along:.0%} of the variance): weights or cache")
+            against.append(f"neighbouring tokens err alike ({self.along:.0%} of the variance): weights or cache")
         if abs(self.seen) > MOST_SHIFT:
-            found.append(f"tokens seen before err to one side ({self.seen:+.2f} standard deviations): a penalty")
+            against.append(f"tokens seen before err to one side ({self.seen:+.2f} standard deviations): a penalty")
         if self.uneven > MOST_UNEVEN:
-            found.append(f"noise differs {self.uneven:.1f}-fold between sure and unsure tokens")
+            against.append(f"noise differs {self.uneven:.1f}-fold between sure and unsure tokens")
         if self.outliers > MOST_OUTLIERS:
-            found.append(f"outliers carry {self.outliers:.0%}")
-        return tuple(found)
+            against.append(f"outliers carry {self.outliers:.0%}")
+        return tuple(against)
 
 
 def dense_noise(evidence: TokenEvidence) -> DenseNoise:
-    """Measure it on the residual of `evidence.excess`."""
+    """Measure the residual of `evidence.excess`."""
     assert evidence.excess is not None
     standardised_T = evidence.excess.standardised_T
     usable_T = np.isfinite(standardised_T)
@@ -137,7 +139,7 @@ def dense_noise(evidence: TokenEvidence) -> DenseNoise:
 
 
 def _in_common(error_T: Floats, usable_T: NDArray[np.bool_], evidence: TokenEvidence) -> tuple[float, float]:
-    """Mean product of errors of one token id over pairs of different clusters, and its z.
+    """Return the mean product of errors of a token id over pairs of different clusters, and its z.
 
     Sums per (token id, cluster) make it (sum over clusters)^2 - sum of squares; pairs are weighted by id, so that the
     commonest id does not decide alone.
@@ -161,10 +163,10 @@ def _in_common(error_T: Floats, usable_T: NDArray[np.bool_], evidence: TokenEvid
 
 
 def _seen(error_T: Floats, evidence: TokenEvidence) -> float:
-    """Mean error of tokens seen before less that of others, in standard deviations; 0 if that is chance."""
-    found = seen_shift(evidence)
+    """Return the mean error of tokens seen before less that of others, in standard deviations; 0 if that is chance."""
+    seen = seen_shift(evidence)
     spread = float(error_T.std())
-    if found is None or found.shift.p_value > SEEN_ALPHA or not spread > 0:
+    if seen is None or seen.shift.p_value > SEEN_ALPHA or not spread > 0:
         return 0.0
     seen_T = np.asarray(evidence.columns["seen_before"], dtype=bool) & (evidence.room_T > LEAST_ROOM)
     other_T = ~np.asarray(evidence.columns["seen_before"], dtype=bool) & (evidence.room_T > LEAST_ROOM)
@@ -172,7 +174,7 @@ def _seen(error_T: Floats, evidence: TokenEvidence) -> float:
 
 
 def _along(error_T: Floats, usable_T: NDArray[np.bool_], evidence: TokenEvidence) -> tuple[float, float]:
-    """Correlation of the errors of neighbouring tokens, and its z."""
+    """Return the correlation of the errors of neighbouring tokens, and its z."""
     both_T = usable_T[1:] & usable_T[:-1] & (evidence.sequence_T[1:] == evidence.sequence_T[:-1])
     pairs = int(both_T.sum())
     if pairs < FEWEST:

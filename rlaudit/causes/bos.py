@@ -37,7 +37,7 @@ def _weights_changed(evidence: TokenEvidence) -> bool:
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Excess at the beginning of every completion."""
+    """Return the excess at the beginning of every completion."""
     return part_signature(
         evidence, NAME, "largest at the first completion tokens of all sequences", LEAST_SHARE_BY_POSITION
     )

@@ -22,7 +22,7 @@ FEWEST_EDGES = 30
 
 
 def basis(evidence: TokenEvidence) -> Floats | NotTested:
-    """(T, periods): the token follows an edge. Edges of 64 are edges of 16 too, so coarser ones come out as well."""
+    """Return (T, periods) whether the token follows an edge. Edges of 64 are edges of 16 too, so coarser ones show."""
     context_T = np.asarray(evidence.columns["absolute_position"], dtype=np.int64)
     edges = [context_T % period == 0 for period in PERIODS]
     often = [edge_T.astype(np.float64) for edge_T in edges if edge_T.sum() >= FEWEST_EDGES]
@@ -32,7 +32,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Excess at edges only."""
+    """Return the excess at edges."""
     return part_signature(evidence, NAME, f"at the edges of blocks of {PERIODS[0]} tokens or multiples of it")
 
 

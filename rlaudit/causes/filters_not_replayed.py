@@ -34,27 +34,27 @@ from rlaudit.meaning.token_evidence import TokenEvidence
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the sign and the size of the log ratios."""
-    found = mean_ratio_minus_one(evidence)
+    excess = mean_ratio_minus_one(evidence)
     one_sided = one_sidedness(evidence)
     sided_K = np.append(one_sided, one_sidedness_left(evidence)) > ONE_SIDED
-    below = found.value < 0 and _filter_there(evidence) and found.high > _least_kept(evidence.sampling) - 1.0
+    below = excess.value < 0 and _has_filter(evidence) and excess.high > _least_kept(evidence.sampling) - 1.0
     below = below and constant_shift(evidence) is None
     # Another temperature makes the mean ratio differ from 1 too, but log ratios of both signs.
     temperature = temperature_signature(evidence, dishonest=True)
     if temperature is not None and temperature.large:
         below = False
-    surely = found.convicts(MEAN_RATIO_EFFECT)
+    surely = excess.convicts(MEAN_RATIO_EFFECT)
     named = below and surely and bool(sided_K.all())
-    leans = below and (surely or found.leans(MEAN_RATIO_EFFECT)) and bool(sided_K.any()) and not named
-    because = f"mean ratio - 1 = {found.value:+.3g}, and {one_sided:.0%} of the squared log ratio has one sign"
-    return logged_signature(found, "mean ratio - 1", named, because, leans)
+    leans = below and (surely or excess.leans(MEAN_RATIO_EFFECT)) and bool(sided_K.any()) and not named
+    because = f"mean ratio - 1 = {excess.value:+.3g}, and {one_sided:.0%} of the squared log ratio has one sign"
+    return logged_signature(excess, "mean ratio - 1", named, because, leans)
 
 
-def _filter_there(evidence: TokenEvidence) -> bool:
+def _has_filter(evidence: TokenEvidence) -> bool:
     """Return whether a filter was requested that the trainer does not replay, or shows in the engine's own lists."""
-    asked = evidence.sampling
-    unlike = [name for name in FILTERS if getattr(asked, name) != getattr(evidence.trainer, name)]
-    if asked.filtered and unlike:
+    requested = evidence.sampling
+    unlike = [name for name in FILTERS if getattr(requested, name) != getattr(evidence.trainer, name)]
+    if requested.filtered and unlike:
         return True
     if evidence.missing(("rollout_top_ids", "rollout_top_logprobs")):
         return False
@@ -65,8 +65,8 @@ def _filter_there(evidence: TokenEvidence) -> bool:
 
 def _least_kept(sampling: Semantics) -> float:
     """Return the mass that the filters keep at least; only top-p alone promises one."""
-    alone = sampling.top_p < 1 and sampling.top_k == 0 and sampling.min_p == 0
-    return sampling.top_p if alone else 0.0
+    has_only_top_p = sampling.top_k == 0 and sampling.min_p == 0
+    return sampling.top_p if sampling.top_p < 1 and has_only_top_p else 0.0
 
 
 CAUSE = Cause(

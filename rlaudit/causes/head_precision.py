@@ -34,9 +34,9 @@ def explained_share(evidence: TokenEvidence) -> float:
 
 
 def one_step_off(evidence: TokenEvidence) -> NDArray[np.bool_]:
-    """Return (T,) outliers that are one step of the lattice, where both sides lie on it.
+    """Return (T,) outliers that are one step of the lattice, if both sides lie on it.
 
-    Bodies that nearly agree round alike nearly always, and differ by a whole step where they do not.
+    Bodies that nearly agree round alike nearly always, and differ by a whole step otherwise.
     """
     assert evidence.excess is not None
     if len(evidence.head_rounding.rounded_sides) < BOTH:
@@ -45,7 +45,7 @@ def one_step_off(evidence: TokenEvidence) -> NDArray[np.bool_]:
 
 
 def _share_one_step_off(evidence: TokenEvidence) -> float:
-    """Return how much of the k2 of all outliers these make up."""
+    """Return the share of the k2 of all outliers that lies one step off."""
     assert evidence.excess is not None
     squared_T = np.square(evidence.log_ratio_T)
     total = float(squared_T[evidence.excess.outlier_T].sum())
@@ -53,7 +53,7 @@ def _share_one_step_off(evidence: TokenEvidence) -> float:
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Lattices, and the share of the excess that their steps account for."""
+    """Return the lattices, and the share of the excess that their steps account for."""
     excess = evidence.excess
     if excess is None:
         return NotTested("no mismatch to explain")
@@ -63,16 +63,14 @@ def signature(evidence: TokenEvidence) -> Outcome:
     part = excess.parts[CONSTANT]
     of_constant = explained_share(evidence)
     of_outliers = _share_one_step_off(evidence)
-    dense, sparse = part.ends, excess.outliers.ends
-    k2 = (
-        of_constant * dense[0] + of_outliers * sparse[0],
-        of_constant * dense[1] + of_outliers * sparse[1],
-        of_constant * dense[2] + of_outliers * sparse[2],
+    k2, k2_low, k2_high = (
+        of_constant * dense + of_outliers * sparse
+        for dense, sparse in zip(part.ends, excess.outliers.ends, strict=True)
     )
-    share, low, high = (value / excess.excess_k2 for value in k2)
+    share, low, high = (nats / excess.excess_k2 for nats in (k2, k2_low, k2_high))
     sides = " and ".join(rounding.rounded_sides) or "neither"
     return k2_signature(
-        k2,
+        (k2, k2_low, k2_high),
         (share, low, high),
         p_value=SURELY_ROUNDED if rounding.rounded_sides else 1.0,
         large=share >= LEAST_SHARE and low >= SURELY,

@@ -38,25 +38,25 @@ SURE = 5e-3
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Excess in a few tokens that no covariate singles out."""
+    """Return the excess in a few tokens that no covariate singles out."""
     excess = evidence.excess
     if excess is None:
         return NotTested("no mismatch to explain")
     if evidence.meaning is not None and evidence.meaning.reported.filtered:
         return NotTested("tokens at the edge of the sampler's filter are outliers as well")
-    # A routing flip follows no covariate: it is counted where none is at work.
+    # A routing flip follows no covariate: flips are counted among tokens that none of them moves.
     quiet_T = ~_loud(excess)
     far_T = quiet_T & excess.outlier_T & ~one_step_off(evidence)
     count = int(far_T.sum())
     standardised_T = np.nan_to_num(excess.standardised_T)
     between = int((quiet_T & (standardised_T > TAIL_FROM) & ~excess.outlier_T).sum())
     squared_T = np.square(evidence.log_ratio_T)
-    # As many flips per token are to be expected where another cause drowns them.
+    # As many flips per token are to be expected among tokens in which another cause drowns them.
     flipped = float(squared_T[far_T].sum()) / max(float(quiet_T.mean()), 1e-300)
     theirs = min(flipped / max(float(squared_T[excess.outlier_T].sum()), 1e-300), 1.0)
-    share, low, high = (theirs * one for one in excess.share(excess.outliers))
+    share, low, high = (theirs * value for value in excess.share(excess.outliers))
     p_value = float(bdtrc(count - 1, int(quiet_T.sum()), ORDINARY_SHARE)) if count else 1.0
-    k2, k2_low, k2_high = (theirs * one for one in excess.outliers.ends)
+    k2, k2_low, k2_high = (theirs * value for value in excess.outliers.ends)
     return k2_signature(
         (k2, k2_low, k2_high),
         (share, low, high),
@@ -67,7 +67,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
 
 
 def _loud(excess: ExcessModel) -> NDArray[np.bool_]:
-    """Return (T,) where covariates that matter add more than everything else does."""
+    """Return (T,) whether covariates that matter add more than everything else does."""
     sure = [
         name
         for name, part in excess.parts.items()

@@ -22,7 +22,7 @@ FEWEST_POSITIONS = 16
 
 
 def context(evidence: TokenEvidence) -> Floats:
-    """Return (T,) tokens before this one, as far as they are known."""
+    """Return (T,) the tokens before each; of the completion alone if prompt lengths are not known."""
     return np.asarray(evidence.columns.get("absolute_position", evidence.position_T), dtype=np.float64)
 
 
@@ -37,7 +37,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Excess that grows with the context."""
+    """Return the excess that grows with the context."""
     return part_signature(evidence, NAME, "grows with the length of the context", LEAST_SHARE_BY_POSITION)
 
 

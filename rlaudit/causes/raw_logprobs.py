@@ -22,9 +22,9 @@ from rlaudit.meaning.token_evidence import TokenEvidence
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the temperature between the top logprobs of both sides."""
-    found = temperature_signature(evidence, dishonest=True)
-    if found is not None:
-        return found
+    temperature = temperature_signature(evidence, dishonest=True)
+    if temperature is not None:
+        return temperature
     high = too_high(evidence)
     if high is not None and evidence.sampling.temperature != 1.0:
         because = (

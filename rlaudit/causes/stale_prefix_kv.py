@@ -26,7 +26,7 @@ FADES_OVER = (2.0, 8.0, 32.0)
 def basis(evidence: TokenEvidence) -> Floats | NotTested:
     """Return (T, 4): cached at all, and fading over two, over a few and over some tens of tokens."""
     version_T = evidence.columns.get("rollout_version")
-    # One version throughout the log says nothing of the update before it, which the cache may have outlived.
+    # A single version throughout the log leaves open whether the cache outlived the update before it.
     if version_T is not None and not np.any(version_T):
         return NotTested("the weights never changed (version 0): nothing in the cache can be stale")
     cached_T, of_weights = _reused(evidence)
@@ -38,14 +38,17 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Excess that only sequences with cached tokens show."""
+    """Return the excess that only sequences with cached tokens show."""
     cached_T, of_weights = _reused(evidence)
     share = float(np.mean(cached_T))
     return part_signature(evidence, NAME, f"only where a prefix{of_weights} was cached ({share:.0%} of the tokens)")
 
 
 def _reused(evidence: TokenEvidence) -> tuple[NDArray[np.bool_], str]:
-    """Return (T,) whose prefix may be stale, and of which weights. Unknown in part: known ones are too few."""
+    """Return (T,) whether the prefix may be stale, and of which weights it is.
+
+    stale_tokens is not used if it is known only in part.
+    """
     stale_T = evidence.columns.get("stale_tokens")
     if stale_T is None or np.isnan(stale_T).any():
         return np.asarray(evidence.columns["cached_tokens"]) > 0, ""

@@ -21,8 +21,7 @@ NAME = "stale-weights"
 
 
 def basis(evidence: TokenEvidence) -> Floats | NotTested:
-    """Return (T, 3): lagging at all, the lag (the variance of independent updates) and its square (updates
-    in one direction)."""
+    """Return (T, 3): lagging at all, the lag (independent updates) and its square (updates in one direction)."""
     lag_T = np.maximum(np.asarray(evidence.columns["version_lag"], dtype=np.float64), 0.0)
     if not np.ptp(lag_T) > 0:
         return NotTested(f"every token has version lag {lag_T[0]:g}: nothing to compare it with")
@@ -31,7 +30,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Excess that grows with the lag."""
+    """Return the excess that grows with the lag."""
     lag_T = evidence.columns["version_lag"]
     return part_signature(evidence, NAME, f"grows with the version lag ({lag_T.min():g} to {lag_T.max():g})")
 

@@ -14,8 +14,8 @@ from rlaudit.meaning.token_evidence import TokenEvidence
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the temperature between the top logprobs of both sides."""
-    found = temperature_signature(evidence, dishonest=False)
-    return found or NotTested("columns trainer_scores, or top ids and logprobs of both sides, are missing")
+    temperature = temperature_signature(evidence, dishonest=False)
+    return temperature or NotTested("columns trainer_scores, or top ids and logprobs of both sides, are missing")
 
 
 CAUSE = Cause(

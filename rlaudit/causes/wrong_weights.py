@@ -24,9 +24,9 @@ def signature(evidence: TokenEvidence) -> Outcome:
     if excess is None or excess.base is None or excess.slope_on_base is None:
         return NotTested("the base model says the same as the trainer")
     correlation = float(np.sign(excess.slope_on_base))
-    found = signature_of(evidence, excess.base, f"leans towards the base model with slope {excess.slope_on_base:.2f}")
+    leaning = signature_of(evidence, excess.base, f"leans towards the base model with slope {excess.slope_on_base:.2f}")
     if correlation > 0:
-        return found
+        return leaning
     return NotTested(f"the rollout leans away from the base model (slope {excess.slope_on_base:.2f})")
 
 

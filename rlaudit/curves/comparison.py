@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rlaudit.arrays import Floats
 from rlaudit.curves.curve import Curve, Run
 from rlaudit.curves.logged_metric import LoggedMetric
-from rlaudit.curves.pairing import Pair, Pairing, pair_up
+from rlaudit.curves.pairing import Pair, pair_up
 from rlaudit.curves.separation import LONGEST, SHORTEST, Separation, separate, separates_from_constant
 
 # A run whose first step is beyond this share of its last did not begin where its seeds were still alike.
@@ -30,30 +30,35 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Points:
-    """What was compared: steps, means over each side's seeds; averages over `averaged` steps each."""
+    """What was compared."""
 
     steps: NDArray[np.int64]
+    # Means over each side's seeds.
     reference: Floats
     candidate: Floats
+    # How many logged steps a point is the mean of.
     averaged: int
 
 
 @dataclass(frozen=True)
 class MetricResult:
-    """One metric. detected, onset: steps. because: how the outcome came about, in a sentence. notes: what else was
-    seen. points and separation are None if nothing could be compared; separation also for a constant reference.
-    """
+    """The outcome of a metric."""
 
     name: str
     pair: Pair | None
     outcome: Outcome
+    # How the outcome came about, in a sentence.
     because: str
+    # Steps.
     detected: int | None = None
     onset: int | None = None
     reference_level: float | None = None
     candidate_level: float | None = None
+    # None if nothing could be compared.
     points: Points | None = None
+    # None for a constant reference as well.
     separation: Separation | None = None
+    # What else was seen.
     notes: tuple[str, ...] = ()
 
     @property
@@ -64,7 +69,7 @@ class MetricResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All metrics of one candidate against one reference. alpha: of a false alarm anywhere in the report."""
+    """All metrics of a candidate against a reference. alpha: chance of a false alarm anywhere in the report."""
 
     references: tuple[Run, ...]
     candidates: tuple[Run, ...]
@@ -87,16 +92,14 @@ def compare(
 
     candidates: the seeds of one candidate, which log the same metrics.
     """
-    pairing: Pairing = pair_up(references, candidates[0], wanted)
+    pairing = pair_up(references, candidates[0], wanted)
     share = alpha / max(len(pairing.pairs), 1)
-    results = [_compared(pair, references, candidates, share, seed) for pair in pairing.pairs]
+    results = [_result(pair, references, candidates, share, seed) for pair in pairing.pairs]
     results += [MetricResult(name, None, Outcome.UNKNOWN, why) for name, why in pairing.unknown]
     return Comparison(tuple(references), tuple(candidates), tuple(results), pairing.left, alpha)
 
 
-def _compared(
-    pair: Pair, references: Sequence[Run], candidates: Sequence[Run], alpha: float, seed: int
-) -> MetricResult:
+def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], alpha: float, seed: int) -> MetricResult:
     name = pair.reference_key
     without = [run.name for run in candidates if pair.candidate_key not in run.curves]
     if without:
@@ -118,39 +121,41 @@ def _compared(
         reference_RN, candidate_CN = np.maximum(reference_RN, rounding), np.maximum(candidate_CN, rounding)
         notes += (f"what is below {rounding:g} is rounding, and counts as {rounding:g}",)
     candidate_N = candidate_CN.mean(axis=0)
-    # A group of steps is known when its last step is.
+    # A group of steps is complete at its last step.
     ends = steps[averaged - 1 :: averaged][: len(candidate_N)]
     points = Points(ends, reference_RN.mean(axis=0), candidate_N, averaged)
     if np.ptp(reference_RN) <= 1e-12 * np.abs(reference_RN).max():
         return _against_constant(pair, points, reference_RN, candidate_CN, alpha, notes)
     from_zero = bool(steps[0] <= BEGINNING * steps[-1])
     try:
-        found = separate(reference_RN, candidate_CN, alpha, from_zero, np.random.default_rng(seed))
+        separation = separate(reference_RN, candidate_CN, alpha, from_zero, np.random.default_rng(seed))
     except ValueError as error:
         return MetricResult(name, pair, Outcome.UNKNOWN, str(error), points=points, notes=notes)
-    if found.noise_ratio > 2:
-        notes += (f"its noise from step to step is {found.noise_ratio:.1f} times the reference's",)
-    if found.detected is None or found.onset is None:
-        unseen = f"of a factor below {found.resolution:.2g}" if found.in_logs else f"below {found.resolution:.2g}"
+    if separation.noise_ratio > 2:
+        notes += (f"its noise from step to step is {separation.noise_ratio:.1f} times the reference's",)
+    if separation.detected is None or separation.onset is None:
+        unseen = f"{'of a factor ' * separation.in_logs}below {separation.resolution:.2g}"
         because = (
-            f"the largest statistic is {found.statistic:.1f}, a curve without a change stays below "
-            f"{found.threshold:.1f}; a lasting difference {unseen} would not be seen"
+            f"the largest statistic is {separation.statistic:.1f}, a curve without a change stays below "
+            f"{separation.threshold:.1f}; a lasting difference {unseen} would not be seen"
         )
-        return MetricResult(name, pair, Outcome.NOT_SEPARATED, because, points=points, separation=found, notes=notes)
-    window = slice(found.onset, found.detected + 1)
-    if found.last_statistic < found.threshold / 2:
+        return MetricResult(
+            name, pair, Outcome.NOT_SEPARATED, because, points=points, separation=separation, notes=notes
+        )
+    window = slice(separation.onset, separation.detected + 1)
+    if separation.last_statistic < separation.threshold / 2:
         notes += ("at the end of the curve it is inside the band again",)
     return MetricResult(
         name,
         pair,
         Outcome.SEPARATED,
-        f"the statistic passes {found.threshold:.1f} at step {ends[found.detected]}",
-        detected=int(ends[found.detected]),
-        onset=int(ends[found.onset]),
+        f"the statistic passes {separation.threshold:.1f} at step {ends[separation.detected]}",
+        detected=int(ends[separation.detected]),
+        onset=int(ends[separation.onset]),
         reference_level=float(points.reference[window].mean()),
         candidate_level=float(candidate_N[window].mean()),
         points=points,
-        separation=found,
+        separation=separation,
         notes=notes,
     )
 
@@ -159,13 +164,13 @@ def _against_constant(
     pair: Pair, points: Points, reference_RN: Floats, candidate_CN: Floats, alpha: float, notes: tuple[str, ...]
 ) -> MetricResult:
     level = float(points.reference[0])
-    found = separates_from_constant(reference_RN, candidate_CN, alpha)
-    if found is None:
+    places = separates_from_constant(reference_RN, candidate_CN, alpha)
+    if places is None:
         differing = int(np.sum(~np.isclose(points.candidate, level, rtol=1e-9, atol=0.0)))
         outcome = Outcome.UNKNOWN if differing else Outcome.NOT_SEPARATED
         because = f"the reference is {level:g} at every step, the candidate differs at {differing} of them"
         return MetricResult(pair.reference_key, pair, outcome, because, points=points, notes=notes)
-    detected, first = found
+    detected, first = places
     return MetricResult(
         pair.reference_key,
         pair,

@@ -35,7 +35,7 @@ LARGEST = 1e100
 
 @dataclass(frozen=True)
 class Curve:
-    """One metric of one run. steps: ascending. not_finite_steps: ascending, whose values were NaN or infinite."""
+    """One metric of one run. Steps ascend; those in not_finite_steps had NaN or infinite values."""
 
     key: str
     steps: NDArray[np.int64]
@@ -45,7 +45,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Run:
-    """A run's curves. step_name: which counter its steps are."""
+    """A run's curves. step_name: the counter that its steps are."""
 
     name: str
     paths: tuple[Path, ...]
@@ -55,36 +55,36 @@ class Run:
     problems: tuple[Problem, ...]
 
     def require_curves(self) -> None:
-        """Raises NotFinished for a run without a metric that has steps."""
+        """Raise NotFinished for a run without a metric that has steps."""
         if not self.curves:
             first = f": {self.problems[0]}" if self.problems else ""
             raise NotFinished(f"{self.name} has no metric with a step{first}", "--step names the key that holds it")
 
 
-def step_keys(logs: Iterable[RunLog], asked: str | None) -> list[str | None]:
-    """Return the key that each run takes its steps from; None for its sink's own step.
+def step_keys(logs: Iterable[RunLog], requested: str | None) -> list[str | None]:
+    """Return the key that each run takes its steps from; None for its sink's step.
 
-    W&B's own step counts logging calls. It may stand for the training step in all runs or in none: next to a run that
-    counts training steps, or one that logs them to W&B, it is given up where the log holds the training step.
+    W&B's step counts logging calls. It may stand for the training step in all runs or in none: next to a run that
+    counts training steps, or one that logs them to W&B, it is given up if the log holds the training step.
     """
     logs = list(logs)
-    if asked is not None:
-        return [asked] * len(logs)
+    if requested is not None:
+        return [requested] * len(logs)
     counted = [_training_step(log) if log.reader.own_step == CALLS else None for log in logs]
-    known = all(key is not None or log.reader.own_step != CALLS for log, key in zip(logs, counted, strict=True))
-    return counted if known else [None] * len(logs)
+    are_known = (key is not None or log.reader.own_step != CALLS for log, key in zip(logs, counted, strict=True))
+    return counted if all(are_known) else [None] * len(logs)
 
 
 def _training_step(log: RunLog) -> str | None:
-    return next((key for key in TRAINING_STEPS if _share_with(log.rows, key) >= 0.9), None)
-
-
-def _share_with(rows: tuple[Row, ...], key: str) -> float:
-    return sum(_integer(row.values.get(key)) is not None for row in rows) / max(len(rows), 1)
+    """Return the key of the training step that nearly all rows hold."""
+    for key in TRAINING_STEPS:
+        if sum(_integer(row.values.get(key)) is not None for row in log.rows) >= 0.9 * max(len(log.rows), 1):
+            return key
+    return None
 
 
 def run_of(log: RunLog, step_key: str | None) -> Run:
-    """Return the curves of a log, over its own step or over the values of `step_key`."""
+    """Return the curves of a log, over its sink's step or over the values of `step_key`."""
     problems = Problems(log.paths[0])
     series: dict[str, _Series] = {}
     for row in log.rows:
@@ -96,7 +96,7 @@ def run_of(log: RunLog, step_key: str | None) -> Run:
         for key, value in row.values.items():
             if key != step_key and not _is_structure(value):
                 series.setdefault(key, _Series(key)).add(step, value, row.place, problems)
-    curves = {key: found.curve(problems) for key, found in sorted(series.items()) if found.has_numbers}
+    curves = {key: metric.curve(problems) for key, metric in sorted(series.items()) if metric.has_numbers}
     return Run(
         name=log.name,
         paths=log.paths,
@@ -108,9 +108,9 @@ def run_of(log: RunLog, step_key: str | None) -> Run:
 
 
 def _unusable_step(log: RunLog, row: Row, step_key: str | None) -> str:
-    written = row.step if step_key is None else row.values.get(step_key)
+    logged = row.step if step_key is None else row.values.get(step_key)
     name = step_key or log.reader.own_step
-    return f"no step ({name})" if written in (None, "") else f"{name} is {written!r:.40}, no whole number from 0 on"
+    return f"no step ({name})" if logged in (None, "") else f"{name} is {logged!r:.40}, no whole number from 0 on"
 
 
 class _Series:
@@ -135,17 +135,17 @@ class _Series:
         if number is None:
             self.wrong.append((place, f"{self.key} is {value!r:.40}, not a number"))
             return
-        known = step in self.values or step in self.not_finite
-        if step < self.last and known:
+        was_logged = step in self.values or step in self.not_finite
+        if step < self.last and was_logged:
             problems.add(
                 place, f"the steps go back to {step} from {self.last}: a resume; the later values are used", True
             )
             self._forget_from(step)
-        elif known and not _same(self.values.get(step, math.nan), number) and not BOOKKEEPING.search(self.key):
+        elif was_logged and not _same(self.values.get(step, math.nan), number) and not BOOKKEEPING.search(self.key):
             problems.add(place, f"{self.key} has one step twice with different values; the later one is used")
         elif step < self.last:
             self.out_of_order = True
-        self.last = step if step > self.last or known else self.last
+        self.last = step if step > self.last or was_logged else self.last
         self.values.pop(step, None)
         self.not_finite.pop(step, None)
         if abs(number) < LARGEST:
@@ -154,8 +154,8 @@ class _Series:
             self.not_finite[step] = place
 
     def _forget_from(self, step: int) -> None:
-        self.values = {at: value for at, value in self.values.items() if at < step}
-        self.not_finite = {at: place for at, place in self.not_finite.items() if at < step}
+        self.values = {earlier: value for earlier, value in self.values.items() if earlier < step}
+        self.not_finite = {earlier: place for earlier, place in self.not_finite.items() if earlier < step}
 
     def curve(self, problems: Problems) -> Curve:
         for place, message in self.wrong:

@@ -14,33 +14,34 @@ from rlaudit.curves.metric_names import known_metric
 from rlaudit.curves.open_run import open_run
 from rlaudit.errors import NotFinished
 
-# Names, sizes and times of files: when they differ, something was written.
+# Names, sizes and times of files: if they differ, something was written.
 Written = list[tuple[str, int, int]]
 
 
 @dataclass
 class FollowedLog:
-    """A log of any kind that `curves` reads, and its gates. name: its path, FILE#RUN for one of several runs.
+    """A log of any kind that `curves` reads, and its gates."""
 
-    sink, step_key: a reader and a key of the step that the user chose. what: how the log was read.
-    alpha: the chance that any gate is ever raised over a run that is well.
-    watched: by gate and key; each has its share of alpha. keys: every metric met, with rlaudit's own name or "".
-    waiting: why there is nothing to count, "" when there is.
-    """
-
+    # Its path; FILE#RUN for one of several runs.
     name: str
+    # A reader and a key of the step, if the user chose them.
     sink: str | None
     step_key: str | None
     gates: Sequence[Gate]
+    # The chance that any gate is ever raised over a run that is well.
     alpha: float
+    # How the log was read.
     what: str = ""
+    # By gate and key; each has its share of alpha.
     watched: dict[tuple[Gate, str], Watched] = field(default_factory=dict)
+    # Every metric met, with rlaudit's name or "".
     keys: dict[str, str] = field(default_factory=dict)
+    # Why there is nothing to count; "" if there is something.
     waiting: str = ""
     _written: Written | None = None
 
     def look(self) -> list[Watched]:
-        """Count what is new; return the gates that it raises. Raises UsageError for what can never be a log."""
+        """Count what is new; return the gates that it raises. Raises UsageError for a path that can never be a log."""
         raised = []
         try:
             for key, values in self._series().items():
@@ -48,8 +49,8 @@ class FollowedLog:
                 self.keys[key] = "" if metric is None else metric.canonical
                 for gate in self.gates:
                     if gate.metric in (key, self.keys[key]):
-                        found = self._of(gate, key)
-                        raised += [found for step, value in values.items() if found.see(step, value)]
+                        watched = self._watch(gate, key)
+                        raised += [watched for step, value in values.items() if watched.see(step, value)]
         except NotFinished as error:
             self.waiting = str(error)
         else:
@@ -65,7 +66,7 @@ class FollowedLog:
     @property
     def last_step(self) -> int | None:
         """The last step that was counted."""
-        return max((next(reversed(one.values)) for one in self.watched.values() if one.values), default=None)
+        return max((next(reversed(gate.values)) for gate in self.watched.values() if gate.values), default=None)
 
     def _series(self) -> Mapping[str, Mapping[int, float]]:
         """Return every metric's values by step; nothing if nothing was written. Raises NotFinished without a metric."""
@@ -87,14 +88,14 @@ class FollowedLog:
             series[key] = dict(sorted(values.items()))
         return series
 
-    def _of(self, gate: Gate, key: str) -> Watched:
-        known = self.watched.get((gate, key))
-        if known is None:
+    def _watch(self, gate: Gate, key: str) -> Watched:
+        watched = self.watched.get((gate, key))
+        if watched is None:
             # The n-th series of a gate has 1 / (n (n + 1)) of the gate's share, as many as there may ever be.
             number = 1 + sum(gate == other for other, _ in self.watched)
             share = self.alpha / len(self.gates) / (number * (number + 1))
-            known = self.watched[gate, key] = Watched(gate, key, share)
-        return known
+            watched = self.watched[gate, key] = Watched(gate, key, share)
+        return watched
 
 
 def follow(
@@ -118,11 +119,11 @@ def follow(
 def _files_of(path: Path) -> Written:
     """Return names, sizes and times of the log's files."""
     files = [path] if path.is_file() else sorted(path.rglob("*")) if path.is_dir() else []
-    found = []
+    written = []
     for file in files:
         try:
             status = file.stat()
         except OSError:
             continue
-        found.append((str(file), status.st_size, status.st_mtime_ns))
-    return found
+        written.append((str(file), status.st_size, status.st_mtime_ns))
+    return written

@@ -1,4 +1,4 @@
-"""A gate: what a metric has to be, as `k3<0.015`, and what the steps so far say of it."""
+"""A gate, as `k3<0.015`: the limit of a metric, and the evidence of the steps so far."""
 
 import math
 import re
@@ -12,9 +12,11 @@ _WRITTEN = re.compile(r"\s*(?P<metric>[^<>=\s]+)\s*(?P<holds>[<>])\s*(?P<limit>[
 
 @dataclass(frozen=True)
 class Gate:
-    """metric: a log's key, or the name that rlaudit has for it. below: whether it must stay below the limit."""
+    """A limit of a metric."""
 
+    # A log's key, or rlaudit's name.
     metric: str
+    # Whether the metric must stay below the limit, or above.
     below: bool
     limit: float
 
@@ -22,12 +24,12 @@ class Gate:
         return f"{self.metric}{'<' if self.below else '>'}{self.limit:g}"
 
     def beyond(self, value: float) -> bool:
-        """Return whether a value breaks it, as one that is no number does."""
+        """Return whether a value breaks it, as NaN does."""
         return not (value < self.limit if self.below else value > self.limit)
 
 
 def parse_gate(text: str) -> Gate:
-    """Raises UsageError for a text that is no gate."""
+    """Parse METRIC<LIMIT or METRIC>LIMIT. Raises UsageError for other texts."""
     match = _WRITTEN.fullmatch(text)
     try:
         limit = float(match["limit"]) if match else math.nan
@@ -40,23 +42,23 @@ def parse_gate(text: str) -> Gate:
 
 @dataclass
 class Watched:
-    """A gate over one series. key: what the log calls it. values: by step, those that were seen, in order.
-
-    alarm: the step at which there was evidence enough, None if there was not. since: the step at which the clearest
-    evidence against the gate begins.
-    """
+    """A gate over one series."""
 
     gate: Gate
+    # What the log calls the series.
     key: str
     level: float
+    # By step, in order.
     values: dict[int, float] = field(default_factory=dict)
+    # The step at which there was evidence enough.
     alarm: int | None = None
+    # The step at which the clearest evidence against the gate begins.
     since: int | None = None
     evidence: float = 1.0
     _test: Exceedance = field(default_factory=Exceedance)
 
     def see(self, step: int, value: float) -> bool:
-        """Count a step beyond the last one; whether that is the one that raises the alarm."""
+        """Count a step beyond the last one; return whether it raises the alarm."""
         if self.values and step <= next(reversed(self.values)):
             return False
         self.values[step] = value
@@ -72,7 +74,7 @@ class Watched:
         return sum(self.gate.beyond(value) for value in self.values.values())
 
     def said(self) -> str:
-        """Return what the steps so far say."""
+        """Return the evidence so far in a sentence."""
         if self.alarm is None:
             return f"{self.steps_beyond} of {len(self.values)} steps beyond it: no evidence that it is most of them"
         from_then = [value for step, value in self.values.items() if self.since is not None and step >= self.since]

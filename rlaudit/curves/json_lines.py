@@ -16,24 +16,24 @@ def json_lines(path: Path, problems: Problems) -> Iterator[tuple[str, dict[str, 
                 continue
             place = f"line {number}"
             try:
-                found = parse_json(line)
+                entry = parse_json(line)
             except ValueError:
-                cut = "cut off in the middle, as an interrupted run leaves it" if not line.endswith(b"\n") else ""
-                problems.add(place, cut or "not JSON")
+                whole = line.endswith(b"\n")
+                problems.add(place, "not JSON" if whole else "cut off in the middle, as an interrupted run leaves it")
                 continue
-            if isinstance(found, dict):
-                yield place, found
+            if isinstance(entry, dict):
+                yield place, entry
             else:
-                problems.add(place, f"a {type(found).__name__} where an object was expected")
+                problems.add(place, f"a {type(entry).__name__} where an object was expected")
 
 
 def first_object(start: bytes) -> dict[str, Any]:
     """Return the first line that holds an object, among the first bytes of a file; empty if there is none."""
     for line in start.splitlines():
         try:
-            found = parse_json(line)
+            entry = parse_json(line)
         except ValueError:
             continue
-        if isinstance(found, dict):
-            return found
+        if isinstance(entry, dict):
+            return entry
     return {}

@@ -34,10 +34,12 @@ class Weights(StrEnum):
 
 @dataclass(frozen=True)
 class LoggedMetric:
-    """A key of a log. pattern: regular expression of the whole key. canonical: what rlaudit calls the quantity."""
+    """A key of a log."""
 
+    # Regular expression of the whole key.
     pattern: str
     framework: str
+    # What rlaudit calls the quantity.
     canonical: str
     group: Group
     definition: str

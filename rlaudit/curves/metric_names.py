@@ -12,16 +12,14 @@ import yaml
 from rlaudit.curves.logged_metric import Clip, Group, LoggedMetric, Weights
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_QUANTITIES: Mapping[str, Any] = yaml.load(
-    Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"),
-    _LOADER,
-)
+_QUANTITIES: Mapping[str, Any] = yaml.load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"), _LOADER)
 
 
 @dataclass(frozen=True)
 class Band:
-    """values: a range or a limit. means: what is said of it. source: where it can be read."""
+    """What is usual of a quantity."""
 
+    # A range or a limit.
     values: str
     means: str
     source: str
@@ -30,27 +28,31 @@ class Band:
 def _names() -> Iterator[LoggedMetric]:
     for canonical, quantity in _QUANTITIES.items():
         for name in quantity["names"]:
-            one = {**quantity, **name}
+            entry = {**quantity, **name}
             yield LoggedMetric(
-                one["key"],
-                one["in"],
+                entry["key"],
+                entry["in"],
                 canonical,
-                Group[one["group"].upper()],
-                one["definition"],
-                Clip[one.get("clip", "none").upper()],
-                Weights[one.get("weights", "none").upper()],
+                Group[entry["group"].upper()],
+                entry["definition"],
+                Clip[entry.get("clip", "none").upper()],
+                Weights[entry.get("weights", "none").upper()],
             )
 
 
 KNOWN = tuple(_names())
 # What most names of a quantity mean.
-DEFINITIONS: Mapping[str, str] = {name: one["definition"] for name, one in _QUANTITIES.items() if "definition" in one}
+DEFINITIONS: Mapping[str, str] = {
+    name: quantity["definition"] for name, quantity in _QUANTITIES.items() if "definition" in quantity
+}
 BANDS: Mapping[str, tuple[Band, ...]] = {
-    name: tuple(Band(**band) for band in one["bands"]) for name, one in _QUANTITIES.items() if "bands" in one
+    name: tuple(Band(**band) for band in quantity["bands"])
+    for name, quantity in _QUANTITIES.items()
+    if "bands" in quantity
 }
 
 
 @cache
 def known_metric(key: str) -> LoggedMetric | None:
-    """Return what a key of a log means, None if no framework known here uses it. The first that fits counts."""
+    """Return what a key of a log means, None if no known framework uses it. The first that fits counts."""
     return next((metric for metric in KNOWN if re.fullmatch(metric.pattern, key)), None)

@@ -38,65 +38,65 @@ WEIGHTS = {
 
 
 def listed(metrics: Mapping[str, "Metric"]) -> str:
-    """All metrics, one block each: rlaudit's own, then those that only frameworks log."""
+    """Return a block of text for each metric: those of rlaudit, then those that only frameworks log."""
     blocks = [textwrap.fill(line, 120) for line in HEAD]
     for name, metric in metrics.items():
         formula = EPSILON.sub(r"\1", metric.formula)
-        own = f"{name}: {formula} [{metric.unit}]; {metric.clipping}"
-        blocks.append("\n".join([own, *translation(name)]))
+        head = f"{name}: {formula} [{metric.unit}]; {metric.clipping}"
+        blocks.append("\n".join([head, *translation(name)]))
     ours = {QUANTITIES.get(name, name) for name in metrics}
     blocks += ["\n".join([f"{name}: not computed by rlaudit", *translation(name)]) for name in logged_only(ours)]
     return "\n\n".join(blocks)
 
 
 def logged_only(ours: Iterable[str]) -> list[str]:
-    """Quantities that frameworks log and rlaudit reads in curves, but does not compute itself."""
-    named = dict.fromkeys(one.canonical for one in KNOWN if one.group in LOGGED_ONLY)
-    return [name for name in named if name not in set(ours)]
+    """Return the quantities that frameworks log and rlaudit reads in curves, but does not compute."""
+    names = dict.fromkeys(metric.canonical for metric in KNOWN if metric.group in LOGGED_ONLY)
+    return [name for name in names if name not in set(ours)]
 
 
 def translation(name: str) -> list[str]:
-    """Lines of one metric: its names elsewhere with their definitions, and its reference bands."""
+    """Return the lines of a metric: its names elsewhere with their definitions, and its reference bands."""
     quantity = QUANTITIES.get(name, name)
     lines = [
-        f"    {one.framework}: {', '.join(readable_keys(one.pattern))}: {difference(one)}"
-        for one in KNOWN
-        if one.canonical == quantity
+        f"    {metric.framework}: {', '.join(readable_keys(metric.pattern))}: {difference(metric)}"
+        for metric in KNOWN
+        if metric.canonical == quantity
     ]
     lines += [f"    band: {band.values}: {band.means} ({band.source})" for band in BANDS.get(quantity, ())]
     return lines
 
 
-def difference(one: LoggedMetric) -> str:
-    """Sign, level, clipping and policy of a logged metric in a line; only what differs where its formula is ours."""
-    own = one.canonical in SAME and one.definition == DEFINITIONS[one.canonical]
-    if own and one.clip is Clip.BEFORE:
-        return f"as here; {WEIGHTS[one.weights]}" if one.weights is Weights.CURRENT else "as here"
-    clip = "" if one.clip in {Clip.NONE, Clip.COUNTS} else one.clip.value
-    return "; ".join(part for part in (one.definition, clip, WEIGHTS[one.weights]) if part)
+def difference(metric: LoggedMetric) -> str:
+    """Return sign, level, clipping and policy of a logged metric; only what differs if its formula is ours."""
+    is_ours = metric.canonical in SAME and metric.definition == DEFINITIONS[metric.canonical]
+    if is_ours and metric.clip is Clip.BEFORE:
+        return f"as here; {WEIGHTS[metric.weights]}" if metric.weights is Weights.CURRENT else "as here"
+    clip = "" if metric.clip in {Clip.NONE, Clip.COUNTS} else metric.clip.value
+    return "; ".join(part for part in (metric.definition, clip, WEIGHTS[metric.weights]) if part)
 
 
 def about_key(key: str) -> str | None:
-    """What a key of a training log means; None where no framework known here uses it."""
-    found = known_metric(key)
-    if found is None:
+    """Say what a key of a training log means; None if no known framework uses it."""
+    metric = known_metric(key)
+    if metric is None:
         return None
     lines = [
-        f"{key} is {found.canonical} in {found.framework}.",
+        f"{key} is {metric.canonical} in {metric.framework}.",
         "",
-        f"Definition: {found.definition}",
-        f"Clipping:   {found.clip.value}",
-        f"Trainer:    {found.weights.value or 'not in it'}",
-        f"Group:      {found.group.value}",
+        f"Definition: {metric.definition}",
+        f"Clipping:   {metric.clip.value}",
+        f"Trainer:    {metric.weights.value or 'not in it'}",
+        f"Group:      {metric.group.value}",
         "",
-        f"{found.canonical} elsewhere:",
-        *translation(found.canonical),
+        f"{metric.canonical} elsewhere:",
+        *translation(metric.canonical),
     ]
     return "\n".join(lines)
 
 
 def about_quantity(name: str) -> str:
-    """A quantity that rlaudit only reads."""
+    """Describe a quantity that rlaudit only reads."""
     return "\n".join([f"{name}: logged by frameworks, compared by `rlaudit curves`", "", *translation(name)])
 
 
@@ -107,11 +107,11 @@ def readable_keys(pattern: str) -> tuple[str, ...]:
         alternatives = [alternative + pattern[begin.end() :] for alternative in begin[1].split("|")]
     else:
         alternatives = _split(pattern)
-    return tuple(_readable(one) for one in alternatives)
+    return tuple(_readable(alternative) for alternative in alternatives)
 
 
 def _split(pattern: str) -> list[str]:
-    """Alternatives outside parentheses."""
+    """Return the alternatives outside parentheses."""
     parts, depth = [""], 0
     for letter in pattern:
         depth += {"(": 1, ")": -1}.get(letter, 0)

@@ -29,21 +29,22 @@ MEASURED_WANDER_SIZES = {0.0: 0.05, 0.5: 0.15, 1.0: 0.2, 2.0: 0.2, 4.0: 0.2, 8.0
 
 @dataclass(frozen=True)
 class Grid:
-    """Noise models, one per entry. step: memory of the step noise. wander: of the wander, in steps' share kept.
+    """Noise models, one per entry."""
 
-    size: standard deviation of the wander over that of the step noise. prior: weight before the data.
-    from_zero: whether the wander is 0 before the first step.
-    """
-
+    # Memory of the step noise: the share kept from step to step.
     step: Floats
+    # Memory of the wander.
     wander: Floats
+    # Standard deviation of the wander over that of the step noise.
     size: Floats
+    # Weight before the data.
     prior: Floats
+    # Whether the wander is 0 before the first step.
     from_zero: bool
 
     @property
     def step_variance(self) -> Floats:
-        """Variance of the step noise when its innovations have variance 1."""
+        """Variance of the step noise if its innovations have variance 1."""
         return 1.0 / (1.0 - np.square(self.step))
 
     @property
@@ -54,15 +55,16 @@ class Grid:
 
 @dataclass(frozen=True)
 class NoiseModel:
-    """The posterior over a grid. weights: of each model; rate_G and shape: of the inverse gamma of the innovation
-    variance; innovations: standardised ones of the likeliest model, whose tails the simulation keeps.
-    """
+    """The posterior over a grid."""
 
     grid: Grid
     length: int
+    # Of each model.
     weights: Floats
+    # Rate and shape of the inverse gamma of the innovation variance.
     rate_G: Floats
     shape: float
+    # Standardised, of the likeliest model: the simulation keeps their tails.
     innovations: Floats
 
     @property
@@ -104,9 +106,9 @@ def fit_noise(series_NS: Floats, trend_NQ: Floats, grid: Grid) -> NoiseModel:
     log_weight = np.log(grid.prior) + log_likelihood - shape * np.log(residual)
     weights = np.exp(log_weight - log_weight.max())
     best = int(weights.argmax())
-    found = data[:, best, :].ravel()
+    innovations = data[:, best, :].ravel()
     return NoiseModel(
-        grid, length, weights / weights.sum(), residual / 2, shape, found / np.sqrt(np.square(found).mean())
+        grid, length, weights / weights.sum(), residual / 2, shape, innovations / np.sqrt(np.square(innovations).mean())
     )
 
 
@@ -155,8 +157,9 @@ def covariance(model: NoiseModel) -> Floats:
 def simulate(
     model: NoiseModel, runs: int, seeds_of_mean: int, generator: np.random.Generator, new_seeds: int = 1
 ) -> Floats:
-    """Return (N, runs) differences between the mean of `new_seeds` and that of `seeds_of_mean` others, of models drawn
-    from the posterior. Step innovations are drawn from those found, so that heavy tails stay heavy.
+    """Return (N, runs) differences between the mean of `new_seeds` and that of `seeds_of_mean` others.
+
+    Models are drawn from the posterior, and step innovations from those measured, so that heavy tails stay heavy.
     """
     grid = model.grid
     drawn = generator.choice(grid.step.size, size=runs, p=model.weights)

@@ -38,18 +38,19 @@ def open_run(text: str, sink: str | None) -> RunLog:
     source = _in_folder(path, sink) if path.is_dir() else _of_file(path, sink)
     rows: list[Row] = []
     problems: list[Problem] = []
-    for part in source.paths:
-        met = Problems(part)
+    for file in source.paths:
+        met = Problems(file)
         try:
-            rows += source.reader.read(part, met)
+            rows += source.reader.read(file, met)
         except OSError as error:
-            raise NotFinished(f"{part} cannot be read: {error.strerror}") from error
+            raise NotFinished(f"{file} cannot be read: {error.strerror}") from error
         problems += met.listed()
     chosen = _of_run(rows, run, text, source.reader)
     if not chosen:
         first = f": {problems[0]}" if problems else ""
-        said = f"it was read as {source.reader.title}; --format names another"
-        raise NotFinished(f"{text} holds no metrics{first}", said)
+        raise NotFinished(
+            f"{text} holds no metrics{first}", f"it was read as {source.reader.title}; --format names another"
+        )
     return RunLog(text, source.reader, source.paths, tuple(chosen), tuple(problems))
 
 
@@ -77,27 +78,27 @@ def _of_file(path: Path, sink: str | None) -> Source:
 
 
 def _in_folder(folder: Path, sink: str | None) -> Source:
-    """Return the files of the first reader that finds its own, in the folder or, if it has none, anywhere below."""
-    wanted = [reader for reader in known_readers().values() if sink in (None, reader.name)]
+    """Return the files of the first reader that recognises some, in the folder or, if there are none, below it."""
+    candidates = [reader for reader in known_readers().values() if sink in (None, reader.name)]
     for below in ("", "**/"):
-        for reader in wanted:
+        for reader in candidates:
             for pattern in reader.files:
-                found = [path for path in sorted(folder.glob(below + pattern)) if path.is_file()]
-                found = [path for path in found if reader.recognises(path, _first_bytes(path))]
-                if found:
-                    return Source(reader, _one_run(found, reader, folder))
-    looked = sorted({pattern for reader in wanted for pattern in reader.files})
+                logs = [path for path in sorted(folder.glob(below + pattern)) if path.is_file()]
+                logs = [path for path in logs if reader.recognises(path, _first_bytes(path))]
+                if logs:
+                    return Source(reader, _one_run(logs, reader, folder))
+    looked = sorted({pattern for reader in candidates for pattern in reader.files})
     raise NotFinished(f"no log found in {folder}", f"looked for {', '.join(looked)}")
 
 
-def _one_run(found: Sequence[Path], reader: RunReader, folder: Path) -> tuple[Path, ...]:
+def _one_run(logs: Sequence[Path], reader: RunReader, folder: Path) -> tuple[Path, ...]:
     if reader.name == "trainer-state":
-        return (max(found, key=lambda path: (len(path.parent.name), path.parent.name)),)
-    folders = {path.parent for path in found}
-    if len(found) == 1 or (reader.joins and len(folders) == 1):
-        return tuple(found)
-    listed = ", ".join(str(path.relative_to(folder)) for path in found[:6])
-    raise UsageError(f"{folder} holds several runs: {listed}{', ...' * (len(found) > 6)}", "name one of them")
+        return (max(logs, key=lambda path: (len(path.parent.name), path.parent.name)),)
+    folders = {path.parent for path in logs}
+    if len(logs) == 1 or (reader.joins and len(folders) == 1):
+        return tuple(logs)
+    listed = ", ".join(str(path.relative_to(folder)) for path in logs[:6])
+    raise UsageError(f"{folder} holds several runs: {listed}{', ...' * (len(logs) > 6)}", "name one of them")
 
 
 def _of_run(rows: Sequence[Row], run: str | None, text: str, reader: RunReader) -> list[Row]:
@@ -107,8 +108,8 @@ def _of_run(rows: Sequence[Row], run: str | None, text: str, reader: RunReader) 
             raise UsageError(f"{text} holds the runs {', '.join(names)}", f"name one: {text}#{names[0]}")
         return list(rows)
     if run not in names:
-        known = f"it holds {', '.join(names)}" if names else f"{reader.title} holds one run, without a name"
-        raise UsageError(f"{text}: no run is called {run!r}", known)
+        hint = f"it holds {', '.join(names)}" if names else f"{reader.title} holds one run, without a name"
+        raise UsageError(f"{text}: no run is called {run!r}", hint)
     return [row for row in rows if row.run == run]
 
 

@@ -12,8 +12,8 @@ from rlaudit.curves.comparison import Comparison, MetricResult, Outcome
 from rlaudit.curves.logged_metric import Group, Weights
 
 TRAINING = (Group.OBJECTIVE, Group.POLICY, Group.REWARD, Group.LENGTH)
-# What is logged at step 0, or at 1 by those who count from there, was sampled before the first update. Later steps were
-# not, and the first point of a curve that is logged every ten steps is one of them.
+# What is logged at step 0, or at 1 by frameworks that count from there, was sampled before the first update. Later
+# steps were not, and the first point of a curve that is logged every ten steps is one of them.
 LAST_STEP_BEFORE_UPDATES = 1
 SWITCH_ON = {
     "TRL": "vllm_importance_sampling_correction logs sampling/sampling_logp_difference/mean",
@@ -37,7 +37,7 @@ class Precedence(StrEnum):
 
 @dataclass(frozen=True)
 class Order:
-    """precedence, why, what it suggests, and what to do next."""
+    """Which group of metrics separated first, why, what that suggests, and what to do next."""
 
     precedence: Precedence
     because: str
@@ -141,5 +141,5 @@ def _switch_on(comparison: Comparison) -> str:
         if result.metric
         for name in result.metric.framework.replace(" ", "").split(",")
     }
-    said = [f"{name}: {how}" for name, how in SWITCH_ON.items() if name in frameworks]
-    return "log one: " + ("; ".join(said) or "the mean of |trainer - rollout| per token is enough")
+    settings = [f"{name}: {how}" for name, how in SWITCH_ON.items() if name in frameworks]
+    return "log one: " + ("; ".join(settings) or "the mean of |trainer - rollout| per token is enough")

@@ -10,7 +10,7 @@ from rlaudit.curves.metric_names import known_metric
 
 @dataclass(frozen=True)
 class Pair:
-    """Two keys that mean one thing. metric: what is known of it, None for a name of no framework known here."""
+    """Two keys that mean one thing. metric: None for a name of no known framework."""
 
     reference_key: str
     candidate_key: str
@@ -19,39 +19,41 @@ class Pair:
 
 @dataclass(frozen=True)
 class Pairing:
-    """pairs: what is compared. unknown: (name, why) of what should have been and cannot be. left: other common keys."""
+    """What is compared, and what is not."""
 
     pairs: tuple[Pair, ...]
+    # What should be compared and cannot be, with the reason.
     unknown: tuple[tuple[str, str], ...]
+    # Other common keys.
     left: tuple[str, ...]
 
 
 def pair_up(references: Sequence[Run], candidate: Run, wanted: Sequence[str]) -> Pairing:
-    """Return pairs for the requested metrics, by key or by canonical name; without any, all that are known.
+    """Return pairs for the requested metrics, by key or by canonical name.
 
-    Where no common key is known, all common keys that are no bookkeeping.
+    Without a request these are all known metrics; if no common key is known, all common keys that are no bookkeeping.
     """
     shared = set.intersection(*(set(run.curves) for run in references))
     common = sorted(shared & set(candidate.curves))
     if wanted:
-        chosen = [_asked(name, common, references, candidate) for name in wanted]
-        pairs = tuple(dict.fromkeys(pair for found, _ in chosen for pair in found))
+        chosen = [_requested(name, common, references, candidate) for name in wanted]
+        pairs = tuple(dict.fromkeys(pair for matches, _ in chosen for pair in matches))
         return Pairing(pairs, tuple(unknown for _, unknown in chosen if unknown), ())
-    known = [key for key in common if known_metric(key)]
+    compared = [key for key in common if known_metric(key)]
     renamed, unknown = _across_names(sorted(shared - set(common)), candidate, set(common))
-    if not known and not renamed:
-        known = [key for key in common if not BOOKKEEPING.search(key)]
-    pairs = (*(Pair(key, key, known_metric(key)) for key in known), *renamed)
+    if not compared and not renamed:
+        compared = [key for key in common if not BOOKKEEPING.search(key)]
+    pairs = (*(Pair(key, key, known_metric(key)) for key in compared), *renamed)
     taken = {pair.reference_key for pair in pairs}
     return Pairing(pairs, unknown, tuple(key for key in common if key not in taken and not BOOKKEEPING.search(key)))
 
 
-def _asked(
+def _requested(
     name: str, common: Sequence[str], references: Sequence[Run], candidate: Run
 ) -> tuple[list[Pair], tuple[str, str] | None]:
-    found = [key for key in common if name in (key, _canonical(key))]
-    if found:
-        return [Pair(key, key, known_metric(key)) for key in found], None
+    keys = [key for key in common if name in (key, _canonical(key))]
+    if keys:
+        return [Pair(key, key, known_metric(key)) for key in keys], None
     runs = (*references, candidate)
     without = [run.name for run in runs if not any(name in (key, _canonical(key)) for key in run.curves)]
     why = f"not in {', '.join(without)}" if without else "logged under names whose definitions differ"
@@ -77,10 +79,10 @@ def _across_names(
             unknown.append((key, f"the candidate's {other} is another quantity: {difference(metric, meant)}"))
         else:
             unknown.append((key, "not in the candidate"))
-    found = {pair.candidate_key for pair in pairs}
-    said = {known.canonical for key in reference_keys if (known := known_metric(key))}
+    renamed = {pair.candidate_key for pair in pairs}
+    canonical = {metric.canonical for key in reference_keys if (metric := known_metric(key))}
     for other, theirs in others.items():
-        if theirs and other not in found and theirs.canonical not in said:
+        if theirs and other not in renamed and theirs.canonical not in canonical:
             unknown.append((other, "only in the candidate"))
     return tuple(pairs), tuple(unknown)
 

@@ -1,4 +1,4 @@
-"""What a logging sink holds, before any of it is checked: rows with a place, and what could not be read."""
+"""The content of a logging sink, before any of it is checked: rows with a place, and what could not be read."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Row:
-    """One logging call. place: "line 12" of its file. step: what the sink itself says, unchecked, None if nothing.
+    """One logging call."""
 
-    run: which of several runs in one file this belongs to, None if a file holds one.
-    """
-
+    # In its file, as "line 12".
     place: str
+    # By the sink, unchecked; None if it has none.
     step: Any
     values: Mapping[str, Any]
+    # Which of several runs in a file this belongs to; None if the file holds one.
     run: str | None = None
 
 
@@ -33,13 +33,13 @@ class Problem:
 
 @dataclass
 class Problems:
-    """Collects problems of one file; those of one kind are said once, with a count."""
+    """Collects the problems of a file; those of one kind are listed once, with a count."""
 
     path: Path
     found: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def add(self, place: str, message: str, once: bool = False) -> None:
-        """Note one occurrence. once: further ones are the same again and not counted."""
+        """Note an occurrence. once: whether further ones are not counted."""
         first, count = self.found.get(message, (place, 0))
         self.found[message] = (first, 1 if once else count + 1)
 
@@ -53,21 +53,22 @@ class Problems:
 
 @dataclass(frozen=True)
 class RunReader:
-    """How one sink is read.
+    """How a sink is read."""
 
-    name: what `--format` takes. title: how a person calls it. files: glob patterns of what to look for in a folder,
-    most specific first; all files of one pattern in one folder belong together where `joins` is true.
-    recognises: (path, first bytes) -> whether a file is of this sink, by its content. read: yields rows, and adds
-    to the problems what it could not use. own_step: what the sink's own step is called. rank: lower is tried first.
-    """
-
+    # What `--format` takes.
     name: str
     title: str
+    # (path, first bytes) -> whether a file is of this sink, by its content.
     recognises: Callable[[Path, bytes], bool]
+    # Yields rows, and adds to the problems what it could not use.
     read: Callable[[Path, Problems], Iterable[Row]]
+    # What the sink calls its step.
     own_step: str
+    # Glob patterns of its files in a folder, most specific first.
     files: tuple[str, ...] = ()
+    # Whether all files of a pattern in a folder belong together.
     joins: bool = False
+    # Lower is tried first.
     rank: int = 50
 
 

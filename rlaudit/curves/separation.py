@@ -48,24 +48,25 @@ KNOTS = (0.02, 0.06, 0.14, 0.28, 0.5, 0.75)
 
 @dataclass(frozen=True)
 class Separation:
-    """What the test found on one metric; places are indices into the steps that were compared.
+    """What the test found on one metric; places are indices into the steps that were compared."""
 
-    detected: first place where the statistic is above the threshold, None if nowhere. onset: where the window with
-    the strongest evidence at that place begins. low_N, high_N: the band around the reference that single steps of a
-    curve without a change leave nowhere, with probability 1 - alpha. in_logs: whether the test was made on logarithms.
-    noise_ratio: step-to-step noise of the candidate over the reference's. last_statistic: at the end of the curve.
-    resolution: the smallest lasting difference that would be seen at the end of the curve; a factor where in_logs.
-    """
-
+    # First place at which the statistic is above the threshold; None if there is none.
     detected: int | None
+    # Begin of the window with the strongest evidence at that place.
     onset: int | None
     statistic: float
+    # At the end of the curve.
     last_statistic: float
     threshold: float
+    # The band around the reference that single steps of a curve without a change leave nowhere, with probability
+    # 1 - alpha.
     low_N: Floats
     high_N: Floats
+    # Whether the test was made on logarithms.
     in_logs: bool
+    # Step-to-step noise of the candidate over the reference's.
     noise_ratio: float
+    # The smallest lasting difference that would be seen at the end of the curve; a factor if in_logs.
     resolution: float
 
 
@@ -86,14 +87,14 @@ def separate(
     if in_logs:
         reference_RN, candidate_CN = np.log(reference_RN), np.log(candidate_CN)
     trend_NQ = _trend_columns(length)
-    own = _contrasts(reference_RN).T if several else _without_trend(reference_RN.T, trend_NQ)
-    scale_N = None if np.ptp(own) <= NO_NOISE * np.abs(reference_RN).max() else _scale(own)
+    noise = _contrasts(reference_RN).T if several else _without_trend(reference_RN.T, trend_NQ)
+    scale_N = None if np.ptp(noise) <= NO_NOISE * np.abs(reference_RN).max() else _scale(noise)
     if scale_N is None:
         raise ValueError(
             "the reference's seeds are identical" if several else "the reference is all trend and no noise"
         )
     model = fit_noise(
-        _clipped(own / scale_N[:, None]),
+        _clipped(noise / scale_N[:, None]),
         np.empty((length, 0)) if several else trend_NQ,
         noise_grid(length, several, from_zero),
     )
@@ -102,7 +103,7 @@ def separate(
     share = inflation**2 / theirs + 1.0 / seeds
     cov_NN = share * covariance(model)
     windows = _windows(length)
-    prefix = _prefix(cov_NN)
+    prefix = np.pad(cov_NN.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
     spread_WN = np.stack([_spread(prefix, window) for window in windows])
     whiten = np.linalg.cholesky(cov_NN)
     simulated = simulate(model, SIMULATIONS, seeds, generator, theirs) * np.sqrt(share / (1 / theirs + 1 / seeds))
@@ -138,8 +139,8 @@ def separates_from_constant(reference_RN: Floats, candidate_CN: Floats, alpha: f
     are candidates differ from the others would pick just those with probability 1 / (runs over candidates). Assumed:
     such steps are independent.
 
-    Returns (place where enough steps differ, place of the first that does); None if there are not enough. C seeds of
-    the candidate, or (N,) of one: a step differs where all of them do.
+    Return the place at which enough steps differ, and that of the first that does; None if there are not enough. With
+    several seeds of the candidate a step differs if all of them do.
     """
     level = reference_RN.flat[0]
     candidate_CN = np.atleast_2d(candidate_CN)
@@ -150,9 +151,9 @@ def separates_from_constant(reference_RN: Floats, candidate_CN: Floats, alpha: f
 
 
 def _trend_columns(length: int) -> Floats:
-    """Return (N, Q) orthonormal columns that span the trends of a run of N points, fewer where there are few points.
+    """Return (N, Q) orthonormal columns that span the trends of a run of N points: splines of few degrees of freedom.
 
-    A trend is a spline of few degrees of freedom.
+    There are fewer columns if there are few points.
     """
     place = np.linspace(0.0, 1.0, length)
     knots = [knot for knot in KNOTS if knot * length >= 4]
@@ -162,8 +163,10 @@ def _trend_columns(length: int) -> Floats:
 
 
 def _worth_logarithms(reference_RN: Floats, candidate_CN: Floats) -> bool:
-    """Return whether a positive metric has noise that spikes upwards and grows with its level, as divergences and
-    gradient norms do. If it spikes without growing with the level, logarithms make it loud wherever the level is low.
+    """Return whether a positive metric has noise that spikes upwards and grows with its level.
+
+    Divergences and gradient norms do. If noise spikes without growing with the level, logarithms make it loud wherever
+    the level is low.
     """
     if reference_RN.min() <= 0 or candidate_CN.min() <= 0:
         return False
@@ -185,7 +188,7 @@ def _unevenness(series_NS: Floats) -> float:
 
 
 def _contrasts(reference_RN: Floats) -> Floats:
-    """Return (R - 1, N) orthonormal contrasts: independent series of one seed's noise, the shared trend gone."""
+    """Return (R - 1, N) orthonormal contrasts: independent series of one seed's noise, without the shared trend."""
     seeds = len(reference_RN)
     rows = [np.r_[np.ones(row), -float(row), np.zeros(seeds - row - 1)] for row in range(1, seeds)]
     return np.asarray(np.stack([row / np.linalg.norm(row) for row in rows]) @ reference_RN, dtype=np.float64)
@@ -202,7 +205,7 @@ def _step_noise(series_NS: Floats) -> float:
 
 
 def _scale(series_NS: Floats) -> Floats | None:
-    """Return (N,) size of the step noise along the run, smooth; None if there is none at all."""
+    """Return (N,) the smoothed size of the step noise along the run; None if there is no noise."""
     moves_N = np.abs(np.diff(series_NS, axis=0)).mean(axis=1)
     if moves_N.max() <= 0:
         return None
@@ -233,10 +236,6 @@ def _windows(length: int) -> list[int]:
     """Return 1, 2, 3, 4, 6, 8, 12, ... up to the whole run."""
     sizes = {int(size) for power in range(length.bit_length()) for size in (2**power, 1.5 * 2**power)}
     return sorted({size for size in sizes if size <= length} | {length})
-
-
-def _prefix(cov_NN: Floats) -> Floats:
-    return np.pad(cov_NN.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
 
 
 def _spread(prefix: Floats, window: int) -> Floats:

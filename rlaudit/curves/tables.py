@@ -17,7 +17,7 @@ VALUE_COLUMNS = ("value",)
 
 
 def header_of(start: bytes) -> list[str]:
-    """Return the first line of a file as cells of a CSV; [] where it is none, as in a binary file."""
+    """Return the first line of a file as cells of a CSV; [] if it is not CSV, as in a binary file."""
     first = re.split(r"[\r\n]", start.decode("utf-8", "replace").lstrip("\ufeff"), maxsplit=1)[0]
     try:
         return next(csv.reader([first]), [])
@@ -34,7 +34,7 @@ def named_once(columns: Sequence[str], place: str, problems: Problems) -> list[s
 
 
 def step_column(columns: Sequence[str]) -> str | None:
-    """Return the column that holds the step, None if no name says so."""
+    """Return the column that holds the step, None if no column has such a name."""
     return _first(STEP_COLUMNS, columns)
 
 
@@ -44,11 +44,11 @@ def table_rows(columns: Sequence[str], lines: Iterable[tuple[str, Mapping[str, A
     metric, value = _first(METRIC_COLUMNS, columns), _first(VALUE_COLUMNS, columns)
     for place, line in lines:
         name = None if run is None or line[run] in (None, "") else f"{line[run]}"
-        at = None if step is None else line[step]
+        logged_step = None if step is None else line[step]
         if metric is not None and value is not None:
-            yield Row(place, at, {f"{line[metric]}": line[value]}, name)
+            yield Row(place, logged_step, {f"{line[metric]}": line[value]}, name)
         else:
-            yield Row(place, at, {key: line[key] for key in columns if key not in (step, run)}, name)
+            yield Row(place, logged_step, {key: line[key] for key in columns if key not in (step, run)}, name)
 
 
 def _first(names: Sequence[str], columns: Sequence[str]) -> str | None:

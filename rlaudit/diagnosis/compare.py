@@ -41,17 +41,17 @@ UNSCORED = "the table has no trainer logprobs"
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """One table, compared: kinds and figures, and what is said of them.
+    """A table that was compared: verdicts and figures, and the sentences about them.
 
-    meaning: from the trainer's scores under other meanings where they are there, from logs alone otherwise.
-    attribution, split: of the sample that causes are looked for in. verdicts, layers: semantic, inference path,
-    objective, in that order.
     Of rollouts that no trainer has scored the first layer alone was judged.
     """
 
     evidence: Evidence
+    # From the trainer's scores under other meanings if there are any, else from logs alone.
     meaning: Meaning
+    # Like `layers`: semantic, inference path, objective.
     verdicts: tuple[Verdict, Verdict, Verdict]
+    # Like `split`, of the sample in which causes are searched for.
     attribution: Attribution | None = None
     path: InferencePath | None = None
     split: ObjectiveSplit | None = None
@@ -61,7 +61,7 @@ class Comparison:
 
     @property
     def as_today(self) -> Today:
-        """What another comparison is held against."""
+        """What another comparison is compared with."""
         return Today(self.evidence.name, self.evidence.measurements, self.evidence.tally, self.verdicts[0])
 
 
@@ -80,12 +80,12 @@ def compare(
 ) -> Comparison:
     """Compare one table.
 
-    sampling: what tokens were asked to be sampled from. trainer: what the trainer takes them to be sampled from.
-    faults: where broken sequences are noted. sample: sequences with all columns, where `batches` has only some.
+    sampling: as requested of the engine. trainer: what the trainer takes tokens to be sampled from.
+    faults: broken sequences are added to them. sample: sequences with all columns, if `batches` has only some.
     scored: sequences with the trainer's scores under other meanings, which identify what the logprobs mean.
-    before: the comparison of the engine that runs today, with prompts numbered alike: the inference path is held
-    against it.
-    Rollouts that no trainer has scored are asked what samples of one prompt show.
+    before: the comparison of the engine that runs today, with prompts numbered alike, as reference of the inference
+    path.
+    Rollouts that no trainer has scored are judged by samples of one prompt.
     Raises NotFinished if no token can be compared, and no samples with each other.
     """
     settings = settings or CompareSettings()
@@ -105,7 +105,7 @@ def compare(
 
 
 def judged(evidence: Evidence) -> Comparison:
-    """Judge the three layers in their order, each with what the one before it found. Nothing is said of them yet."""
+    """Judge the three layers in their order, each with what the one before it found; `worded` adds the sentences."""
     tokens, distance, settings = evidence.tokens, evidence.distance, evidence.settings
     if tokens is None or distance is None:
         return _rollouts(evidence)
@@ -134,7 +134,7 @@ def _rollouts(evidence: Evidence) -> Comparison:
 
 
 def _parity_k2(distance: Distance, settings: CompareSettings) -> float | None:
-    """Return the k2 (nats^2) from which on causes are looked for; None if a measured floor says it.
+    """Return the k2 (nats^2) from which on causes are searched for; None if a measured floor decides that.
 
     What a clip range feels may be far below what signatures were tried on: a healthy pair in float32 has a shape, too,
     and naming it would be wrong. Below DEFAULT_MARGIN it takes a margin or a reference to call something an excess.
@@ -147,7 +147,7 @@ def _parity_k2(distance: Distance, settings: CompareSettings) -> float | None:
 
 
 def worded(comparison: Comparison) -> Comparison:
-    """Return the comparison with all that is said of it: each layer as it was judged, and what was not seen."""
+    """Return the comparison with its sentences: each layer as it was judged, and what was not seen."""
     not_seen = (*_left_out(comparison.evidence), *comparison.evidence.gaps, *unseen_by(comparison.meaning))
     return replace(comparison, layers=tuple(_layers(comparison)), not_seen=not_seen)
 
@@ -167,7 +167,7 @@ def _layers(comparison: Comparison) -> list[Judgement]:
 
 
 def _left_out(evidence: Evidence) -> tuple[str, ...]:
-    """Say which tokens are in no figure, and what runs today if that cannot serve as a reference."""
+    """Say which tokens are in no figure, and whether today's engine cannot serve as a reference."""
     counts = evidence.counts
     lines = []
     if counts.misaligned:

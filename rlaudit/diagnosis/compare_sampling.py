@@ -18,23 +18,25 @@ from rlaudit.tokens.export import Part
 from rlaudit.yaml_file import read_yaml_file
 
 SIDECAR = "rollout.yaml"
-PARAMETERS = tuple(one.name for one in fields(Semantics))
+PARAMETERS = tuple(parameter.name for parameter in fields(Semantics))
 TRAINER_KEYS = ("trainer_temperature", "trainer_replays_filters")
 
 
 @dataclass(frozen=True)
 class Meanings:
-    """The two meanings. replays: the trainer applies the sampler's filters. assumed: unknown values, in sentences."""
+    """The two meanings."""
 
     sampling: Semantics
     trainer: Semantics
+    # Whether the trainer applies the sampler's filters.
     replays: bool
     source: str
+    # What was taken for unknown values, in sentences.
     assumed: tuple[str, ...]
 
 
 def known_of(given: Mapping[str, Any], config: Path | None, table: Path, part: Part) -> tuple[dict[str, Any], str]:
-    """Return what is known of the sampling, and the sources. given: what the command line says."""
+    """Return what is known of the sampling, and the sources. given: by the command line."""
     layers: list[tuple[str, Mapping[str, Any]]] = [("the command line", given)]
     if config is not None:
         layers.append((str(config), of_config(config)))
@@ -44,8 +46,8 @@ def known_of(given: Mapping[str, Any], config: Path | None, table: Path, part: P
     values: dict[str, Any] = {}
     for _, layer in reversed(layers):
         values.update({name: value for name, value in layer.items() if value is not None})
-    named = ", ".join(name for name, layer in layers if any(value is not None for value in layer.values()))
-    return values, named or "none"
+    sources = ", ".join(name for name, layer in layers if any(value is not None for value in layer.values()))
+    return values, sources or "none"
 
 
 def meanings_of(values: Mapping[str, Any], source: str) -> Meanings:
@@ -71,7 +73,7 @@ def meanings_of(values: Mapping[str, Any], source: str) -> Meanings:
 
 
 def of_config(path: Path) -> dict[str, Any]:
-    """Return the sampling parameters and trainer facts that the one rollout config of a file has."""
+    """Return the sampling parameters and trainer facts of the rollout config in a file."""
     from rlaudit.inspection.inspect import one_config
     from rlaudit.vllm.machine import machine_named
 
@@ -93,10 +95,10 @@ def _of_sidecar(table: Path) -> tuple[str, Mapping[str, Any]]:
     if not is_file(path):
         return str(path), {}
     values = read_yaml_file(path)
-    known = {*PARAMETERS, *TRAINER_KEYS}
-    if not isinstance(values, dict) or not set(values) <= known:
-        unknown = ", ".join(sorted(set(values) - known)) if isinstance(values, dict) else type(values).__name__
-        raise UsageError(f"{path}: unknown keys {unknown}", f"there are: {', '.join(sorted(known))}")
+    keys = {*PARAMETERS, *TRAINER_KEYS}
+    if not isinstance(values, dict) or not set(values) <= keys:
+        unknown = ", ".join(sorted(set(values) - keys)) if isinstance(values, dict) else type(values).__name__
+        raise UsageError(f"{path}: unknown keys {unknown}", f"there are: {', '.join(sorted(keys))}")
     return str(path), values
 
 
@@ -108,9 +110,9 @@ def _of_run(table: Path, part: Part) -> Mapping[str, Any]:
         return {}
     try:
         arms = parse_json(_whole(report))["arms"]
-        arm = next(one for one in arms if (one["block"], one["name"]) == (part.where["block"], part.where["arm"]))
+        arm = next(arm for arm in arms if (arm["block"], arm["name"]) == (part.where["block"], part.where["arm"]))
         blocks = parse_json(_whole(plan))["recipe"]["blocks"]
-        block = next(one for one in blocks if one["name"] == part.where["block"])
+        block = next(block for block in blocks if block["name"] == part.where["block"])
         values = {name: value for name, value in arm["sampling"].items() if name in PARAMETERS}
         if arm["trainer"]["temperature"] == "ignore":
             values["trainer_temperature"] = 1.0

@@ -41,13 +41,15 @@ RAW = Semantics()
 
 @dataclass(frozen=True)
 class Scorer:
-    """A model to score with. folder: where scores are kept. command: of an interpreter with torch and transformers."""
+    """A model to score with."""
 
     model: str
     settings: TrainerSettings
     accelerator: Accelerator
+    # Scores are kept here.
     folder: Path
     revision: str | None = None
+    # Of an interpreter with torch and transformers.
     command: Command = ()
     timeout_minutes: float = 60.0
 
@@ -67,29 +69,28 @@ class LoggedRequest(ScoringRequest):
 def score(
     batch: TokenBatch, sampling: Semantics, trainer: Semantics, scorer: Scorer, progress: Progress
 ) -> tuple[TokenBatch, ScoredTokens, float]:
-    """Return the batch, with the model's logprobs if the trainer's were missing, the scores, and k2 of the trainer's
-    floor.
+    """Return the batch, with the model's logprobs if the trainer's are missing, the scores, and the trainer's floor.
 
-    Only tokens that the loss counts are scored tokens. Prompts that are texts become token ids by the model's
-    tokenizer, chat messages by its template. Raises UsageError without token ids of completions or without prompts,
-    NotFinished if the model cannot be had or cannot score.
+    Only tokens that the loss counts are scored. Prompts that are texts become token ids by the model's tokenizer, chat
+    messages by its template. Raises UsageError without token ids of completions or without prompts, NotFinished if the
+    model cannot be had or cannot score.
     """
     missing = _missing(batch)
     if missing:
         raise UsageError(f"--score needs {missing[0]}, and this table has none", missing[1])
     batch = _sampled_throughout(batch)
-    at = _setup(scorer, progress)
-    prompts = _prompt_ids(batch, scorer, at, progress)
+    setup = _setup(scorer, progress)
+    prompts = _prompt_ids(batch, scorer, setup, progress)
     request = LoggedRequest(scorer.settings, asdict(sampling), trainer)
     work = ScoringBatch(request)
     keys = []
     for sequence in range(batch.sequences):
-        own = slice(batch.offsets[sequence], batch.offsets[sequence + 1])
+        tokens = slice(batch.offsets[sequence], batch.offsets[sequence + 1])
         prompt = tuple(int(token) for token in prompts[sequence])
-        ids = tuple(int(token) for token in batch.token_id_T[own])
+        ids = tuple(int(token) for token in batch.token_id_T[tokens])
         work.add(prompt, ids)
         keys.append((prompt, ids))
-    scores = _scores(work, scorer, at, progress)
+    scores = _scores(work, scorer, setup, progress)
     scored = ScoredTokens.from_scores(
         scores.arrays,
         scores.rows_of(keys),
@@ -117,7 +118,7 @@ def _sampled_throughout(batch: TokenBatch) -> TokenBatch:
 
 
 def _missing(batch: TokenBatch) -> tuple[str, str] | None:
-    """Return what a table lacks that scoring cannot do without, and how to add it."""
+    """Return what scoring needs and the table lacks, and how to add it."""
     if batch.has_hashed_ids:
         return "token ids", "it was recorded with --redact, which keeps hashes of them: record without it to score"
     if np.any(batch.token_id_T == NO_TOKEN):
@@ -136,7 +137,7 @@ def _missing(batch: TokenBatch) -> tuple[str, str] | None:
 
 @dataclass(frozen=True)
 class _Setup:
-    """Where scoring happens, and with which weights."""
+    """The environment and the weights that scoring uses."""
 
     environment: Environment
     model: ModelOnDisk
@@ -144,24 +145,24 @@ class _Setup:
 
 def _setup(scorer: Scorer, progress: Progress) -> _Setup:
     files = read_model_files(scorer.model, scorer.revision)
-    wanted = choose_trainer(files, scorer.accelerator, scorer.command)
-    refuse([wanted], scorer.accelerator)
+    trainer = choose_trainer(files, scorer.accelerator, scorer.command)
+    refuse([trainer], scorer.accelerator)
     refuse_what_cannot_fit(files, trainer_need(scorer.settings.dtype, scorer.accelerator, files))
-    read = places_of_model(scorer.model)
-    environment = ready_environment(wanted, scorer.accelerator, scorer.folder, read, progress)
+    places = places_of_model(scorer.model)
+    environment = ready_environment(trainer, scorer.accelerator, scorer.folder, places, progress)
     with progress.step(f"model {scorer.model}"):
         model = ensure_model(scorer.model, environment.spec, progress.update, files.commit or scorer.revision)
     return _Setup(environment, model)
 
 
-def _prompt_ids(batch: TokenBatch, scorer: Scorer, at: _Setup, progress: Progress) -> Sequence[Iterable[int]]:
+def _prompt_ids(batch: TokenBatch, scorer: Scorer, setup: _Setup, progress: Progress) -> Sequence[Iterable[int]]:
     """Return the ids of every sequence's prompt: logged, or made of its text."""
     if batch.prompt_token_ids_S is not None:
         return list(batch.prompt_token_ids_S)
     assert batch.prompt_texts_S is not None
     # Samples of a prompt are tokenised once.
     written = {json.dumps(prompt): prompt for prompt in batch.prompt_texts_S}
-    cell = tokenize_cell(at.model, at.environment, PromptSet("compare", tuple(written.values())))
+    cell = tokenize_cell(setup.model, setup.environment, PromptSet("compare", tuple(written.values())))
     with progress.step(f"tokens of {len(written)} prompts"):
         outcome = _outcome(cell, scorer, progress)
     if outcome.status != "ok":
@@ -171,7 +172,7 @@ def _prompt_ids(batch: TokenBatch, scorer: Scorer, at: _Setup, progress: Progres
 
 
 def _outcome(cell: Cell, scorer: Scorer, progress: Progress) -> Outcome:
-    """Return the kept outcome, or run the cell now; a process that asks the same meanwhile waits for the answer."""
+    """Return the kept outcome, or run the cell now; a process that needs the same cell meanwhile waits for it."""
     scorer.folder.mkdir(parents=True, exist_ok=True)
     with FileLock(scorer.folder / f"{cell.key}.lock"):
         kept = finished(scorer.folder, cell)
@@ -182,17 +183,17 @@ def _outcome(cell: Cell, scorer: Scorer, progress: Progress) -> Outcome:
         return next(OneAtATime(scorer.folder, GpuMemory(scorer.accelerator.devices)).run([Asked(cell)]))
 
 
-def _scores(work: ScoringBatch, scorer: Scorer, at: _Setup, progress: Progress) -> Scores:
+def _scores(work: ScoringBatch, scorer: Scorer, setup: _Setup, progress: Progress) -> Scores:
     context = RolloutContext(
-        model=str(at.model.path),
-        revision=at.model.revision,
-        model_identity=at.model.identity,
+        model=str(setup.model.path),
+        revision=setup.model.revision,
+        model_identity=setup.model.identity,
         accelerator_identity=accelerator_identity(scorer.accelerator),
         device=scorer.accelerator.kind,
         machine=machine_of(scorer.accelerator),
         timeout_minutes=scorer.timeout_minutes,
     )
-    cell = scoring_cell(context, work, at.environment)
+    cell = scoring_cell(context, work, setup.environment)
     with progress.step(f"scoring {len(work.sequences)} sequences"):
         outcome = _outcome(cell, scorer, progress)
     directory = scorer.folder / cell.key

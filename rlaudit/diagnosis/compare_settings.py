@@ -1,4 +1,4 @@
-"""What a user sets of a comparison: margins, clip ranges, how much is looked at."""
+"""The settings of a comparison: margins, clip ranges, how much is searched for causes."""
 
 from dataclasses import dataclass, field
 
@@ -10,19 +10,17 @@ EVIDENCE_TOKENS = 200_000
 
 @dataclass(frozen=True)
 class CompareSettings:
-    """What a comparison is judged by.
+    """What a comparison is judged by."""
 
-    objective: the user's clip ranges. margin: the user's own, k3 in nats up to which both sides count as the same.
-
-    floor_k2: k2 of a comparison in which nothing is wrong (two runs of one engine), nats^2, where it was measured.
-    evidence_tokens: how many tokens, spread over the table, causes are looked for in; figures are of all tokens.
-    trainer_excludes: the trainer replays the sampler's filters, so that it may call a sampled token impossible.
-    """
-
+    # The user's clip ranges.
     objective: ObjectiveSettings = field(default_factory=ObjectiveSettings)
+    # The user's: k3 in nats up to which both sides count as the same.
     margin: float | None = None
+    # Of a comparison in which nothing is wrong (two runs of one engine), nats^2; None if it was not measured.
     floor_k2: float | None = None
+    # Spread over the table; causes are searched for in these, figures are of all tokens.
     evidence_tokens: int = EVIDENCE_TOKENS
     replicates: int = REPLICATES
     seed: int = 0
+    # Whether the trainer replays the sampler's filters, so that it may call a sampled token impossible.
     trainer_excludes: bool = False

@@ -37,7 +37,7 @@ def todays(
 ) -> Iterator[tuple[TokenTable, TokenTable | None]]:
     """Yield each table with that of the engine that runs today: the only one, or the arm of the same name.
 
-    path: where `before` was read; None if nothing is held against it. Raises UsageError for a table that has none.
+    path: of `before`; None if nothing is compared with it. Raises UsageError for a table that has no partner.
     """
     by_name = {table.part.name: table for table in before}
     for table in tables:
@@ -52,7 +52,7 @@ def todays(
 
 @dataclass(frozen=True)
 class Compared:
-    """A comparison with where its tokens came from, in what format, and what could not be read of it."""
+    """A comparison with the path and format of its tokens, and what could not be read."""
 
     comparison: Comparison
     path: str
@@ -65,18 +65,17 @@ class Compared:
 
 @dataclass
 class Comparer:
-    """What all comparisons of one command line share, and what has been compared so far.
+    """What all comparisons of a command share, and what has been compared so far."""
 
-    given: sampling parameters of the command line. config: the rollout config that tells the rest. read_files: reads
-    the files of a table elsewhere; None if this machine does.
-    """
-
+    # Sampling parameters of the command line.
     given: Mapping[str, Any]
+    # The rollout config for the others.
     config: Path | None
     settings: CompareSettings
     scorer: "Scorer | None"
     score_tokens: int
     progress: Progress
+    # Reads the files of a table elsewhere; None if this machine does.
     read_files: ReadFiles | None = None
     compared: list[Compared] = field(default_factory=list)
     drawn: list[TokenFigures | None] = field(default_factory=list)
@@ -84,27 +83,27 @@ class Comparer:
     _today: dict[str, tuple[Comparison, PromptNumbers]] = field(default_factory=dict)
 
     def compare_today(self, table: TokenTable, trainer: TokenTable | None) -> tuple[Comparison, PromptNumbers]:
-        """Compare what runs today, once, and number its prompts. It is shown, and others are held against it."""
+        """Compare what runs today, once, and number its prompts. It is shown, and others are compared with it."""
         if table.part.name not in self._today:
             numbers = PromptNumbers()
-            found = self._compared(table, trainer, numbers, None)
-            self.compared.append(replace(found, is_before=True))
-            named = replace(found.comparison.evidence, name=f"before ({table.part.name or table.path})")
-            self._today[table.part.name] = (replace(found.comparison, evidence=named), numbers)
+            compared = self._compared(table, trainer, numbers, None)
+            self.compared.append(replace(compared, is_before=True))
+            named = replace(compared.comparison.evidence, name=f"before ({table.part.name or table.path})")
+            self._today[table.part.name] = (replace(compared.comparison, evidence=named), numbers)
         return self._today[table.part.name]
 
     def compare(
         self, table: TokenTable, trainer: TokenTable | None, today: tuple[Comparison, PromptNumbers] | None = None
     ) -> None:
-        """One table, held against what runs today where that is given."""
+        """Compare a table, with what runs today if that is given."""
         before, numbers = today if today is not None else (None, PromptNumbers())
         self.compared.append(self._compared(table, trainer, numbers, before))
 
     def _compared(
         self, table: TokenTable, trainer: TokenTable | None, numbers: PromptNumbers, before: Comparison | None
     ) -> Compared:
-        known, source = known_of(self.given, self.config, table.path, table.part)
-        sampling = meanings_of(known, source)
+        values, source = known_of(self.given, self.config, table.path, table.part)
+        sampling = meanings_of(values, source)
         settings = replace(self.settings, trainer_excludes=sampling.replays)
         scored, only_scored, notes = self._scored(table, numbers, sampling)
         files, faults = 1, Faults()
@@ -119,7 +118,7 @@ class Comparer:
         else:
             parts, files = self._parts(table, settings), len(table.files)
         self.assumed.extend(sampling.assumed)
-        _say(self.progress, table, sampling)
+        _note_sampling(self.progress, table, sampling)
         self.progress.expect(files)
         with self.progress.step(f"reading {table.path}"):
             log = together(parts, table.path, faults, settings, numbers, sampled_from(files))
@@ -136,10 +135,10 @@ class Comparer:
             weights=table.part.weights,
         )
         comparison = worded(judged(evidence))
-        said = [table.export.note, *table.part.notes, *notes, numbers.note()]
+        remarks = [table.export.note, *table.part.notes, *notes, numbers.note()]
         not_seen = (*table.part.not_seen, *comparison.not_seen)
         return Compared(
-            replace(comparison, notes=tuple(note for note in said if note), not_seen=not_seen),
+            replace(comparison, notes=tuple(note for note in remarks if note), not_seen=not_seen),
             path=str(table.path),
             export=table.export.name,
             files=len(table.files),
@@ -150,7 +149,7 @@ class Comparer:
     def _scored(
         self, table: TokenTable, numbers: PromptNumbers, sampling: Meanings
     ) -> tuple[Scored | None, bool, list[str]]:
-        """Return a sample with the model's scores, whether no other trainer has scored it, and what is to be noted."""
+        """Return a sample with the model's scores, whether no other trainer has scored it, and notes."""
         if self.scorer is None:
             return None, False, []
         from rlaudit.diagnosis.compare_scored import score
@@ -197,15 +196,15 @@ def _counted(
         yield batch
         tokens += batch.tokens
         speed = max(tokens, 1) / max(time.monotonic() - started, 1e-3)
-        of = "" if expected is None else f" of {expected / 1e6:.1f}"
+        total = "" if expected is None else f" of {expected / 1e6:.1f}"
         left = "" if expected is None else f", about {readable(max(expected - tokens, 0) / speed)} left"
-        progress.update(f"{file.name}: {tokens / 1e6:.1f}{of} M tokens, {speed / 1e6:.1f} M tokens/s{left}")
+        progress.update(f"{file.name}: {tokens / 1e6:.1f}{total} M tokens, {speed / 1e6:.1f} M tokens/s{left}")
 
 
 def _joined(
     table: TokenTable, trainer: TokenTable, settings: CompareSettings, numbers: PromptNumbers
 ) -> tuple[LogPart, str]:
-    """Join both tables as one part; return it and what of them has no partner."""
+    """Join both tables as one part; return it and a note on what has no partner."""
     faults = Faults()
     rollouts, others = table.batches(faults, numbers, KNOWN), trainer.batches(faults, numbers, KNOWN)
     partners = None if table.export.partners is None else table.export.partners(table.path, trainer.path)
@@ -216,7 +215,7 @@ def _joined(
 
 
 def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers) -> TokenBatch:
-    """Sequences to score: spread over the table, with every column."""
+    """Return sequences to score: spread over the table, with every column."""
     silent = Faults()
     sampled = SequenceSample(tokens // 2)
     for batch in table.sample(tokens, numbers) or table.batches(silent, numbers, KNOWN):
@@ -230,7 +229,7 @@ def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers) -> TokenBatc
     return with_prompt_tokens(complete(picked)[0], table.path, silent)
 
 
-def _say(progress: Progress, table: TokenTable, sampling: Meanings) -> None:
+def _note_sampling(progress: Progress, table: TokenTable, sampling: Meanings) -> None:
     name = f"{table.part.name}: " if table.part.name else ""
     progress.note(
         f"{name}{table.export.title}, {len(table.files)} file{'s' * (len(table.files) != 1)}; sampled at "

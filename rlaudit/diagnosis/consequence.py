@@ -26,13 +26,14 @@ MEAN_SQUARES = {Clip.TOKENS: "k2", Clip.SEQUENCES: "sequence_k2"}
 
 @dataclass(frozen=True)
 class Consequence:
-    """What the objective would feel. verdict: MATCH if each range of the objective surely clips less than
-    NOTICEABLE_CLIPPING, MISMATCH if one of them surely clips more. shares: what was measured; at_most: what the mean
-    squares allow.
-    """
+    """What the objective would feel."""
 
+    # MATCH if each range of the objective surely clips less than NOTICEABLE_CLIPPING, MISMATCH if a range surely clips
+    # more.
     verdict: Verdict
+    # As measured.
     shares: Mapping[Clip, Measurement]
+    # As the mean squares allow.
     at_most: Mapping[Clip, float]
 
 
@@ -40,11 +41,11 @@ def consequence(measurements: Measurements, settings: ObjectiveSettings) -> Cons
     """Judge the consequence. measurements: with the clip fractions at `settings` and their MEAN_SQUARES."""
     shares = {clip: measurements[clip.value] for clip in settings.clips}
     at_most = most_clipped(measurements, settings)
-    found = [_verdict(share, at_most[clip]) for clip, share in shares.items()]
-    if Verdict.MISMATCH in found:
+    verdicts = [_verdict(share, at_most[clip]) for clip, share in shares.items()]
+    if Verdict.MISMATCH in verdicts:
         verdict = Verdict.MISMATCH
     else:
-        verdict = Verdict.INCONCLUSIVE if Verdict.INCONCLUSIVE in found else Verdict.MATCH
+        verdict = Verdict.INCONCLUSIVE if Verdict.INCONCLUSIVE in verdicts else Verdict.MATCH
     return Consequence(verdict, shares, at_most)
 
 
@@ -55,14 +56,13 @@ def _verdict(share: Measurement, at_most: float) -> Verdict:
 
 
 def most_clipped(measurements: Measurements, settings: ObjectiveSettings) -> Mapping[Clip, float]:
-    """Upper bounds of the clip fractions, by Chebyshev: clipping a share p needs a mean square of p epsilon^2."""
+    """Return upper bounds of the clip fractions, by Chebyshev: a share p needs a mean square of p epsilon^2."""
     highs = {clip: measurements[MEAN_SQUARES[clip]].high for clip in settings.clips}
     return {clip: math.inf if high is None else 2.0 * high / settings.reach(clip) ** 2 for clip, high in highs.items()}
 
 
 def unfelt_k2(measurements: Measurements, settings: ObjectiveSettings, shortest: int) -> float:
-    """Return the k2 (nats^2) up to which no shape of differences clips NOTICEABLE_CLIPPING: the inverse of
-    `most_clipped`.
+    """Return the k2 (nats^2) up to which no shape of differences clips NOTICEABLE_CLIPPING: `most_clipped` inverted.
 
     A sequence's mean d has at most the mean d^2 of its tokens; the shortest sequence (in tokens) bounds how much
     lighter than others its tokens weigh.

@@ -49,11 +49,7 @@ FIGURES = (METRIC, *MEAN_SQUARES.values(), *(clip.value for clip in Clip))
 
 @dataclass(frozen=True)
 class BlockDiagnosis:
-    """One block: its arms in figures, its effects, its noise floor, its layers, its parity settings.
-
-    distance: of the arm that the inference path is judged on; None if no arm has clean semantics. replay: of a
-    recording's requests.
-    """
+    """One block: its arms in figures, its effects, its noise floor, its layers, its parity settings."""
 
     plan: BlockPlan
     measured: Mapping[str, MeasuredArm]
@@ -61,7 +57,9 @@ class BlockDiagnosis:
     effects: Sequence[Effect]
     judgements: tuple[Judgement, Judgement, Judgement]
     parity: str | None
+    # Of the arm that the inference path is judged on; None if no arm has clean semantics.
     distance: Distance | None = None
+    # Of a recording's requests.
     replay: Replay | None = None
 
 
@@ -120,8 +118,11 @@ def _distance(
     margin: float | None,
     seed: int,
 ) -> tuple[MeasuredArm, Distance] | None:
-    """Return the arm that the inference path is judged on, and how far its residual is; None if no arm has clean
-    semantics: the candidate has, or else the parity arm, or else one with a single factor changed."""
+    """Return the arm that the inference path is judged on, and how far its residual is.
+
+    That is the first with clean semantics: the candidate, else the parity arm, else an arm with a single factor
+    changed. None if no arm has clean semantics.
+    """
     names = (*block.judged, *(arm.name for arm in block.with_role(Role.FIRST)))
     arm = next((measured[name] for name in names if name in measured and measured[name].semantically_clean), None)
     if arm is None:
@@ -179,13 +180,13 @@ def _worst(judgements: Sequence[tuple[str, Judgement]]) -> Judgement:
 def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     """Return what a reader must not take for fine."""
     lines = []
-    for (where, name), arm in run.arms.items():
+    for (block_name, name), arm in run.arms.items():
         if arm.failure is not None:
             state = arm.status if arm.status == arm.failure.boundary else f"{arm.status} at {arm.failure.boundary}"
-            lines.append(f"{where}: {name}: {state}: {arm.failure.message}")
+            lines.append(f"{block_name}: {name}: {state}: {arm.failure.message}")
     lines += [run.ended_early] if run.ended_early else []
     lines += [f"block {name} was not run: {reason}" for name, reason in run.plan.left_out.items()]
-    lines += [f"{where}: {name} was not run: {reason}" for (where, name), reason in run.not_run.items()]
+    lines += [f"{block_name}: {name} was not run: {reason}" for (block_name, name), reason in run.not_run.items()]
     unengaged = {
         f"{effect.factor}={effect.level}: {effect.verdict.value} ({effect.because})"
         for block in blocks
@@ -232,8 +233,8 @@ def parity_yaml(block: BlockPlan, effects: Sequence[Effect]) -> str | None:
 
 
 def settings_of(treatment: Treatment) -> dict[str, Any]:
-    """Engine arguments and variables of a treatment in vLLM's names; for the head, what each side has to do."""
-    # For the run on GPUs that a parity arm is made for, also where it was tried on a CPU.
+    """Return engine arguments and variables of a treatment in vLLM's names; for the head, what each side has to do."""
+    # A parity arm is made for a run on GPUs, even if it was tried on a CPU.
     settings = {**engine_settings(treatment, "cuda").engine_args, **treatment.declared}
     if treatment.fp32_head:
         settings["hf_overrides"] = {"head_dtype": "float32"}
@@ -241,8 +242,8 @@ def settings_of(treatment: Treatment) -> dict[str, Any]:
 
 
 def _comment(factor: str, level: str, effects: Sequence[Effect]) -> str:
-    own = [effect for effect in effects if (effect.factor, effect.level) == (factor, level)]
-    seen = own[-1].verdict if own else "not measured"
+    tried = [effect for effect in effects if (effect.factor, effect.level) == (factor, level)]
+    seen = tried[-1].verdict if tried else "not measured"
     if factor == "fp32-head":
         return f"{seen}; from 0.26.0 on, and the trainer's head in float32 as well"
     return seen

@@ -67,17 +67,17 @@ USUAL = (
 
 
 def usual_distance(engine: str, trainer: str) -> UsualDistance | None:
-    """Return the usual distance of an engine and a trainer in these dtypes; None if no figure of one is published."""
-    known = [place for place, usual in enumerate(USUAL) if usual.dtype in (engine, trainer)]
-    named = {usual.dtype for usual in USUAL}
-    return USUAL[max(known)] if known and {engine, trainer} <= named else None
+    """Return the usual distance of an engine and a trainer in these dtypes; None if a dtype has no published figure."""
+    places = [place for place, usual in enumerate(USUAL) if usual.dtype in (engine, trainer)]
+    dtypes = {usual.dtype for usual in USUAL}
+    return USUAL[max(places)] if places and {engine, trainer} <= dtypes else None
 
 
 METRIC = "k3"
 
 
 class Yardstick(StrEnum):
-    """What a distance was held against."""
+    """What a distance was judged by."""
 
     MARGIN = "margin"
     REFERENCE = "reference"
@@ -86,19 +86,16 @@ class Yardstick(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The engine that runs today.
-
-    semantic: the verdict on its logprobs. usual: its dtype's distance, if known.
-
-    serves: whether the verdict is good enough to hold a candidate against it: a match, or no mismatch if its logs
-    cannot acquit.
-    """
+    """The engine that runs today."""
 
     name: str
     k3: Measurement
     tally: Tally
+    # On what its logprobs mean.
     semantic: Verdict
+    # Whether that verdict is good enough to judge a candidate by it: a match, or no mismatch if its logs cannot acquit.
     serves: bool
+    # Of its dtype, if known.
     usual: UsualDistance | None = None
 
     @property
@@ -109,29 +106,28 @@ class Reference:
 
 @dataclass(frozen=True, eq=False)
 class Distance:
-    """A judged distance.
+    """A judged distance."""
 
-    verdict: by `yardstick`. tolerated: k3 (nats) that it is known to let pass. consequence: for any yardstick.
-
-    against: how it compares, if the yardstick is a reference. withheld: no farther than the reference, but the
-    reference cannot vouch for it.
-    reference: also one that did not serve.
-    """
-
+    # By `yardstick`.
     verdict: Verdict
     yardstick: Yardstick
     k3: Measurement
+    # k3 (nats) that the yardstick is known to let pass.
     tolerated: float
+    # For any yardstick.
     consequence: Consequence
     settings: ObjectiveSettings
     usual: UsualDistance | None = None
+    # Set even if it could not serve.
     reference: Reference | None = None
+    # How it compares, if the yardstick is a reference.
     against: NonInferiority | None = None
+    # Whether it is no farther than the reference, but the reference cannot vouch for it.
     withheld: bool = False
 
     @property
     def reported(self) -> "ReportedDistance":
-        """What reports have of it."""
+        """What a report holds of it."""
         return ReportedDistance(
             verdict=self.verdict,
             yardstick=self.yardstick,
@@ -165,11 +161,13 @@ class ReportedDistance:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """The engine in question. shortest: tokens of its shortest sequence. noise: k2 below which nothing can be seen."""
+    """The engine in question."""
 
     measurements: Measurements
     tally: Tally
+    # Tokens of its shortest sequence.
     shortest: int
+    # k2 below which nothing can be seen.
     noise: float = 0.0
     usual: UsualDistance | None = None
 
@@ -183,7 +181,7 @@ def judge_distance(
     replicates: int | None = None,
     seed: int = 0,
 ) -> Distance:
-    """Return how far the candidate is, by the first yardstick there is. margin: the user's own, nats of k3."""
+    """Return how far the candidate is, by the first yardstick that is known. margin: the user's, nats of k3."""
     k3 = candidate.measurements[METRIC]
     felt = consequence(candidate.measurements, settings)
     blank: Mapping[str, Any] = {
@@ -203,8 +201,8 @@ def judge_distance(
         verdict = felt.verdict if k3.reliable or felt.verdict is Verdict.MISMATCH else Verdict.INCONCLUSIVE
         return Distance(verdict, Yardstick.CONSEQUENCE, tolerated=tolerated, **blank)
     metric = all_metrics()[METRIC]
-    more = {} if replicates is None else {"replicates": replicates}
-    against = non_inferiority(candidate.tally, reference.tally, metric, floor, seed=seed, **more)
+    options = {} if replicates is None else {"replicates": replicates}
+    against = non_inferiority(candidate.tally, reference.tally, metric, floor, seed=seed, **options)
     no_farther = against.verdict is Verdict.MATCH
     withheld = no_farther and reference.odd and not (_within(k3, reference.usual) or felt.verdict is Verdict.MATCH)
     return Distance(

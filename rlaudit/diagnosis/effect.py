@@ -35,9 +35,9 @@ UNMOVED = frozenset(
 
 @dataclass(frozen=True)
 class Effect:
-    """A level of a factor: set first, on the candidate as it is, and left out last, of the parity settings.
+    """The effect of a factor's level: set alone on the candidate (first), and left out of the parity settings (last).
 
-    verdict: an EffectVerdict, or a word of another release. share: of the excess, what the first effect takes away.
+    verdict: an EffectVerdict, or the word of another release of rlaudit. share: of the excess that `first` takes away.
     """
 
     block: str

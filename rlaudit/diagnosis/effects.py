@@ -57,10 +57,10 @@ def noise_floor(run: FinishedRun, block: BlockPlan, measured: Mapping[str, Measu
         if micro_batches > largest:
             largest, reason = micro_batches, "the trainer's micro-batches"
         for arm in repeats:
-            found = _contrast(measured, arm.name, arm.against, metric)
-            if found is None or found.low is None or found.high is None:
+            difference = _contrast(measured, arm.name, arm.against, metric)
+            if difference is None or difference.low is None or difference.high is None:
                 continue
-            reach = max(abs(found.low), abs(found.high))
+            reach = max(abs(difference.low), abs(difference.high))
             if reach > largest:
                 largest, reason = reach, arm.name
         values[metric], reasons[metric] = largest, reason
@@ -70,12 +70,12 @@ def noise_floor(run: FinishedRun, block: BlockPlan, measured: Mapping[str, Measu
 def effects_of(
     run: FinishedRun, block: BlockPlan, measured: Mapping[str, MeasuredArm], floor: Floor, explain_from: float = 0.0
 ) -> list[Effect]:
-    """Return the effects of every factor of the block at every level that was tried, on the semantic metric and, for
-    factors of the inference path, on the residual as well.
+    """Return the effects of every factor of the block at every level that was tried.
 
-    explain_from: k2 (nats^2) that needs no explanation because the reference has it too.
+    They are on the semantic metric and, for factors of the inference path, on the residual as well. explain_from: k2
+    (nats^2) that needs no explanation because the reference has it too.
     """
-    found = []
+    effects = []
     targets = {SEMANTIC_METRIC: 0.0, PATH_METRIC: max(floor.value[PATH_METRIC], explain_from)}
     negligible = {SEMANTIC_METRIC: NEGLIGIBLE_SHARE * MEAN_RATIO_EFFECT, PATH_METRIC: _negligible_k2(run, measured)}
     for arm in block.with_role(Role.FIRST):
@@ -95,15 +95,15 @@ def effects_of(
                 share=None,
                 interacts=False,
             )
-            found.append(
+            effects.append(
                 _without_engagement(run, measured, arm, blank)
                 or _with_size(block, measured, arm, blank, targets[metric], negligible[metric])
             )
-    return found
+    return effects
 
 
 def _negligible_k2(run: FinishedRun, measured: Mapping[str, MeasuredArm]) -> float:
-    """Return a small share of the user's own margin; without one, what no range of the objective can feel."""
+    """Return a small share of the user's margin; without a margin, what no range of the objective can feel."""
     recipe = run.plan.recipe
     if recipe.equivalence_margin is not None:
         return NEGLIGIBLE_SHARE * recipe.equivalence_margin
@@ -117,7 +117,7 @@ def _negligible_k2(run: FinishedRun, measured: Mapping[str, MeasuredArm]) -> flo
 def _without_engagement(
     run: FinishedRun, measured: Mapping[str, MeasuredArm], arm: Arm, blank: Effect
 ) -> Effect | None:
-    """Return the effect of a factor that was never in force, which is no effect of zero; None if it was."""
+    """Return the effect of a factor that was never in force, which is no effect of zero; None if it was in force."""
     finished = run.arms.get((arm.block, arm.name))
     why = finished.failure.message if finished and finished.failure else "the arm was not run"
     if finished is None or finished.status == "failed":

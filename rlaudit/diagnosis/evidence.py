@@ -90,7 +90,7 @@ def gather(
     before: Today | None = None,
     weights: RecordedWeights | None = None,
 ) -> Evidence:
-    """Gather the evidence of a log; the arguments are those of `compare`. weights: what was read of the engine's.
+    """Gather the evidence of a log; arguments are those of `compare`. weights: of the engine, as far as they were read.
 
     Raises NotFinished if no token can be compared, and no samples with each other.
     """
@@ -164,8 +164,8 @@ def _distance(
 
 
 def _split(batch: TokenBatch, alignment: AlignmentReport, settings: CompareSettings) -> ObjectiveSplit | None:
-    """Return the ratio of aligned sequences taken apart; None if nothing is left to take apart."""
-    kept = np.setdiff1d(np.arange(batch.sequences), [one.sequence for one in alignment.misaligned])
+    """Return the split ratio of aligned sequences; None if no sequence is left."""
+    kept = np.setdiff1d(np.arange(batch.sequences), [sequence.sequence for sequence in alignment.misaligned])
     aligned = batch if kept.size == batch.sequences else batch.take(kept)
     finite_T = aligned.comparable_T & np.isfinite(aligned.trainer_logprobs_T)
     return objective_split(aligned, settings.objective, settings.seed) if finite_T.any() else None

@@ -1,10 +1,10 @@
-"""What is said of layer 2: the logprobs mean the same; do they come from the same numbers? Nothing parses it.
+"""The sentences about layer 2: the logprobs mean the same; do they come from the same numbers? Nothing parses them.
 
-An ablation names a factor as a cause only when taking it away was seen to engage, to exceed the noise floor and to
-remove at least 30 % of the excess k2; a comparison convicts by signature only, and a named cause is the one to ablate
-first. What is left is "unexplained", never "precision". Weights that are not what updates sent are a cause that was
-read from memory and needs no statistics; updates that the engine's dtype rounds away are one where they are what was
-sent (`rounded_updates.py`).
+An ablation names a factor as a cause only if taking it away was seen to engage, to exceed the noise floor and to remove
+at least 30 % of the excess k2; a comparison convicts by signature only, and a named cause is the one to ablate first.
+What is left is "unexplained", never "precision". Weights that are not what updates sent are a cause that was read from
+memory and needs no statistics. If they are what was sent, updates that the engine's dtype rounds away may be a cause
+(`rounded_updates.py`).
 """
 
 import math
@@ -36,9 +36,9 @@ CONVICTED = (EffectVerdict.REMOVES, EffectVerdict.REDUCES)
 MARGIN_OF_A_RECIPE = "equivalence_margin of the recipe"
 MARGIN_OF_A_COMMAND = "--margin"
 NOT_AS_SENT = "weights-not-as-sent"
-# Reasons why causes could not be tested that a reader is shown at most; the report's JSON has all.
+# At most so many reasons why causes could not be tested are shown; the report's JSON has all.
 SHOWN = 4
-# Causes that are named one by one where all of them were left for one reason.
+# At most so many causes are named if they were all left for one reason.
 NAMED = 4
 UNREFUTED = "a factor whose arm brings the distance within what is let pass"
 # Of so many prompts without an event, each with a chance of 1 %, one would have shown it in 95 of 100 batches.
@@ -48,20 +48,23 @@ ROWS = {Clip.TOKENS: "tokens", Clip.SEQUENCES: "sequences"}
 
 @dataclass(frozen=True)
 class _Explained:
-    """What accounts for a distance. said: of the causes, after the distance. more: how to get more tokens."""
+    """What accounts for a distance."""
 
     causes: tuple[str, ...]
-    said: str
+    because: str
     falsifier: str
     next: str
-    more: str
+    # How to get more tokens.
+    more_tokens: str
 
 
 def say_path_of_arm(
     judged: "tuple[MeasuredArm, Distance] | None", effects: Sequence[Effect], floor: "Floor"
 ) -> Judgement:
-    """Say what was found of one block of an ablation. judged: the arm with clean semantics, and how far it is; None if
-    none has."""
+    """Judge a block of an ablation, in sentences.
+
+    judged: the arm with clean semantics, and how far it is; None if no arm has clean semantics.
+    """
     if judged is None:
         return judged_as(
             Layer.INFERENCE_PATH,
@@ -77,8 +80,9 @@ def say_path_of_arm(
         *(_effect_line(effect) for effect in moved),
     )
     causes = [effect for effect in moved if effect.verdict in CONVICTED]
-    found = _by_distance(distance, evidence, _by_intervention(causes))
-    return replace(found, cause=None, causes=(), falsifier="") if found.verdict is Verdict.INCONCLUSIVE else found
+    judgement = _by_distance(distance, evidence, _by_intervention(causes))
+    is_open = judgement.verdict is Verdict.INCONCLUSIVE
+    return replace(judgement, cause=None, causes=(), falsifier="") if is_open else judgement
 
 
 def say_path(
@@ -88,7 +92,7 @@ def say_path(
     semantic: Verdict,
     weights: RecordedWeights | None,
 ) -> Judgement:
-    """Say what was found of a comparison. semantic: the verdict of the layer before."""
+    """Judge a comparison, in sentences. semantic: the verdict of the layer before."""
     named = attribution.named_of(Layer.INFERENCE_PATH)
     evidence = (
         *_figures_of(distance, "", MARGIN_OF_A_COMMAND),
@@ -136,7 +140,7 @@ def _say(
 
 
 def _with_weights(judgement: Judgement, path: InferencePath, weights: RecordedWeights | None) -> Judgement:
-    """Return what is said of the inference path with what was read of the weights."""
+    """Return the judgement with what was read of the weights."""
     if weights is not None and weights.faults:
         return _as_sent(judgement, weights.faults)
     rounded = path.rounded
@@ -181,7 +185,7 @@ def _as_sent(judgement: Judgement, faults: Sequence[str]) -> Judgement:
 def _by_distance(
     distance: Distance, evidence: tuple[str, ...], explained: _Explained, provided: str = "", seen: str = ""
 ) -> Judgement:
-    """Say how far it is. provided: what an open semantic layer leaves open. seen: what a match does not take back."""
+    """Say how far it is. provided: what an open semantic layer leaves open. seen: what a match leaves standing."""
     because, verdict = _because(distance), distance.verdict
     if verdict is Verdict.MATCH:
         return judged_as(
@@ -195,23 +199,23 @@ def _by_distance(
     return judged_as(
         Layer.INFERENCE_PATH,
         verdict,
-        f"{provided}{because}; {explained.said}" if mismatch else f"{provided}{because}",
+        f"{provided}{because}; {explained.because}" if mismatch else f"{provided}{because}",
         causes=explained.causes,
         evidence=evidence,
         falsifier=explained.falsifier,
-        following=explained.next if mismatch else _settles(distance, explained.more),
+        following=explained.next if mismatch else _settles(distance, explained.more_tokens),
     )
 
 
 def _by_intervention(causes: Sequence[Effect]) -> _Explained:
-    more = "more tokens: raise samples, prompts or max_tokens"
+    more_tokens = "more tokens: raise samples, prompts or max_tokens"
     if not causes:
         return _Explained(
             (),
             "no factor that engaged moves it: unexplained residual",
             UNREFUTED,
             "add the factors that were not tried to the recipe (rlaudit list factors)",
-            more,
+            more_tokens,
         )
     named = "; ".join(f"{effect.factor}={effect.level} {effect.verdict} ({effect.because})" for effect in causes)
     left = max(0.0, 1 - max(effect.share or 0.0 for effect in causes))
@@ -220,36 +224,37 @@ def _by_intervention(causes: Sequence[Effect]) -> _Explained:
         f"{named}; {left:.0%} of the excess k2 stays unexplained",
         "an arm with that factor set whose k3 does not fall",
         f"set {causes[0].factor}={causes[0].level} and audit again",
-        more,
+        more_tokens,
     )
 
 
 def _by_signature(named: Sequence[NamedCause], attribution: Attribution) -> _Explained:
-    # Where the whole is too small for signatures, that is what there is to say.
-    looked = attribution.named or attribution.unexplained is not None
-    told = attribution.because if looked else f"causes are not looked for up to a k2 of {attribution.margin:.2g} nats^2"
+    # If the whole is too small for signatures, that is the reason.
+    because = f"causes are not looked for up to a k2 of {attribution.margin:.2g} nats^2"
+    if attribution.named or attribution.unexplained is not None:
+        because = attribution.because
     if not named:
         step = f"rlaudit ablate: no signature in these columns names a cause{_wanted(attribution)}"
-        return _Explained((), told, UNREFUTED, step, "more tokens")
+        return _Explained((), because, UNREFUTED, step, "more tokens")
     names = tuple(cause.name for cause in named)
-    return _Explained(names, told, named[0].falsifier, named[0].next, "more tokens")
+    return _Explained(names, because, named[0].falsifier, named[0].next, "more tokens")
 
 
 def _wanted(attribution: Attribution) -> str:
-    """Columns of the log that causes could not be tested without."""
-    lacking = [one.column for one in attribution.not_tested if one.column is not None]
-    columns = ", ".join(dict.fromkeys(lacking))
-    return f"; or log {columns}, which {len(lacking)} causes could not be tested without" if lacking else ""
+    """Name the columns of the log that causes could not be tested without."""
+    columns = [untested.column for untested in attribution.not_tested if untested.column is not None]
+    listed = ", ".join(dict.fromkeys(columns))
+    return f"; or log {listed}, which {len(columns)} causes could not be tested without" if columns else ""
 
 
 def _untested(attribution: Attribution) -> tuple[str, ...]:
     """List the causes that the data could not tell, grouped by the reason."""
     by_reason: dict[tuple[bool, bool, str], list[str]] = {}
-    for one in attribution.not_tested:
-        by_reason.setdefault((one.column is None, one.left, one.reason), []).append(one.name)
-    # What a column more in the log would tell comes first: that is in the reader's hands.
+    for untested in attribution.not_tested:
+        by_reason.setdefault((untested.column is None, untested.left, untested.reason), []).append(untested.name)
+    # Missing columns come first: those a reader can add.
     reasons = sorted(by_reason, key=lambda reason: reason[:2])
-    lines = [f"not tested: {_which(by_reason[one], left=one[1])} ({one[2]})" for one in reasons]
+    lines = [f"not tested: {_which(by_reason[reason], left=reason[1])} ({reason[2]})" for reason in reasons]
     return (*lines[:SHOWN], *([f"not tested: {len(lines) - SHOWN} more reasons"] if len(lines) > SHOWN else []))
 
 
@@ -270,12 +275,14 @@ def _effect_line(effect: Effect) -> str:
 
 
 def _figures_of(distance: Distance, name: str, margin_from: str) -> tuple[str, ...]:
-    """Figures, the yardstick, the consequence and what is usual.
+    """Return figures, the yardstick, the consequence and what is usual.
 
-    name: of what was measured, "" where only one thing was. margin_from: where a user's own margin is set.
+    name: of the arm that was measured, "" for a comparison. margin_from: the setting that holds the user's margin.
     """
     k3 = distance.k3
-    lines = [f"{f'{name}: ' if name else ''}k3 {_of(k3)} nats; {k3.tokens} tokens in {k3.sequences} sequences"]
+    lines = [
+        f"{f'{name}: ' if name else ''}k3 {_with_interval(k3)} nats; {k3.tokens} tokens in {k3.sequences} sequences"
+    ]
     if distance.reference is not None:
         lines.append(_reference(distance.reference))
     if distance.yardstick is Yardstick.MARGIN:
@@ -307,15 +314,15 @@ def _falsifier(distance: Distance) -> str:
     return f"{held} with more tokens, longer completions or other prompts"
 
 
-def _settles(distance: Distance, more: str) -> str:
-    """Say what would settle an inconclusive verdict. more: how to get more tokens."""
+def _settles(distance: Distance, more_tokens: str) -> str:
+    """Say what would settle an inconclusive verdict."""
     if distance.withheld:
         return (
             "find out what is wrong with the reference (its own settings, its dtype), name a healthy one, or set a "
             "margin of your own if this model is always that far off"
         )
     least = _prompts_needed(distance)
-    return f"{more}: {least}" if least else more
+    return f"{more_tokens}: {least}" if least else more_tokens
 
 
 def let_pass(distance: Distance | None) -> str:
@@ -325,22 +332,22 @@ def let_pass(distance: Distance | None) -> str:
     return "within your margin" if distance.yardstick is Yardstick.MARGIN else "no larger than the reference's"
 
 
-def _of(found: Measurement) -> str:
-    return figure(found.value, found.low, found.high)
+def _with_interval(measurement: Measurement) -> str:
+    return figure(measurement.value, measurement.low, measurement.high)
 
 
 def _reference(reference: Reference) -> str:
-    said = f"{reference.name}: k3 {_of(reference.k3)} nats"
+    line = f"{reference.name}: k3 {_with_interval(reference.k3)} nats"
     if not reference.serves:
         why = (
             "its logprobs mean something else than its trainer assumes"
             if reference.semantic is Verdict.MISMATCH
             else "what its logprobs mean is not settled"
         )
-        return f"{said}; {why}, so nothing is held against it"
+        return f"{line}; {why}, so nothing is held against it"
     if reference.odd and reference.usual is not None:
-        return f"{said}, farther off than {reference.usual.dtype} usually is (up to {reference.usual.high:.3g})"
-    return said
+        return f"{line}, farther off than {reference.usual.dtype} usually is (up to {reference.usual.high:.3g})"
+    return line
 
 
 def _against(against: NonInferiority) -> str:
@@ -364,7 +371,7 @@ def _felt(distance: Distance) -> str:
         bound = felt.at_most[clip]
         tells = math.isfinite(bound) and (share.high is None or bound < share.high)
         at_most = f", at most {bound:.2g} by its mean square" if tells else ""
-        shares.append(f"{_of(share)} of {ROWS[clip]} out of {1 - low:g} to {1 + high:g}{at_most}")
+        shares.append(f"{_with_interval(share)} of {ROWS[clip]} out of {1 - low:g} to {1 + high:g}{at_most}")
     return f"the mismatch alone moves {'; '.join(shares)}"
 
 
@@ -394,8 +401,8 @@ def _because_reference(distance: Distance) -> str:
         )
     if distance.verdict is Verdict.MATCH:
         felt = distance.consequence.verdict is not Verdict.MATCH
-        rest = "; what that clips is the objective's to judge" if felt else ""
-        return f"no farther from the trainer than the reference: {used} of what is allowed is used{rest}"
+        clipped = "; what that clips is the objective's to judge" if felt else ""
+        return f"no farther from the trainer than the reference: {used} of what is allowed is used{clipped}"
     if distance.verdict is Verdict.MISMATCH:
         return f"farther from the trainer than the reference: {used} of what is allowed is used"
     return (
@@ -407,7 +414,7 @@ def _because_reference(distance: Distance) -> str:
 def _because_consequence(distance: Distance) -> str:
     felt = distance.consequence
     over = [
-        f"{_of(share)} of {ROWS[clip]}"
+        f"{_with_interval(share)} of {ROWS[clip]}"
         for clip, share in felt.shares.items()
         if share.low is not None and share.low > NOTICEABLE_CLIPPING
     ]

@@ -26,15 +26,14 @@ class Decided(Enum):
 
 @dataclass(frozen=True)
 class InferencePath:
-    """The inference path as judged.
-
-    corrected: whether the attribution is of what the right meaning leaves over. rounded: whether updates that the
-    engine's dtype rounds away make a mismatch; None if there is none, or the weights were not read.
-    """
+    """The inference path as judged."""
 
     decided: Decided
     verdict: Verdict
+    # Whether the attribution is of what the right meaning leaves over.
     corrected: bool
+    # Whether updates that the engine's dtype rounds away make a mismatch; None if there is none, or the weights were
+    # not read.
     rounded: Outcome | None = None
 
     @property
@@ -51,7 +50,7 @@ def judge_path(
     weights: RecordedWeights | None,
     seed: int,
 ) -> InferencePath:
-    """Judge a comparison. semantic: the verdict of the layer before. weights: what was read of the engine's."""
+    """Judge a comparison. semantic: the verdict of the layer before. weights: of the engine, as far as read."""
     corrected = tokens.meaning is not None
     if semantic is Verdict.MISMATCH:
         decided, verdict = Decided.MEANING_FIRST, Verdict.NOT_TESTED

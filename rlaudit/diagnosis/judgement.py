@@ -6,7 +6,7 @@ from dataclasses import replace
 from rlaudit.layers import WORST_FIRST, Judgement, Verdict, judged_as
 from rlaudit.tokens.data_share import MOST_LEFT_OUT, DataShare
 
-# By which metric a layer is judged where engines are held against each other.
+# The metrics by which layers are judged if engines are compared with each other.
 SEMANTIC_METRIC = "mean_ratio_minus_one"
 PATH_METRIC = "k2"
 SETTLES = "mend what was left out (see the faults and what was not seen), then compare again"
@@ -21,17 +21,17 @@ def held(verdict: Verdict, *shares: DataShare) -> Verdict:
 def supported(judgement: Judgement, figures: DataShare, causes: DataShare) -> Judgement:
     """Return the judgement with the share of the data that it rests on; no match if that does not suffice.
 
-    figures: share of the table. causes: share of the sample in which causes are looked for. A mismatch stands: what was
-    found is there, beside anything that was left out.
+    figures: share of the table. causes: share of the sample in which causes are searched for. A mismatch stands, no
+    matter what was left out.
     """
     if judgement.verdict is Verdict.NOT_TESTED:
         return judgement
-    said = {f"rests on {figures}": figures, f"causes were looked for in {causes}": causes}
-    evidence = (*judgement.evidence, *(line for line, share in said.items() if not share.whole))
+    shares = {f"rests on {figures}": figures, f"causes were looked for in {causes}": causes}
+    evidence = (*judgement.evidence, *(line for line, share in shares.items() if not share.whole))
     verdict = held(judgement.verdict, figures, causes)
     if verdict is judgement.verdict:
         return replace(judgement, evidence=evidence)
-    short = [line for line, share in said.items() if not share.suffices]
+    short = [line for line, share in shares.items() if not share.suffices]
     return judged_as(
         judgement.layer,
         verdict,
@@ -44,9 +44,9 @@ def supported(judgement: Judgement, figures: DataShare, causes: DataShare) -> Ju
 
 
 def worst_layers(named: Sequence[tuple[str, Sequence[Judgement]]]) -> list[Judgement]:
-    """Return the layers of the worst of several named things: a later layer is read with its own earlier ones.
+    """Return the layers of the worst of several named comparisons: a later layer is read with its earlier ones.
 
-    Worst is what goes wrong in the earliest layer. What the others say of each layer is added to its evidence.
+    Worst is what goes wrong in the earliest layer. The verdicts of the others on each layer are added to its evidence.
     """
     name, worst = min(named, key=lambda entry: [WORST_FIRST.index(layer.verdict) for layer in entry[1]])
     if len(named) == 1:
@@ -59,7 +59,7 @@ def worst_layers(named: Sequence[tuple[str, Sequence[Judgement]]]) -> list[Judge
 
 
 def exit_code_of(verdicts: Iterable[Verdict], unfinished: bool, fails: bool) -> int:
-    """3 where the audit is not finished or the first layer that does not match is not a mismatch; 1 for a mismatch.
+    """Return 3 if the audit is not finished or the first layer that does not match is no mismatch; 1 for a mismatch.
 
     Layers are judged in order: those after the first that does not match are not required. fails: whether a mismatch
     makes the exit code 1.

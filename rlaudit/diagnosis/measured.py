@@ -1,6 +1,6 @@
-"""Each arm in figures: metrics with intervals, what its logprobs mean, the precision of both heads, the levels in
-force."""
+"""Each arm in figures: metrics with intervals, what its logprobs mean, the precision of both heads, levels in force."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -27,21 +27,19 @@ from rlaudit.tokens.token_batch import TokenBatch
 
 @dataclass(frozen=True, eq=False)
 class MeasuredArm:
-    """An arm that has tokens, and everything that can be said of it alone.
-
-    `pairs` compares the reported logprobs with what the trainer uses. `residual` compares them with the trainer's
-    logprobs under the meaning that explains them best: what is left there is the inference path's. Tokens that a
-    trainer which replays the sampler's filters calls impossible have no ratio: they are left out of both and counted.
-    siblings: what samples of one prompt say beside that; None if no two of them begin alike.
-    """
+    """An arm that has tokens, and its figures."""
 
     finished: FinishedArm
     scored: ScoredTokens
+    # Outside the sampler's filters, as the trainer replays them: without a ratio, and in neither of the next two.
     impossible_tokens: int
+    # The reported logprobs beside what the trainer uses.
     pairs: LogprobPairs
+    # The same under the meaning that explains them best: what is left there is the inference path's.
     residual: LogprobPairs
     measurements: Mapping[str, Measurement]
     meaning: Meaning
+    # What samples of one prompt show; None if no two of them begin alike.
     siblings: Siblings | None
     rollout_head: LatticeEvidence
     trainer_head: LatticeEvidence
@@ -65,7 +63,7 @@ class MeasuredArm:
 
 
 def measure_block(run: FinishedRun, block: BlockPlan) -> dict[str, MeasuredArm]:
-    """Return the block's finished arms by name. Arms without tokens are left out; other parts report their failures."""
+    """Return the block's finished arms that have tokens, by name."""
     settings = run.plan.recipe.objective.as_settings()
     return {
         name: _measure(run, arm, settings)
@@ -131,7 +129,7 @@ def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSetting
 
 
 def scored_tokens(finished: FinishedArm, scores: Scores, run: FinishedRun) -> ScoredTokens:
-    """Return an arm's tokens in the order of its sequences, with what the trainer said of each."""
+    """Return an arm's tokens in the order of its sequences, with the trainer's scores."""
     keys = [(tuple(run.prompt_token_ids[sequence.prompt]), sequence.token_ids) for sequence in finished.sequences]
     return ScoredTokens.from_scores(
         scores.arrays,
@@ -145,7 +143,7 @@ def scored_tokens(finished: FinishedArm, scores: Scores, run: FinishedRun) -> Sc
 
 
 def _siblings(finished: FinishedArm, scored: ScoredTokens) -> Siblings | None:
-    """Return what samples of one prompt say of the arm's report and of its trainer."""
+    """Return what samples of one prompt show of the arm's report and of its trainer."""
     sample_S = np.array([sequence.sample for sequence in finished.sequences])
     lengths = [len(sequence.token_ids) for sequence in finished.sequences]
     groups = SiblingGroups()
@@ -170,7 +168,7 @@ def floor_of(scores: Scores, figure: str) -> float:
 
 
 def _explained_by(meaning: Meaning, scored: ScoredTokens) -> Floats:
-    """(T,) the trainer's logprobs under the meaning that fits the reported ones; its own for tokens outside it."""
+    """Return (T,) the trainer's logprobs under the meaning that the report follows; as scored for tokens outside it."""
     explained_T = scored.logprobs_under(meaning.theta_report)
     if explained_T is None:
         return scored.trainer_logprobs_T
@@ -180,7 +178,7 @@ def _explained_by(meaning: Meaning, scored: ScoredTokens) -> Floats:
 def _heads(finished: FinishedArm, scores: Scores) -> tuple[LatticeEvidence, LatticeEvidence]:
     temperature = float(finished.arm.treatment.sampling["temperature"])
     rollout_top = [step for sequence in finished.sequences for step in sequence.top_logprobs]
-    # Of a recording one logprob a token is known.
+    # A recording may hold a single logprob a token.
     width = max(2, *(len(step) for step in rollout_top))
     padded = np.full((len(rollout_top), width), -np.inf)
     for row, step in enumerate(rollout_top):
@@ -198,7 +196,7 @@ def _dtype_seen(evidence: LatticeEvidence) -> str | None:
 def _largest_round(finished: FinishedArm, run: FinishedRun) -> int:
     if finished.arm.treatment.concurrency == "alone":
         return max(len(prompt) for prompt in run.prompt_token_ids)
-    rounds: dict[int, int] = {}
+    tokens_of_round = Counter[int]()
     for sequence in finished.sequences:
-        rounds[sequence.round] = rounds.get(sequence.round, 0) + len(run.prompt_token_ids[sequence.prompt])
-    return max(rounds.values())
+        tokens_of_round[sequence.round] += len(run.prompt_token_ids[sequence.prompt])
+    return max(tokens_of_round.values())

@@ -1,6 +1,6 @@
-"""What is said of layer 3: does what is left leave the clip range, so that the objective has to correct it?
+"""The sentences about layer 3: does what is left leave the clip range, so that the objective has to correct it?
 
-Judged only when the two layers before it match: a correction that is switched on over a broken backend hides it. An
+Judged only if the two layers before it match: a correction that is switched on over a broken backend hides it. An
 ablation has fresh weights on both sides, so its staleness is zero and what it sees is backend mismatch alone.
 """
 
@@ -26,46 +26,50 @@ SHOWN = (*(clip.value for clip in Clip), "ess_token", "ess_sequence", "tail_frac
 
 @dataclass(frozen=True)
 class _Words:
-    """What is said of each outcome. unrefuted: what would refute a match. more: what would settle the inconclusive.
-
-    cause, because, next: of a mismatch; refuted: what would refute that.
-    """
+    """The sentences for each outcome."""
 
     match: str
-    unrefuted: str
-    more: str
+    match_falsifier: str
+    # What would settle an inconclusive verdict.
+    settles: str
+    # Of a mismatch, like the next three.
     cause: str
     because: str
     next: str
-    refuted: str
+    mismatch_falsifier: str
 
 
 def say_objective(
     measurements: Measurements, split: ObjectiveSplit | None, earlier: Sequence[Verdict], distance: Distance
 ) -> Judgement:
-    """Say what was found of a comparison. split: of its sample, if there is any. earlier: verdicts of the two layers
-    before. distance: what the inference path was judged by."""
+    """Judge a comparison, in sentences.
+
+    split: of its sample, if there is one. earlier: verdicts of the two layers before. distance: what the inference path
+    was judged by.
+    """
     above = "more than 1 % of tokens or sequences leave the clip range although both layers before it match"
     chosen = None if split is None else split.recommendation.cost
     words = _Words(
         match="less than 1 % of tokens and sequences leave the clip range: no correction is needed",
-        unrefuted="clip fractions above 1 % on another batch",
-        more="more sequences",
+        match_falsifier="clip fractions above 1 % on another batch",
+        settles="more sequences",
         cause=f"mismatch {let_pass(distance)} is still clipped",
         because=above if split is None else f"{above}: {split.recommendation.because}",
         next="a clip range wider than the mismatch, or fresher rollouts"
         if chosen is None
         else f"switch on {chosen.title} and watch the share of tokens it touches ({chosen.touched:.2%} of these)",
-        refuted="clip fractions that stay where they are with a correction on",
+        mismatch_falsifier="clip fractions that stay where they are with a correction on",
     )
-    return _said(distance.consequence, earlier, (_figures(measurements), *_split_lines(split)), words)
+    return _judgement(distance.consequence, earlier, (_figures(measurements), *_split_lines(split)), words)
 
 
 def say_objective_of_arm(
     arm: "MeasuredArm | None", earlier: Sequence[Verdict], settings: ObjectiveSettings, distance: Distance | None
 ) -> Judgement:
-    """Say what was found of an ablation, on the arm whose first two layers were judged. distance: what the second was
-    judged by."""
+    """Judge an ablation, in sentences, by the arm whose first two layers were judged.
+
+    distance: what the second layer was judged by.
+    """
     if arm is None:
         return judged_as(Layer.OBJECTIVE, Verdict.NOT_TESTED, "the candidate has no figures")
     evidence = (
@@ -74,17 +78,17 @@ def say_objective_of_arm(
     )
     words = _Words(
         match="at lag 0 the backend clips less than 1 % of tokens and sequences: it needs no correction",
-        unrefuted="clip fractions above 1 % at lag 0 in training",
-        more="more sequences: raise samples or prompts",
+        match_falsifier="clip fractions above 1 % at lag 0 in training",
+        settles="more sequences: raise samples or prompts",
         cause=f"backend mismatch {let_pass(distance)} is still clipped",
         because=fitting_correction(arm.measurements, settings).value,
         next="switch the correction on, and watch the share of tokens it touches",
-        refuted="clip fractions that stay where they are with the correction on",
+        mismatch_falsifier="clip fractions that stay where they are with the correction on",
     )
-    return _said(consequence(arm.measurements, settings), earlier, evidence, words)
+    return _judgement(consequence(arm.measurements, settings), earlier, evidence, words)
 
 
-def _said(felt: Consequence, earlier: Sequence[Verdict], evidence: tuple[str, ...], words: _Words) -> Judgement:
+def _judgement(felt: Consequence, earlier: Sequence[Verdict], evidence: tuple[str, ...], words: _Words) -> Judgement:
     open_layers = [layer.value for layer, verdict in zip(Layer, earlier, strict=False) if verdict is not Verdict.MATCH]
     if open_layers:
         layers, come, them = ("layer", "comes", "it") if len(open_layers) == 1 else ("layers", "come", "them")
@@ -93,7 +97,7 @@ def _said(felt: Consequence, earlier: Sequence[Verdict], evidence: tuple[str, ..
         step = "switch on no importance-sampling correction before the layers above match"
         return judged_as(Layer.OBJECTIVE, Verdict.NOT_TESTED, because, evidence=evidence, following=step)
     if felt.verdict is Verdict.MATCH:
-        return judged_as(Layer.OBJECTIVE, felt.verdict, words.match, evidence=evidence, falsifier=words.unrefuted)
+        return judged_as(Layer.OBJECTIVE, felt.verdict, words.match, evidence=evidence, falsifier=words.match_falsifier)
     if felt.verdict is Verdict.MISMATCH:
         return judged_as(
             Layer.OBJECTIVE,
@@ -101,19 +105,19 @@ def _said(felt: Consequence, earlier: Sequence[Verdict], evidence: tuple[str, ..
             words.because,
             causes=(words.cause,),
             evidence=evidence,
-            falsifier=words.refuted,
+            falsifier=words.mismatch_falsifier,
             following=words.next,
         )
     if any(share.low is None for share in felt.shares.values()):
         return judged_as(Layer.OBJECTIVE, felt.verdict, "clip fractions have no interval", evidence=evidence)
     because = "the intervals of the clip fractions reach over 1 %"
-    return judged_as(Layer.OBJECTIVE, felt.verdict, because, evidence=evidence, following=words.more)
+    return judged_as(Layer.OBJECTIVE, felt.verdict, because, evidence=evidence, following=words.settles)
 
 
 def _figures(measurements: Measurements) -> str:
     """Return the figures of this layer in one line."""
-    found = {name: measurements[name] for name in SHOWN}
-    return "; ".join(f"{name} {figure(one.value, one.low, one.high)}" for name, one in found.items())
+    shown = [(name, measurements[name]) for name in SHOWN]
+    return "; ".join(f"{name} {figure(metric.value, metric.low, metric.high)}" for name, metric in shown)
 
 
 class Fitting(StrEnum):

@@ -52,40 +52,38 @@ class Share:
 
 @dataclass(frozen=True)
 class FactorFigures:
-    """One factor of the ratio. k2: nats^2.
+    """One factor of the ratio."""
 
-    clipped: share of tokens (ppo), of tokens averaged by sequence (grpo) and of sequences (gspo) outside the clip
-    range, for any advantage; binding: share of tokens whose advantage makes the clip bind, None without advantages.
-    """
-
+    # In nats^2.
     k2: float
     ess_token: float
     ess_sequence: float
+    # Share of tokens (ppo), of tokens averaged by sequence (grpo) and of sequences (gspo) outside the clip range, for
+    # any advantage.
     clipped: Mapping[str, Share]
+    # Share of tokens whose advantage makes the clip bind; None without advantages.
     binding: Share | None
 
 
 @dataclass(frozen=True)
 class CorrectionCost:
-    """What a correction would cost.
-
-    touched: share of tokens truncated or masked. k2_left: of the tokens that keep their weight, nats^2.
-
-    weight_lost: mean ratio that truncation or masking takes away. ess: effective share of the tokens by the weights
-    left.
-    """
+    """What a correction would cost."""
 
     name: str
     title: str
+    # Share of tokens truncated or masked.
     touched: float
+    # Mean ratio that truncation or masking takes away.
     weight_lost: float
+    # Of the tokens that keep their weight, nats^2.
     k2_left: float
+    # Effective share of the tokens by the weights left.
     ess: float
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """Which correction fits, or why none is recommended. cost: of the one that is."""
+    """Which correction fits and what it costs, or why none is recommended."""
 
     correction: str | None
     because: str
@@ -97,20 +95,17 @@ UNDECIDED = Recommendation(None, "semantics and inference path do not both match
 
 @dataclass(frozen=True)
 class ObjectiveSplit:
-    """The ratio taken apart.
-
-    factors: those that the columns allow. update_share, backend_share: of the mean squared log ratio of both, with the
-    remainder in their covariance; None without `old_logprob`.
-
-    staleness: share of the backend's k2 that is absent from tokens of lag 0; None if that is not known.
-    """
+    """The ratio taken apart."""
 
     settings: ObjectiveSettings
     tokens: int
     sequences: int
+    # Those that the columns allow.
     factors: Mapping[str, FactorFigures]
+    # Of the mean squared log ratio of both, with the remainder in their covariance; None without `old_logprob`.
     update_share: float | None
     backend_share: float | None
+    # Share of the backend's k2 that is absent from tokens of lag 0; None if that is not known.
     staleness: Share | None
     corrections: tuple[CorrectionCost, ...]
     not_told: tuple[str, ...]
@@ -142,7 +137,7 @@ def objective_split(batch: TokenBatch, settings: ObjectiveSettings | None = None
         pairs = {UPDATE: update, BACKEND: _pairs(batch, batch.rollout_logprobs_T, old_T, usable_T), BOTH: both}
     if advantage_T is None:
         not_told.append("column advantage is missing: whether a clip binds is not known")
-    factors = {name: _figures(one, settings, advantage_T, seed) for name, one in pairs.items()}
+    factors = {name: _figures(factor_pairs, settings, advantage_T, seed) for name, factor_pairs in pairs.items()}
     lag_T = _lag(batch, usable_T)
     staleness = None if lag_T is None else _staleness(pairs[BACKEND], lag_T, seed)
     if staleness is None:
@@ -167,8 +162,8 @@ def _pairs(batch: TokenBatch, first_T: Floats, second_T: Floats, usable_T: NDArr
 
 
 def _column(batch: TokenBatch, name: str, usable_T: NDArray[np.bool_]) -> Floats | None:
-    found = batch.token_columns.get(name)
-    return None if found is None else np.asarray(found, dtype=np.float64)[usable_T]
+    column = batch.token_columns.get(name)
+    return None if column is None else np.asarray(column, dtype=np.float64)[usable_T]
 
 
 def _lag(batch: TokenBatch, usable_T: NDArray[np.bool_]) -> Floats | None:
@@ -210,19 +205,19 @@ def _ess(weights: Floats) -> float:
 
 
 def _share(numerator: Floats, prompts: NDArray[np.int64], seed: int, denominator: Floats | None = None) -> Share:
-    """Return the sum over that of the denominator, or over all rows; resampled by prompt."""
+    """Return the numerator's sum over the denominator's, or over the number of rows; resampled by prompt."""
     denominator = np.ones(len(numerator)) if denominator is None else denominator
-    known, cluster = np.unique(prompts, return_inverse=True)
-    sums_PJ = cluster_sums((numerator, denominator), cluster, len(known))
-    found = resampled(sums_PJ, cluster_weights(len(known), REPLICATES, seed), ratio)
-    if len(known) < 2:
-        return Share(found.value, None, None)
-    low, high = found.percentiles()
-    return Share(found.value, low, high if found.value > 0 else unseen(len(known)))
+    names, cluster = np.unique(prompts, return_inverse=True)
+    sums_PJ = cluster_sums((numerator, denominator), cluster, len(names))
+    share = resampled(sums_PJ, cluster_weights(len(names), REPLICATES, seed), ratio)
+    if len(names) < 2:
+        return Share(share.value, None, None)
+    low, high = share.percentiles()
+    return Share(share.value, low, high if share.value > 0 else unseen(len(names)))
 
 
 def _staleness(pairs: LogprobPairs, lag_T: Floats, seed: int) -> Share | None:
-    """1 - k2 at lag 0 / k2 of all: what would go if every token were fresh."""
+    """Return 1 - k2 at lag 0 / k2 of all: what would go if every token were fresh."""
     fresh_T = lag_T <= 0
     if fresh_T.all() or not fresh_T.any():
         return None

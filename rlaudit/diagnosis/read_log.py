@@ -1,6 +1,6 @@
-"""A token log, read once: what each part adds, in memory that does not grow with it, and what the whole says.
+"""A token log, read once, in memory that does not grow with it: what each part adds, and the whole.
 
-A part is a file, or tables that were joined. Parts know nothing of each other, and are put together in the order of
+A part is a file, or tables that were joined. Parts do not depend on each other, and are put together in the order of
 their names: a log that is read by one machine or by many gives the same bits.
 """
 
@@ -32,30 +32,28 @@ from rlaudit.tokens.sound import sound
 from rlaudit.tokens.token_batch import TokenBatch, concatenate
 
 NAMED = 20
-# Of a log of more files than this so many are looked at for causes.
+# Of a log of more files than this, so many are searched for causes.
 MOST_SHARES = 64
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What was in the table, or in a part of it; counts of parts add up.
-
-    impossible_tokens: outside the filters that the trainer replays; in no figure.
-    misaligned: sequences whose two sides do not meet, by the kind of failure; in no figure.
-    shortest_sequence: tokens of the shortest one compared.
-    """
+    """What was in the table, or in a part of it; counts of parts add up."""
 
     tokens: int = 0
     sequences: int = 0
     compared_tokens: int = 0
     unscored_sequences: int = 0
     uncounted_tokens: int = 0
+    # Outside the filters that the trainer replays; in no figure.
     impossible_tokens: int = 0
+    # Sequences whose two sides do not meet, by the kind of failure; in no figure.
     misaligned: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    # Tokens of the shortest sequence compared.
     shortest_sequence: int = sys.maxsize
 
     def __add__(self, other: "Counts") -> "Counts":
-        """The counts of both."""
+        """Return the counts of both."""
         return Counts(
             self.tokens + other.tokens,
             self.sequences + other.sequences,
@@ -70,23 +68,21 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class LogPart:
-    """Sums of the comparable tokens of aligned sequences, by prompt; what was met; and sequences to look at.
-
-    sample: of the sound sequences that a trainer scored, shifted or not; None if there is none.
-    unlooked: what was wrong in the sample and is in no column that the sums are of. siblings, unscored: groups of
-    samples of one prompt, with a trainer's logprobs and without.
-    names: of the prompts that have numbers of their own (`PromptNumbers`, apart); None if the numbers are those of the
-    whole log already.
-    """
+    """What was read of a part of a log."""
 
     counts: Counts
     faults: Faults
     alignment: AlignmentReport
+    # Sums of the comparable tokens of aligned sequences, by prompt.
     tally: PartTally
+    # Of the sound sequences that a trainer scored, shifted or not; None if there is none.
     sample: TokenBatch | None
+    # What was wrong in the sample, in columns that the sums do not use.
     unlooked: Faults
+    # Groups of samples of one prompt, with a trainer's logprobs and without.
     siblings: SiblingGroups
     unscored: SiblingGroups
+    # Of the prompts, if their numbers are those of this part (`PromptNumbers`, apart) and not of the whole log.
     names: tuple[Any, ...] | None = None
 
     @property
@@ -96,12 +92,12 @@ class LogPart:
 
 
 def shares_of(files: int) -> int:
-    """Return among how many files the sample is shared: a power of two, so that one file more changes nothing."""
+    """Return how many files share the sample: a power of two, so that one file more changes nothing."""
     return min(MOST_SHARES, 1 << max(0, files.bit_length() - 1))
 
 
 def sampled_from(files: int) -> int:
-    """Return n, if causes are looked for in every n-th file."""
+    """Return n, if causes are searched for in every n-th file."""
     return max(1, files // MOST_SHARES)
 
 
@@ -123,8 +119,8 @@ def read_file(
     looked_at = (
         None if export.sample is None else export.sample(file, settings.evidence_tokens // shares, numbers, part)
     )
-    found = read_part(watched(batches), file, settings, faults, looked_at, shares)
-    return replace(found, names=numbers.names)
+    log_part = read_part(watched(batches), file, settings, faults, looked_at, shares)
+    return replace(log_part, names=numbers.names)
 
 
 def read_part(
@@ -135,19 +131,19 @@ def read_part(
     sample: Iterable[TokenBatch] | None = None,
     shares: int = 1,
 ) -> LogPart:
-    """Read a part once. faults: of its reader. sample: its sequences with all columns, where `batches` has only some.
+    """Read a part once. faults: of its reader. sample: its sequences with all columns, if `batches` has only some.
 
     shares: how many parts hold the whole sample together.
     """
     summed = RunningTally(2 * PROMPTS, settings=settings.objective)
     sampled = SequenceSample(settings.evidence_tokens // shares)
     siblings, unscored = SiblingGroups(HELD_TOKENS // shares), SiblingGroups(HELD_TOKENS // shares)
-    alignment, counted, found = AlignmentReport(0, 0), Counts(), Faults()
+    alignment, counted, met = AlignmentReport(0, 0), Counts(), Faults()
     for chunk in parallel_map(lambda batch: _chunk(batch, path, settings, summed), batches):
-        found.extend(chunk.faults)
+        met.extend(chunk.faults)
         counted += chunk.counts
         if chunk.scored is not None:
-            # Where a sample is read, the beginning stands in for one without a usable sequence.
+            # If a sample is read as well, the beginning stands in for one without a usable sequence.
             if sample is None or not sampled.tokens:
                 sampled.add(chunk.scored)
             siblings.add(chunk.scored)
@@ -159,27 +155,28 @@ def read_part(
             summed.add(chunk.tally)
     whole = Faults()
     whole.extend(faults)
-    whole.extend(found)
+    whole.extend(met)
     kept, unlooked = _looked_at(sample, sampled, path, settings)
     return LogPart(counted, whole, alignment, summed.compact(), kept, unlooked, siblings, unscored)
 
 
 @dataclass(frozen=True, eq=False)
 class _Chunk:
-    """What one batch adds. scored: its sound sequences that have a trainer logprob; unscored: all that count, where
-    none has."""
+    """What a batch adds."""
 
     faults: Faults
     counts: Counts
+    # The sound sequences that have a trainer logprob.
     scored: TokenBatch | None = None
     alignment: AlignmentReport | None = None
     tally: PartTally | None = None
+    # All sequences that count, if none has a trainer logprob.
     unscored: TokenBatch | None = None
 
 
-def _chunk(read: TokenBatch, path: Path, settings: CompareSettings, summed: RunningTally) -> _Chunk:
+def _chunk(logged: TokenBatch, path: Path, settings: CompareSettings, summed: RunningTally) -> _Chunk:
     faults = Faults()
-    batch = sound(read, path, faults, settings.trainer_excludes)
+    batch = sound(logged, path, faults, settings.trainer_excludes)
     counts = Counts(batch.tokens, batch.sequences, uncounted_tokens=int(batch.tokens - batch.counts_T.sum()))
     if not batch.sequences:
         return _Chunk(faults, counts)
@@ -190,13 +187,13 @@ def _chunk(read: TokenBatch, path: Path, settings: CompareSettings, summed: Runn
         if not scored_S.any():
             return _Chunk(faults, counts, unscored=batch.take(np.flatnonzero(wanted_S)) if wanted_S.any() else None)
         batch = batch.take(np.flatnonzero(scored_S))
-    found = alignment_report(batch)
-    counts += Counts(misaligned=Counter(one.kind.value for one in found.misaligned))
+    alignment = alignment_report(batch)
+    counts += Counts(misaligned=Counter(sequence.kind.value for sequence in alignment.misaligned))
     aligned = batch
-    if found.misaligned:
-        kept = np.setdiff1d(np.arange(batch.sequences), [one.sequence for one in found.misaligned])
+    if alignment.misaligned:
+        kept = np.setdiff1d(np.arange(batch.sequences), [sequence.sequence for sequence in alignment.misaligned])
         if not kept.size:
-            return _Chunk(faults, counts, batch, found)
+            return _Chunk(faults, counts, batch, alignment)
         aligned = batch.take(kept)
     pairs = aligned.pairs()
     if settings.trainer_excludes:
@@ -204,9 +201,9 @@ def _chunk(read: TokenBatch, path: Path, settings: CompareSettings, summed: Runn
         counts += Counts(impossible_tokens=int(pairs.tokens - possible_T.sum()))
         pairs = pairs if possible_T.all() else pairs.keep(possible_T)
     if not pairs.tokens:
-        return _Chunk(faults, counts, batch, found)
+        return _Chunk(faults, counts, batch, alignment)
     counts += Counts(compared_tokens=pairs.tokens, shortest_sequence=int(pairs.sequence_lengths_S.min()))
-    return _Chunk(faults, counts, batch, found, summed.part(pairs))
+    return _Chunk(faults, counts, batch, alignment, summed.part(pairs))
 
 
 def _looked_at(
@@ -214,35 +211,34 @@ def _looked_at(
 ) -> tuple[TokenBatch | None, Faults]:
     if sample is None:
         return sampled.batch(), Faults()
-    found = Faults()
-    parts = [sound(part, path, found, settings.trainer_excludes) for part in sample]
+    faults = Faults()
+    parts = [sound(part, path, faults, settings.trainer_excludes) for part in sample]
     parts = [part for part in parts if part.sequences and part.comparable_T.any()]
     # What the stream reads too, it has counted already.
-    return concatenate(parts) if parts else sampled.batch(), found.without(MEASURED)
+    return concatenate(parts) if parts else sampled.batch(), faults.without(MEASURED)
 
 
-def added(so_far: AlignmentReport, found: AlignmentReport) -> AlignmentReport:
+def added(so_far: AlignmentReport, report: AlignmentReport) -> AlignmentReport:
     """Add two reports. The first NAMED shifted sequences keep their names: names of millions would fill the memory."""
-    both = so_far + found
+    both = so_far + report
     return both if len(both.misaligned) <= NAMED else replace(both, misaligned=both.misaligned[:NAMED])
 
 
 @dataclass(frozen=True, eq=False)
 class ReadLog:
-    """What was read of a whole log.
-
-    share: of its sequences and tokens that figures rest on. groups: samples of one prompt, and the number of each one's
-    group (`tokens/sibling_groups.py`). tally: sums of the comparable tokens of aligned sequences. sample: of all sound
-    sequences, shifted or not. unlooked: what was wrong in the sample and is counted nowhere else.
-    Of rollouts that no trainer has scored there are their groups, and no tally and no sample.
-    """
+    """What was read of a whole log. Of rollouts that no trainer has scored there is no tally and no sample."""
 
     counts: Counts
+    # Of its sequences and tokens, the share that figures rest on.
     share: DataShare
+    # Samples of one prompt, and the group of each (`tokens/sibling_groups.py`).
     groups: tuple[TokenBatch, Integers] | None
     alignment: AlignmentReport = field(default_factory=lambda: AlignmentReport(0, 0))
+    # Sums of the comparable tokens of aligned sequences.
     tally: Tally | None = None
+    # Of all sound sequences, shifted or not.
     sample: TokenBatch | None = None
+    # What was wrong in the sample and is counted nowhere else.
     unlooked: Faults = field(default_factory=Faults)
 
 
@@ -256,8 +252,8 @@ def together(
 ) -> ReadLog:
     """Put all parts together and note their faults.
 
-    numbers: of the prompts of this log and of those it is held against. sampled_from: causes are looked for in
-    every so many-th part.
+    numbers: of the prompts of this log and of those it is compared with. sampled_from: n, if causes are searched for in
+    every n-th part.
     Raises NotFinished if no token can be compared, and no samples with each other.
     """
     numbers = numbers or PromptNumbers()
@@ -287,11 +283,11 @@ def together(
         )
         return ReadLog(counted, share, groups)
     if counted.unscored_sequences:
-        said = (
+        message = (
             f"{counted.unscored_sequences} of {counted.sequences} sequences have no trainer logprob, the others have: "
             "they are in no figure"
         )
-        faults.add(Fault(path, FaultKind.UNSCORED, said), sequences=counted.unscored_sequences)
+        faults.add(Fault(path, FaultKind.UNSCORED, message), sequences=counted.unscored_sequences)
     tally = summed.tally()
     looked_at = concatenate(samples) if len(samples) > 1 else samples[0]
     share = _share(tally, counted, faults)
@@ -299,7 +295,7 @@ def together(
 
 
 def _share(tally: Tally, counted: Counts, faults: Faults) -> DataShare:
-    """Return how much of what was given the figures rest on."""
+    """Return the share of the data that the figures rest on."""
     return DataShare(
         sequences=int(tally.sequences_P.sum()),
         sequences_left_out=faults.sequences_left_out + sum(counted.misaligned.values()),

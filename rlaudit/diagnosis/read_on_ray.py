@@ -1,7 +1,7 @@
 """A log read by a Ray cluster: a task is a file, and what it returns are sums that add.
 
-The nodes have to see the files under the same names, and have this rlaudit. The machine that asked puts the parts
-together in the order of the files, so the report is that of one machine, to the last bit.
+The nodes have to see the files under the same names, and have this rlaudit. The driver puts the parts together in the
+order of the files, so the report is that of one machine, to the last bit.
 """
 
 import contextlib
@@ -46,13 +46,13 @@ def _parts(ray: Any, table: TokenTable, files: Sequence[Path], settings: Compare
     task = ray.remote(_read_on_node).options(name="rlaudit: compare", num_cpus=1, max_retries=REPEATS)
     # A read-only view of a dictionary cannot be sent.
     part = replace(table.part, where=dict(table.part.where))
-    here = (str(Path.cwd()), rlaudit.__version__)
+    driver = (str(Path.cwd()), rlaudit.__version__)
     left = deque(files)
     under_way: deque[tuple[Path, Any]] = deque()
     while left or under_way:
         while left and len(under_way) < AHEAD_OF_EACH_PROCESSOR * processors:
             file = left.popleft()
-            under_way.append((file, task.remote(table.export.name, file, part, settings, len(files), here)))
+            under_way.append((file, task.remote(table.export.name, file, part, settings, len(files), driver)))
         file, answer = under_way.popleft()
         try:
             yield ray.get(answer)

@@ -30,26 +30,27 @@ NEXT = "run the same steps with dtype=float32 in the engine"
 
 def updates_rounded_away(weights: RecordedWeights, evidence: TokenEvidence, seed: int) -> Outcome:
     """Return the part of the mismatch that follows how far the engine's weights are from those that were sent."""
-    changed, rounded = (sum(getattr(one, name) for one in weights.versions) for name in ("changed", "rounded_away"))
+    changed = sum(version.changed for version in weights.versions)
+    rounded = sum(version.rounded_away for version in weights.versions)
     if rounded < LEAST_ROUNDED * changed or not changed:
         return NotTested(f"{rounded} of {changed} elements that changed were rounded to the value they had")
     if weights.trainer_dtypes != {WIDE} or not weights.dtypes & NARROW:
         return NotTested("the trainer is not known to compute in a wider dtype than the engine")
-    apart = {one.version: one.apart for one in weights.versions if one.apart is not None}
+    apart = {version.version: version.apart for version in weights.versions if version.apart is not None}
     if len(apart) < 2 or max(apart.values()) < LEAST_GROWTH * min(apart.values()):
         return NotTested("the engine's weights are about as far from those that were sent after each update")
     versions = evidence.columns.get("rollout_version")
     if versions is None:
         return NotTested("from which weights tokens were sampled is unknown")
-    known = np.array(sorted(apart))
-    square_V = np.square([apart[version] for version in known.tolist()])
+    version_V = np.array(sorted(apart))
+    square_V = np.square([apart[version] for version in version_V.tolist()])
     version_T = np.asarray(versions, dtype=np.float64)
     trainer_T = np.asarray(evidence.columns.get("trainer_version", version_T), dtype=np.float64)
     # A trainer with other weights is apart for that reason.
-    kept_T = np.isin(version_T, known) & (trainer_T == version_T)
+    kept_T = np.isin(version_T, version_V) & (trainer_T == version_T)
     if len(np.unique(version_T[kept_T])) < 2:
         return NotTested("the tokens that can be told are of one version of the weights")
-    square_T = square_V[np.searchsorted(known, version_T[kept_T])]
+    square_T = square_V[np.searchsorted(version_V, version_T[kept_T])]
     growth_T = (square_T - square_T.min()) / max(float(np.ptp(square_T)), np.finfo(np.float64).tiny)
     excess = fit_excess(
         evidence.log_ratio_T[kept_T],

@@ -1,4 +1,4 @@
-"""What is said of layer 1: do the reported logprobs mean what the trainer assumes? Nothing parses it.
+"""The sentences about layer 1: do the reported logprobs mean what the trainer assumes? Nothing parses them.
 
 The verdict is that of a meaning (`rlaudit/meaning`), or, for a table, of a cause if a signature names one. Of an
 ablation the candidate is judged: the reference shows whether it was so before, the parity arm whether the fixes mend
@@ -14,7 +14,7 @@ from rlaudit.diagnosis.judgement import SEMANTIC_METRIC
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as
 from rlaudit.meaning.meaning import LoggedFigures, Meaning
 from rlaudit.meaning.sibling_words import beside_scores
-from rlaudit.meaning.words import UNEXPLAINED, evidence_of_logs, ratio_line, said_of
+from rlaudit.meaning.words import UNEXPLAINED, conclusion_of, evidence_of_logs, ratio_line
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import figure
 
@@ -31,7 +31,7 @@ NEXT_OF_SCORES = {
 
 
 def say_meaning(meaning: Meaning, attribution: Attribution | None, ratio: Measurement | None) -> Judgement:
-    """Say what was found of a comparison. attribution: of its causes. ratio: mean ratio - 1 of all tokens.
+    """Judge a comparison, in sentences. attribution: of its causes. ratio: mean ratio - 1 of all tokens.
 
     Both are None if no trainer has scored the tokens.
     """
@@ -40,11 +40,11 @@ def say_meaning(meaning: Meaning, attribution: Attribution | None, ratio: Measur
     names = [cause.name for cause in named]
     logged = isinstance(figures, LoggedFigures)
     if logged and meaning.kind.dishonest and ratio is not None:
-        # The engine's own report does not fit the tokens: that comes first, no matter what the trainer computes.
-        more = (f"seen as well, and explained by this: {', '.join(names)}",) if names else ()
-        return _said(meaning, (*line, *more))
+        # The engine's report does not fit the tokens: that comes first, no matter what the trainer computes.
+        explained = (f"seen as well, and explained by this: {', '.join(names)}",) if names else ()
+        return _judgement(meaning, (*line, *explained))
     if named:
-        cause = said_of(meaning).cause
+        cause = conclusion_of(meaning).cause
         return judged_as(
             Layer.SEMANTIC,
             Verdict.MISMATCH,
@@ -55,13 +55,13 @@ def say_meaning(meaning: Meaning, attribution: Attribution | None, ratio: Measur
             following=named[0].next,
         )
     if isinstance(figures, LoggedFigures):
-        return _said(meaning, evidence_of_logs(figures))
-    return _said(meaning, line, NEXT_OF_SCORES.get(meaning.verdict, ""))
+        return _judgement(meaning, evidence_of_logs(figures))
+    return _judgement(meaning, line, NEXT_OF_SCORES.get(meaning.verdict, ""))
 
 
-def _said(meaning: Meaning, evidence: tuple[str, ...], step: str = "") -> Judgement:
-    """Return a meaning as a judgement. step: the next one, if it is not the meaning's own."""
-    words = said_of(meaning)
+def _judgement(meaning: Meaning, evidence: tuple[str, ...], step: str = "") -> Judgement:
+    """Return a meaning as a judgement. step: the next step, if it is not the meaning's."""
+    words = conclusion_of(meaning)
     cause = words.cause or ""
     explained = cause and meaning.kind not in UNEXPLAINED
     return judged_as(
@@ -83,8 +83,10 @@ def say_meaning_of_arms(
     arms: "Mapping[str, FinishedArm]",
     cures: Sequence[str],
 ) -> Judgement:
-    """Say what was found of one block of an ablation, by its candidate. arms: of the block, measured or not. cures:
-    `factor=level` of those in which this one change takes the mismatch away.
+    """Judge a block of an ablation, in sentences, by its candidate.
+
+    arms: of the block, measured or not. cures: `factor=level` of the arms in which this change alone takes the mismatch
+    away.
     """
     candidate = measured.get("candidate")
     if candidate is None:
@@ -111,7 +113,7 @@ def say_meaning_of_arms(
         )
     elif meaning.verdict is Verdict.INCONCLUSIVE:
         step = "more tokens: raise samples or max_tokens"
-    return _said(meaning, tuple(evidence), step)
+    return _judgement(meaning, tuple(evidence), step)
 
 
 def _without_candidate(candidate: "FinishedArm | None") -> Judgement:

@@ -9,8 +9,10 @@ from rlaudit.diagnosis.measured import MeasuredArm
 
 
 def tokens_of(diagnosis: Diagnosis) -> pd.DataFrame | None:
-    """Return every measured arm's tokens, None if nothing was measured; columns are those that `compare` reads,
-    with `block` and `arm` in front."""
+    """Return the tokens of every measured arm; None if nothing was measured.
+
+    The columns are those that `compare` reads, with `block` and `arm` in front.
+    """
     frames = [_frame(block.plan.name, arm) for block in diagnosis.blocks for arm in block.measured.values()]
     return pd.concat(frames, ignore_index=True) if frames else None
 
@@ -23,16 +25,7 @@ def write_tokens(tokens: pd.DataFrame, path: Path) -> None:
 
 def _frame(block: str, arm: MeasuredArm) -> pd.DataFrame:
     rows = [
-        (
-            sequence.prompt,
-            sequence.sample,
-            position,
-            token,
-            sequence.cached_tokens,
-            sequence.round,
-            ids,
-            values,
-        )
+        (sequence.prompt, sequence.sample, position, token, sequence.cached_tokens, sequence.round, ids, values)
         for sequence in arm.finished.sequences
         for position, (token, ids, values) in enumerate(
             zip(sequence.token_ids, sequence.top_ids, sequence.top_logprobs, strict=True)

@@ -13,27 +13,28 @@ from rlaudit.recorder.recorded_weights import RecordedWeights
 
 @dataclass(frozen=True)
 class VersionGap:
-    """One version of the weights: what rounding hid of its update, and how far its tokens' logprobs lie apart.
-
-    tokens: with a finite log ratio. mean_abs_log_ratio, k2: of these, in nats and nats^2; None without one. The others
-    are those of `WeightsOfVersion`.
-    """
+    """A version of the weights: what rounding hid of its update, and how far its tokens' logprobs lie apart."""
 
     version: int
+    # How many have a finite log ratio.
     tokens: int
+    # Of these, in nats and nats^2; None if there are none.
     mean_abs_log_ratio: float | None
     k2: float | None
+    # As in `WeightsOfVersion`.
     changed: int
     rounded_away: int
     apart: float | None
 
 
 def version_gaps(evidence: TokenEvidence, weights: RecordedWeights | None) -> tuple[VersionGap, ...]:
-    """Return what is known of each version of the weights that was read. Its tokens are those of the evidence."""
+    """Return the gap of each version of the weights that was read, by the tokens of the evidence."""
     version_T = evidence.columns.get("rollout_version")
-    found = []
-    for one in () if weights is None else weights.versions:
-        own_T = evidence.log_ratio_T[version_T == one.version] if version_T is not None else evidence.log_ratio_T[:0]
-        size, k2 = (float(np.mean(np.abs(own_T))), 0.5 * float(np.mean(own_T**2))) if len(own_T) else (None, None)
-        found.append(VersionGap(one.version, len(own_T), size, k2, one.changed, one.rounded_away, one.apart))
-    return tuple(found)
+    gaps = []
+    for version in () if weights is None else weights.versions:
+        log_ratio_T = evidence.log_ratio_T[slice(0) if version_T is None else version_T == version.version]
+        size = float(np.mean(np.abs(log_ratio_T))) if len(log_ratio_T) else None
+        k2 = 0.5 * float(np.mean(log_ratio_T**2)) if len(log_ratio_T) else None
+        arrival = (version.changed, version.rounded_away, version.apart)
+        gaps.append(VersionGap(version.version, len(log_ratio_T), size, k2, *arrival))
+    return tuple(gaps)

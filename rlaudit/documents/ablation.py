@@ -11,7 +11,7 @@ from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.laboratory.studies.arms.plan import Arm, Role
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.laboratory.studies.arms.run import FinishedRun
-from rlaudit.meaning.words import said_of
+from rlaudit.meaning.words import conclusion_of
 from rlaudit.measurement.lattice import LatticeEvidence
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.ablation import Arm as ReportedArm
@@ -70,7 +70,7 @@ def unfinished(run: FinishedRun) -> bool:
 
 
 def _reading_order(arm: Arm) -> int:
-    """Arms run in random order and are read by what they are for."""
+    """Return the place of an arm among those that are shown: arms run in random order and are read by role."""
     return tuple(Role).index(arm.role)
 
 
@@ -108,7 +108,7 @@ def _arm(finished: Any, block: BlockDiagnosis, device: str) -> ReportedArm:
 
 
 def _not_seen_in_workers(diagnosis: Diagnosis) -> list[str]:
-    """Say where looking into an engine went wrong; what is the same everywhere is said once."""
+    """Return what could not be read in the engines' workers, each line once."""
     lines = [
         f"in the worker of vLLM {arm.arm.treatment.version}: {name}: {why}"
         for arm in diagnosis.run.arms.values()
@@ -118,13 +118,13 @@ def _not_seen_in_workers(diagnosis: Diagnosis) -> list[str]:
 
 
 def _with_figures(arm: ReportedArm, measured: MeasuredArm) -> ReportedArm:
-    said = said_of(measured.meaning)
+    words = conclusion_of(measured.meaning)
     return replace(
         arm,
         measurements=measured.measurements,
         cached_tokens=measured.cached_tokens,
         observed=measured.observations,
-        semantics=ArmSemantics(verdict=measured.meaning.verdict, cause=said.cause, because=said.because),
+        semantics=ArmSemantics(verdict=measured.meaning.verdict, cause=words.cause, because=words.because),
         heads=Heads(rollout=_head(measured.rollout_head), trainer=_head(measured.trainer_head)),
     )
 
@@ -147,13 +147,11 @@ def _engaged(finished: Any, block: BlockDiagnosis) -> dict[str, bool | None]:
     arm: Arm = finished.arm
     if arm.factor is None or arm.against is None:
         return {}
-    if finished.status != "ok":
+    if finished.status != "ok" or arm.name not in block.measured or arm.against not in block.measured:
         return {arm.factor: None}
-    if arm.name not in block.measured or arm.against not in block.measured:
-        return {arm.factor: None}
-    own = block.measured[arm.name].observations[arm.factor].level
-    other = block.measured[arm.against].observations[arm.factor].level
-    return {arm.factor: own is not None and other is not None and own != other}
+    level = block.measured[arm.name].observations[arm.factor].level
+    other_level = block.measured[arm.against].observations[arm.factor].level
+    return {arm.factor: level is not None and other_level is not None and level != other_level}
 
 
 def _run(diagnosis: Diagnosis) -> Run:

@@ -1,11 +1,9 @@
 """Finished reports as one diagnosis: the three layers in order, each with what every report says of it.
 
 How much a report weighs depends on what it did. An ablation changed one thing and measured it; a comparison read
-signatures off logs; an inspection read settings and predicts; curves tell when and in which order things moved. So
+signatures off logs; an inspection read settings and predicts; curves show when and in which order things moved. So
 verdicts come from measurements if there are any, from an inspection only if nothing was measured, and curves alone
 decide no layer. If an ablation and a comparison disagree, the worse verdict stands and the disagreement is reported.
-
-The reports are read from files, or from run directories.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,20 +30,22 @@ COMMANDS = ("inspect", "ablate", "compare", "curves")
 
 @dataclass(frozen=True)
 class FinishedDocument:
-    """One report and where it was read."""
+    """A report that was read."""
 
     path: str
     document: "Report"
 
     @property
     def command(self) -> str:
-        """Which command wrote it."""
+        """Return which command wrote it."""
         return str(self.document["command"])
 
 
 def read_document(path: Path) -> FinishedDocument:
-    """Read a report. Raises UsageError for what is no report of one of COMMANDS, NotFinished for a run that has not
-    ended or is not as it was left."""
+    """Read a report from a file or a run directory.
+
+    Raises UsageError if it is no report of one of COMMANDS, NotFinished if the run has not ended or was damaged.
+    """
     file = path / REPORT if path.is_dir() else path
     if not (path.is_file() or (path.is_dir() and has_report(path))):
         if is_run(path):
@@ -73,30 +73,33 @@ def combined(sources: Sequence[FinishedDocument], fails: bool) -> "Report":
     layers: list[Judgement] = []
     for layer in Layer:
         judged = _layer(layer, sources)
-        before = next((one for one in layers if one.verdict != Verdict.MATCH), None)
+        before = next((judgement for judgement in layers if judgement.verdict != Verdict.MATCH), None)
         if before is not None and judged.verdict != Verdict.NOT_TESTED:
             judged = _held_back(judged, before)
         layers.append(judged)
-    unfinished = [one.path for one in sources if one.document["exit_code"] == 3 and not _has_verdict(one)]
+    unfinished = [report.path for report in sources if report.document["exit_code"] == 3 and not _has_verdict(report)]
     return {
         **new_report(
             "diagnose",
-            exit_code_of((one.verdict for one in layers), bool(unfinished), fails),
+            exit_code_of((judgement.verdict for judgement in layers), bool(unfinished), fails),
             layers=layers,
             not_seen=_not_seen(sources, unfinished),
         ),
         "versions": _versions(sources),
-        "findings": [finding for one in sources for finding in one.document["findings"]],
-        "effects": [effect for one in sources for effect in one.document["effects"]],
-        "sources": [Source(path=one.path, command=one.command, exit_code=one.document["exit_code"]) for one in sources],
+        "findings": [finding for report in sources for finding in report.document["findings"]],
+        "effects": [effect for report in sources for effect in report.document["effects"]],
+        "sources": [
+            Source(path=report.path, command=report.command, exit_code=report.document["exit_code"])
+            for report in sources
+        ],
     }
 
 
 def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judgement:
-    own = [(one, judged) for one in sources for judged in one.document["layers"] if judged.layer == layer]
-    decided = [(one, judged) for one, judged in own if judged.verdict != Verdict.NOT_TESTED]
-    measured = [(one, judged) for one, judged in decided if one.command in MEASURED]
-    deciding = measured or decided or own
+    entries = [(report, judged) for report in sources for judged in report.document["layers"] if judged.layer == layer]
+    decided = [(report, judged) for report, judged in entries if judged.verdict != Verdict.NOT_TESTED]
+    measured = [(report, judged) for report, judged in decided if report.command in MEASURED]
+    deciding = measured or decided or entries
     if not deciding:
         return untested(
             layer, "none of these reports is about it", "rlaudit compare on logged tokens, or rlaudit ablate"
@@ -104,45 +107,45 @@ def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judgement:
     # An intervention weighs more than a signature of the same verdict.
     source, worst = min(deciding, key=lambda entry: (WORST_FIRST.index(entry[1].verdict), entry[0].command != "ablate"))
     evidence = [f"{source.command} {source.path}: {line}" for line in worst.evidence]
-    for other, judged in own:
+    for other, judged in entries:
         if other is source:
             continue
-        evidence.append(f"{other.command} {other.path}: {_said(judged)}")
+        evidence.append(f"{other.command} {other.path}: {_in_words(judged)}")
         if other.command == "inspect":
             evidence += [f"{other.command} {other.path}: {line}" for line in judged.evidence]
     evidence += _curves(layer, sources)
-    settings = _convicted_by_settings(worst, source, own)
-    named, read = worst, ""
+    settings = _convicted_by_settings(worst, source, entries)
+    named, by_settings = worst, ""
     if settings is not None:
         named = settings[1]
-        read = f"; {settings[0].path} convicts {named.cause}, the tokens show no cause of their own"
+        by_settings = f"; {settings[0].path} convicts {named.cause}, the tokens show no cause of their own"
     return replace(
         worst,
         cause=named.cause,
         causes=named.causes,
-        because=f"{worst.because}{read}{_agreement(worst, source, measured)}",
+        because=f"{worst.because}{by_settings}{_agreement(worst, source, measured)}",
         evidence=evidence,
         next=_next(worst, source, sources),
     )
 
 
 def _convicted_by_settings(
-    worst: Judgement, source: FinishedDocument, own: Sequence[tuple[FinishedDocument, Judgement]]
+    worst: Judgement, source: FinishedDocument, entries: Sequence[tuple[FinishedDocument, Judgement]]
 ) -> tuple[FinishedDocument, Judgement] | None:
     """Return the inspection that names a cause, if tokens show a mismatch and no cause."""
     if source.command not in MEASURED or worst.verdict != Verdict.MISMATCH or worst.causes:
         return None
     return next(
         (
-            (one, judged)
-            for one, judged in own
-            if one.command == "inspect" and judged.verdict == Verdict.MISMATCH and judged.cause
+            (report, judged)
+            for report, judged in entries
+            if report.command == "inspect" and judged.verdict == Verdict.MISMATCH and judged.cause
         ),
         None,
     )
 
 
-def _said(judged: Judgement) -> str:
+def _in_words(judged: Judgement) -> str:
     cause = f" ({judged.cause})" if judged.cause else ""
     return f"{judged.verdict}{cause}: {judged.because}"
 
@@ -150,16 +153,18 @@ def _said(judged: Judgement) -> str:
 def _agreement(
     worst: Judgement, source: FinishedDocument, measured: Sequence[tuple[FinishedDocument, Judgement]]
 ) -> str:
-    others = [(one, judged) for one, judged in measured if one is not source]
-    agree = [one.path for one, judged in others if judged.verdict == worst.verdict]
-    against = [f"{one.path} ({judged.verdict})" for one, judged in others if judged.verdict != worst.verdict]
-    said = f"; {', '.join(agree)} agrees" if agree else ""
-    return said + (f"; {', '.join(against)} does not agree: is it of the same engine and settings?" if against else "")
+    others = [(report, judged) for report, judged in measured if report is not source]
+    agree = [report.path for report, judged in others if judged.verdict == worst.verdict]
+    against = [f"{report.path} ({judged.verdict})" for report, judged in others if judged.verdict != worst.verdict]
+    agreement = f"; {', '.join(agree)} agrees" if agree else ""
+    if against:
+        agreement += f"; {', '.join(against)} does not agree: is it of the same engine and settings?"
+    return agreement
 
 
 def _next(worst: Judgement, source: FinishedDocument, sources: Sequence[FinishedDocument]) -> str:
-    """Return the one next experiment: an intervention where only a signature convicts."""
-    if worst.verdict != Verdict.MISMATCH or any(one.command == "ablate" for one in sources):
+    """Return the next experiment: an intervention if only a signature convicts."""
+    if worst.verdict != Verdict.MISMATCH or any(report.command == "ablate" for report in sources):
         return worst.next
     causes = all_causes()
     named = [causes[name] for name in worst.causes if name in causes]
@@ -178,7 +183,7 @@ def _held_back(judged: Judgement, before: Judgement) -> Judgement:
         verdict=Verdict.NOT_TESTED,
         cause=None,
         causes=(),
-        because=f"the {before.layer} layer comes first; seen so far: {_said(judged)}",
+        because=f"the {before.layer} layer comes first; seen so far: {_in_words(judged)}",
         falsifier="",
         next=before.next,
     )
@@ -186,7 +191,7 @@ def _held_back(judged: Judgement, before: Judgement) -> Judgement:
 
 def _curves(layer: Layer, sources: Sequence[FinishedDocument]) -> list[str]:
     """Return what the order of separation suggests, if it is about the layer."""
-    orders = [(one.path, one.document["curves"].order) for one in sources if one.command == "curves"]
+    orders = [(report.path, report.document["curves"].order) for report in sources if report.command == "curves"]
     return [
         f"curves {path}: {order.precedence} ({order.because}): {order.suggests}"
         for path, order in orders
@@ -194,30 +199,32 @@ def _curves(layer: Layer, sources: Sequence[FinishedDocument]) -> list[str]:
     ]
 
 
-def _has_verdict(one: FinishedDocument) -> bool:
-    return any(judged.verdict != Verdict.NOT_TESTED for judged in one.document["layers"])
+def _has_verdict(report: FinishedDocument) -> bool:
+    return any(judged.verdict != Verdict.NOT_TESTED for judged in report.document["layers"])
 
 
 def _versions(sources: Sequence[FinishedDocument]) -> Versions:
-    known = [one.document["versions"] for one in sources if one.document["versions"]["to"] is not None]
-    distinct = {(one["from"], one["to"]) for one in known}
-    return known[0] if len(distinct) == 1 else {"from": None, "to": None}
+    migrations = _migrations(sources)
+    before, after = migrations.pop() if len(migrations) == 1 else (None, None)
+    return {"from": before, "to": after}
+
+
+def _migrations(sources: Sequence[FinishedDocument]) -> set[tuple[str | None, str | None]]:
+    """Return the pairs of releases that the reports are about."""
+    versions = [report.document["versions"] for report in sources]
+    return {(pair["from"], pair["to"]) for pair in versions if pair["to"] is not None}
 
 
 def _not_seen(sources: Sequence[FinishedDocument], unfinished: Sequence[str]) -> list[str]:
     lines = [f"{path}: that audit was not finished, and nothing of it was judged" for path in unfinished]
-    commands = {one.command for one in sources}
+    commands = {report.command for report in sources}
     if not commands & set(MEASURED):
         lines.append("nothing was measured: settings predict, they do not convict the inference path")
     elif "ablate" not in commands:
         lines.append("no ablation is among these reports: causes are named by signature, and not by taking them away")
-    versions = {
-        (one.document["versions"]["from"], one.document["versions"]["to"])
-        for one in sources
-        if one.document["versions"]["to"] is not None
-    }
-    if len(versions) > 1:
-        told = ", ".join(sorted(f"{before} to {after}" for before, after in versions))
-        lines.append(f"these reports are of different vLLM releases ({told})")
-    lines += [f"{one.command} {one.path}: {line}" for one in sources for line in one.document["not_seen"]]
+    migrations = _migrations(sources)
+    if len(migrations) > 1:
+        releases = ", ".join(sorted(f"{before} to {after}" for before, after in migrations))
+        lines.append(f"these reports are of different vLLM releases ({releases})")
+    lines += [f"{report.command} {report.path}: {line}" for report in sources for line in report.document["not_seen"]]
     return list(dict.fromkeys(lines))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rlaudit.diagnosis.compare_tables import Compared, Comparer
 from rlaudit.diagnosis.judgement import exit_code_of, worst_layers
 from rlaudit.meaning.meaning import Meaning, ScoredFigures
-from rlaudit.meaning.words import said_of
+from rlaudit.meaning.words import conclusion_of
 from rlaudit.plain import plain
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.comparison import Alignment, DataShare, Fault, MisalignedSequence, Semantics, SemanticTest
@@ -22,17 +22,14 @@ SHOWN_SEQUENCES = 20
 
 
 def document_of(comparer: Comparer, fails: bool, allow_partial: bool) -> "Report":
-    """Return the report of all that was compared.
+    """Return the report of all that was compared. The table that runs today is shown, and not judged.
 
     fails: whether a mismatch makes the exit code 1. allow_partial: whether faults may be left out.
-
-    What runs today is shown, and is not judged: only what it is compared for is.
     """
     compared, assumed = comparer.compared, dict.fromkeys(comparer.assumed)
-    wanted = [one for one in compared if not one.is_before]
-    layers = worst_layers([(_name(one), one.comparison.layers) for one in wanted])
-    unfinished = not allow_partial and any(one.faults.count for one in compared)
-    tables = [_comparison(one) for one in compared]
+    layers = worst_layers([(_name(table), table.comparison.layers) for table in compared if not table.is_before])
+    unfinished = not allow_partial and any(table.faults.count for table in compared)
+    reported = [_comparison(table) for table in compared]
     return {
         **new_report(
             "compare",
@@ -40,30 +37,30 @@ def document_of(comparer: Comparer, fails: bool, allow_partial: bool) -> "Report
             layers=layers,
             not_seen=list(dict.fromkeys([*assumed, *_not_seen(compared, allow_partial)])),
         ),
-        "comparisons": tables,
+        "comparisons": reported,
         # Rollouts that no trainer has scored have no log ratios to draw.
         "token_figures": [
             replace(drawn, name=table.name)
-            for drawn, table in zip(comparer.drawn, tables, strict=True)
+            for drawn, table in zip(comparer.drawn, reported, strict=True)
             if drawn and drawn.tokens
         ],
     }
 
 
-def _name(one: Compared) -> str:
-    name = one.comparison.evidence.name or one.path
-    return f"before: {name}" if one.is_before else name
+def _name(table: Compared) -> str:
+    name = table.comparison.evidence.name or table.path
+    return f"before: {name}" if table.is_before else name
 
 
-def _comparison(one: Compared) -> ReportedTable:
-    comparison, evidence = one.comparison, one.comparison.evidence
+def _comparison(table: Compared) -> ReportedTable:
+    comparison, evidence = table.comparison, table.comparison.evidence
     counts, share = evidence.counts, evidence.share
     return ReportedTable(
-        name=_name(one),
-        path=one.path,
-        format=one.export,
-        files=one.files,
-        trainer_path=one.trainer_path,
+        name=_name(table),
+        path=table.path,
+        format=table.export,
+        files=table.files,
+        trainer_path=table.trainer_path,
         tokens=counts.tokens,
         sequences=counts.sequences,
         compared_tokens=counts.compared_tokens,
@@ -89,12 +86,12 @@ def _comparison(one: Compared) -> ReportedTable:
         objective=None if comparison.split is None else plain(asdict(comparison.split)),
         evidence_tokens=share.tokens if evidence.tokens is None else evidence.tokens.tokens,
         layers={judgement.layer: judgement.verdict for judgement in comparison.layers},
-        is_before=one.is_before,
+        is_before=table.is_before,
         data=DataShare(**vars(share), left_out=share.left_out, suffices=share.suffices),
         faults=ReportedFaults(
-            count=one.faults.count,
-            sequences_left_out=one.faults.sequences_left_out,
-            shown=[_fault(met) for met in one.faults.met.values()],
+            count=table.faults.count,
+            sequences_left_out=table.faults.sequences_left_out,
+            shown=[_fault(met) for met in table.faults.met.values()],
         ),
         notes=comparison.notes,
         versions=evidence.versions or None,
@@ -116,37 +113,37 @@ def _fault(met: Met) -> Fault:
     )
 
 
-def _semantics(found: Meaning) -> Semantics | None:
-    if not isinstance(found.figures, ScoredFigures):
+def _semantics(meaning: Meaning) -> Semantics | None:
+    if not isinstance(meaning.figures, ScoredFigures):
         return None
-    said = said_of(found)
+    words = conclusion_of(meaning)
     return Semantics(
-        verdict=found.verdict,
-        cause=said.cause,
-        because=said.because,
-        trainer=found.theta_train.name,
-        reported=found.theta_report.name,
-        sampled=found.theta_sample.name,
+        verdict=meaning.verdict,
+        cause=words.cause,
+        because=words.because,
+        trainer=meaning.theta_train.name,
+        reported=meaning.theta_report.name,
+        sampled=meaning.theta_sample.name,
         tests=[
             SemanticTest(name=test.name, ln_p=test.ln_p, estimate=test.estimate, convicts=test.convicts)
-            for test in found.figures.tests
+            for test in meaning.figures.tests
         ],
     )
 
 
 def _not_seen(compared: Sequence[Compared], allow_partial: bool) -> list[str]:
     lines = []
-    for one in compared:
-        prefix = f"{_name(one)}: " if len(compared) > 1 else ""
-        if one.faults.count:
+    for table in compared:
+        prefix = f"{_name(table)}: " if len(compared) > 1 else ""
+        if table.faults.count:
             allowed = " (allowed by --allow-partial)" if allow_partial else ""
-            left = f"{one.faults.sequences_left_out} sequences or lines left out"
+            left = f"{table.faults.sequences_left_out} sequences or lines left out"
             kinds = "; ".join(
                 f"{met.count} x {met.first.kind.value}{f' ({met.first.column})' if met.first.column else ''}"
-                for met in one.faults.met.values()
+                for met in table.faults.met.values()
             )
             lines.append(f"{prefix}{left}{allowed}: {kinds}")
-        for line in (*one.comparison.not_seen, *one.comparison.notes):
+        for line in (*table.comparison.not_seen, *table.comparison.notes):
             everywhere = all(line in (*other.comparison.not_seen, *other.comparison.notes) for other in compared)
             lines.append(line if everywhere else f"{prefix}{line}")
     return lines

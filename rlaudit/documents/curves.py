@@ -1,4 +1,4 @@
-"""A comparison of curves as the document `rlaudit-report/1`; its own part is under the key `curves`."""
+"""The report of a comparison of curves; its part is under the key `curves`."""
 
 from typing import TYPE_CHECKING
 
@@ -38,14 +38,14 @@ def document_of(comparison: Comparison, fail: bool) -> "Report":
 
 def curves_of(comparison: Comparison) -> Curves:
     """Return what is reported of a comparison of curves, by `rlaudit curves` and of every arm of a canary."""
-    one = len(comparison.references) == 1
+    single = len(comparison.references) == 1
     return Curves(
         reference=[_run(run) for run in comparison.references],
         candidate=_run(comparison.candidates[0]),
         candidates=[_run(run) for run in comparison.candidates],
         alpha=comparison.alpha,
-        band="spread between the reference's seeds" if not one else "step noise of the reference, detrended",
-        assumptions=[*ASSUMPTIONS, *([ONE_REFERENCE] if one else [])],
+        band="step noise of the reference, detrended" if single else "spread between the reference's seeds",
+        assumptions=[*ASSUMPTIONS, *([ONE_REFERENCE] if single else [])],
         metrics=[_metric(result) for result in sorted(comparison.results, key=_reading_order)],
         order=order_of(comparison),
     )
@@ -63,15 +63,15 @@ def _run(run: Run) -> CurveRun:
         sink=run.sink,
         files=[str(path) for path in run.paths],
         step=run.step_name,
-        first_step=min((int(found[0]) for found in steps), default=None),
-        last_step=max((int(found[-1]) for found in steps), default=None),
+        first_step=min((int(steps_N[0]) for steps_N in steps), default=None),
+        last_step=max((int(steps_N[-1]) for steps_N in steps), default=None),
         metrics=len(run.curves),
         problems=run.problems,
     )
 
 
 def _metric(result: MetricResult) -> CurveMetric:
-    metric, points, found = result.metric, result.points, result.separation
+    metric, points, separation = result.metric, result.points, result.separation
     return CurveMetric(
         name=result.name,
         candidate_name=None if result.pair is None else result.pair.candidate_key,
@@ -87,13 +87,15 @@ def _metric(result: MetricResult) -> CurveMetric:
         onset_step=result.onset,
         reference_level=result.reference_level,
         candidate_level=result.candidate_level,
-        steps=None if points is None else _steps(points.steps.tolist()),
+        steps=Steps(first=int(points.steps[0]), last=int(points.steps[-1]), count=len(points.steps))
+        if points
+        else None,
         averaged_steps=None if points is None else points.averaged,
-        statistic=None if found is None else found.statistic,
-        threshold=None if found is None else found.threshold,
-        noise_ratio=None if found is None else found.noise_ratio,
-        resolution=None if found is None else found.resolution,
-        logarithm=None if found is None else found.in_logs,
+        statistic=None if separation is None else separation.statistic,
+        threshold=None if separation is None else separation.threshold,
+        noise_ratio=None if separation is None else separation.noise_ratio,
+        resolution=None if separation is None else separation.resolution,
+        logarithm=None if separation is None else separation.in_logs,
         notes=list(result.notes),
         points=_points(result),
     )
@@ -105,7 +107,7 @@ def _steps(steps: list[int]) -> Steps:
 
 def _points(result: MetricResult) -> list[Point]:
     """Return the curves and their band, thinned to what a picture needs."""
-    points, found = result.points, result.separation
+    points, separation = result.points, result.separation
     if points is None:
         return []
     kept = np.unique(np.linspace(0, len(points.steps) - 1, min(KEPT_POINTS, len(points.steps))).astype(int))
@@ -114,25 +116,25 @@ def _points(result: MetricResult) -> list[Point]:
             step=int(points.steps[place]),
             reference=float(points.reference[place]),
             candidate=float(points.candidate[place]),
-            low=None if found is None else float(found.low_N[place]),
-            high=None if found is None else float(found.high_N[place]),
+            low=None if separation is None else float(separation.low_N[place]),
+            high=None if separation is None else float(separation.high_N[place]),
         )
         for place in kept.tolist()
     ]
 
 
 def _not_seen(comparison: Comparison) -> list[str]:
-    said = [f"{result.name}: {result.because}" for result in comparison.results if result.outcome is Outcome.UNKNOWN]
+    lines = [f"{result.name}: {result.because}" for result in comparison.results if result.outcome is Outcome.UNKNOWN]
     groups = {
         result.metric.group for result in comparison.results if result.metric and result.outcome is not Outcome.UNKNOWN
     }
     if Group.LOGPROBS not in groups:
-        said.append("the difference between trainer and rollout logprobs: unknown, no metric of it could be compared")
+        lines.append("the difference between trainer and rollout logprobs: unknown, no metric of it could be compared")
     if comparison.left:
         shown = ", ".join(comparison.left[:12]) + (", ..." if len(comparison.left) > 12 else "")
-        said.append(
+        lines.append(
             f"{len(comparison.left)} common keys whose meaning is not known here were not compared ({shown}); "
             "--metric NAME compares one"
         )
-    said.append("changes of spread alone: only means are tested")
-    return said
+    lines.append("changes of spread alone: only means are tested")
+    return lines

@@ -1,4 +1,4 @@
-"""A log and its gates as the document `rlaudit-report/1`; the key of its own part is `gates`."""
+"""The report of a log and its gates; its part is under the key `gates`."""
 
 import math
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ METHOD = (
 def document_of(log: FollowedLog, ended: str, fail: bool) -> "Report":
     """Return the report of `rlaudit curves LOG --gate`. fail: whether a raised gate makes the exit code 1."""
     gates = list(log.watched.values())
-    raised = any(one.alarm is not None for one in gates)
+    raised = any(gate.alarm is not None for gate in gates)
     code = 3 if log.unknown and not raised else int(fail and raised)
     return {
         **new_report("curves", code, not_seen=_not_seen(log)),
@@ -32,7 +32,7 @@ def document_of(log: FollowedLog, ended: str, fail: bool) -> "Report":
             what=log.what,
             alpha=log.alpha,
             ended=ended,
-            gates=[_gate(log, one) for one in gates],
+            gates=[_gate(log, gate) for gate in gates],
             method=[
                 "while a step is as likely within its gate as beyond, any alarm ever has a probability of "
                 f"{log.alpha:g} at most",
@@ -42,33 +42,33 @@ def document_of(log: FollowedLog, ended: str, fail: bool) -> "Report":
     }
 
 
-def _gate(log: FollowedLog, one: Watched) -> HeldGate:
-    steps = list(one.values)
-    last = one.values[steps[-1]] if steps else None
+def _gate(log: FollowedLog, gate: Watched) -> HeldGate:
+    steps = list(gate.values)
+    last = gate.values[steps[-1]] if steps else None
     return HeldGate(
-        gate=str(one.gate),
-        metric=one.key,
-        canonical=log.keys[one.key],
-        limit=one.gate.limit,
+        gate=str(gate.gate),
+        metric=gate.key,
+        canonical=log.keys[gate.key],
+        limit=gate.gate.limit,
         steps=len(steps),
         first_step=steps[0] if steps else None,
         last_step=steps[-1] if steps else None,
-        steps_beyond=one.steps_beyond,
+        steps_beyond=gate.steps_beyond,
         last_value=None if last is None or math.isnan(last) else last,
-        evidence=one.evidence,
-        alarm_evidence=1.0 / one.level,
-        alarm_step=one.alarm,
-        since_step=one.since,
-        because=one.said(),
+        evidence=gate.evidence,
+        alarm_evidence=1.0 / gate.level,
+        alarm_step=gate.alarm,
+        since_step=gate.since,
+        because=gate.said(),
     )
 
 
 def _not_seen(log: FollowedLog) -> list[str]:
-    said = [log.waiting] if log.waiting else []
+    lines = [log.waiting] if log.waiting else []
     if log.unknown and log.keys:
-        known = sorted({name or key for key, name in log.keys.items()})
-        shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
-        said += [f"{gate}: nothing is logged under that name; there are {shown}" for gate in log.unknown]
+        names = sorted({name or key for key, name in log.keys.items()})
+        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+        lines += [f"{gate}: nothing is logged under that name; there are {shown}" for gate in log.unknown]
     elif log.unknown:
-        said += [f"{gate}: nothing was logged" for gate in log.unknown]
-    return said
+        lines += [f"{gate}: nothing was logged" for gate in log.unknown]
+    return lines

@@ -51,13 +51,13 @@ def document_of(
     configs = [(file, config) for file in inspection.files for config in file.configs]
     settings = [row for number, (_, config) in enumerate(configs) for row in setting_rows(config.audit, number)]
     rows = Counter(row.config for row in settings)
-    asked = inspection.request.context.machine
-    machines = {(one.audit.after.machine.platform, one.audit.after.machine.name) for _, one in configs}
-    platform, name = machines.pop() if len(machines) == 1 else (asked.platform, asked.name)
+    requested = inspection.request.context.machine
+    machines = {(config.audit.after.machine.platform, config.audit.after.machine.name) for _, config in configs}
+    platform, name = machines.pop() if len(machines) == 1 else (requested.platform, requested.name)
     return {
         **new_report("inspect", exit_code, layers=_layers(inspection.counted), not_seen=_not_seen(inspection, configs)),
         "versions": _versions(inspection.files),
-        "findings": [_finding(one, texts) for one in inspection.judged],
+        "findings": [_finding(judged, texts) for judged in inspection.judged],
         "settings": settings,
         "configs": [_config(file, config, rows[number]) for number, (file, config) in enumerate(configs)],
         "inspection": Inspected(
@@ -74,7 +74,8 @@ def document_of(
             suppressed=_suppressed_counts(inspection.judged),
             stale_baseline_entries=inspection.stale,
             unread=[
-                UnreadFile(path=shown_path(one.path), reason=one.reason, wanted=one.wanted) for one in inspection.unread
+                UnreadFile(path=shown_path(file.path), reason=file.reason, wanted=file.wanted)
+                for file in inspection.unread
             ],
             bugs=list(inspection.bugs),
             fixes=_fixes(fixes),
@@ -84,24 +85,25 @@ def document_of(
 
 def _versions(files: Sequence[InspectedFile]) -> "Versions":
     """Return the versions of all configs, null if they are not the same for all."""
-    found = {(str(one.versions.before), str(one.versions.after)) for one in files if one.versions is not None}
-    if len(found) != 1:
+    releases = {(str(file.versions.before), str(file.versions.after)) for file in files if file.versions is not None}
+    if len(releases) != 1:
         return {"from": None, "to": None}
-    before, after = found.pop()
+    before, after = releases.pop()
     return {"from": before, "to": after}
 
 
 def _counted(counted: Sequence[Judged]) -> dict[str, int]:
-    found = Counter(one.finding.severity for one in counted)
-    return {str(severity): found[severity] for severity in reversed(Severity)}
+    severities = Counter(judged.finding.severity for judged in counted)
+    return {str(severity): severities[severity] for severity in reversed(Severity)}
 
 
 def _suppressed_counts(judged: Sequence[Judged]) -> dict[str, int]:
-    return dict(sorted(Counter(one.suppressed.kind for one in judged if one.suppressed is not None).items()))
+    kinds = Counter(finding.suppressed.kind for finding in judged if finding.suppressed is not None)
+    return dict(sorted(kinds.items()))
 
 
 def _config(file: InspectedFile, config: InspectedConfig, settings: int) -> Config:
-    """settings: how many there are."""
+    """Return what is reported of a config. settings: how many it has."""
     audit = config.audit
     place = audit.config.place
     return Config(
@@ -128,9 +130,9 @@ def _config(file: InspectedFile, config: InspectedConfig, settings: int) -> Conf
         ],
         not_seen=list(audit.config.not_seen),
         taken_defaults=[
-            ReportedDefault(variable=one.variable, sentence=str(one))
-            for one in audit.config.not_seen
-            if isinstance(one, TakenDefault)
+            ReportedDefault(variable=default.variable, sentence=str(default))
+            for default in audit.config.not_seen
+            if isinstance(default, TakenDefault)
         ],
         recorded=list(audit.config.recorded),
         last_steps=audit.config.last_steps,
@@ -141,8 +143,8 @@ def _generation(is_v1: bool | None) -> str | None:
     return None if is_v1 is None else "V1" if is_v1 else "V0"
 
 
-def _finding(one: Judged, texts: dict[str, str]) -> ReportedFinding:
-    finding = one.finding
+def _finding(judged: Judged, texts: dict[str, str]) -> ReportedFinding:
+    finding = judged.finding
     return ReportedFinding(
         rule=finding.rule,
         layer=finding.layer,
@@ -153,7 +155,7 @@ def _finding(one: Judged, texts: dict[str, str]) -> ReportedFinding:
         value=finding.value,
         confirm=finding.confirm,
         fix=_fix(finding.fix, texts) if finding.fix is not None else None,
-        suppressed=_suppressed(one.suppressed) if one.suppressed is not None else None,
+        suppressed=_suppressed(judged.suppressed) if judged.suppressed is not None else None,
         fingerprint=fingerprint(finding, relative_to(Path.cwd())),
         action=action_of(finding),
     )
@@ -182,24 +184,26 @@ def _fix(fix: Fix, texts: dict[str, str]) -> ReportedFix:
     edits: list[FixEdit] = []
     for edit in fix.edits:
         text = texts.get(edit.path)
-        first = _line_and_column(text, edit.start) if text is not None else (None, None)
-        last = _line_and_column(text, edit.end) if text is not None else (None, None)
+        line, column = _line_and_column(text, edit.start)
+        end_line, end_column = _line_and_column(text, edit.end)
         edits.append(
             FixEdit(
                 path=shown_path(edit.path),
                 start=edit.start,
                 end=edit.end,
-                line=first[0],
-                column=first[1],
-                end_line=last[0],
-                end_column=last[1],
+                line=line,
+                column=column,
+                end_line=end_line,
+                end_column=end_column,
                 replacement=edit.replacement,
             )
         )
     return ReportedFix(description=fix.description, safe=fix.safe, edits=edits)
 
 
-def _line_and_column(text: str, offset: int) -> tuple[int, int]:
+def _line_and_column(text: str | None, offset: int) -> tuple[int | None, int | None]:
+    if text is None:
+        return None, None
     return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
 
 
@@ -208,8 +212,8 @@ def _layers(counted: Sequence[Judged]) -> list[Judgement]:
     judgements: list[Judgement] = []
     open_layer = ""
     for layer in Layer:
-        found = [one.finding for one in counted if one.finding.layer is layer]
-        errors = [finding for finding in found if finding.severity is Severity.ERROR]
+        findings = [judged.finding for judged in counted if judged.finding.layer is layer]
+        errors = [finding for finding in findings if finding.severity is Severity.ERROR]
         convicted = layer is Layer.SEMANTIC and bool(errors)
         rules = list(dict.fromkeys(finding.rule for finding in errors)) if convicted else []
         judgements.append(
@@ -219,7 +223,7 @@ def _layers(counted: Sequence[Judged]) -> list[Judgement]:
                 cause=", ".join(rules) or None,
                 causes=rules,
                 because=errors[0].message if convicted else _why_not(open_layer),
-                evidence=[_evidence(finding) for finding in found],
+                evidence=[_evidence(finding) for finding in findings],
                 falsifier=errors[0].confirm if convicted else "",
                 next=_next(layer, errors[0] if errors else None, open_layer),
             )
@@ -245,44 +249,46 @@ def _evidence(finding: Finding) -> str:
     return f"{finding.severity} {finding.rule} at {shown_path(place.path)}:{place.line}: {finding.message}"
 
 
-def _ran_on_both_sides(config: InspectedConfig) -> bool:
+def _ran_on_both_sides(file: InspectedFile, config: InspectedConfig) -> bool:
     """Return whether a recorded engine is compared with what really ran: itself alone, or an engine of a recording."""
+    if not isinstance(file.file.source, RecordedSource):
+        return False
     before, after = config.audit.before.config, config.audit.after.config
     return not config.audit.migrates or (bool(before.recorded) and before.path != after.path)
 
 
 def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, InspectedConfig]]) -> list[str]:
-    said = [f"{shown_path(one.path)}: {one.reason}" for one in inspection.unread]
+    lines = [f"{shown_path(file.path)}: {file.reason}" for file in inspection.unread]
     for file in inspection.files:
-        said += file.not_seen
+        lines += file.not_seen
     for file, config in configs:
-        where = shown_path(file.file.path)
-        said += [f"{where}: {sentence}" for sentence in config.audit.config.not_seen]
-        said += [side.catalogue.said for side in (config.audit.before, config.audit.after) if side.catalogue.said]
-    said += about_engines(replace(one, path=shown_path(one.path)) for one in inspection.other_engines)
-    said += about_mentions(replace(one, path=shown_path(one.path)) for one in inspection.mentions)
+        path = shown_path(file.file.path)
+        lines += [f"{path}: {sentence}" for sentence in config.audit.config.not_seen]
+        lines += [side.catalogue.said for side in (config.audit.before, config.audit.after) if side.catalogue.said]
+    lines += about_engines(replace(engine, path=shown_path(engine.path)) for engine in inspection.other_engines)
+    lines += about_mentions(replace(mention, path=shown_path(mention.path)) for mention in inspection.mentions)
     if inspection.others:
-        said.append(f"{inspection.others} files of kinds that configs are not written in")
-    ran = [one for file, one in configs if isinstance(file.file.source, RecordedSource) and _ran_on_both_sides(one)]
+        lines.append(f"{inspection.others} files of kinds that configs are not written in")
+    ran = [config for file, config in configs if _ran_on_both_sides(file, config)]
     if ran:
-        known = all(isinstance(one.audit.config.facts.weight_faults, list) for one in ran)
-        weights = "most elements of the weights" if known else "weights"
-        said.append(f"kernels and {weights}: a recording holds what was configured, called, sampled and scored")
+        weights_were_read = all(isinstance(config.audit.config.facts.weight_faults, list) for config in ran)
+        weights = "most elements of the weights" if weights_were_read else "weights"
+        lines.append(f"kernels and {weights}: a recording holds what was configured, called, sampled and scored")
     if not ran or len(ran) < len(configs):
-        said.append("what is decided only when the engine runs: this is read from files, nothing was started")
-    return list(dict.fromkeys(said))
+        lines.append("what is decided only when the engine runs: this is read from files, nothing was started")
+    return list(dict.fromkeys(lines))
 
 
 def _fixes(fixes: "Fixes | None") -> ReportedFixes:
     if fixes is None:
         return ReportedFixes(made=0, files=(), written=False, refused=())
-    changed = [one for one in fixes.files if one.changed]
+    changed = [file for file in fixes.files if file.changed]
     return ReportedFixes(
-        made=sum(len(one.made) for one in changed),
-        files=[shown_path(one.original.path) for one in changed],
+        made=sum(len(file.made) for file in changed),
+        files=[shown_path(file.original.path) for file in changed],
         written=fixes.inspection is not None,
         refused=[
-            *(said for one in fixes.files for said in one.refused),
+            *(refusal for file in fixes.files for refusal in file.refused),
             *(f"{path}: a recording says what ran, and nothing in it is edited" for path in fixes.recorded),
             *fixes.failed,
         ],

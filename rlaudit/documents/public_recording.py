@@ -30,26 +30,23 @@ LEFT_OUT = (
 )
 
 
-def public_report(originals: Sequence[Recording], asked: Request, code: int, threshold: Severity | None) -> "Report":
+def public_report(originals: Sequence[Recording], request: Request, code: int, threshold: Severity | None) -> "Report":
     """Return the report of recordings without what only their owner may read.
 
-    code, threshold: of the command. Raises OSError if there is no room for copies without tokens.
+    code, threshold: of the command. Raises OSError if there is no room for the copies.
     """
     with TemporaryDirectory(prefix="rlaudit-") as folder:
         above = Path(folder).resolve()
-        names = ["recording"] if len(originals) == 1 else [f"recording-{one}" for one in range(1, len(originals) + 1)]
+        several = len(originals) > 1
+        names = [f"recording-{number}" if several else "recording" for number in range(1, len(originals) + 1)]
         for original, name in zip(originals, names, strict=True):
             write_public_copy(original, above / name)
         paths = tuple(str(above / name) for name in names)
         # Suppressions and baselines are about files by their paths.
-        request = Request(paths, asked.context, asked.about_suppressions)
-        document = document_of(inspect(request), code, threshold)
+        inspection = inspect(Request(paths, request.context, request.about_suppressions))
+        document = document_of(inspection, code, threshold)
         copies = [open_recording(above / name) for name in names]
-        lives = [
-            life
-            for pair in zip(originals, copies, names, strict=True)
-            for life in _lives(*pair, several=len(originals) > 1)
-        ]
+        lives = [life for pair in zip(originals, copies, names, strict=True) for life in _lives(*pair, several)]
         shown: Report = with_texts(document, lambda text: text.replace(f"{above}/", ""))
     shown["public_recording"] = PublicRecording(left_out=LEFT_OUT, engines=lives)
     return shown

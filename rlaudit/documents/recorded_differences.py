@@ -1,7 +1,7 @@
 """What differs between two recorded trainings: releases, configuration, environment, sampling, updates of the weights.
 
-Each value is what ran, beside what was written for it. Covered: what was recorded of both; a release that lacks an
-argument is said to. Not covered: what is in neither recording, and names that are made anew in every run.
+Each value is what ran, beside what was written for it. Covered: what was recorded of both, and arguments that one
+release lacks. Not covered: what is in neither recording, and names that are made anew in every run.
 """
 
 import json
@@ -21,9 +21,9 @@ from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 from rlaudit.vllm.resolve import resolution_rules
 
 KINDS: tuple[Kind, ...] = ("release", "configuration", "environment", "sampling", "update")
-# Packages that were looked for first: what generates, what computes, what trains.
+# Packages that come first: what generates, what computes, what trains.
 _FIRST = ("vllm", "torch", "transformers")
-# Paths, ports and classes of a release's own: other in every run, or other names for one thing.
+# Paths and ports, which are new in every run, and classes, which releases name differently.
 _OF_A_RUN = frozenset({
     *NAMED_BY_EVERY_DIALECT,
     "worker_cls", "scheduler_cls", "sd_worker_cls", "data_parallel_rpc_port", "data_parallel_address",
@@ -38,18 +38,12 @@ _ORDER = (*Layer, None)
 
 
 def differences(old: RecordedSource, new: RecordedSource, audit: Audit) -> list[Difference]:
-    """Return what differs, by kind, and in each kind by layer. audit: an engine of the old one, and of the new one."""
-    found = [
-        *_releases(old, new),
-        *_configuration(audit),
-        *_environment(audit),
-        *_sampling(audit),
-        *_updates(audit),
-    ]
+    """Return what differs, by kind, and in each kind by layer. audit: of an old engine beside a new one."""
+    rows = [*_releases(old, new), *_configuration(audit), *_environment(audit), *_sampling(audit), *_updates(audit)]
     keys = {process.key for source in (old, new) for process in source.recording.processes}
     if len(keys) > 1:  # hashes under two keys differ for one text
-        found = [one for one in found if not (_is_hashed(one.old) or _is_hashed(one.new))]
-    return sorted(found, key=lambda one: (KINDS.index(one.kind), _ORDER.index(one.layer)))
+        rows = [row for row in rows if not (_is_hashed(row.old) or _is_hashed(row.new))]
+    return sorted(rows, key=lambda row: (KINDS.index(row.kind), _ORDER.index(row.layer)))
 
 
 def _is_hashed(value: Any) -> bool:
@@ -67,23 +61,23 @@ def _difference(
 
 
 def _releases(old: RecordedSource, new: RecordedSource) -> Iterator[Difference]:
-    before, after = (_packages(one) for one in (old, new))
+    before, after = (_packages(source) for source in (old, new))
     for name in dict.fromkeys([*_FIRST, *before, *after]):
         if before.get(name) != after.get(name):
             yield _difference("release", name, (before.get(name), None), (after.get(name), None))
 
 
 def _packages(source: RecordedSource) -> dict[str, str]:
-    """Return the packages of all processes; those of several releases with each."""
-    found: dict[str, dict[str, None]] = {}
+    """Return the releases of each package, over all processes."""
+    versions_of: dict[str, dict[str, None]] = {}
     for process in source.recording.processes:
         for name, version in (*process.versions.items(), *([("python", process.python)] if process.python else [])):
-            found.setdefault(name, {})[version] = None
-    return {name: " and ".join(versions) for name, versions in found.items()}
+            versions_of.setdefault(name, {})[version] = None
+    return {name: " and ".join(releases) for name, releases in versions_of.items()}
 
 
 def _configuration(audit: Audit) -> Iterator[Difference]:
-    """Arguments, and what vLLM derives from them."""
+    """Yield what differs in the arguments, and in what vLLM derives from them."""
     before, after = audit.before, audit.after
     names = dict.fromkeys([*WHY, *resolution_rules(), *before.config.engine, *after.config.engine])
     for name in names:
@@ -114,8 +108,8 @@ def _written(side: Side, name: str) -> Any:
 
 
 def _both_nothing(old: Any, new: Any) -> bool:
-    """Releases write the same nothing as null, false or empty, or have no argument for it."""
-    return all(_nothing(one) for one in (old, new))
+    """Return whether neither sets anything: releases write that as null, false or empty, or lack the argument."""
+    return all(_nothing(value) for value in (old, new))
 
 
 def _nothing(value: Any) -> bool:
@@ -148,7 +142,7 @@ def _updates(audit: Audit) -> Iterator[Difference]:
     before, after = audit.before.config, audit.after.config
     for name in sorted(OF_UPDATES):
         old, new = getattr(before.facts, name), getattr(after.facts, name)
-        # What one of the two does not tell is no difference.
+        # What one of the recordings does not hold is no difference.
         if old != new and not isinstance(old, Unknown) and not isinstance(new, Unknown):
             why = "decides which weights, and which keys and values, a token is computed with"
             yield _difference("update", name, (old, None), (new, None), Layer.INFERENCE_PATH, why)

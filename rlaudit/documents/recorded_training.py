@@ -40,20 +40,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class _Inspected:
-    """A recording, opened."""
+    """A recording that was opened and inspected."""
 
     path: Path
     file: TextFile
     source: RecordedSource
-    # Its engines as its own release ran them; None if they cannot be read.
+    # Its engines as their release ran them; None if they cannot be judged.
     inspected: InspectedFile | None
-    # Why they cannot be read.
+    # Why they cannot be judged.
     why: str = ""
 
     @property
     def configs(self) -> tuple[RolloutConfig, ...]:
-        """One for each engine."""
-        return () if self.inspected is None else tuple(one.audit.after.config for one in self.inspected.configs)
+        """Return the config of each engine."""
+        return () if self.inspected is None else tuple(config.audit.after.config for config in self.inspected.configs)
 
 
 def diagnosed(recordings: Sequence[Path], others: Sequence[FinishedDocument], fails: bool) -> "Report":
@@ -72,33 +72,33 @@ def diagnosed(recordings: Sequence[Path], others: Sequence[FinishedDocument], fa
     migration = None if old is None else _migrated(old, new)
     tokens, unjudged = _tokens(recordings)
     sources = [] if tokens is None else [tokens]
-    read = migration or new.inspected
-    if read is not None:
-        sources.append(FinishedDocument(str(new.path), _inspection(read, new)))
-        unjudged += [str(bug) for bug in read.bugs]
+    engines = migration or new.inspected
+    if engines is not None:
+        sources.append(FinishedDocument(str(new.path), _inspection(engines, new)))
+        unjudged += [str(bug) for bug in engines.bugs]
     for source in sources:
         source.document["not_seen"] = _without(source.document["not_seen"], inspected)
     document = combined([*sources, *others], fails)
-    found = [] if old is None or migration is None else _differences(old, new, migration)
+    differing = [] if old is None or migration is None else _differences(old, new, migration)
     document["not_seen"] = [*_missing(inspected, unjudged), *document["not_seen"]]
     document["layers"] = [
-        replace(layer, evidence=[*layer.evidence, *_evidence(found, layer.layer)]) for layer in document["layers"]
+        replace(layer, evidence=[*layer.evidence, *_evidence(differing, layer.layer)]) for layer in document["layers"]
     ]
     if tokens is not None:
         document["comparisons"] = tokens.document["comparisons"]
         document["token_figures"] = tokens.document["token_figures"]
     roles: Sequence[Role] = ("alone",) if old is None else ("old", "new")
     document["trainings"] = Trainings(
-        recordings=[_training(one, role, tokens) for one, role in zip(inspected, roles, strict=True)],
-        differences=found,
-        same=[] if migration is None else _same(found, migration),
+        recordings=[_training(training, role, tokens) for training, role in zip(inspected, roles, strict=True)],
+        differences=differing,
+        same=[] if migration is None else _same(differing, migration),
     )
-    before, after = (one.source.release for one in (old or new, new))
-    document["versions"] = {
-        "from": None if before is None else str(before),
-        "to": None if after is None else str(after),
-    }
+    document["versions"] = {"from": _release(old or new), "to": _release(new)}
     return document
+
+
+def _release(training: _Inspected) -> str | None:
+    return None if training.source.release is None else str(training.source.release)
 
 
 def _inspected(path: Path) -> _Inspected:
@@ -141,7 +141,7 @@ def _inspection(file: InspectedFile, new: _Inspected) -> "Report":
 
 def _without(lines: Sequence[str], inspected: Sequence[_Inspected]) -> list[str]:
     """Return what a report has not seen, without what the recordings lack: the diagnosis lists that for each."""
-    missing = [(one.path, sentence) for one in inspected for sentence in one.source.recording.missing]
+    missing = [(training.path, sentence) for training in inspected for sentence in training.source.recording.missing]
     listed = {sentence for _, sentence in missing}
     # `compare` names the table that runs today first.
     listed |= {f"{before}{path}: {sentence}" for path, sentence in missing for before in ("", "before: ")}
@@ -149,7 +149,10 @@ def _without(lines: Sequence[str], inspected: Sequence[_Inspected]) -> list[str]
 
 
 def _tokens(recordings: Sequence[Path]) -> tuple[FinishedDocument | None, list[str]]:
-    """Return what the tokens say, the last recording held against the one before it; and why some say nothing."""
+    """Return the report on the tokens of the last recording, compared with the one before, and what was not judged.
+
+    The report is None if the tokens of the last recording cannot be judged.
+    """
     comparer = Comparer({}, None, CompareSettings(), None, 0, Progress(True))
     today, unjudged = None, []
     for place, path in enumerate(recordings):
@@ -170,49 +173,49 @@ def _tokens(recordings: Sequence[Path]) -> tuple[FinishedDocument | None, list[s
 
 def _differences(old: _Inspected, new: _Inspected, migration: InspectedFile) -> list[Difference]:
     """Return what differs between all pairs of engines, each difference once."""
-    found: list[Difference] = []
+    differing: list[Difference] = []
     for config in migration.configs:
-        found += [one for one in differences(old.source, new.source, config.audit) if one not in found]
-    return found
+        differing += [row for row in differences(old.source, new.source, config.audit) if row not in differing]
+    return differing
 
 
-def _same(found: Sequence[Difference], migration: InspectedFile) -> list[Kind]:
-    """Return the kinds that both recordings tell of, and in which they agree."""
-    differ = {one.kind for one in found}
+def _same(differing: Sequence[Difference], migration: InspectedFile) -> list[Kind]:
+    """Return the kinds that both recordings hold, and in which they agree."""
+    differ = {row.kind for row in differing}
     sides = [side for config in migration.configs for side in (config.audit.before, config.audit.after)]
-    known: dict[Kind, bool] = {
+    recorded: dict[Kind, bool] = {
         "sampling": all(side.config.sampling for side in sides),
         "update": all(isinstance(side.config.facts.weight_updates, WeightUpdates) for side in sides),
     }
-    return [kind for kind in KINDS if kind not in differ and known.get(kind, True)]
+    return [kind for kind in KINDS if kind not in differ and recorded.get(kind, True)]
 
 
-def _evidence(found: Sequence[Difference], layer: Layer) -> list[str]:
+def _evidence(differing: Sequence[Difference], layer: Layer) -> list[str]:
     return [
-        f"differs: {one.name}: {shown(one.old)} -> {shown(one.new)} ({one.why})"
-        for one in found
-        if one.layer == layer and one.why and one.old != one.new
+        f"differs: {row.name}: {shown(row.old)} -> {shown(row.new)} ({row.why})"
+        for row in differing
+        if row.layer == layer and row.why and row.old != row.new
     ]
 
 
 def _missing(inspected: Sequence[_Inspected], unjudged: Sequence[str]) -> list[str]:
-    """Return what is not in the recordings, before all that is not in the reports made of them."""
-    lines = [*unjudged, *(f"{one.path}: {one.why}" for one in inspected if one.why)]
-    for one in inspected:
-        lines += [f"{one.path}: {sentence}" for sentence in one.source.recording.missing]
+    """Return what could not be judged, and what the recordings lack."""
+    lines = [*unjudged, *(f"{training.path}: {training.why}" for training in inspected if training.why)]
+    for training in inspected:
+        lines += [f"{training.path}: {sentence}" for sentence in training.source.recording.missing]
     return list(dict.fromkeys(lines))
 
 
-def _training(one: _Inspected, role: Role, tokens: FinishedDocument | None) -> RecordedTraining:
+def _training(training: _Inspected, role: Role, tokens: FinishedDocument | None) -> RecordedTraining:
     compared = () if tokens is None else tokens.document["comparisons"]
-    layers = next((own.layers for own in compared if own.is_before == (role == "old")), {})
-    seen = dict.fromkeys(sentence for config in one.configs for sentence in config.recorded)
+    layers = next((table.layers for table in compared if table.is_before == (role == "old")), {})
+    seen = dict.fromkeys(sentence for config in training.configs for sentence in config.recorded)
     return RecordedTraining(
-        path=str(one.path),
+        path=str(training.path),
         role=role,
-        vllm=None if one.source.release is None else str(one.source.release),
-        engines=len(one.configs),
+        vllm=_release(training),
+        engines=len(training.configs),
         layers=layers,
         seen=list(seen),
-        missing=one.source.recording.missing,
+        missing=training.source.recording.missing,
     )

@@ -19,18 +19,19 @@ NAMED_BY_EVERY_DIALECT = ("model", "tokenizer", "served_model_name")
 
 
 def setting_rows(audit: Audit, number: int) -> Iterator[ReportedSetting]:
-    """Rows of the report's `settings` for the config of that number: all that the file or the framework says, then
-    all that vLLM itself decides differently in the two versions.
+    """Yield the rows of the report's `settings` for one config, by its number.
+
+    First what the file or the framework sets, then what vLLM itself decides differently in the two versions.
     """
-    said = {**audit.before.config.engine, **audit.after.config.engine}
+    settings = {**audit.before.config.engine, **audit.after.config.engine}
     if audit.migrates:
         # What the old release reported of its own choices is compared with those of the new one, below.
-        said = {name: one for name, one in said.items() if not _is_reported(one)}
-    for name, setting in said.items():
+        settings = {name: setting for name, setting in settings.items() if not _is_reported(setting)}
+    for name, setting in settings.items():
         yield _engine_row(audit, number, name, setting)
     if audit.migrates:
         for name in _decided_by_vllm(audit):
-            if name not in said and not audit.only_reported(name):
+            if name not in settings and not audit.only_reported(name):
                 row = _engine_row(audit, number, name, None)
                 if row.moves and row.origin == Origin.ENGINE:
                     yield row
@@ -52,7 +53,7 @@ def _is_reported(setting: Setting) -> bool:
 
 
 def _decided_by_vllm(audit: Audit) -> list[str]:
-    """Values that vLLM decides and that may move, those that matter most for logprobs first.
+    """Return the names of values that vLLM decides and that may move, those that matter most for logprobs first.
 
     An argument that only the newer release has is listed if a resolution rule decides its value. A config object in
     place of nothing is no move.
@@ -66,17 +67,17 @@ def _decided_by_vllm(audit: Audit) -> list[str]:
     )
 
 
-def _engine_row(audit: Audit, number: int, name: str, said: Setting | None) -> ReportedSetting:
+def _engine_row(audit: Audit, number: int, name: str, setting: Setting | None) -> ReportedSetting:
     before, after = _arriving(audit.before, name), _arriving(audit.after, name)
-    row = _row(number, "engine", name, before, after, said or after)
+    row = _row(number, "engine", name, before, after, setting or after)
     if _is_absent(audit.before, name):
         row = replace(row, effective_from={"absent": f"vLLM {audit.before.version} has no {name}"})
     if _is_absent(audit.after, name):
         row = replace(row, effective_to={"absent": f"vLLM {audit.after.version} has no {name}"})
-    if said is None:
+    if setting is None:
         return row
     moves = audit.migrates and row.effective_from != row.effective_to
-    return replace(row, moves=moves, note=after.note or said.note)
+    return replace(row, moves=moves, note=after.note or setting.note)
 
 
 def _as_read(audit: Audit, row: ReportedSetting) -> ReportedSetting:
@@ -97,29 +98,29 @@ def _is_absent(side: Side, name: str) -> bool:
 
 
 def _arriving(side: Side, name: str) -> Setting:
-    """Return a setting as the engine runs it; an option of the server beside the engine as it is given."""
-    said = side.config.engine.get(name)
-    return said if said is not None and name in side.catalogue.frontend else side.engine(name)
+    """Return a setting as the engine runs it; an option of the API server as it was written."""
+    setting = side.config.engine.get(name)
+    return setting if setting is not None and name in side.catalogue.frontend else side.engine(name)
 
 
 def _row(
-    number: int, group: Group, name: str, before: Setting | None, after: Setting | None, said: Setting
+    number: int, group: Group, name: str, before: Setting | None, after: Setting | None, setting: Setting
 ) -> ReportedSetting:
     old = before.value if before is not None else None
     new = after.value if after is not None else None
-    place = said.place
+    place = setting.place
     facts = [value.fact for value in (new, old) if isinstance(value, Unknown)]
-    is_written = said.origin in {Origin.FILE, Origin.OVERRIDE} or place is not None
+    is_written = setting.origin in {Origin.FILE, Origin.OVERRIDE} or place is not None
     return ReportedSetting(
         config=number,
         group=group,
         name=name,
-        written=as_json(said.written) if is_written else None,
+        written=as_json(setting.written) if is_written else None,
         effective_from=as_json(old),
         effective_to=as_json(new),
-        origin=after.origin if after is not None else said.origin,
+        origin=after.origin if after is not None else setting.origin,
         moves=_moves(old, new),
-        note=said.note,
+        note=setting.note,
         location=None
         if place is None
         else Location(path=shown_path(place.path), line=place.line, column=place.column, setting=place.setting),
@@ -135,5 +136,5 @@ def _moves(old: Any, new: Any) -> bool:
 
 
 def _empty(value: Any) -> Any:
-    """Return false and 0 as they are, else None: releases write nothing as None, an empty text or an empty mapping."""
+    """Return false and 0 unchanged, else None: releases write nothing as None, an empty text or an empty mapping."""
     return value if value is False or value == 0 else None

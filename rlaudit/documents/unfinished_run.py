@@ -1,4 +1,4 @@
-"""A run that has not ended, as a report: what it has, what is missing, and no verdict."""
+"""The report of a run that has not ended: what it has, what is missing, and no verdict."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,13 +18,15 @@ NEXT = "the ablate command that started it goes on from the finished cells"
 
 
 def unfinished_document(folder: Path) -> "Report":
-    """Exit code 3. Files that are broken count as missing: a run can be killed while it writes. Cells of an
-    earlier plan are not counted."""
-    plan = _read(folder / PLAN)
-    own = cells_of_plan(folder)
+    """Return the report, with exit code 3.
+
+    Broken files count as missing: a run can be killed while it writes. Cells of an earlier plan are not counted.
+    """
+    plan = _read_json(folder / PLAN)
+    planned = cells_of_plan(folder)
     present = [path for path in sorted((folder / CELL_FOLDERS).glob("*")) if path.is_dir()]
-    cells = [_cell(path) for path in present if own is None or path.name in own]
-    done = [one for one in cells if one["status"] is not None]
+    cells = [_cell(path) for path in present if planned is None or path.name in planned]
+    done = [cell for cell in cells if cell["status"] is not None]
     arms = [arm for arm in _list(plan.get("arms")) if isinstance(arm, dict)]
     recipe = _dict(plan.get("recipe"))
     because = f"the run has not finished: {len(done)} of its {len(cells)} cells so far ended" + (
@@ -32,8 +34,11 @@ def unfinished_document(folder: Path) -> "Report":
     )
     not_seen = [
         *([] if plan else ["plan.json is missing or broken: which arms were planned is not known"]),
-        *(_arm(arm) for arm in arms),
-        *(f"cell {one['name']} ({one['script']}): {one['said']}" for one in cells if one["status"] != "ok"),
+        *(
+            f"{arm.get('block')}: {arm.get('name')} (vLLM {arm.get('version')}): planned, nothing was concluded from it"
+            for arm in arms
+        ),
+        *(f"cell {cell['name']} ({cell['script']}): {cell['end']}" for cell in cells if cell["status"] != "ok"),
     ]
     before, after = (_version(recipe, side) for side in ("reference", "candidate"))
     layers = [untested(layer, because, NEXT) for layer in Layer]
@@ -42,32 +47,28 @@ def unfinished_document(folder: Path) -> "Report":
         "description": str(recipe.get("description", "")),
         "blocks": [],
         "run": Run(
-            seconds=sum(one["seconds"] for one in cells),
+            seconds=sum(cell["seconds"] for cell in cells),
             set_up_seconds=0.0,
-            cell_seconds=sum(one["seconds"] for one in cells),
+            cell_seconds=sum(cell["seconds"] for cell in cells),
             cells_run=len(done),
             cells_kept=0,
             sequences_sampled=0,
             sequences_scored=0,
-            peak_memory_mib=max((one["peak_memory_mib"] for one in cells), default=0.0),
+            peak_memory_mib=max((cell["peak_memory_mib"] for cell in cells), default=0.0),
             micro_batch_floors=[],
             provenance=_dict(plan.get("provenance")),
         ),
     }
 
 
-def _arm(arm: Mapping[str, Any]) -> str:
-    return f"{arm.get('block')}: {arm.get('name')} (vLLM {arm.get('version')}): planned, nothing was concluded from it"
-
-
 def _version(recipe: Mapping[str, Any], side: str) -> str | None:
-    block = next((one for one in _list(recipe.get("blocks")) if isinstance(one, dict)), {})
-    found = _dict(block.get(side)).get("version")
-    return found if isinstance(found, str) else None
+    block = next((block for block in _list(recipe.get("blocks")) if isinstance(block, dict)), {})
+    version = _dict(block.get(side)).get("version")
+    return version if isinstance(version, str) else None
 
 
 def _cell(path: Path) -> dict[str, Any]:
-    result, usage, job = (_read(path / f"{name}.json") for name in ("result", "usage", "job"))
+    result, usage, job = (_read_json(path / f"{name}.json") for name in ("result", "usage", "job"))
     damage = damage_of_cell(path) if regular_size(path / SEAL) is not None else None
     status = result.get("status") if damage is None else None
     error = result.get("error")
@@ -76,27 +77,27 @@ def _cell(path: Path) -> dict[str, Any]:
         "name": path.name,
         "script": Path(str(job.get("script", "unknown script"))).stem,
         "status": status,
-        "said": _said(status, message) if damage is None else f"{damage.path.name} {damage.what}; it is run again",
+        "end": _end(status, message) if damage is None else f"{damage.path.name} {damage.what}; it is run again",
         "seconds": _figure(usage.get("seconds")),
         "peak_memory_mib": _figure(usage.get("peak_memory_mib")),
     }
 
 
-def _said(status: Any, message: Any) -> str:
+def _end(status: Any, message: Any) -> str:
     return "did not end" if status is None else f"{status}{f': {message}' if message else ''}"
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> dict[str, Any]:
     try:
-        found = parse_json(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    return _dict(found)
+    return _dict(content)
 
 
 def _figure(value: Any) -> float:
-    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
-    return float(value) if known else 0.0
+    is_figure = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
+    return float(value) if is_figure else 0.0
 
 
 def _dict(value: Any) -> dict[str, Any]:

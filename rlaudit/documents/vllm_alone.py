@@ -1,4 +1,4 @@
-"""What moves between two vLLM releases for everybody, without a config: as a report, and as lines of text."""
+"""What moves between two vLLM releases without a config: as a report, and as lines of text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -55,50 +55,50 @@ def document_of(before: Version, after: Version, machine: Machine) -> "Report":
 
 
 def _rows(before: Version, after: Version, machine: Machine) -> list[Setting]:
-    """A row for each name: what a new argument resolves to says more than that it is new."""
+    """Return a row for each name: what a new argument resolves to says more than that it is new."""
     rows: dict[tuple[str, str], Setting] = {}
-    for one in moved(before, after, machine):
-        row = _row(one, before, after)
+    for change in moved(before, after, machine):
+        row = _row(change, before, after)
         key = (row.group, row.name)
         kept = rows.setdefault(key, row)
-        if one.change is Change.ADDED:
+        if change.change is Change.ADDED:
             rows[key] = replace(kept, effective_from=row.effective_from)
     return list(rows.values())
 
 
-def _row(one: Moved, before: Version, after: Version) -> Setting:
-    was, now = as_json(one.before), as_json(one.after)
-    if one.change is Change.ADDED:
-        was = {"absent": f"vLLM {before} has no {one.name}"}
-    if one.change is Change.REMOVED:
-        now = {"absent": f"vLLM {after} has no {one.name}"}
+def _row(change: Moved, before: Version, after: Version) -> Setting:
+    was, now = as_json(change.before), as_json(change.after)
+    if change.change is Change.ADDED:
+        was = {"absent": f"vLLM {before} has no {change.name}"}
+    if change.change is Change.REMOVED:
+        now = {"absent": f"vLLM {after} has no {change.name}"}
     return Setting(
         config=None,
-        group=GROUPS[one.part],
-        name=one.name,
+        group=GROUPS[change.part],
+        name=change.name,
         written=None,
         effective_from=was,
         effective_to=now,
         origin="engine",
         moves=True,
-        note=". ".join(part.rstrip(".") for part in (one.note, one.why) if part),
+        note=". ".join(part.rstrip(".") for part in (change.note, change.why) if part),
         location=None,
     )
 
 
 def moved_lines(before: Version, after: Version, machine: Machine) -> list[str]:
-    """What moves between two releases as plain lines; what was added is counted and named, not explained."""
+    """Return what moves between two releases as plain lines; what was added is counted and named, not explained."""
     changes = moved(before, after, machine)
-    lines = [said for version in (before, after) if (said := Catalogue.at(version).said)]
+    lines = [remark for version in (before, after) if (remark := Catalogue.at(version).said)]
     lines.append(f"vLLM {before} -> {after} on {machine.name}, an API server without any argument")
     for part, head in _HEADS.items():
-        lines += _section(head, [one for one in changes if (one.change, one.part) == (Change.VALUE, part)])
+        lines += _section(head, [item for item in changes if (item.change, item.part) == (Change.VALUE, part)])
         if part is Part.RESOLVED and has_v0(before) and not has_v0(after):
             old_engine = f"The same where {before} runs with VLLM_USE_V1=0 (V0)"
             lines += _section(old_engine, list(moved_values(before, after, machine, v0=True)))
     for change, section in ((Change.REMOVED, _removed), (Change.ADDED, _added)):
         for part in Part:
-            lines += section(part, [one for one in changes if (one.change, one.part) == (change, part)])
+            lines += section(part, [item for item in changes if (item.change, item.part) == (change, part)])
     return lines
 
 
@@ -114,16 +114,16 @@ def _section(head: str, changes: Sequence[Moved]) -> list[str]:
 
 
 def _removed(part: Part, changes: Sequence[Moved]) -> list[str]:
-    """Those with advice one by one, the others by name."""
+    """Return a line for each change that has advice, and the names of the others."""
     lines = ["", f"Removed {part} ({len(changes)})"] if changes else []
-    lines += [f"  {one.name}: {one.why}" for one in changes if one.why]
-    silent = [one.name for one in changes if not one.why]
+    lines += [f"  {change.name}: {change.why}" for change in changes if change.why]
+    silent = [change.name for change in changes if not change.why]
     return lines + ([f"  {', '.join(silent)}"] if silent else [])
 
 
 def _added(part: Part, changes: Sequence[Moved]) -> list[str]:
-    """By name."""
-    return ["", f"Added {part} ({len(changes)})", f"  {', '.join(one.name for one in changes)}"] if changes else []
+    names = ", ".join(change.name for change in changes)
+    return ["", f"Added {part} ({len(changes)})", f"  {names}"] if changes else []
 
 
 def text_of(value: Any) -> str:

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 def document_of(run: FinishedUpdates, recipe_path: Path, *, fail_on_mismatch: bool) -> "Report":
-    """Return the report; `exit_code` is 3 if a case did not run, else 1 for an error if that is to fail, else 0."""
+    """Return the report. fail_on_mismatch: whether an error makes the exit code 1."""
     cases = judge_run(run)
-    found = findings_of(cases)
+    findings = findings_of(cases)
     return {
         **new_report(
             "ablate",
-            exit_code(cases, found, fail_on_mismatch),
+            exit_code(cases, findings, fail_on_mismatch),
             after=run.recipe.weight_updates.engines[0].version,
-            layers=_layers(cases, found),
+            layers=_layers(cases, findings),
             not_seen=_not_seen(run, cases),
         ),
         "description": run.recipe.description,
-        "findings": [_finding(one, recipe_path) for one in found],
+        "findings": [_finding(finding, recipe_path) for finding in findings],
         "blocks": [],
         "weight_updates": WeightUpdates(
             cases=[_case(judged) for judged in cases],
@@ -52,10 +52,10 @@ def document_of(run: FinishedUpdates, recipe_path: Path, *, fail_on_mismatch: bo
     }
 
 
-def exit_code(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding], fail_on_mismatch: bool) -> int:
-    """3 while a case of the matrix did not run or could not be decided, 1 for an error, else 0.
+def exit_code(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding], fail_on_mismatch: bool) -> int:
+    """Return 3 if a case of the matrix did not run or was not decided, 1 for an error, else 0.
 
-    That a release cannot do something is an answer, unless it can do nothing of what was asked.
+    That a release cannot do something is an answer, unless it can do nothing that was requested.
     """
     undecided = [
         judged
@@ -71,41 +71,41 @@ def exit_code(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding], fail_
     died = [judged for judged in cases if judged.record.status == "failed"]
     if undecided or died or _without_a_sequence(cases):
         return 3
-    return int(fail_on_mismatch and any(finding.severity is Severity.ERROR for finding in found))
+    return int(fail_on_mismatch and any(finding.severity is Severity.ERROR for finding in findings))
 
 
 def _without_a_sequence(cases: Sequence[JudgedCase]) -> list[str]:
-    """Return the releases of which sequences of calls were requested, none of which exists."""
-    asked = [judged for judged in cases if judged.case.kind in OF_MATRIX]
-    releases = dict.fromkeys(judged.record.start.version for judged in asked)
-    runnable = {judged.record.start.version for judged in asked if not judged.unsupported}
+    """Return the releases that have none of the sequences of calls that were requested of them."""
+    requested = [judged for judged in cases if judged.case.kind in OF_MATRIX]
+    releases = dict.fromkeys(judged.record.start.version for judged in requested)
+    runnable = {judged.record.start.version for judged in requested if not judged.unsupported}
     return [release for release in releases if release not in runnable]
 
 
-def _finding(found: UpdateFinding, recipe_path: Path) -> Finding:
+def _finding(finding: UpdateFinding, recipe_path: Path) -> Finding:
     return Finding(
-        rule=found.name,
+        rule=finding.name,
         layer=Layer.INFERENCE_PATH,
-        severity=found.severity,
+        severity=finding.severity,
         message="; ".join(
-            [found.message, *([found.sure] if found.sure else []), *([f"next: {found.next}"] if found.next else [])]
+            filter(None, [finding.message, finding.sure, f"next: {finding.next}" if finding.next else ""])
         ),
-        location=Location(path=str(recipe_path), line=None, column=None, setting=found.case),
+        location=Location(path=str(recipe_path), line=None, column=None, setting=finding.case),
         fix=None,
         suppressed=None,
         confirm="",
     )
 
 
-def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list[Judgement]:
-    errors = [finding for finding in found if finding.severity is Severity.ERROR]
+def _layers(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding]) -> list[Judgement]:
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     matrix = [judged for judged in cases if judged.case.kind is CaseKind.MATRIX and judged.ran]
     clean = [judged for judged in matrix if judged.clean]
     paths = [judged.parts for judged in cases if judged.ran and judged.parts]
     whole = [parts for parts in paths if parts.verdict is Verdict.MATCH]
     sentences = [
-        f"{len(good)} of {len(tried)} {what}"
-        for good, tried, what in (
+        f"{len(good)} of {len(tried)} {sentence}"
+        for good, tried, sentence in (
             (clean, matrix, "sequences of calls are clean"),
             (whole, paths, "read-backs found everything updated"),
         )

@@ -80,7 +80,7 @@ def broken(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> tuple[Br
         Broken.UNSEEN_CONTEXTS: shared < FEWEST_SHARED and not other,
         **_choices(batch, group_S),
     }
-    return tuple(kind for kind, is_there in checks.items() if is_there)
+    return tuple(kind for kind, is_broken in checks.items() if is_broken)
 
 
 def copied(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> NDArray[np.bool_]:
@@ -132,8 +132,11 @@ def _odd_numbers(many: int) -> NDArray[np.uint64]:
 
 
 def _contexts(draws: SharedDraws) -> tuple[float, int, NDArray[np.bool_]]:
-    """Return the share of tokens with reports far apart, among those that several samples drew in one context, and how
-    many these are; (C,) the contexts whose reported probabilities sum to more than 1."""
+    """Return the share of tokens with reports far apart, how many were compared, and (C,) the overfull contexts.
+
+    Compared are tokens that several samples drew in one context. A context is overfull if the probabilities that are
+    reported for its tokens sum to more than 1.
+    """
     order = np.lexsort((draws.token_N, draws.context_N))
     context_N, logprobs_N = draws.context_N[order], np.nan_to_num(draws.rollout_logprobs_N[order])
     firsts = np.flatnonzero(np.append(True, (np.diff(context_N) != 0) | (np.diff(draws.token_N[order]) != 0)))
@@ -146,7 +149,7 @@ def _contexts(draws: SharedDraws) -> tuple[float, int, NDArray[np.bool_]]:
 
 
 def _choices(batch: TokenBatch, group_S: Integers) -> dict[Broken, bool]:
-    """Return whether outcomes, or what is left where there are none, look as if groups or samples had been chosen."""
+    """Return whether groups or samples look chosen, by their rewards, or by their numbers if there are no rewards."""
     _, group_S, size_G = np.unique(group_S, return_inverse=True, return_counts=True)
     reward_S = batch.sequence_columns.get("reward")
     if reward_S is None or np.isnan(reward_S).any():

@@ -66,8 +66,8 @@ class Semantics:
             "min_p": 0 <= self.min_p <= 1,
             "repetition_penalty": self.repetition_penalty > 0,
         }
-        for name, fine in in_range.items():
-            if not fine:
+        for name, valid in in_range.items():
+            if not valid:
                 raise UsageError(f"{name} is {getattr(self, name)}, which no sampler accepts")
 
     @property
@@ -152,8 +152,7 @@ def candidate_semantics(
 ) -> tuple[Semantics, ...]:
     """Return the candidates for one rollout, each once; the first is the request itself.
 
-    sampling: what the rollout asked the engine for. trainer: what the trainer replays, where that is more than
-    its temperature.
+    sampling: as requested of the engine. trainer: what the trainer replays, if that is more than its temperature.
     """
     unpenalised = replace(sampling, repetition_penalty=1.0, presence_penalty=0.0, frequency_penalty=0.0)
     named = [

@@ -39,8 +39,11 @@ SIBLINGS = "the agreement of samples of one prompt"
 def meaning_of_logs(
     evidence: TokenEvidence, ratio: Measurement, leaning: Sequence[str] = (), siblings: Siblings | None = None
 ) -> Meaning:
-    """Judge by logs alone. ratio: mean ratio - 1 of all tokens. leaning: causes of this layer that would be named with
-    some prompts left out only. siblings: what samples of one prompt say."""
+    """Judge by logs alone.
+
+    ratio: mean ratio - 1 of all tokens. leaning: causes of this layer that would be named only with some prompts left
+    out. siblings: what samples of one prompt show.
+    """
     first, sharp = first_choice_excess(evidence), sharpness_of(evidence)
     hanging = list(leaning)
     if first is not None and first.leans(GREEDY_EFFECT):
@@ -66,7 +69,7 @@ def meaning_of_logs(
 
 
 def meaning_of_rollouts(
-    siblings: Siblings, tokens: int, sequences: int, asked: Semantics, trainer: Semantics
+    siblings: Siblings, tokens: int, sequences: int, requested: Semantics, trainer: Semantics
 ) -> Meaning:
     """Judge rollouts that no trainer has scored. trainer: what the trainer should compute."""
     figures = LoggedFigures(
@@ -81,26 +84,29 @@ def meaning_of_rollouts(
         sequences=sequences,
         siblings=siblings,
     )
-    return _meaning(figures, asked, trainer, shifted=False)
+    return _meaning(figures, requested, trainer, shifted=False)
 
 
-def _meaning(figures: LoggedFigures, asked: Semantics, train: Semantics, shifted: bool) -> Meaning:
-    kind = _convicted(figures, asked, shifted) or _open(figures)
-    return Meaning(kind, train, train, train, asked, train, figures)
+def _meaning(figures: LoggedFigures, requested: Semantics, train: Semantics, shifted: bool) -> Meaning:
+    kind = _convicted(figures, requested, shifted) or _open(figures)
+    return Meaning(kind, train, train, train, requested, train, figures)
 
 
-def _convicted(figures: LoggedFigures, asked: Semantics, shifted: bool) -> Kind | None:
-    """Return what convicts first: a report that the engine's own tokens refute, no matter what the trainer says; a bias
-    of all three; tokens that the trainer's distribution does not fit. None if nothing convicts."""
+def _convicted(figures: LoggedFigures, requested: Semantics, shifted: bool) -> Kind | None:
+    """Return what convicts first; None if nothing does.
+
+    First a report that the engine's own tokens refute, no matter what the trainer says; then a bias of all three; then
+    tokens that the trainer's distribution does not fit.
+    """
     first, sharp, ratio = figures.first_choices, figures.sharp, figures.ratio
     if not shifted and first is not None and first.convicts(GREEDY_EFFECT):
-        return dishonest(asked, sharper=first.value > 0)
+        return dishonest(requested, sharper=first.value > 0)
     if not shifted and figures.siblings is not None:
-        known = _by_siblings(figures.siblings, asked, trained=ratio is not None, masses=figures.shift is None)
-        if known is not None:
-            return known
+        kind = _by_siblings(figures.siblings, requested, trained=ratio is not None, masses=figures.shift is None)
+        if kind is not None:
+            return kind
     if ratio is not None and _off(ratio):
-        # Where prompts are too few to convict by it, they are by nothing else either.
+        # Prompts that are too few to convict by it are too few to convict by anything else.
         if not _surprising(ratio):
             return Kind.FEW_BIASED
         return Kind.UNEXPLAINED_BIAS if figures.shift is None else Kind.UNEXPLAINED_SHIFT
@@ -109,24 +115,25 @@ def _convicted(figures: LoggedFigures, asked: Semantics, shifted: bool) -> Kind 
     return None
 
 
-def dishonest(asked: Semantics, sharper: bool) -> Kind:
+def dishonest(requested: Semantics, sharper: bool) -> Kind:
     """Name a report that is not of what the tokens were drawn from: raw, if the request moves raw logprobs that way."""
-    sharpens, flattens = asked.temperature < 1.0 or asked.filtered, asked.temperature > 1.0 or asked.penalised
+    sharpens = requested.temperature < 1.0 or requested.filtered
+    flattens = requested.temperature > 1.0 or requested.penalised
     return Kind.RAW_REPORT if (sharpens if sharper else flattens) else Kind.OTHER_REPORT
 
 
-def _by_siblings(siblings: Siblings, asked: Semantics, trained: bool, masses: bool) -> Kind | None:
+def _by_siblings(siblings: Siblings, requested: Semantics, trained: bool, masses: bool) -> Kind | None:
     """Return which of the three differs, by samples of one prompt; None if they convict none.
 
-    trained: whether a trainer scored the tokens. masses: whether its logprobs may be masses; off the rollout's by one
-    number, they do not add up to 1.
+    trained: whether a trainer scored the tokens. masses: whether its probabilities may add up to 1: not if its logprobs
+    are the rollout's plus one number.
     """
     report, trainer = siblings.report, siblings.trainer
     if siblings.off(report):
-        as_far = masses and siblings.off(trainer) and siblings.alike if trained else asked == RAW
+        as_far = masses and siblings.off(trainer) and siblings.alike if trained else requested == RAW
         if as_far:
             return Kind.HIDDEN_FILTER if keeps_odds(report) else Kind.HIDDEN_SAMPLING
-        return dishonest(asked, sharper=report.step.value > 0)
+        return dishonest(requested, sharper=report.step.value > 0)
     return Kind.TRAINER if masses and siblings.off(trainer) else None
 
 
@@ -155,7 +162,7 @@ def _z(ratio: Measurement) -> float:
 
 
 def _off(ratio: Measurement) -> bool:
-    """Return whether all of the interval is off 1 to one side. It holds the value without any one prompt."""
+    """Return whether the whole interval is off 1 to one side. It holds the value without any single prompt."""
     low, high = ratio.low or 0.0, ratio.high or 0.0
     return low > MEAN_RATIO_EFFECT or high < -MEAN_RATIO_EFFECT
 

@@ -35,7 +35,7 @@ def identify(
     """Find what these tokens mean.
 
     theta_sample: what the engine was asked to sample from; the tokens are tested, it is not taken on trust.
-    theta_train: what the trainer computes. floor_k2: k2 (or k3) of the noise floor, nats^2, where it was measured.
+    theta_train: what the trainer computes. floor_k2: k2 (or k3) of the noise floor, nats^2; None if not measured.
     """
     if not scored.tokens:
         nan = float("nan")
@@ -91,8 +91,8 @@ def _open(figures: ScoredFigures, requested: Semantics, train: Semantics) -> Kin
 def _refuted(figures: ScoredFigures, scored: ScoredTokens, train: Semantics, seed: int) -> bool:
     """Return whether the tokens refute the meaning that the report follows, in favour of the trainer's.
 
-    Where they do not tell, only a report that leaves processing out can be dishonest: a sampler reports no filter,
-    penalty or temperature that it does not apply.
+    If they do not tell, only a report that leaves processing out can be dishonest: a sampler reports no filter, penalty
+    or temperature that it does not apply.
     """
     theta = figures.report.theta
     if figures.sample.differs and not theta.differences(figures.sample.theta):
@@ -102,12 +102,12 @@ def _refuted(figures: ScoredFigures, scored: ScoredTokens, train: Semantics, see
 
 
 def _reported(figures: ScoredFigures, kind: Kind, scored: ScoredTokens, train: Semantics) -> Semantics:
-    """Return the meaning that reported logprobs follow, also where its fit alone did not show it.
+    """Return the meaning that reported logprobs follow, even if its fit alone did not show it.
 
     `report_fit.py` accepts a meaning that halves the loss. Two things can keep the right one from doing so: a large
     mismatch of another kind (stale weights, a stale cache), and a few tokens beyond the edge of a filter, which cost
-    more than everything else between engines that agree closely. So where the tokens follow a meaning, it is asked
-    again whether the reported numbers follow that one: on the tokens that it calls possible, by the sign of the gain.
+    more than everything else between engines that agree closely. So if the tokens follow a meaning, the reported
+    numbers are tested against that one again: on the tokens that it calls possible, by the sign of the gain.
     """
     fit, sample = figures.report, figures.sample
     if fit.differs or kind.verdict is not Verdict.MISMATCH or not sample.differs:
@@ -130,9 +130,9 @@ def _follows(fit: ReportFit, scored: ScoredTokens, meaning: Semantics) -> bool:
     possible_T = np.isfinite(explained_T)
     if 1.0 - possible_T.mean() > edge_share(scored):
         return False
-    known_T = np.where(possible_T, explained_T, scored.rollout_logprobs_T)
+    finite_T = np.where(possible_T, explained_T, scored.rollout_logprobs_T)
     saved_T = huber_losses(scored.rollout_logprobs_T, scored.trainer_logprobs_T, 1.0)
-    saved_T = np.where(possible_T, saved_T - huber_losses(scored.rollout_logprobs_T, known_T, 1.0), 0.0)
+    saved_T = np.where(possible_T, saved_T - huber_losses(scored.rollout_logprobs_T, finite_T, 1.0), 0.0)
     low, _ = paired_interval(scored, saved_T)
     return low > 0 and float(saved_T.mean()) > LEAST_SAVED * fit.trainer_loss
 
@@ -149,15 +149,15 @@ OFF: Mapping[Kind, frozenset[Side]] = {
 
 
 def contradicted(kind: Kind, siblings: Siblings) -> dict[Side, bool]:
-    """Return the sides on which scores and samples of one prompt are sure and disagree, and whether the samples call
-    that side off.
+    """Return the sides on which scores and samples of one prompt are sure and disagree: True if the samples are off.
 
-    kind: what the scores say. They decide: they know whole distributions. Samples of one prompt know neither the
-    trainer nor its meanings, so they fail for other reasons, and a contradiction is worth a look: a scorer that is not
-    the trainer, groups that are none.
+    kind: by the scores, which decide: they know whole distributions. Samples of one prompt know neither the trainer nor
+    its meanings, so they fail for other reasons, and a contradiction is worth a look: a scorer that is not the trainer,
+    groups that are none.
     """
-    known = OFF.get(kind)
-    if known is None:
+    off_by_scores = OFF.get(kind)
+    if off_by_scores is None:
         return {}
-    off = {side: True for side, found in siblings.sides.items() if side not in known and siblings.off(found)}
-    return off | {side: False for side, found in siblings.sides.items() if side in known and siblings.same(found)}
+    sides = siblings.sides.items()
+    off = {side: True for side, agreement in sides if side not in off_by_scores and siblings.off(agreement)}
+    return off | {side: False for side, agreement in sides if side in off_by_scores and siblings.same(agreement)}

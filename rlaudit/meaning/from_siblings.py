@@ -35,7 +35,7 @@ LIGHT_TOP_K = 50
 
 
 class Deviation(StrEnum):
-    """A deviation that is named if nothing convicts."""
+    """A deviation that a report names if nothing convicts."""
 
     TEMPERATURE = f"a temperature {SAME_TEMPERATURE:.0%} off"
     TOP_P = f"top-p {WITNESSED_TOP_P:g}"
@@ -45,7 +45,7 @@ class Deviation(StrEnum):
 
 
 class Side(StrEnum):
-    """Whose logprobs tokens are held against."""
+    """Whose logprobs tokens are compared with."""
 
     REPORT = "what is reported"
     TRAINER = "the trainer"
@@ -56,15 +56,14 @@ _SPOILED = frozenset({Broken.COPIES, Broken.OTHER_CONTEXTS, Broken.ONE_OUTCOME, 
 
 @dataclass(frozen=True, eq=False)
 class Siblings:
-    """Sample against what is reported, and against the trainer; None if that one has no logprobs.
-
-    broken: why samples of one prompt are no siblings, or may agree too little. left_out: prompts that hold copies,
-    where they are few.
-    """
+    """Sample against what is reported, and against the trainer."""
 
     report: Agreement
+    # None if the trainer has no logprobs.
     trainer: Agreement | None
+    # Why samples of one prompt are no siblings, or may agree too little.
     broken: tuple[Broken, ...]
+    # How many prompts hold copies, if not all do.
     left_out: int = 0
 
     @property
@@ -75,7 +74,7 @@ class Siblings:
 
     @property
     def whole(self) -> bool:
-        """Whether they say anything."""
+        """Whether they show anything."""
         return not _SPOILED & set(self.broken)
 
     def off(self, side: Agreement | None) -> bool:
@@ -86,12 +85,12 @@ class Siblings:
 
     @property
     def convict(self) -> bool:
-        """Whether either side is."""
+        """Whether either side is off."""
         return self.off(self.report) or self.off(self.trainer)
 
     @property
     def lean(self) -> bool:
-        """Whether a side would be off with some prompts left out only."""
+        """Whether a side would be off only with some prompts left out."""
         return self.whole and any(side.step.leans(TEMPERATURE_EFFECT) for side in self.sides.values())
 
     def same(self, side: Agreement | None) -> bool:
@@ -153,7 +152,7 @@ class Smallest:
             # It lifts some tokens and lowers others, which may leave every sum where it is.
             Deviation.PENALTY: True,
         }
-        return tuple(deviation for deviation, open_ in may_be.items() if open_)
+        return tuple(deviation for deviation, is_unseen in may_be.items() if is_unseen)
 
 
 def smallest_of(sides: Iterable[Agreement]) -> Smallest:
@@ -175,8 +174,10 @@ def keeps_odds(side: Agreement) -> bool:
 
 
 def prompts_needed(side: Agreement) -> int | None:
-    """Return how many prompts of as many samples would make the intervals narrow enough to acquit; None if no number
-    does, because siblings hold too little of too many contexts."""
+    """Return how many prompts of as many samples would make the intervals narrow enough to acquit.
+
+    None if no number does, because siblings hold too little of too many contexts.
+    """
     if side.flat >= SAME_MASS / 2:
         return None
     turned = (side.step.high - side.step.low) / 2.0 / (SAME_STEP - TEMPERATURE_EFFECT / 2)
@@ -185,7 +186,9 @@ def prompts_needed(side: Agreement) -> int | None:
 
 
 def _uncut(side: Agreement) -> bool:
-    """Return whether no filter cut: tokens refute a top-p or min-p that cuts less than would be seen; a top-k is known
-    by what it cuts alone."""
+    """Return whether no filter cut.
+
+    Tokens refute a top-p or min-p that cuts less than would be seen; a top-k shows only by what it cuts.
+    """
     witnessed = side.reach >= WITNESSED_TOP_P and side.floor <= LIGHT_MIN_P
     return witnessed and cut_of(side) <= SAME_MASS

@@ -13,7 +13,6 @@ token rejects a true null there far too often, the product of S_t(c_hat) over po
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -78,7 +77,7 @@ class SemanticTest:
 
     @property
     def p_value(self) -> float:
-        """0 if it underflows."""
+        """Return p, 0 if it underflows."""
         return math.exp(self.ln_p) if self.ln_p > -700 else 0.0
 
     @property
@@ -88,7 +87,7 @@ class SemanticTest:
 
     @property
     def filter(self) -> str | None:
-        """The parameter whose edge it looks for; None for a test that is of no filter."""
+        """The parameter whose edge it looks for; None for a test of no filter."""
         return FILTER_OF.get(self.name)
 
 
@@ -112,11 +111,11 @@ def mean_ratio_test(scored: ScoredTokens) -> SemanticTest:
     """
     excess_T = np.exp(np.minimum(scored.log_ratio_T, RATIO_CAP)) - 1.0
     excess_T = np.where(np.isfinite(excess_T), excess_T, -1.0)
-    found = _mean(scored, excess_T)
+    excess = _mean(scored, excess_T)
     impossible = float(np.mean(~np.isfinite(scored.trainer_logprobs_T))) if scored.tokens else 0.0
     margin = MEAN_RATIO_EFFECT + min(impossible, edge_share(scored))
-    convicts, leans = found.convicts(margin, alpha=ALPHA), found.leans(margin, alpha=ALPHA)
-    return SemanticTest(WhichTest.MEAN_RATIO, found.ln_p, found.value, "mean ratio - 1", convicts, leans)
+    convicts, leans = excess.convicts(margin, alpha=ALPHA), excess.leans(margin, alpha=ALPHA)
+    return SemanticTest(WhichTest.MEAN_RATIO, excess.ln_p, excess.value, "mean ratio - 1", convicts, leans)
 
 
 def temperature_score_test(scored: ScoredTokens, trainer: Semantics) -> SemanticTest:
@@ -126,11 +125,11 @@ def temperature_score_test(scored: ScoredTokens, trainer: Semantics) -> Semantic
     """
     usable_T = np.isfinite(scored.trainer_logprobs_T)
     logprobs_T = np.where(usable_T, scored.trainer_logprobs_T, -scored.entropy_T)
-    found = sharpness(logprobs_T, scored.entropy_T, scored.cluster_T, scored.clusters)
-    temperature = trainer.temperature / max(0.1, 1.0 + found.inverse_step)
-    convicts, leans = found.convicts(TEMPERATURE_EFFECT, ALPHA), found.leans(TEMPERATURE_EFFECT, ALPHA)
+    sharp = sharpness(logprobs_T, scored.entropy_T, scored.cluster_T, scored.clusters)
+    temperature = trainer.temperature / max(0.1, 1.0 + sharp.inverse_step)
+    convicts, leans = sharp.convicts(TEMPERATURE_EFFECT, ALPHA), sharp.leans(TEMPERATURE_EFFECT, ALPHA)
     name = WhichTest.TEMPERATURE_SCORE
-    return SemanticTest(name, found.score.ln_p, temperature, "sampling temperature", convicts, leans)
+    return SemanticTest(name, sharp.score.ln_p, temperature, "sampling temperature", convicts, leans)
 
 
 def greedy_leak_test(scored: ScoredTokens) -> SemanticTest:
@@ -138,11 +137,13 @@ def greedy_leak_test(scored: ScoredTokens) -> SemanticTest:
     top_T = scored.max_probability_T
     if 1 in scored.grids.top_k:
         top_T = scored.top_k_mass_TG[:, scored.grids.top_k.index(1)].astype(np.float64)  # ties at the top together
-    found = _mean(scored, (scored.rank_T == 1) - top_T, np.clip(top_T * (1.0 - top_T), 0.0, None))
-    more = found.value > 0
-    convicts, leans = found.convicts(GREEDY_EFFECT, alpha=ALPHA), found.leans(GREEDY_EFFECT, alpha=ALPHA)
-    of = "share of first choices - their mass"
-    return SemanticTest(WhichTest.GREEDY_LEAK, found.ln_p, found.value, of, more and convicts, more and leans)
+    excess = _mean(scored, (scored.rank_T == 1) - top_T, np.clip(top_T * (1.0 - top_T), 0.0, None))
+    is_above = excess.value > 0
+    convicts, leans = excess.convicts(GREEDY_EFFECT, alpha=ALPHA), excess.leans(GREEDY_EFFECT, alpha=ALPHA)
+    description = "share of first choices - their mass"
+    return SemanticTest(
+        WhichTest.GREEDY_LEAK, excess.ln_p, excess.value, description, is_above and convicts, is_above and leans
+    )
 
 
 def pit_test(scored: ScoredTokens, seed: int = 0) -> SemanticTest:
@@ -155,12 +156,12 @@ def pit_test(scored: ScoredTokens, seed: int = 0) -> SemanticTest:
     # scipy.stats takes as long to import as a million tokens to compare, and logs alone never come here.
     from scipy.stats import kstest
 
-    distance, p_value = (float(one) for one in kstest(uniform_T, "uniform"))
+    distance, p_value = map(float, kstest(uniform_T, "uniform"))
     return SemanticTest(WhichTest.PIT, math.log(max(p_value, 1e-300)), distance, "distance from uniform", False)
 
 
 def support_tests(scored: ScoredTokens) -> tuple[SemanticTest, ...]:
-    """Was nothing sampled beyond an edge although the trainer gives it mass? One test per kind of filter.
+    """Test for each kind of filter whether nothing was sampled beyond an edge although the trainer gives it mass.
 
     p = prod_t S_t(edge), the chance that no token lies beyond the most extreme one observed. The estimate is the
     hidden filter's setting. A filter that the trainer replays is not hidden from it; its test is then void.
@@ -183,7 +184,7 @@ def _support(
     mass_TG: NDArray[np.floating],
     edges: "list[float] | tuple[float, ...]",
 ) -> SemanticTest:
-    """p of prod S_t(edge), or of its tilted form, which tolerates tokens beyond the edge."""
+    """Test one filter: p of prod S_t(edge), or of its tilted form, which tolerates tokens beyond the edge."""
     order = np.argsort(edges)
     edge_G = np.asarray(edges, dtype=np.float64)[order]
     if not len(extremity_T) or not len(edge_G):
@@ -194,25 +195,26 @@ def _support(
     observed_PG = _per_cluster(scored, (extremity_T[:, None] > edge_G).astype(np.float64))
     exact_PG = _per_cluster(scored, np.log1p(-beyond_TG))
     tilted_PG = [_per_cluster(scored, np.log1p(-beyond_TG * -math.expm1(-tilt))) for tilt in TILTS]
-    whole = observed_PG.sum(axis=0), exact_PG.sum(axis=0), [one.sum(axis=0) for one in tilted_PG]
-    ln_p, place = _ln_p_of_support(*whole)
-    left = zip(sums_left(observed_PG), sums_left(exact_PG), *(sums_left(one) for one in tilted_PG), strict=True)
-    ln_p_left = [_ln_p_of_support(observed_G, exact_G, tilted)[0] for observed_G, exact_G, *tilted in left]
+    sums = (observed_PG, exact_PG, *tilted_PG)
+    ln_p, place = _ln_p_of_support(*(sums_PG.sum(axis=0) for sums_PG in sums))
+    without_parts = zip(*(sums_left(sums_PG) for sums_PG in sums), strict=True)
+    ln_p_left = [_ln_p_of_support(*sums_G)[0] for sums_G in without_parts]
     edge = edge_G[place]
     inside_T = extremity_T[extremity_T <= edge]
     estimate = abs(float(inside_T.max())) if inside_T.size else abs(float(edge))
-    told = [one < math.log(SUPPORT_ALPHA) for one in (ln_p, *(ln_p_left if scored.clusters > 1 else [0.0]))]
-    convicts = all(told)
-    return SemanticTest(name, ln_p, estimate, "edge", convicts, any(told) and not convicts)
+    ln_p_K = np.array([ln_p, *(ln_p_left if scored.clusters > 1 else [0.0])])
+    convicts_K = ln_p_K < math.log(SUPPORT_ALPHA)
+    convicts = bool(convicts_K.all())
+    return SemanticTest(name, ln_p, estimate, "edge", convicts, bool(convicts_K.any()) and not convicts)
 
 
-def _ln_p_of_support(observed_G: Floats, exact_G: Floats, tilted: Sequence[Floats]) -> tuple[float, int]:
-    """ln p, and the place of the edge it belongs to."""
+def _ln_p_of_support(observed_G: Floats, exact_G: Floats, *tilted: Floats) -> tuple[float, int]:
+    """Return ln p, and the index of the edge it belongs to."""
     # The smallest tabulated edge that holds every token: larger than the observed extreme, so S is too large.
     none_G = observed_G == 0
     first = int(np.argmax(none_G)) if none_G.any() else len(observed_G) - 1
     exact = float(exact_G[first]) if none_G[first] else 0.0
-    tilted_G = np.stack([tilt * observed_G + one for tilt, one in zip(TILTS, tilted, strict=True)]).min(axis=0)
+    tilted_G = np.min([tilt * observed_G + sums_G for tilt, sums_G in zip(TILTS, tilted, strict=True)], axis=0)
     tilted_G = tilted_G + math.log(len(TILTS) * len(observed_G))
     choice = int(np.argmin(tilted_G))
     ln_p, place = (exact, first) if exact <= tilted_G[choice] else (float(tilted_G[choice]), choice)
@@ -225,7 +227,7 @@ def _per_cluster(scored: ScoredTokens, values_TG: Floats) -> Floats:
 
 
 def _mean(scored: ScoredTokens, values_T: Floats, stated_T: Floats | None = None) -> Estimate:
-    """Mean over tokens; its error is the largest of those over prompts, over tokens, and of the variance stated."""
+    """Return the mean over tokens; its error is the largest of those over prompts, over tokens, and as stated."""
     columns = [values_T, np.ones(scored.tokens), np.square(values_T)]
     if stated_T is not None:
         columns.append(stated_T)

@@ -7,20 +7,21 @@ from rlaudit.meaning.token_evidence import TokenEvidence
 
 @dataclass(frozen=True)
 class LeastData:
-    """prompts: independent ones, or sequences, if prompts are fewer than FEWEST_PROMPTS. because: why so many."""
+    """How much data a cause takes, and why so much."""
 
+    # Independent prompts, or sequences if prompts are fewer than FEWEST_PROMPTS.
     prompts: int
     sequences: int
     tokens: int
     because: str
 
     def lacking(self, evidence: TokenEvidence) -> str | None:
-        """Return what there is too little of, and how much it takes; None if there is enough."""
-        found = {"prompts": evidence.clusters, "sequences": len(evidence.cluster_S), "tokens": evidence.tokens}
-        for what, there in found.items():
-            least: int = getattr(self, what)
-            if there < least:
-                return f"{there} {what}: it takes {least} to tell ({self.because})"
+        """Return what is too little, and how much it takes; None if there is enough."""
+        counts = {"prompts": evidence.clusters, "sequences": len(evidence.cluster_S), "tokens": evidence.tokens}
+        for unit, count in counts.items():
+            least: int = getattr(self, unit)
+            if count < least:
+                return f"{count} {unit}: it takes {least} to tell ({self.because})"
         return None
 
 

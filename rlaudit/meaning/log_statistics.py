@@ -30,7 +30,7 @@ ALIKE = 1e-3
 
 
 def sharpness_of(evidence: TokenEvidence) -> Sharpness | None:
-    """Hold the sample against the trainer, by the trainer's entropies; None if they were not recorded."""
+    """Compare the sample with the trainer, by the trainer's entropies; None if they were not recorded."""
     entropy_T = evidence.columns.get("trainer_entropy")
     if entropy_T is None or not np.isfinite(entropy_T).all() or evidence.clusters < 2:
         return None
@@ -73,10 +73,10 @@ def first_choice_excess(evidence: TokenEvidence) -> Estimate | None:
 
 @once
 def temperature_ratio(evidence: TokenEvidence) -> Estimate | None:
-    """T_trainer / T_rollout from top logprobs of both sides; None without enough shared ones.
+    """Return T_trainer / T_rollout from top logprobs of both sides; None if they share too few.
 
-    Noise in the regressor draws a slope towards 0, so the slopes of either side on the other have the factor between
-    them. Where they differ from each other by more than from 1, it is no temperature that sets the sides apart.
+    Noise in the regressor draws a slope towards 0, so the factor lies between the slopes of either side on the other.
+    If these differ from each other by more than from 1, it is no temperature that sets the sides apart.
     """
     if evidence.missing(("rollout_top_ids", "rollout_top_logprobs", "trainer_top_ids", "trainer_top_logprobs")):
         return None
@@ -91,7 +91,7 @@ def temperature_ratio(evidence: TokenEvidence) -> Estimate | None:
 
 
 def _between(first: Estimate, second: Estimate) -> Estimate:
-    """Return the geometric mean of two slopes on each other, which have the truth between them."""
+    """Return the geometric mean of two slopes on each other; the truth lies between them."""
     logs = [np.log(np.maximum(np.append(end.value, end.left_K), 1e-300)) for end in (first, second)]
     apart = np.abs(logs[0] - logs[1]) < np.minimum(np.abs(logs[0]), np.abs(logs[1]))
     ln_p = np.maximum(np.append(first.ln_p, first.ln_p_left_K), np.append(second.ln_p, second.ln_p_left_K))
@@ -108,7 +108,7 @@ def _between(first: Estimate, second: Estimate) -> Estimate:
 
 
 def _shared_differences(evidence: TokenEvidence) -> tuple[Floats, Floats, Integers]:
-    """Differences best - other of the trainer's best token and others that both sides list, and their positions."""
+    """Return how far the trainer's best token lies above others that both sides list, by each side; and the rows."""
     tops = {name: np.asarray(values) for name, values in evidence.tops.items()}
     same_TKK = tops["trainer_top_ids"][:, :, None] == tops["rollout_top_ids"][:, None, :]
     same_TKK &= np.isfinite(tops["trainer_top_logprobs"])[:, :, None]
@@ -124,19 +124,19 @@ def _shared_differences(evidence: TokenEvidence) -> tuple[Floats, Floats, Intege
 
 
 def mean_ratio_minus_one(evidence: TokenEvidence) -> Estimate:
-    """Mean importance ratio - 1, with p over prompts."""
+    """Return the mean importance ratio - 1, with p over prompts."""
     excess_T = np.expm1(np.minimum(evidence.log_ratio_T, 20.0))
     return _mean(evidence, excess_T, np.ones(evidence.tokens))
 
 
 def too_high(evidence: TokenEvidence) -> Estimate | None:
-    """Return the mean ratio - 1 where it is above 0: what was reported is then not what tokens were sampled from.
+    """Return the mean ratio - 1 if it is above 0: what was reported is then not what tokens were sampled from.
 
     E over the sampler of trainer / reported is 1 for an honest report and any trainer, and below 1 if the sampler cut a
     tail that the trainer keeps.
     """
-    found = mean_ratio_minus_one(evidence)
-    return found if found.value > 0 else None
+    excess = mean_ratio_minus_one(evidence)
+    return excess if excess.value > 0 else None
 
 
 @once
@@ -158,16 +158,15 @@ def one_sidedness_left(evidence: TokenEvidence) -> Floats:
 
 @dataclass(frozen=True)
 class SeenShift:
-    """How seen tokens differ.
+    """How tokens that the sequence holds already differ from others.
 
-    shift: mean log ratio over 1 - p of tokens seen before, less that of others; positive if they are penalised.
-
-    share: of the squares of seen tokens, what a shift makes up that is both their own and against the others. A penalty
-    lifts seen tokens and lowers the others. Where seen tokens, likelier than others, only answer otherwise to something
-    else, they stay where they are or the shift is small against their scatter.
+    A penalty lifts seen tokens and lowers the others. If seen tokens, likelier than others, only react otherwise to
+    something else, they stay where they are or the shift is small against their scatter.
     """
 
+    # Mean log ratio over 1 - p of seen tokens, less that of others; positive if seen tokens are penalised.
     shift: Estimate
+    # Of the squares of seen tokens, what a shift makes up that they show both alone and against the others.
     share: float
 
 
@@ -184,10 +183,11 @@ def seen_shift(evidence: TokenEvidence) -> SeenShift | None:
     compared_T, others_T = _equally_likely(evidence.rollout_logprobs_T, usable_T & seen_T, usable_T & ~seen_T)
     if compared_T.sum() < FEWEST_POSITIONS:
         return None
-    found = _mean(evidence, error_T, compared_T, others_T)
-    own = error_T[compared_T]
-    both, squares = max(min(float(own.mean()), found.value), 0.0) ** 2, float(np.square(own).mean())
-    return SeenShift(found, both / squares if squares > 0 else 0.0)
+    shift = _mean(evidence, error_T, compared_T, others_T)
+    seen_errors = error_T[compared_T]
+    explained = max(min(float(seen_errors.mean()), shift.value), 0.0) ** 2
+    squares = float(np.square(seen_errors).mean())
+    return SeenShift(shift, explained / squares if squares > 0 else 0.0)
 
 
 def _equally_likely(
@@ -195,8 +195,8 @@ def _equally_likely(
 ) -> tuple[NDArray[np.bool_], Floats]:
     """Return those of ours that have others as likely, and weights (T,) that give the others their distribution.
 
-    As likely: of one stratum of the log odds, which noise on logits moves evenly. Where there are hardly any others,
-    nothing tells what they would do (post-stratification with the thin strata left out).
+    As likely: of one stratum of the log odds, which noise on logits moves evenly. Strata with hardly any others are
+    left out, since nothing shows what these would do (post-stratification).
     """
     room_T = np.maximum(-np.expm1(np.minimum(rollout_logprobs_T, 0.0)), 1e-9)
     log_odds_T = np.clip(rollout_logprobs_T - np.log(room_T), -MOST_LOG_ODDS, MOST_LOG_ODDS)
@@ -219,7 +219,7 @@ def _mean(
 
 @once
 def constant_shift(evidence: TokenEvidence) -> float | None:
-    """trainer - rollout in nats, where it is not 0 and all tokens have it, those of one prompt at most excepted.
+    """Return trainer - rollout in nats if it is not 0 and all tokens have it, those of one prompt at most excepted.
 
     No sampler, filter, temperature or rounding does that: a filter that is not replayed shifts by the log of the mass
     it kept, which differs from token to token; a temperature shifts sure tokens less than unsure ones; rounding has

@@ -8,10 +8,9 @@
 
 AGREE says that the numbers mean the same, not that they are close: what remains is the inference path's to explain.
 
-A meaning is found `from_scores.py`, where the trainer scored the tokens under other meanings, or `from_logs.py`, which
-asks samples of one prompt as well (`from_siblings.py`); of rollouts that no trainer has scored these are all there is.
-Each gathers what it can see of the three (figures) and decides in one place; another way to see one of them is a figure
-more. `words.py` says what was found, and nothing reads that back.
+A meaning is found by `from_scores.py` if the trainer scored the tokens under other meanings, else by `from_logs.py`,
+which uses samples of one prompt as well (`from_siblings.py`). Each gathers what it can see of the three (figures) and
+decides in one place. `words.py` puts the result into sentences, and nothing reads these back.
 """
 
 from dataclasses import dataclass, replace
@@ -37,7 +36,7 @@ BETWEEN_CANDIDATES = 0.1
 
 
 class Kind(StrEnum):
-    """What was found, and so what can be said of the semantic layer."""
+    """What was found of the semantic layer."""
 
     AGREE = "report, sample and trainer agree"
     RAW_REPORT = "reported before any processing, sampled after it"
@@ -73,13 +72,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class ScoredFigures:
-    """Fits and tests of tokens that the trainer scored. tried: how many meanings were."""
+    """Fits and tests of tokens that the trainer scored."""
 
     report: ReportFit
     sample: SampleFit
     tests: tuple[SemanticTest, ...]
     tokens: int
     sequences: int
+    # How many meanings were tried.
     tried: int
 
     @property
@@ -94,7 +94,7 @@ class ScoredFigures:
 
     @property
     def cut(self) -> bool:
-        """Whether a test that sees only tokens says that a filter cut the support."""
+        """Whether a test that sees only tokens shows that a filter cut the support."""
         return any(test.filter for test in self.on_tokens)
 
     def at_the_edge(self, drawn: Semantics) -> Semantics:
@@ -119,44 +119,44 @@ class ScoredFigures:
 
 @dataclass(frozen=True, eq=False)
 class LoggedFigures:
-    """What logs alone show; None if no column tells.
+    """What logs alone show; None if a column that it takes is missing."""
 
-    ratio: mean ratio - 1 of all tokens, of all three meanings at once; None if no trainer has scored them.
-    first_choices: report against sample, from the engine's own side. sharp: sample against trainer. temperature: T of
-    the trainer over T reported. shift: the log ratio that every token has. one_sided: share of its squares in negative
-    ones. hanging: what would convict with some prompts left out only, by name. siblings: report against sample and
-    sample against trainer, by samples of one prompt.
-    """
-
+    # Mean ratio - 1 of all tokens, of all three meanings at once; None if no trainer has scored them.
     ratio: Measurement | None
+    # Report against sample, from the engine's own side.
     first_choices: Estimate | None
+    # Sample against trainer.
     sharp: Sharpness | None
+    # T of the trainer over T reported.
     temperature: Estimate | None
+    # The log ratio that every token has.
     shift: float | None
+    # Share of the squares of log ratios that lies in negative ones.
     one_sided: float | None
+    # What would convict only with some prompts left out, by name.
     hanging: tuple[str, ...]
     tokens: int
     sequences: int
+    # Report against sample and sample against trainer, by samples of one prompt.
     siblings: Siblings | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Meaning:
-    """The three meanings of some tokens.
-
-    kind: what was found. theta_train: what the trainer computes. theta_report: what the reported numbers follow, and
-    theta_sample what the tokens follow: the trainer's own unless another was accepted.
-
-    requested: what the engine was asked to sample from. reported: theta_report, or the meaning that the report follows
-    although its fit alone did not show it (`from_scores.py`). figures: what all of this rests on.
-    """
+    """The three meanings of some tokens."""
 
     kind: Kind
+    # What the trainer computes.
     theta_train: Semantics
+    # What the reported numbers follow: the trainer's own unless another was accepted.
     theta_report: Semantics
+    # What the tokens follow: the trainer's own unless another was accepted.
     theta_sample: Semantics
+    # What the engine was asked to sample from.
     requested: Semantics
+    # theta_report, or the meaning that the report follows although its fit alone did not show it (`from_scores.py`).
     reported: Semantics
+    # What all of this rests on.
     figures: ScoredFigures | LoggedFigures
 
     @property

@@ -79,7 +79,7 @@ def huber_losses(reported_T: Floats, explained_T: Floats, edge: float) -> Floats
 
 def refined_temperature(scored: ScoredTokens, start: Semantics, cost_of: Callable[[Floats], float]) -> Semantics:
     """Return the plain temperature near a grid point `start` that has the least cost, by a bounded search in 1/T."""
-    nodes = sorted(1.0 / known.temperature for known in scored.candidates if known.plain)
+    nodes = sorted(1.0 / candidate.temperature for candidate in scored.candidates if candidate.plain)
     place = nodes.index(1.0 / start.temperature)
     low, high = nodes[max(place - 1, 0)], nodes[min(place + 1, len(nodes) - 1)]
     if not start.plain or low == high:
@@ -92,16 +92,16 @@ def refined_temperature(scored: ScoredTokens, start: Semantics, cost_of: Callabl
     # A third of a second to import, and only needed here.
     from scipy.optimize import minimize_scalar
 
-    found = minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-4})
+    minimum = minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-4})
     at_start = scored.logprobs_under(start)
     # Between engines that agree to rounding the search would wander: a better temperature has to be worth something.
-    if at_start is None or cost_of(at_start) - found.fun < LEAST_FLOOR:
+    if at_start is None or cost_of(at_start) - minimum.fun < LEAST_FLOOR:
         return start
-    return Semantics(float(1.0 / found.x))
+    return Semantics(float(1.0 / minimum.x))
 
 
 def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None = None, seed: int = 0) -> ReportFit:
-    """Fit theta_report. floor_k2: k2 of two runs of the same engine, where it was measured (nats^2)."""
+    """Fit theta_report. floor_k2: k2 of two runs of the same engine, nats^2; None if it was not measured."""
     reported_T = scored.rollout_logprobs_T
     floor = max(LEAST_FLOOR, floor_k2 or 0.0)
     edge = edge_share(scored)
@@ -113,11 +113,7 @@ def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None 
         return float(losses(logprobs_T).mean())
 
     losses_PC = np.stack(
-        [
-            scored.per_cluster(losses(scored.candidate_logprobs_TC[:, place].astype(np.float64)))
-            for place in range(len(scored.candidates))
-        ],
-        axis=1,
+        [scored.per_cluster(losses(under_T.astype(np.float64))) for under_T in scored.candidate_logprobs_TC.T], axis=1
     )
     best = scored.candidates[int(np.argmin(losses_PC.sum(axis=0)))]
     if best.plain:
@@ -133,11 +129,10 @@ def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None 
 
     def halved(losses_T: Floats | None) -> NDArray[np.bool_]:
         """Return (K,) whether the loss halves without each part of the prompts, by these losses or by any candidate."""
-        own_PC = losses_PC if losses_T is None else scored.per_cluster(losses_T)[:, None]
-        left_KC = sums_left(np.column_stack([own_PC, scored.per_cluster(trainer_loss_T), scored.lengths_P]))
+        tried_PC = losses_PC if losses_T is None else scored.per_cluster(losses_T)[:, None]
+        left_KC = sums_left(np.column_stack([tried_PC, scored.per_cluster(trainer_loss_T), scored.lengths_P]))
         above_K = left_KC[:, -2] > TIMES_FLOOR * floor * left_KC[:, -1]
-        found: NDArray[np.bool_] = above_K & (left_KC[:, :-2].min(axis=1) < HALF * left_KC[:, -2])
-        return found
+        return np.asarray(above_K & (left_KC[:, :-2].min(axis=1) < HALF * left_KC[:, -2]))
 
     differs = loss < HALF * trainer_loss and low > 0 and trainer_loss > TIMES_FLOOR * floor
     differs = differs and scored.clusters > 2 and bool(halved(loss_T).all())
@@ -155,6 +150,6 @@ def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None 
 
 
 def paired_interval(scored: ScoredTokens, values_T: Floats, seed: int = 0, level: float = 0.999) -> tuple[float, float]:
-    """Percentile interval over prompts of the token mean of a paired difference."""
+    """Return the percentile interval over prompts of the token mean of a paired difference."""
     sums_PJ = np.stack([scored.per_cluster(values_T), scored.lengths_P], axis=1)
     return resampled(sums_PJ, cluster_weights(scored.clusters, REPLICATES, seed), ratio).percentiles(level)

@@ -58,8 +58,8 @@ def fit_sample(
 ) -> SampleFit:
     """Fit theta_sample.
 
-    likely: meanings to prefer, in order, where the tokens do not tell them from the best: the request, the report's.
-    convicted: a token test already says that the tokens do not follow the trainer.
+    likely: meanings to prefer, in order, if the tokens cannot tell them from the best: the request, the report's.
+    convicted: whether a token test already shows that the tokens do not follow the trainer.
     """
     trainer_T = _softened(scored, trainer)
 
@@ -71,7 +71,7 @@ def fit_sample(
 
     columns = scored.candidate_logprobs_TC
     likely_PC = np.stack(
-        [scored.per_cluster(trainer_T), *(scored.per_cluster(mixed(one_T.astype(np.float64))) for one_T in columns.T)],
+        [scored.per_cluster(trainer_T), *(scored.per_cluster(mixed(under_T.astype(float))) for under_T in columns.T)],
         axis=1,
     )
     likely_C = likely_PC[:, 1:].sum(axis=0)
@@ -94,15 +94,14 @@ def fit_sample(
     prior = math.log(max(1, len(scored.candidates)))
 
     def gains(gain_PC: Floats) -> NDArray[np.bool_]:
-        """Return (K,) whether one of these gains is enough without each part of the prompts."""
+        """Return (K,) whether any of these gains is enough without each part of the prompts."""
         left_KC = sums_left(np.column_stack([gain_PC, scored.lengths_P]))
         most_K = left_KC[:, :-1].max(axis=1, initial=0.0)
-        found: NDArray[np.bool_] = (prior - most_K < math.log(ALPHA)) & (most_K > least * left_KC[:, -1])
-        return found
+        return np.asarray((prior - most_K < math.log(ALPHA)) & (most_K > least * left_KC[:, -1]))
 
     surely = ln_p < math.log(ALPHA) and gain > least and bool(gains(scored.per_cluster(gain_T)[:, None]).all())
     differs = bool(chosen.differences(trainer)) and low > 0 and scored.clusters > 2 and (surely or convicted)
-    apart = [place for place, one in enumerate(scored.candidates, start=1) if one.differences(trainer)]
+    apart = [place for place, candidate in enumerate(scored.candidates, start=1) if candidate.differences(trainer)]
     return SampleFit(
         theta=chosen if differs else trainer,
         best=chosen,

@@ -36,7 +36,7 @@ class ScoredTokens:
     rollout_logprobs_T: as reported. trainer_logprobs_T, entropy_T, rank_T (1 = most probable), mass_above_T and
     max_probability_T: of the trainer's own distribution. candidate_logprobs_TC: under `candidates`, -inf outside a
     candidate's support. *_mass_TG: mass that a filter at each point of `grids` would keep.
-    Raises ValueError, naming the field, when sizes do not fit.
+    Raises ValueError, naming the field, if sizes do not fit.
     """
 
     rollout_logprobs_T: Floats
@@ -61,9 +61,9 @@ class ScoredTokens:
                 raise ValueError(f"{name} has {rows} rows, rollout_logprobs_T has {self.tokens}")
         widths = (len(self.candidates), len(self.grids.nucleus), len(self.grids.top_k), len(self.grids.min_p))
         for name, width in zip(_TABLES, widths, strict=True):
-            found = getattr(self, name).shape[1]
-            if found != width:
-                raise ValueError(f"{name} has {found} columns, expected {width}")
+            columns = getattr(self, name).shape[1]
+            if columns != width:
+                raise ValueError(f"{name} has {columns} columns, expected {width}")
         if self.tokens and int(self.sequence_T.max()) >= len(self.prompt_S):
             raise ValueError(f"sequence_T names sequence {self.sequence_T.max()}, prompt_S has {len(self.prompt_S)}")
 
@@ -78,7 +78,7 @@ class ScoredTokens:
         candidates: Sequence[Semantics],
         grids: SupportGrids,
     ) -> "ScoredTokens":
-        """Make it from rows of the arrays of scores.npz: those of the tokens of `rollout_logprobs`, in that order."""
+        """Make it from the rows of scores.npz that belong to the tokens of `rollout_logprobs`, in that order."""
         flat = {f"{name}_T": np.asarray(scores[name][rows_T], dtype=np.float64) for name in _FLAT}
         return cls(
             rollout_logprobs_T=np.asarray(rollout_logprobs, dtype=np.float64),
@@ -106,7 +106,7 @@ class ScoredTokens:
 
     @cached_property
     def _cluster_S(self) -> Integers:
-        """Prompts, numbered without gaps; sequences where prompts are too few to resample."""
+        """Prompts, numbered without gaps; sequences if prompts are too few to resample."""
         return clusters_of(self.prompt_S)
 
     @cached_property
@@ -144,7 +144,8 @@ class ScoredTokens:
         if not semantics.plain:
             return None
         inverse = 1.0 / semantics.temperature
-        nodes = sorted((1.0 / known.temperature, place) for place, known in enumerate(self.candidates) if known.plain)
+        plain = [(place, meaning) for place, meaning in enumerate(self.candidates) if meaning.plain]
+        nodes = sorted((1.0 / meaning.temperature, place) for place, meaning in plain)
         if len(nodes) < 4 or not nodes[0][0] <= inverse <= nodes[-1][0]:
             return None
         first = min(max(sum(node < inverse for node, _ in nodes) - 2, 0), len(nodes) - 4)
@@ -157,16 +158,16 @@ class ScoredTokens:
 
 
 def engine_noise(scored: ScoredTokens) -> float:
-    """Mean |d| that the best meaning leaves on the tokens it calls possible, nats: what no meaning explains."""
-    left = []
+    """Return the mean |d| that the best meaning leaves on the tokens it calls possible, nats."""
+    noises = []
     for explained_T in (scored.trainer_logprobs_T, *scored.candidate_logprobs_TC.T):
         possible_T = np.isfinite(explained_T) & np.isfinite(scored.rollout_logprobs_T)
         if possible_T.size and possible_T.mean() > MOST_TOKENS:
             apart_T = np.abs(scored.rollout_logprobs_T[possible_T] - explained_T[possible_T])
-            left.append(float(np.minimum(apart_T, EDGE_CAP_NATS).mean()))
-    return min(left, default=0.0)
+            noises.append(float(np.minimum(apart_T, EDGE_CAP_NATS).mean()))
+    return min(noises, default=0.0)
 
 
 def edge_share(scored: ScoredTokens) -> float:
-    """Largest share of impossible tokens that engine noise explains."""
+    """Return the largest share of impossible tokens that engine noise explains."""
     return LEAST_EDGE_SHARE + SHARE_PER_NAT * engine_noise(scored)

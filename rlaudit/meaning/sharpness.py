@@ -35,20 +35,19 @@ SMALLEST_LOGPROB = math.log(math.ulp(0.0))
 
 @dataclass(frozen=True, eq=False)
 class Sharpness:
-    """How sharp tokens are.
+    """How sharp tokens are."""
 
-    score: the mean, nats. inverse_step: one Newton step for the relative change of 1/T; positive when sharper.
-
-    inverse_step_K: the step without each part of the prompts (`resample.py`). noise: variance of logits.
-    """
-
+    # The mean, nats.
     score: Estimate
+    # A Newton step for the relative change of 1/T; positive if sharper.
     inverse_step: float
+    # The step without each part of the prompts (`resample.py`).
     inverse_step_K: Floats
+    # Variance of logits, nats^2.
     noise: float = 0.0
 
     def convicts(self, least: float, alpha: float) -> bool:
-        """Surprising, and a change of 1/T by more than `least` and than noise makes, whichever prompts are left out."""
+        """Return whether it is surprising and moves 1/T by more than `least` and noise, with any prompts left out."""
         return bool(self._large(least).all()) and self.score.convicts(0.0, alpha=alpha)
 
     def leans(self, least: float, alpha: float) -> bool:
@@ -67,20 +66,20 @@ class Sharpness:
 def sharpness(
     logprobs_T: Floats, entropy_T: Floats, cluster_T: Integers, clusters: int, noise: float = 0.0
 ) -> Sharpness:
-    """logprobs_T: of the sampled tokens under the distribution, finite; entropy_T: its entropies; noise in nats^2."""
+    """Return how sharp tokens are. logprobs_T: under the distribution, finite. entropy_T: of it. noise: nats^2."""
     score_T = np.maximum(logprobs_T, SMALLEST_LOGPROB) + entropy_T
     room_T = np.maximum(-np.expm1(np.minimum(logprobs_T, 0.0)), LEAST_ROOM)
     stated_T = np.square(score_T) * (1.0 - room_T) / room_T
     columns = (score_T, np.ones(len(score_T)), np.square(score_T), stated_T)
     sums_PJ = cluster_sums(columns, cluster_T, clusters)
     # Tokens of an honest sampler are draws one by one, so their squares are a variance as well as those of prompts.
-    known_P = np.maximum(sums_PJ[:, 2], sums_PJ[:, 3])
-    score = estimate_of(sums_PJ[:, :2], least_variance_P=known_P, resolution=FLOAT32_RESOLUTION)
+    variance_P = np.maximum(sums_PJ[:, 2], sums_PJ[:, 3])
+    score = estimate_of(sums_PJ[:, :2], least_variance_P=variance_P, resolution=FLOAT32_RESOLUTION)
     return Sharpness(score, float(_step(sums_PJ.sum(axis=0))), _step(sums_left(sums_PJ)), noise)
 
 
 def _step(sums: Floats) -> Floats:
-    """Mean score over the variance of log pi, which is the Fisher information of 1/T."""
+    """Return the mean score over the variance of log pi, which is the Fisher information of 1/T."""
     variance = np.maximum(np.maximum(sums[..., 2], sums[..., 3]), sums[..., 1] * FLOAT32_RESOLUTION**2)
     step: Floats = sums[..., 0] / np.maximum(variance, 1e-300)
     return step

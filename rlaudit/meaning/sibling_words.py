@@ -48,17 +48,19 @@ LOGGED = "log trainer_entropy, or score a sample with --score MODEL"
 
 
 @dataclass(frozen=True)
-class Said:
-    """A meaning in sentences. cause: of a mismatch. falsifier: what would refute it. next: the experiment that settles
-    it."""
+class Conclusion:
+    """A meaning in sentences."""
 
+    # Of a mismatch, else None.
     cause: str | None
     because: str
+    # What would refute it.
     falsifier: str = ""
+    # The experiment that settles it.
     next: str = ""
 
 
-def refuted_by_siblings(kind: Kind, siblings: Siblings) -> Said:
+def refuted_by_siblings(kind: Kind, siblings: Siblings) -> Conclusion:
     """Say why samples of one prompt convict."""
     side = siblings.trainer if kind is Kind.TRAINER else siblings.report
     assert side is not None
@@ -69,7 +71,7 @@ def refuted_by_siblings(kind: Kind, siblings: Siblings) -> Said:
         # The odds of kept tokens move with a temperature; whether they did, few samples leave open.
         like = "a filter" if kind is Kind.HIDDEN_FILTER else f"a filter, or {like}"
     cause, step = CAUSES[kind]
-    return Said(
+    return Conclusion(
         cause,
         f"samples of one prompt are {sharper} than {whose}: they draw what another sample drew "
         f"{side.excess.value:+.1%} [{side.excess.low:+.1%}, {side.excess.high:+.1%}] more often than its mass, as "
@@ -85,16 +87,15 @@ def evidence_of_siblings(siblings: Siblings | None) -> tuple[str, ...]:
     if siblings is None:
         return ()
     lines = [_line(name, side) for name, side in siblings.sides.items() if siblings.whole]
-    copies = (
-        [f"{siblings.left_out} prompts hold copies and are left out"] if siblings.left_out and siblings.whole else []
-    )
-    return (*(kind.value for kind in siblings.broken), *copies, *lines)
+    if siblings.left_out and siblings.whole:
+        lines.insert(0, f"{siblings.left_out} prompts hold copies and are left out")
+    return (*(kind.value for kind in siblings.broken), *lines)
 
 
 def beside_scores(kind: Kind, siblings: Siblings | None) -> tuple[str, ...]:
     """Return the figures if the trainer's scores decide, and where the two contradict each other. kind: by the scores.
 
-    Nothing where too few samples leave everything open: the scores say more.
+    Return nothing if too few samples leave everything open: the scores say more.
     """
     if siblings is None or not any(siblings.off(side) or siblings.same(side) for side in siblings.sides.values()):
         return ()
@@ -120,13 +121,15 @@ def would_have_been_seen(siblings: Siblings) -> str:
         f"min-p above {smallest.min_p:.2g}" if smallest.min_p < 1 else "",
         f"top-k below {smallest.top_k}" if smallest.top_k > 1 else "",
     ]
-    told = ", ".join(one for one in beyond if one)
-    witnessed = f"; so would any {told}, by tokens drawn beyond it" if told else ""
-    reasons = {one: f" ({NO_SUCH_FIGURE[one]})" if one in NO_SUCH_FIGURE else "" for one in smallest.unseen}
-    unseen = "; not seen: " + ", ".join(f"{one.value}{why}" for one, why in reasons.items())
+    bounds = ", ".join(bound for bound in beyond if bound)
+    witnessed = f"; so would any {bounds}, by tokens drawn beyond it" if bounds else ""
+    unseen = [
+        f"{deviation.value} ({NO_SUCH_FIGURE[deviation]})" if deviation in NO_SUCH_FIGURE else deviation.value
+        for deviation in smallest.unseen
+    ]
     return (
-        f"a temperature {smallest.temperature:.1%} off, or a filter that "
-        f"cuts {smallest.mass:.1%} of the mass, would have been seen{witnessed}{unseen}"
+        f"a temperature {smallest.temperature:.1%} off, or a filter that cuts {smallest.mass:.1%} of the mass, would "
+        f"have been seen{witnessed}; not seen: {', '.join(unseen)}"
     )
 
 
@@ -144,8 +147,8 @@ def what_would_tell(siblings: Siblings | None) -> str:
     if siblings.broken:
         return LOGGED
     needed = prompts_needed(siblings.report)
-    more = "more samples of each prompt" if needed is None else f"about {needed} prompts with as many samples each"
-    return f"{more}; or {LOGGED}"
+    samples = "more samples of each prompt" if needed is None else f"about {needed} prompts with as many samples each"
+    return f"{samples}; or {LOGGED}"
 
 
 def leaning_of_siblings(siblings: Siblings) -> str:

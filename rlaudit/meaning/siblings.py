@@ -86,7 +86,7 @@ class SharedDraws:
         return self if kept_N.all() else replace(self, **{name: getattr(self, name)[kept_N] for name in _BY_DRAW})
 
 
-_BY_DRAW = tuple(one.name for one in fields(SharedDraws) if one.name.endswith("_N"))
+_BY_DRAW = tuple(field.name for field in fields(SharedDraws) if field.name.endswith("_N"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ def shared_draws(batch: TokenBatch, group_S: Integers) -> SharedDraws | None:
     context_S = group_S
     alive_S = np.arange(batch.sequences)
     surprise_S = np.zeros(batch.sequences)
-    numbered, found = 0, []
+    contexts, shared = 0, []
     for depth in range(int(batch.lengths_S.max(initial=0))):
         going = batch.lengths_S[alive_S] > depth
         alive_S, context_S = alive_S[going], context_S[going]
@@ -136,13 +136,13 @@ def shared_draws(batch: TokenBatch, group_S: Integers) -> SharedDraws | None:
         if not alive_S.size:
             break
         drawn = batch.counts_T[row_N]
-        found.append((row_N[drawn], context_S[drawn] + numbered, alive_S[drawn], surprise_S[alive_S[drawn]]))
-        numbered += len(size)
+        shared.append((row_N[drawn], context_S[drawn] + contexts, alive_S[drawn], surprise_S[alive_S[drawn]]))
+        contexts += len(size)
         surprise_S[alive_S[drawn]] += np.minimum(-np.nan_to_num(batch.rollout_logprobs_T[row_N[drawn]]), MOST_SURPRISE)
         context_S, _ = _numbered(context_S, batch.token_id_T[row_N])
-    if not any(row_N.size for row_N, *_ in found):
+    if not any(row_N.size for row_N, *_ in shared):
         return None
-    row_N, context_N, sequence_N, surprise_N = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    row_N, context_N, sequence_N, surprise_N = (np.concatenate(parts) for parts in zip(*shared, strict=True))
     return SharedDraws(
         prompt_N=prompt_S[sequence_N],
         context_N=context_N,
@@ -156,7 +156,7 @@ def shared_draws(batch: TokenBatch, group_S: Integers) -> SharedDraws | None:
 
 
 def _numbered(first: Integers, second: Integers) -> tuple[Integers, Integers]:
-    """Pairs numbered from 0, and how often each occurs."""
+    """Return the numbers of the pairs, from 0, and how often each occurs."""
     _, second = np.unique(second, return_inverse=True)
     pairs = first * (second.max(initial=0) + 1) + second
     _, numbers, counts = np.unique(pairs, return_inverse=True, return_counts=True)
@@ -251,8 +251,8 @@ class _Table:
 
 
 def _table(draws: SharedDraws, logprobs_N: Floats) -> _Table | None:
-    known = np.isfinite(logprobs_N)
-    order = np.flatnonzero(known)[np.lexsort((draws.token_N[known], draws.context_N[known]))]
+    finite_N = np.isfinite(logprobs_N)
+    order = np.flatnonzero(finite_N)[np.lexsort((draws.token_N[finite_N], draws.context_N[finite_N]))]
     context_N, token_N = draws.context_N[order], draws.token_N[order]
     if not order.size:
         return None
@@ -268,9 +268,9 @@ def _table(draws: SharedDraws, logprobs_N: Floats) -> _Table | None:
     times_R, logprob_R, prompt_R = times_R[shared], logprob_R[shared], prompt_R[shared]
     _, context_R = np.unique(context_R[shared], return_inverse=True)
     p_R = np.exp(logprob_R)
-    own_R = p_R * (times_R == 1)
+    alone_p_R = p_R * (times_R == 1)
     masses = [np.bincount(context_R, p_R * np.power(logprob_R, power))[context_R] for power in range(3)]
-    others = [mass_R - own_R * np.power(logprob_R, power) for power, mass_R in enumerate(masses)]
+    others = [mass_R - alone_p_R * np.power(logprob_R, power) for power, mass_R in enumerate(masses)]
     _, prompt_R = np.unique(prompt_R, return_inverse=True)
     above_R, rank_R = _above(context_R, p_R)
     return _Table(

@@ -1,8 +1,8 @@
 """Everything that is known of the tokens of one comparison, in flat arrays: what signatures of causes are tested on.
 
-The log ratio is taken after the meaning of the reported logprobs was found (`rlaudit/meaning`): a temperature that one
-side forgot would otherwise be explained by everything that correlates with entropy. Where the meaning could not be
-found (no scores, no top-k logprobs of the trainer) the log ratio is the logged one, and `meaning` is None.
+The log ratio is taken after the meaning of the reported logprobs was found: a temperature that one side forgot would
+otherwise be explained by everything that correlates with entropy. If the meaning could not be found (no scores, no
+top-k logprobs of the trainer), the log ratio is the logged one, and `meaning` is None.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,16 +33,12 @@ Statistic = TypeVar("Statistic")
 
 @dataclass(frozen=True, eq=False)
 class TokenEvidence:
-    """T tokens in S sequences of P clusters (prompts; sequences where prompts are too few to resample).
+    """T tokens in S sequences of P clusters (prompts, or sequences if prompts are too few to resample).
 
-    log_ratio_T: trainer - rollout in nats, the trainer taken under the meaning that the rollout reports; finite.
-    sequence_T, cluster_S: as in LogprobPairs. columns: covariates by the names of the token table, each (T,), besides
-    version_lag, batch_size, seen_before, absolute_position and base_logprob where they are known.
-    meaning: where the trainer's scores under other meanings found one.
-    tops: top logprobs of each side, (T, K), by their names in TokenBatch.
-    floor_k2: k2 of a comparison in which nothing is wrong, nats^2; None if none was measured.
+    sequence_T, cluster_S: as in LogprobPairs.
     """
 
+    # Trainer - rollout in nats, the trainer taken under the meaning that the rollout reports; finite.
     log_ratio_T: Floats
     rollout_logprobs_T: Floats
     trainer_logprobs_T: Floats
@@ -50,12 +46,17 @@ class TokenEvidence:
     position_T: Integers
     sequence_T: Integers
     cluster_S: Integers
+    # Covariates, each (T,), by the names of the token table; and version_lag, batch_size, seen_before,
+    # absolute_position and base_logprob, if known.
     columns: Mapping[str, NDArray[Any]]
+    # Top logprobs of each side, (T, K), by their names in TokenBatch.
     tops: Mapping[str, NDArray[Any]]
     sampling: Semantics = RAW
     trainer: Semantics = RAW
+    # Known only if the trainer scored the tokens under other meanings.
     meaning: Meaning | None = None
     alignment: AlignmentReport | None = None
+    # Of a comparison in which nothing is wrong, nats^2; None if none was measured.
     floor_k2: float | None = None
     excess: ExcessModel | None = field(default=None, repr=False)
 
@@ -97,13 +98,13 @@ class TokenEvidence:
         )
 
     def missing(self, needs: tuple[str, ...]) -> tuple[str, ...]:
-        """Return which of these columns are not there."""
-        there = {*self.columns, *self.tops}
+        """Return which of these columns are missing."""
+        present = {*self.columns, *self.tops}
         if np.any(self.token_id_T != NO_TOKEN):
-            there.add("token_id")
+            present.add("token_id")
         if self.meaning is not None:
-            there.add("trainer_scores")
-        return tuple(name for name in needs if name not in there)
+            present.add("trainer_scores")
+        return tuple(name for name in needs if name not in present)
 
     def with_excess(self, excess: ExcessModel) -> "TokenEvidence":
         """Return the same tokens with the model of their excess mismatch."""
@@ -111,16 +112,16 @@ class TokenEvidence:
 
 
 def once(statistic: Callable[[TokenEvidence], Statistic]) -> Callable[[TokenEvidence], Statistic]:
-    """Return a statistic of tokens that several causes ask for, computed for the first of them."""
-    known: WeakKeyDictionary[TokenEvidence, Statistic] = WeakKeyDictionary()
+    """Return a statistic that several causes need, computed once for each evidence."""
+    statistics: WeakKeyDictionary[TokenEvidence, Statistic] = WeakKeyDictionary()
 
     @wraps(statistic)
-    def asked(evidence: TokenEvidence) -> Statistic:
-        if evidence not in known:
-            known[evidence] = statistic(evidence)
-        return known[evidence]
+    def remembered(evidence: TokenEvidence) -> Statistic:
+        if evidence not in statistics:
+            statistics[evidence] = statistic(evidence)
+        return statistics[evidence]
 
-    return asked
+    return remembered
 
 
 def token_evidence(
@@ -135,11 +136,11 @@ def token_evidence(
     extra: Mapping[str, NDArray[Any]] = MappingProxyType({}),
     most_tokens: int = MOST_TOKENS,
 ) -> TokenEvidence:
-    """Gather what a batch tells.
+    """Gather the evidence of a batch.
 
-    scored: the scores of the comparable tokens of the batch, in its order; gives the log ratio under the meaning that
-    `meaning` found. extra: more columns of the batch, (T,) over all of its tokens: base_logprob, prompt_tokens,
-    seen_before. Whole sequences are left out evenly where there are more than `most_tokens` tokens.
+    scored: the scores of the batch's comparable tokens, in its order; with them the log ratio is taken under `meaning`.
+    extra: more columns of the batch, (T,) over all of its tokens: base_logprob, prompt_tokens, seen_before. Whole
+    sequences are left out evenly if there are more than `most_tokens` tokens.
     Raises ValueError if `scored` does not fit the batch.
     """
     explained_T = _explained(batch, scored, None if meaning is None else meaning.reported, trainer)
@@ -212,12 +213,12 @@ def _columns(batch: TokenBatch, extra: Mapping[str, NDArray[Any]]) -> dict[str, 
 
 
 def _token_ids(batch: TokenBatch) -> Integers:
-    """Return the ids that say which token it is: none of a redacted recording."""
+    """Return the token ids; NO_TOKEN for those of a redacted recording, which are hashes."""
     return np.full(batch.tokens, NO_TOKEN) if batch.has_hashed_ids else batch.token_id_T
 
 
 def _seen_before(batch: TokenBatch) -> NDArray[np.bool_]:
-    """Return whether the sequence sampled the token already; what the prompt held is not known here."""
+    """Return whether the sequence sampled the token already; whether the prompt holds it is not known."""
     ids, id_T = np.unique(batch.token_id_T, return_inverse=True)
     _, first_T = np.unique(batch.sequence_T * len(ids) + id_T, return_index=True)
     seen_T = np.ones(batch.tokens, dtype=np.bool_)

@@ -11,7 +11,7 @@ from rlaudit.meaning.least_data import OF_A_BIAS
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning, ScoredFigures
 from rlaudit.meaning.sibling_words import (
     LOGGED,
-    Said,
+    Conclusion,
     believed_of_siblings,
     evidence_of_siblings,
     leaning_of_siblings,
@@ -38,8 +38,8 @@ WITH_TRAINER = "give the trainer's table as second argument, or --score MODEL"
 NOT_WITHOUT = "the temperature of the sampler: that needs trainer_entropy, top logprobs of both sides, or --score MODEL"
 
 
-def said_of(meaning: Meaning) -> Said:
-    """Return all that is said of a meaning by itself."""
+def conclusion_of(meaning: Meaning) -> Conclusion:
+    """Return the sentences about a meaning."""
     figures, convicted = meaning.figures, meaning.verdict is Verdict.MISMATCH
     if isinstance(figures, ScoredFigures):
         return _convicted_by_scores(meaning, figures) if convicted else _open_to_scores(meaning, figures)
@@ -49,7 +49,7 @@ def said_of(meaning: Meaning) -> Said:
 
 
 def unseen_by(meaning: Meaning) -> tuple[str, ...]:
-    """Say what the data behind a meaning cannot show of the three."""
+    """Say what the data behind a meaning cannot show."""
     figures = meaning.figures
     if isinstance(figures, LoggedFigures):
         if figures.ratio is None:
@@ -58,20 +58,20 @@ def unseen_by(meaning: Meaning) -> tuple[str, ...]:
         return (NOT_WITHOUT, *CANNOT_TELL) if blind else CANNOT_TELL
     if meaning.kind is Kind.NO_TOKENS:
         return ("everything: no token was scored",)
-    found = []
+    unseen = []
     if meaning.requested == RAW:
-        found.append(ONE_NUMBER)
+        unseen.append(ONE_NUMBER)
     silent = [test.name for test in figures.tests if test.filter and test.ln_p == 0.0]
     if silent and not figures.sample_differs:
-        found.append(f"a filter lighter than these tokens show ({', '.join(silent)})")
-    found.append("logit bias, bad words and grammars are not among the meanings tried")
+        unseen.append(f"a filter lighter than these tokens show ({', '.join(silent)})")
+    unseen.append("logit bias, bad words and grammars are not among the meanings tried")
     if figures.sample.best.penalised or figures.report.best.penalised:
-        found.append("penalties are tried at 1.05, 1.1, 1.2 and as requested only")
-    return tuple(found)
+        unseen.append("penalties are tried at 1.05, 1.1, 1.2 and as requested only")
+    return tuple(unseen)
 
 
 def hanging(names: Sequence[str]) -> str:
-    """Say why there is no acquittal although nothing convicts."""
+    """Say that a few prompts decide, and so why there is no acquittal although nothing convicts."""
     return f"nothing convicts, but {' and '.join(names)} would with some prompts left out: it hangs on a few of them"
 
 
@@ -83,7 +83,7 @@ def ratio_line(ratio: Measurement) -> str:
     )
 
 
-def _convicted_by_scores(meaning: Meaning, figures: ScoredFigures) -> Said:
+def _convicted_by_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
     match meaning.kind:
         case Kind.RAW_REPORT | Kind.OTHER_REPORT:
             return _dishonest(meaning, figures)
@@ -92,7 +92,7 @@ def _convicted_by_scores(meaning: Meaning, figures: ScoredFigures) -> Said:
         case Kind.HIDDEN_FILTER | Kind.HIDDEN_SAMPLING:
             return _hidden(meaning, figures)
         case _:
-            return Said(
+            return Conclusion(
                 UNEXPLAINED[meaning.kind],
                 f"{_test_line(figures.tests[0])}: the reported logprobs are not those of the sampler, and none of the "
                 f"{figures.tried} meanings tried explains how",
@@ -100,12 +100,12 @@ def _convicted_by_scores(meaning: Meaning, figures: ScoredFigures) -> Said:
             )
 
 
-def _open_to_scores(meaning: Meaning, figures: ScoredFigures) -> Said:
+def _open_to_scores(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
     train, report = meaning.theta_train, figures.report
     size = f"{figures.tokens} tokens in {figures.sequences} sequences"
     match meaning.kind:
         case Kind.BETTER_FIT:
-            return Said(
+            return Conclusion(
                 None,
                 f"{report.best.describe()} explains the reported logprobs better ({_fit_line(meaning, figures)}), but "
                 f"an interval over prompts of the difference includes 0 ({size})",
@@ -115,9 +115,9 @@ def _open_to_scores(meaning: Meaning, figures: ScoredFigures) -> Said:
             names = [str(test.name) for test in figures.tests if test.leans]
             if figures.sample.gains_some:
                 names.append("the likelihood of the tokens")
-            return Said(None, f"{hanging(names)} ({size})", "the same result on more prompts")
+            return Conclusion(None, f"{hanging(names)} ({size})", "the same result on more prompts")
         case Kind.UNTOLD:
-            return Said(
+            return Conclusion(
                 None,
                 f"{meaning.requested.describe()} was asked for, reported logprobs and trainer follow "
                 f"{train.describe()}, and the tokens do not tell which of the two they follow ({size})",
@@ -125,16 +125,16 @@ def _open_to_scores(meaning: Meaning, figures: ScoredFigures) -> Said:
                 f"{' and '.join(meaning.requested.differences(train))}",
             )
         case Kind.FEW:
-            return Said(
+            return Conclusion(
                 None,
                 f"nothing convicts, and {size} are too few to acquit (needed: {FEWEST_TOKENS} in {FEWEST_SEQUENCES})",
                 "the same result on more tokens",
             )
         case Kind.NO_TOKENS:
-            return Said(None, "there are no tokens")
+            return Conclusion(None, "there are no tokens")
         case _:
             same = "; at T=1 without filters or penalties raw and processed are the same numbers"
-            return Said(
+            return Conclusion(
                 None,
                 f"reported logprobs, tokens and trainer agree on {train.describe()} ({_test_line(figures.tests[0])}; "
                 f"no test of {len(figures.tests)} convicts; {size}){same if meaning.requested == RAW == train else ''}",
@@ -143,7 +143,7 @@ def _open_to_scores(meaning: Meaning, figures: ScoredFigures) -> Said:
             )
 
 
-def _dishonest(meaning: Meaning, figures: ScoredFigures) -> Said:
+def _dishonest(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
     theta, train = meaning.theta_report, meaning.theta_train
     drawn = _drawn(meaning, figures, meaning.theta_sample if figures.sample_differs else train)
     name = (
@@ -153,7 +153,7 @@ def _dishonest(meaning: Meaning, figures: ScoredFigures) -> Said:
     )
     strongest = _strongest_line(figures)
     tokens = f"; {strongest}" if strongest else ""
-    return Said(
+    return Conclusion(
         f"{name}, sampled at {drawn}",
         f"the reported logprobs are not those that the tokens were sampled with "
         f"({_figures_line(meaning, figures)}{tokens})",
@@ -161,42 +161,38 @@ def _dishonest(meaning: Meaning, figures: ScoredFigures) -> Said:
     )
 
 
-def _trainer(meaning: Meaning, figures: ScoredFigures) -> Said:
+def _trainer(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
     theta, train = meaning.theta_report, meaning.theta_train
     apart = theta.differences(train, tolerance=0.0)
     filters = [name for name in apart if name in FILTERS]
     what = "the sampler's filters" if len(filters) == len(apart) else " and ".join(apart)
     tokens = "tokens are sampled and reported" if figures.sample_differs else "tokens are reported"
     unsure = "" if figures.sample_differs else "; the tokens alone cannot tell which of the two they follow"
-    return Said(
+    return Conclusion(
         f"the trainer recomputes wrongly: {tokens} at {theta.describe()}, the trainer uses {train.describe()}",
         f"the trainer's recomputation differs in {what}{unsure} ({_figures_line(meaning, figures)})",
         f"a loss above half of today's once the trainer applies {theta.name} to its logits",
     )
 
 
-def _hidden(meaning: Meaning, figures: ScoredFigures) -> Said:
-    drawn = meaning.theta_sample if figures.sample.differs else None
+def _hidden(meaning: Meaning, figures: ScoredFigures) -> Conclusion:
     words = [_strongest_line(figures)] if figures.on_tokens else []
-    if drawn is not None:
-        gain, ln_p = figures.sample.gain, figures.sample.ln_p
-        words.append(f"{drawn.name} is likelier by {gain:.3g} nats per token, {_p(ln_p)}")
+    at, origin = "", "not in the request"
+    if figures.sample.differs:
+        drawn, gain, ln_p = meaning.theta_sample, figures.sample.gain, figures.sample.ln_p
+        words.append(f"{drawn.name} is likelier by {gain:.3g} nats per token, {_p_value(ln_p)}")
+        sampler = _drawn(meaning, figures, drawn)
+        at = f": tokens are sampled at {sampler}, the trainer uses {meaning.theta_train.describe()}"
+        if not drawn.differences(meaning.requested):
+            origin = "as requested, but in neither the reported nor the trainer's logprobs"
     words.append(f"{figures.tokens} tokens in {figures.sequences} sequences")
-    asked = drawn is not None and not drawn.differences(meaning.requested)
-    source = "as requested, but in neither the reported nor the trainer's logprobs" if asked else "not in the request"
     kind = "truncation" if meaning.kind is Kind.HIDDEN_FILTER else "sampling parameters"
-    at = "" if drawn is None else _at(meaning, figures, drawn)
-    return Said(
+    return Conclusion(
         f"hidden {kind}{at}",
-        f"reported and trainer logprobs agree, yet the tokens were not drawn from them: {kind} {source} "
+        f"reported and trainer logprobs agree, yet the tokens were not drawn from them: {kind} {origin} "
         f"({'; '.join(words)})",
         "the same tests on tokens sampled with every sampling parameter written out (generation_config=vllm)",
     )
-
-
-def _at(meaning: Meaning, figures: ScoredFigures, drawn: Semantics) -> str:
-    named = _drawn(meaning, figures, drawn)
-    return f": tokens are sampled at {named}, the trainer uses {meaning.theta_train.describe()}"
 
 
 def _drawn(meaning: Meaning, figures: ScoredFigures, drawn: Semantics) -> str:
@@ -209,7 +205,7 @@ def _drawn(meaning: Meaning, figures: ScoredFigures, drawn: Semantics) -> str:
 
 def _strongest_line(figures: ScoredFigures) -> str:
     test = figures.strongest
-    return f"{test.name}: {_p(test.ln_p)}, estimated {test.estimate_of} {test.estimate:.3g}" if test else ""
+    return f"{test.name}: {_p_value(test.ln_p)}, estimated {test.estimate_of} {test.estimate:.3g}" if test else ""
 
 
 def _fit_line(meaning: Meaning, figures: ScoredFigures) -> str:
@@ -226,16 +222,16 @@ def _figures_line(meaning: Meaning, figures: ScoredFigures) -> str:
 
 
 def _test_line(test: SemanticTest) -> str:
-    return f"mean ratio - 1 = {test.estimate:+.3g}, {_p(test.ln_p)}"
+    return f"mean ratio - 1 = {test.estimate:+.3g}, {_p_value(test.ln_p)}"
 
 
-def _p(ln_p: float) -> str:
+def _p_value(ln_p: float) -> str:
     if ln_p > math.log(1e-3):
         return f"p = {math.exp(ln_p):.2g}"
     return f"p = 1e{ln_p / math.log(10):.0f}"
 
 
-def _convicted_by_logs(meaning: Meaning, figures: LoggedFigures) -> Said:
+def _convicted_by_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
     first, siblings = figures.first_choices, figures.siblings
     if meaning.kind.dishonest and first is not None and first.convicts(GREEDY_EFFECT):
         return _refuted_by_first_choices(meaning, first)
@@ -244,7 +240,7 @@ def _convicted_by_logs(meaning: Meaning, figures: LoggedFigures) -> Said:
     biased = "" if figures.ratio is None else ratio_line(figures.ratio)
     match meaning.kind:
         case Kind.UNEXPLAINED_SHIFT:
-            return Said(
+            return Conclusion(
                 UNEXPLAINED[meaning.kind],
                 f"{biased}: {_shape(figures)}",
                 "log ratios that differ from token to token on a new batch",
@@ -252,7 +248,7 @@ def _convicted_by_logs(meaning: Meaning, figures: LoggedFigures) -> Said:
                 "offset",
             )
         case Kind.UNEXPLAINED_BIAS:
-            return Said(
+            return Conclusion(
                 UNEXPLAINED[meaning.kind],
                 f"{biased}: the reported logprobs are not those of the sampler; {_shape(figures)}",
                 "a mean ratio of 1 on a new batch",
@@ -261,7 +257,7 @@ def _convicted_by_logs(meaning: Meaning, figures: LoggedFigures) -> Said:
         case _:
             assert figures.sharp is not None
             step = figures.sharp.inverse_step
-            return Said(
+            return Conclusion(
                 "hidden sampling parameters",
                 f"tokens are {'sharper' if step > 0 else 'flatter'} than the trainer's distribution, as if sampled at "
                 f"{1 / max(0.1, 1 + step):.2f} times its temperature: another one, or a filter unknown to it",
@@ -270,53 +266,53 @@ def _convicted_by_logs(meaning: Meaning, figures: LoggedFigures) -> Said:
             )
 
 
-def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Said:
+def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
     size = f"{figures.tokens} tokens in {figures.sequences} sequences"
     match meaning.kind:
         case Kind.FEW_BIASED if figures.ratio is not None:
-            return Said(
+            return Conclusion(
                 None,
                 f"{ratio_line(figures.ratio)}: too few to convict by; {_shape(figures)}",
                 next=f"more tokens: {OF_A_BIAS.prompts} prompts in {OF_A_BIAS.sequences} sequences at least",
             )
         case Kind.HANGING:
-            return Said(None, hanging(figures.hanging), next="more tokens")
+            return Conclusion(None, hanging(figures.hanging), next="more tokens")
         case Kind.FEW:
             few = f"{size} are too few to acquit (needed: {FEWEST_TOKENS} in {FEWEST_SEQUENCES})"
-            return Said(None, f"nothing convicts, but {few}", next="more tokens")
+            return Conclusion(None, f"nothing convicts, but {few}", next="more tokens")
         case Kind.WIDE:
             reaches = "the interval of the mean ratio reaches over 1 % either way"
-            return Said(None, f"nothing convicts, but {reaches}", next="more tokens")
+            return Conclusion(None, f"nothing convicts, but {reaches}", next="more tokens")
         case Kind.UNTOLD:
-            return Said(
+            return Conclusion(
                 None,
                 "nothing convicts, and a mean ratio of 1 does not acquit: sampled-token logprobs do not tell what the "
                 "tokens were drawn from" + what_siblings_leave_open(figures.siblings),
                 next=what_would_tell(figures.siblings),
             )
         case _:
-            return Said(
+            return Conclusion(
                 None,
                 f"reported logprobs are honest on average and tokens are as sharp as {_believed(figures)} ({size})",
                 "a mean ratio off 1 by over 1 %, or support tests below 1e-6 with --score MODEL",
             )
 
 
-def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblings) -> Said:
-    """Say what is open of rollouts that no trainer has scored."""
+def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblings) -> Conclusion:
+    """Say what is open about rollouts that no trainer has scored."""
     size = f"{figures.tokens} tokens in {figures.sequences} sequences"
     match meaning.kind:
         case Kind.HANGING:
-            return Said(None, hanging(figures.hanging), next="more prompts")
+            return Conclusion(None, hanging(figures.hanging), next="more prompts")
         case Kind.AGREE:
-            return Said(
+            return Conclusion(
                 None,
                 f"tokens were drawn from what is reported ({size}): {would_have_been_seen(siblings)}",
                 "another agreement of new samples of one prompt",
                 WITH_TRAINER,
             )
         case Kind.UNTOLD:
-            return Said(
+            return Conclusion(
                 None,
                 f"{leaning_of_siblings(siblings)} ({size}){what_siblings_leave_open(siblings)}",
                 next=f"more prompts or samples of each; or {LOGGED}",
@@ -325,12 +321,12 @@ def _open_to_siblings(meaning: Meaning, figures: LoggedFigures, siblings: Siblin
             return _open_to_logs(meaning, figures)
 
 
-def _refuted_by_first_choices(meaning: Meaning, found: Estimate) -> Said:
+def _refuted_by_first_choices(meaning: Meaning, excess: Estimate) -> Conclusion:
     raw = meaning.kind is Kind.RAW_REPORT
-    return Said(
+    return Conclusion(
         "raw-logprobs" if raw else "dishonest logprobs",
-        f"tokens are {'sharper' if found.value > 0 else 'flatter'} than the engine reports: the first choice is "
-        f"sampled {found.value:+.1%} [{found.low:+.1%}, {found.high:+.1%}] more often than its reported mass"
+        f"tokens are {'sharper' if excess.value > 0 else 'flatter'} than the engine reports: the first choice is "
+        f"sampled {excess.value:+.1%} [{excess.low:+.1%}, {excess.high:+.1%}] more often than its reported mass"
         + (f", as with raw logprobs of tokens sampled at {meaning.requested.name}" if raw else ""),
         "the same share on tokens whose reported logprobs are processed",
         "set logprobs_mode=processed_logprobs (vLLM 0.10.2 and later) and compare again",

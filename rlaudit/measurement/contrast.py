@@ -52,30 +52,30 @@ def contrast(
     seed: int = 0,
     level: float = LEVEL,
 ) -> Contrast:
-    """Paired difference of `metric` between two arms whose prompts are numbered alike.
+    """Return the paired difference of `metric` between two arms whose prompts are numbered alike.
 
-    Raises ValueError when one of the arms is not comparable (see `integrity_fault`).
+    Raises ValueError if one of the arms is not comparable (see `integrity_fault`).
     """
     both = side_by_side(tally(pairs_a, [metric], settings), tally(pairs_b, [metric], settings), metric)
 
     def difference_of(sums: Floats) -> Floats:
         return both.first_of(sums) - both.second_of(sums)
 
-    found = both.interval_of(difference_of, metric.interval, replicates, seed, level)
+    ends = both.interval_of(difference_of, metric.interval, replicates, seed, level)
     first, second = both.first, both.second
     return Contrast(
         metric=metric.name,
         first=first,
         second=second,
         difference=None if first is None or second is None else first - second,
-        low=found.low,
-        high=found.high,
+        low=ends.low,
+        high=ends.high,
         clusters=both.clusters,
         sequences=both.sequences,
-        interval=found.method,
+        interval=ends.method,
         level=level,
-        reliable=found.reliable,
-        reason=found.reason,
+        reliable=ends.reliable,
+        reason=ends.reason,
     )
 
 
@@ -96,7 +96,7 @@ class SideBySide:
     missing: str | None
 
     def first_of(self, sums: Floats) -> Floats:
-        """The metric of the first arm, (..., J) -> (...)."""
+        """Return the metric of the first arm, (..., J) -> (...)."""
         return self.metric.combine(sums[..., : self.sums_PJ.shape[1] // 2])
 
     def second_of(self, sums: Floats) -> Floats:
@@ -124,7 +124,7 @@ class SideBySide:
 
 
 def side_by_side(first: Tally, second: Tally, metric: Metric, fewest_shared: int | None = None) -> SideBySide:
-    """Sum both arms over the prompts they share; or, if those are fewer than `fewest_shared`, each over its own.
+    """Sum both arms over the prompts they share, or each over its prompts if fewer than `fewest_shared` are shared.
 
     Prompts are numbered alike. Without `fewest_shared` the arms are paired however few prompts they share.
     """
@@ -143,28 +143,19 @@ def side_by_side(first: Tally, second: Tally, metric: Metric, fewest_shared: int
         return SideBySide(metric, np.zeros((0, 0)), paired, clusters, sequences, missing)
     sums_a = first.sums[metric.columns][np.flatnonzero(in_a)]
     sums_b = second.sums[metric.columns][np.flatnonzero(in_b)]
-    sums_PJ = np.concatenate([sums_a, sums_b], axis=1) if paired else _apart(sums_a, sums_b)
+    alone = [[sums_a, np.zeros_like(sums_a)], [np.zeros_like(sums_b), sums_b]]
+    sums_PJ = np.block([[sums_a, sums_b]] if paired else alone)
     both = SideBySide(metric, sums_PJ, paired, clusters, sequences, None)
     totals_J = sums_PJ.sum(axis=0)
     defined = np.isfinite(both.first_of(totals_J)) and np.isfinite(both.second_of(totals_J))
     return both if defined else replace(both, missing="undefined for these tokens")
 
 
-def _apart(sums_a: Floats, sums_b: Floats) -> Floats:
-    """Return the rows of the first arm, then those of the second, each with zeros for the other."""
-    return np.concatenate(
-        [
-            np.concatenate([sums_a, np.zeros_like(sums_a)], axis=1),
-            np.concatenate([np.zeros_like(sums_b), sums_b], axis=1),
-        ]
-    )
-
-
 def judge(low: float | None, high: float | None, margin: float, *, reliable: bool = True) -> Verdict:
-    """Match, mismatch or inconclusive, by an interval against the equivalence margin `margin` > 0.
+    """Judge an interval by the equivalence margin `margin` > 0.
 
     Within [-margin, margin]: match. Beyond it: mismatch. Otherwise, or without an interval: inconclusive.
-    An unreliable interval never acquits, and convicts only when it would do so at twice its width.
+    An unreliable interval never acquits, and convicts only if it would do so at twice its width.
     """
     if not margin > 0:
         raise ValueError(f"an equivalence margin must be above 0: found {margin}")

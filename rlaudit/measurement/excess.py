@@ -54,21 +54,19 @@ REPLICATES = 400
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One cause's part of sum d^2 / 2 per token, nats^2, with a 95 % interval over prompts and a one-sided p-value.
-
-    left_K, p_left_K: the part and its p-value without each part of the prompts (`resample.py`).
-    """
+    """One cause's part of sum d^2 / 2 per token, nats^2, with a 95 % interval over prompts and a one-sided p-value."""
 
     k2: float
     low: float
     high: float
     p_value: float
+    # The p-value and the part without each part of the prompts (`resample.py`).
     p_left_K: Floats
     left_K: Floats
 
     @property
     def ends(self) -> tuple[float, float, float]:
-        """The part, and from where to where it reaches."""
+        """The part and its interval."""
         return self.k2, self.low, self.high
 
     @property
@@ -79,25 +77,26 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class ExcessModel:
-    """The fitted sum. expected_T: variance factor per token (times room^2); usable_T: tokens it was fitted on.
-
-    standardised_T: d^2 in units of what the model expects, NaN if not usable. k2 and its interval are of the tokens as
-    they are. k2_left_K: k2 without each part of the prompts. excess_k2: above the floor. outlier_T: which tokens lie
-    beyond OUTLIER. added_T: what each part adds to expected_T. first_standardised_T: of a first fit without the
-    covariate that was made from it.
-    """
+    """The fitted sum."""
 
     parts: Mapping[str, Part]
+    # Variance factor per token, times room^2.
     expected_T: Floats
+    # d^2 in units of what the model expects; NaN for tokens that were not fitted.
     standardised_T: Floats
+    # Of the tokens as they are, without the model.
     k2: float
     k2_low: float
     k2_high: float
+    # Without each part of the prompts.
     k2_left_K: Floats
     floor_k2: float
     outliers: Part
+    # Whether the token lies beyond OUTLIER.
     outlier_T: Flags
+    # What each part adds to expected_T.
     added_T: Mapping[str, Floats]
+    # Of a first fit, without the covariates that were made from it.
     first_standardised_T: Floats | None = None
     slope_on_base: float | None = None
     base: Part | None = None
@@ -204,7 +203,7 @@ def _normal(design_NJ: Floats, ratio_N: Floats, expected_N: Floats) -> tuple[Flo
 
 
 def _solve(gram_JJ: Floats, moments_J: Floats) -> Floats:
-    """argmin of b'Gb/2 - m'b over b >= 0, by non-negative least squares on the Cholesky factor."""
+    """Return the b >= 0 that minimises b'Gb/2 - m'b, by non-negative least squares on the Cholesky factor."""
     scale_J = np.sqrt(np.maximum(np.diag(gram_JJ), TINY))
     scaled_JJ = gram_JJ / np.outer(scale_J, scale_J) + 1e-9 * np.eye(len(gram_JJ))
     upper_JJ = np.linalg.cholesky(scaled_JJ).T
@@ -212,12 +211,12 @@ def _solve(gram_JJ: Floats, moments_J: Floats) -> Floats:
     # A third of a second to import, and only needed here.
     from scipy.optimize import nnls
 
-    found: Floats = nnls(upper_JJ, target_J)[0] / scale_J
-    return found
+    coefficients_J: Floats = nnls(upper_JJ, target_J)[0] / scale_J
+    return coefficients_J
 
 
 def _moments(design_NJ: Floats, ratio_N: Floats, expected_N: Floats, cluster_N: Integers, clusters: int) -> Floats:
-    """(P, J + J (J + 1) / 2) what each prompt adds to moments and Gram matrix, at the weights of the full fit."""
+    """Return (P, J + J (J + 1) / 2) what prompts add to moments and Gram matrix, at the weights of the full fit."""
     size = design_NJ.shape[1]
     moments_N = np.minimum(ratio_N, CAP * expected_N) / np.square(expected_N)
     inverse_N = 1.0 / np.square(expected_N)
@@ -244,14 +243,14 @@ def _means(sums: Floats) -> Floats:
     return means
 
 
-def part_of_k2(found: Resampled) -> Part:
+def part_of_k2(part: Resampled) -> Part:
     """Return a resampled part; p is one-sided: coefficients are never negative, and a part of 0 is no evidence."""
-    low, high = found.percentiles()
+    low, high = part.percentiles()
 
     def chance(score: float, clusters: int) -> float:
         return chance_above(score, clusters) if score > 0 else 1.0
 
-    return Part(found.value, low, high, *found.chances(chance), left_K=found.left_K)
+    return Part(part.value, low, high, *part.chances(chance), left_K=part.left_K)
 
 
 def _outliers(squared_T: Floats, far_T: Flags, cluster_T: Integers, weights_BP: Weights) -> Part:

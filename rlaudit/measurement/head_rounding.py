@@ -25,30 +25,30 @@ CLOSE_NATS = 4.0
 
 @dataclass(frozen=True)
 class HeadRounding:
-    """The lattice of each side (None without top logprobs), the step u of the rounded logits in nats at T, and the
-    variance of a logit's difference that rounding accounts for when it is `total` in all.
-    """
+    """The lattices of both sides."""
 
+    # None without top logprobs.
     rollout: LatticeEvidence | None
     trainer: LatticeEvidence | None
+    # The step u of the rounded logits, nats at T.
     step: float
 
     @property
     def rounded_sides(self) -> tuple[str, ...]:
         """The sides whose logits were bfloat16."""
-        sides = (("rollout", self.rollout), ("trainer", self.trainer))
-        return tuple(name for name, found in sides if found is not None and found.verdict is HeadPrecision.BF16)
+        sides = {"rollout": self.rollout, "trainer": self.trainer}
+        return tuple(side for side, seen in sides.items() if seen is not None and seen.verdict is HeadPrecision.BF16)
 
     @property
     def unclear(self) -> str | None:
         """Why a side with top logprobs is neither on the lattice nor off it; None if no side is unclear."""
-        for found in (self.rollout, self.trainer):
-            if found is not None and found.verdict is HeadPrecision.UNKNOWN:
-                return found.because
+        for evidence in (self.rollout, self.trainer):
+            if evidence is not None and evidence.verdict is HeadPrecision.UNKNOWN:
+                return evidence.because
         return None
 
     def explained(self, total: float) -> float:
-        """Variance of the difference that is due to rounding, of `total` in all."""
+        """Return the variance of a logit's difference that is due to rounding, of `total` in all."""
         if not self.rounded_sides or self.step <= 0:
             return 0.0
         if len(self.rounded_sides) == 1:
@@ -73,12 +73,12 @@ def head_rounding(
     rollout = lattice_hit_rate(rollout_top_TK, rollout_temperature) if rollout_top_TK is not None else None
     trainer = lattice_hit_rate(trainer_top_TK, trainer_temperature) if trainer_top_TK is not None else None
     steps = [
-        _step(np.asarray(top_TK, dtype=np.float64), found.temperature) / divided
-        for top_TK, found, divided in (
+        _step(np.asarray(top_TK, dtype=np.float64), evidence.temperature) / temperature
+        for top_TK, evidence, temperature in (
             (rollout_top_TK, rollout, rollout_temperature),
             (trainer_top_TK, trainer, trainer_temperature),
         )
-        if found is not None and found.verdict is HeadPrecision.BF16 and top_TK is not None
+        if evidence is not None and evidence.verdict is HeadPrecision.BF16 and top_TK is not None
     ]
     return HeadRounding(rollout, trainer, max(steps, default=0.0))
 
@@ -92,7 +92,7 @@ def _close(top_TK: Floats | None) -> Floats | None:
 
 
 def _step(top_TK: Floats, temperature: float) -> float:
-    """Root mean square of the steps u = 2^f of the logits that compete: of the two best, at most NEAR_NATS apart.
+    """Return the root mean square of the steps u = 2^f of the two best logits, if at most NEAR_NATS apart.
 
     A difference of two multiples of 2^f is a multiple of 2^e with probability 2^(f-e) for e >= f, and surely for
     e <= f. So of the share F(e) of differences that are multiples of 2^e, 2 F(e+1) - F(e) is the weight of f > e.

@@ -44,7 +44,7 @@ OFF_THE_LATTICE = 0.2
 
 
 class HeadPrecision(StrEnum):
-    """What the lattice says of the logits."""
+    """What the lattice shows of the logits."""
 
     BF16 = "bf16"
     NOT_BF16 = "not bf16"
@@ -53,16 +53,15 @@ class HeadPrecision(StrEnum):
 
 @dataclass(frozen=True)
 class LatticeEvidence:
-    """Share of logit differences that are multiples of 2^-6, and what follows.
+    """What a side's logit differences show."""
 
-    differences: how many were judged. expected_by_chance: the hit rate of float32 logits at this tolerance.
-    temperature: the one at which the lattice shows; the given one, or 1 where the logits were never
-    divided by it.
-    """
-
+    # Share of differences that are multiples of 2^-6.
     hit_rate: float | None
+    # How many were judged.
     differences: int
+    # The hit rate of float32 logits at this tolerance.
     expected_by_chance: float | None
+    # At which the lattice shows: the given one, or 1 if the logits were never divided by it.
     temperature: float
     verdict: HeadPrecision
     because: str
@@ -94,7 +93,7 @@ def lattice_hit_rate(top_logprobs_TK: ArrayLike, temperature: float) -> LatticeE
 
 
 def _against_the_best(logprobs_TK: Floats) -> tuple[Floats, Floats]:
-    """Flat pairs of (best logprob, other logprob) over all positions, of finite entries only."""
+    """Return the best logprob of each position beside each of its others, flat, of finite entries only."""
     finite_TK = np.isfinite(logprobs_TK)
     best_T = np.argmax(np.where(finite_TK, logprobs_TK, -np.inf), axis=1)
     others_TK = finite_TK.copy()

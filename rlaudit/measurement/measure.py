@@ -71,8 +71,7 @@ def tally(
 ) -> Tally:
     """Reduce `pairs` to sums per prompt, for `metrics` (all of them by default).
 
-    Raises ValueError when `integrity_fault` finds a reason not to: show those to the user instead of
-    calling this.
+    Raises ValueError if `integrity_fault` finds a reason not to: show that to the user instead of calling this.
     """
     fault = integrity_fault(pairs)
     if fault is not None:
@@ -132,7 +131,7 @@ def measure_tally(
         if not np.isfinite(value):
             measurements[metric.name] = _unmeasured(metric, summed, "undefined for these tokens", level)
             continue
-        found = interval(
+        ends = interval(
             sums_PJ,
             weights_BP,
             metric.combine,
@@ -145,13 +144,13 @@ def measure_tally(
         )
         measurements[metric.name] = Measurement(
             value=value,
-            low=_within(metric, None if found.low is None else found.low - metric.resolution),
-            high=_within(metric, None if found.high is None else found.high + metric.resolution),
+            low=_within(metric, None if ends.low is None else ends.low - metric.resolution),
+            high=_within(metric, None if ends.high is None else ends.high + metric.resolution),
             **_sizes(metric, summed),
-            interval=found.method,
+            interval=ends.method,
             level=level,
-            reliable=found.reliable,
-            reason=found.reason,
+            reliable=ends.reliable,
+            reason=ends.reason,
             notes=_notes(metric, summed),
         )
     return measurements
@@ -160,14 +159,15 @@ def measure_tally(
 def _resampled(
     summed: Tally, sums: Mapping[Columns, Floats], weights_BP: Weights
 ) -> dict[Columns, tuple[Floats, Floats | None]]:
-    """Replicates of every metric's sums, and of what studentising needs: one pass over the weights for all of them."""
+    """Return replicates of every metric's sums and of what studentising needs, in one pass over the weights."""
     metrics = [metric for metric in summed.metrics if metric.columns in sums]
     quantiles: dict[Columns, list[Quantile]] = {}
     for metric in metrics:
         if isinstance(metric.combine, Quantile):
             quantiles.setdefault(metric.columns, []).append(metric.combine)
-    found: dict[Columns, tuple[Floats, Floats | None]] = {
-        columns: (replicate_counts(weights_BP, sums[columns], wanted), None) for columns, wanted in quantiles.items()
+    counts: dict[Columns, tuple[Floats, Floats | None]] = {
+        columns: (replicate_counts(weights_BP, sums[columns], of_columns), None)
+        for columns, of_columns in quantiles.items()
     }
     plain = [columns for columns in sums if columns not in quantiles]
     studentised = [
@@ -179,7 +179,7 @@ def _resampled(
     together += [studentising_products(sums[columns]) for columns in studentised]
     replicated = replicate_together(weights_BP, together)
     products = dict(zip(studentised, replicated[len(plain) :], strict=True))
-    return found | {columns: (replicated[place], products.get(columns)) for place, columns in enumerate(plain)}
+    return counts | {columns: (replicated[place], products.get(columns)) for place, columns in enumerate(plain)}
 
 
 def _within(metric: Metric, end: float | None) -> float | None:

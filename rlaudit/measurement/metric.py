@@ -98,7 +98,7 @@ class Level(StrEnum):
 
 
 def always_available(pairs: LogprobPairs) -> str | None:
-    """No reason why the metric could not be computed."""
+    """Return None: there is no reason why the metric could not be computed."""
     return None
 
 
@@ -167,23 +167,25 @@ class Metric:
 
 
 def counted(values: Floats | NDArray[np.bool_]) -> tuple[Column, ...]:
-    """Columns of a mean: the values (N,), and a one for each."""
+    """Return the columns of a mean: the values (N,), and a one for each."""
     return values, ONE
 
 
 def mean(sums: Floats) -> Floats:
-    """(..., 2) sums of `counted` -> their mean: pooled over tokens, because a mean of sequence means is
-    biased where the length depends on the content."""
+    """Return the mean, (..., 2) sums of `counted` -> (...).
+
+    It is pooled over tokens: a mean of sequence means is biased if the length depends on the content.
+    """
     return divided(sums[..., 0], sums[..., 1])
 
 
 def effective_share(sums: Floats) -> Floats:
-    """(..., 3) sums of weight, squared weight, one -> effective sample size as a share: (Σw)² / (N Σw²)."""
+    """Return the effective sample size as a share, (Σw)² / (N Σw²), of (..., 3) sums of weight, its square, and one."""
     return divided(np.square(sums[..., 0]), sums[..., 1] * sums[..., 2])
 
 
 def divided(numerator: Floats, denominator: Floats) -> Floats:
-    """numerator / denominator, NaN if the denominator is 0."""
+    """Return numerator / denominator, NaN if the denominator is 0."""
     quotient: Floats = np.full(np.shape(numerator), np.nan)
     np.divide(numerator, denominator, out=quotient, where=denominator != 0)
     return quotient

@@ -78,9 +78,9 @@ def non_inferiority(
     seed: int = 0,
     level: float = LEVEL,
 ) -> NonInferiority:
-    """Hold `metric`, which is never negative, of one arm against another whose prompts are numbered alike.
+    """Compare `metric`, which is never negative, of one arm with another whose prompts are numbered alike.
 
-    floor: what does not matter beside any reference, in the metric's unit. Paired where enough prompts are shared.
+    floor: what does not matter beside any reference, in the metric's unit. Paired if enough prompts are shared.
     Raises ValueError unless floor > 0.
     """
     if not floor > 0:
@@ -92,9 +92,9 @@ def non_inferiority(
         log_used: Floats = np.log(np.maximum(used, LEAST_USED))
         return log_used
 
-    found = both.interval_of(log_used_of, IntervalMethod.STUDENTISED, replicates, seed, level)
-    low, high = (None if end is None else math.exp(min(end, LARGEST_LOG)) for end in (found.low, found.high))
-    reliable = found.reliable and _too_few(both.clusters) is None
+    interval = both.interval_of(log_used_of, IntervalMethod.STUDENTISED, replicates, seed, level)
+    low, high = (None if end is None else math.exp(min(end, LARGEST_LOG)) for end in (interval.low, interval.high))
+    reliable = interval.reliable and _too_few(both.clusters) is None
     first, second = both.first, both.second
     return NonInferiority(
         metric=metric.name,
@@ -108,10 +108,10 @@ def non_inferiority(
         clusters=both.clusters,
         sequences=both.sequences,
         paired=both.paired,
-        interval=found.method,
+        interval=interval.method,
         level=level,
         reliable=reliable,
-        reason=both.missing or _too_few(both.clusters) or found.reason,
+        reason=both.missing or _too_few(both.clusters) or interval.reason,
         ratio=first / second if first is not None and second else None,
         allowed=None if second is None else times * second + floor,
         verdict=judge(low, high, 1.0, reliable=reliable),

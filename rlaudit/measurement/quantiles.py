@@ -30,7 +30,7 @@ _LOG_LOWEST, _BINS_PER_NAT = math.log(LOWEST), 1.0 / math.log(GROWTH)
 
 
 def abs_log_ratio_bins(pairs: LogprobPairs, settings: ObjectiveSettings) -> Bins:
-    """Return the bin of |log ratio| of each token: what searching it among the edges would give, without a search."""
+    """Return the bin of each token's |log ratio|, as a search among the edges would, in less time."""
     magnitude_T = pairs.abs_log_ratio_T
     bin_T = np.empty(magnitude_T.size, dtype=np.int64)
     # Runs of tokens that stay in a core's cache through all steps take three fifths of the time.
@@ -54,7 +54,7 @@ def _bins(magnitude_T: Floats) -> Integers:
 
 @dataclass(frozen=True)
 class Quantile:
-    """Counts (..., J) -> the value that `share` of the tokens do not exceed (the lower one where two qualify)."""
+    """Counts (..., J) -> the value that `share` of the tokens do not exceed (the lower one if two qualify)."""
 
     share: float
 
@@ -75,16 +75,16 @@ class Quantile:
 
 
 def replicate_counts(weights_BP: Weights, counts_PJ: Floats, quantiles: Sequence[Quantile]) -> Floats:
-    """(B, J) counts of every replicate, for these quantiles exactly; other bins are merged into the next one kept.
+    """Return (B, J) counts of every replicate, exact for these quantiles; other bins are merged into the next one kept.
 
     Replicates of a quantile differ by a few bins, so nearly all of the product over all bins would be thrown away. A
-    pilot says where the quantiles lie; should one leave the bins kept around them, everything is computed.
+    pilot shows where the quantiles lie. If one leaves the bins kept around them, everything is computed.
     """
     pilot_BJ = replicate_sums(weights_BP[:_PILOT], counts_PJ)
     total_J = counts_PJ.sum(axis=0)
     kept = np.zeros(counts_PJ.shape[1], dtype=np.bool_)
-    for wanted in quantiles:
-        seen = np.append(wanted.bins(pilot_BJ), wanted.bins(total_J))
+    for quantile in quantiles:
+        seen = np.append(quantile.bins(pilot_BJ), quantile.bins(total_J))
         reach = int(np.ptp(seen)) + _MARGIN
         kept[max(0, seen.min() - reach) : seen.max() + reach + 1] = True
     exact = np.flatnonzero(kept)
@@ -94,6 +94,6 @@ def replicate_counts(weights_BP: Weights, counts_PJ: Floats, quantiles: Sequence
     runs_PJ = np.add.reduceat(counts_PJ, np.concatenate([[0], ends[:-1] + 1]), axis=1)
     replicates_BJ = np.zeros((len(weights_BP), counts_PJ.shape[1]))
     replicates_BJ[:, ends] = replicate_sums(weights_BP, runs_PJ)
-    if all(np.isin(wanted.bins(replicates_BJ), exact).all() for wanted in quantiles):
+    if all(np.isin(quantile.bins(replicates_BJ), exact).all() for quantile in quantiles):
         return replicates_BJ
     return replicate_sums(weights_BP, counts_PJ)

@@ -18,8 +18,9 @@ from rlaudit.tokens.pairs import LogprobPairs
 
 @dataclass(frozen=True, eq=False)
 class PartTally:
-    """The tally of one chunk, or file, over its own prompts. prompts: their numbers; one may come more than once."""
+    """The tally of a chunk, or file, over the prompts that it holds."""
 
+    # The numbers of its prompts; a number may come more than once.
     prompts: Integers
     tally: Tally
 
@@ -41,11 +42,11 @@ class RunningTally:
     def part(self, pairs: LogprobPairs) -> "PartTally":
         """Return what a chunk that ends with a sequence adds, without adding it. Raises ValueError as `tally` does."""
         present, prompt_S = np.unique(pairs.prompt_S, return_inverse=True)
-        own = replace(pairs, prompt_S=prompt_S, prompts=len(present))
-        return PartTally(present, tally(own, self._metrics, self._settings))
+        renumbered = replace(pairs, prompt_S=prompt_S, prompts=len(present))
+        return PartTally(present, tally(renumbered, self._metrics, self._settings))
 
     def add(self, part: "PartTally") -> None:
-        """Add what `part` made of a chunk."""
+        """Add the tally of a chunk."""
         add_to = _adder(part.prompts)
         for columns, sums_PJ in part.tally.sums.items():
             if columns not in self._sums:
@@ -63,16 +64,16 @@ class RunningTally:
         return int(self._tokens_P.sum())
 
     def compact(self) -> PartTally:
-        """Return the tally of the prompts that have tokens, and of few others."""
+        """Return the tally of the prompts that have tokens, with few others."""
         whole = self.tally()
-        own = np.flatnonzero(self._sequences_P)
-        rows: Any = own
-        if own.size and 2 * own.size > own[-1] - own[0]:
+        occupied = np.flatnonzero(self._sequences_P)
+        rows: Any = occupied
+        if occupied.size and 2 * occupied.size > occupied[-1] - occupied[0]:
             # A range is taken without a copy of what may be a hundred megabytes; the gaps in it hold zeros.
-            rows = slice(own[0], own[-1] + 1)
-            own = np.arange(own[0], own[-1] + 1)
+            rows = slice(occupied[0], occupied[-1] + 1)
+            occupied = np.arange(occupied[0], occupied[-1] + 1)
         return PartTally(
-            own,
+            occupied,
             replace(
                 whole,
                 sums={columns: sums_PJ[rows] for columns, sums_PJ in whole.sums.items()},
@@ -100,10 +101,10 @@ def _adder(places: Integers) -> Callable[["Floats | Integers", "Floats | Integer
     """Return what adds rows at these places, without gathering if they are a range, as a chunk's mostly are."""
     if not (np.diff(np.sort(places)) == 0).any():
         follow = bool((np.diff(places) == 1).all()) and len(places) > 0
-        where: Any = slice(places[0], places[-1] + 1) if follow else places
+        target: Any = slice(places[0], places[-1] + 1) if follow else places
 
         def add(sums_P: "Floats | Integers", rows: "Floats | Integers") -> None:
-            sums_P[where] += rows
+            sums_P[target] += rows
 
         return add
     return lambda sums_P, rows: np.add.at(sums_P, places, rows)

@@ -21,16 +21,15 @@ NONE: Floats = np.zeros(0)
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """value, with a 95 % interval over prompts, and the two-sided p-value of its null as a logarithm.
-
-    left_K, ln_p_left_K: the value and its p-value without each part of the prompts; none if nothing can be left out.
-    """
+    """A value with its 95 % interval over prompts."""
 
     value: float
     low: float
     high: float
+    # Logarithm of the two-sided p-value of the null.
     ln_p: float
     score: float = 0.0
+    # The value and ln_p without each part of the prompts; none if nothing can be left out.
     left_K: Floats = field(default_factory=lambda: NONE)
     ln_p_left_K: Floats = field(default_factory=lambda: NONE)
 
@@ -46,7 +45,7 @@ class Estimate:
         return bool(len(far_K) > 1 and far_K.all() and (np.sign(self.left_K - null) == side).all())
 
     def leans(self, least: float, null: float = 0.0, alpha: float = ALPHA) -> bool:
-        """Return whether it would convict with some part left out, or with none, but not with every one."""
+        """Return whether it would convict with some part left out, or with none, but not with each of them."""
         return bool(self._far(least, null, alpha).any()) and not self.convicts(least, null, alpha)
 
     def _far(self, least: float, null: float, alpha: float) -> np.ndarray:
@@ -62,8 +61,7 @@ def estimate_of(
     """Estimate a ratio.
 
     sums_PJ: (P, 2) numerator and denominator, or (P, 4) of two ratios, the second to be taken from the first.
-
-    least_variance_P: (P,) variance of the first numerator that is known to be there even if the sample shows less.
+    least_variance_P: (P,) variance of the first numerator that is certain even if the sample shows less.
     resolution: what rounding may move the value by.
     """
     value, error, units = _moments(sums_PJ, least_variance_P, resolution)
@@ -72,10 +70,10 @@ def estimate_of(
     left, ln_p_left = [], []
     for part in range(min(len(sums_PJ), MOST_PARTS) if len(sums_PJ) > 1 else 0):
         kept_P = part_P != part
-        known_P = None if least_variance_P is None else least_variance_P[kept_P]
-        one, its_error, its_units = _moments(sums_PJ[kept_P], known_P, resolution)
-        left.append(one)
-        ln_p_left.append(ln_chance_apart(standard_score(one, its_error, its_units, null), its_units))
+        variance_P = None if least_variance_P is None else least_variance_P[kept_P]
+        part_value, part_error, part_units = _moments(sums_PJ[kept_P], variance_P, resolution)
+        left.append(part_value)
+        ln_p_left.append(ln_chance_apart(standard_score(part_value, part_error, part_units, null), part_units))
     reach = REACH * error
     return Estimate(
         value=value,

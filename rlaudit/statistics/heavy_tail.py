@@ -19,7 +19,10 @@ from rlaudit.arrays import Floats
 
 
 def effective_prompts(influence_P: Floats) -> float:
-    """(Σ e²)² / Σ e⁴: how many prompts make up the variance, 1 to P. influence_P: (P,) what each adds to the error."""
+    """Return how many prompts make up the variance, 1 to P: (Σ e²)² / Σ e⁴.
+
+    influence_P: (P,) what each adds to the error.
+    """
     squares_P = np.square(_scaled(influence_P))
     fourth = float(np.square(squares_P).sum())
     return float(squares_P.sum()) ** 2 / fourth if fourth > 0 else float(len(influence_P))
@@ -36,14 +39,14 @@ def student_quantiles(influence_P: Floats, level: float) -> tuple[float, float]:
 
 
 def widening(influence_P: Floats, level: float) -> tuple[float, float]:
-    """Factors of the lower and of the upper reach of an interval that knows the skewness but not its own doubts."""
+    """Return factors for the lower and the upper reach of an interval that knows the skewness, not how sure it is."""
     ordinary = float(stdtrit(len(influence_P) - 1, 0.5 + level / 2.0))
     down, up = student_quantiles(influence_P, level)
     return down / ordinary, up / ordinary
 
 
 def normal_reach(influence_P: Floats, level: float) -> tuple[float, float]:
-    """`student_quantiles` for percentiles of replicates, whose spread is too small by sqrt((P - 1) / P)."""
+    """Return `student_quantiles` for percentiles of replicates, whose spread is too small by sqrt((P - 1) / P)."""
     bias = math.sqrt(len(influence_P) / (len(influence_P) - 1))
     down, up = student_quantiles(influence_P, level)
     return down * bias, up * bias

@@ -61,7 +61,7 @@ def cluster_sums(columns: Sequence[NDArray[Any]], cluster: Integers, clusters: i
 
 
 def clusters_of(prompt_S: Integers) -> Integers:
-    """Return (S,) the cluster of each sequence: its prompt, numbered without gaps; itself where prompts are too few."""
+    """Return (S,) the cluster of each sequence: its prompt, numbered without gaps; itself if prompts are too few."""
     _, compact_S = np.unique(prompt_S, return_inverse=True)
     few = int(compact_S.max(initial=-1)) + 1 < FEWEST_PROMPTS
     return np.arange(len(prompt_S)) if few else compact_S.astype(np.int64)
@@ -91,7 +91,7 @@ def replicate_sums(weights_BP: Weights, sums_PJ: Floats) -> Floats:
 
 
 def replicate_together(weights_BP: Weights, sums: Sequence[Floats]) -> list[Floats]:
-    """`replicate_sums` of several (P, J), each with its own J, in one pass over the weights."""
+    """Return `replicate_sums` of several (P, J), each with its J, in one pass over the weights."""
     if not sums:
         return []
     ends = np.cumsum([sums_PJ.shape[1] for sums_PJ in sums])
@@ -133,18 +133,18 @@ class Resampled:
         """Return the p-value of 0 by `chance` (score, clusters), and the same without each part."""
         error = float(self.values_B.std(ddof=1))
         whole = chance(standard_score(self.value, error, self.clusters), self.clusters)
-        rest = self.clusters - 1
-        return whole, np.array([chance(standard_score(one, error, rest), rest) for one in self.left_K.tolist()])
+        others = self.clusters - 1
+        return whole, np.array([chance(standard_score(value, error, others), others) for value in self.left_K.tolist()])
 
 
 def resampled(sums_PJ: Floats, weights_BP: Weights, statistic: Statistic) -> Resampled:
-    """`statistic` of the column sums of (P, J), under the draws of `cluster_weights`."""
+    """Return `statistic` of the column sums of (P, J), under the draws of `cluster_weights`."""
     value = float(statistic(sums_PJ.sum(axis=0)))
     return Resampled(value, statistic(replicate_sums(weights_BP, sums_PJ)), statistic(sums_left(sums_PJ)), len(sums_PJ))
 
 
 def ratio(sums: Floats) -> Floats:
-    """(..., 2) sums -> the first over the second, which is not negative; 0 if the second is 0."""
+    """Return the first sum over the second, which is not negative, (..., 2) -> (...); 0 if the second is 0."""
     quotient: Floats = np.zeros(sums.shape[:-1])
     np.divide(sums[..., 0], sums[..., 1], out=quotient, where=sums[..., 1] > 0)
     return quotient
@@ -161,22 +161,22 @@ def holding(low: float, high: float, left_K: Floats) -> tuple[float, float]:
 
 
 def standard_score(value: float, error: float, units: int, expected: float = 0.0) -> float:
-    """(value - expected) / error. `units`: independent ones behind the error, prompts or tokens; below two it is 0."""
+    """Return (value - expected) / error. units: how many prompts or tokens are behind the error; below two it is 0."""
     least = ROUNDING * max(abs(value), abs(expected))
     error = max(error, least)
     return (value - expected) / error if units > 1 and error > 0 else 0.0
 
 
 def chance_above(score: float, units: int) -> float:
-    """One-sided p-value of a score whose error comes from so many independent units; 1 below two of them."""
+    """Return the one-sided p-value of a score whose error comes from so many independent units; 1 below two."""
     return float(stdtr(units - 1, -score)) if units > 1 else 1.0
 
 
 def chance_apart(score: float, units: int) -> float:
-    """Two-sided p-value, 0 to 1."""
+    """Return the two-sided p-value, 0 to 1."""
     return min(1.0, 2.0 * chance_above(abs(score), units))
 
 
 def ln_chance_apart(score: float, units: int) -> float:
-    """Natural logarithm of the two-sided p-value; no less than that of the smallest float."""
+    """Return the natural logarithm of the two-sided p-value; no less than that of the smallest float."""
     return math.log(max(chance_apart(score, units), math.ulp(0.0)))

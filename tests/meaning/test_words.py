@@ -10,7 +10,7 @@ from rlaudit.meaning.meaning import Kind, LoggedFigures, Meaning, ScoredFigures
 from rlaudit.meaning.report_fit import ReportFit
 from rlaudit.meaning.sample_fit import SampleFit
 from rlaudit.meaning.sharpness import Sharpness
-from rlaudit.meaning.words import said_of
+from rlaudit.meaning.words import conclusion_of
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import Estimate
 
@@ -31,7 +31,7 @@ LOGGED = LoggedFigures(RATIO, FOUND, Sharpness(FOUND, 0.2, np.zeros(0)), FOUND, 
 
 
 def said(kind, figures):
-    return said_of(Meaning(kind, RAW, COOL, COOL, COOL, COOL, figures))
+    return conclusion_of(Meaning(kind, RAW, COOL, COOL, COOL, COOL, figures))
 
 
 @pytest.mark.parametrize("figures", [SCORED, LOGGED], ids=["scores", "logs"])

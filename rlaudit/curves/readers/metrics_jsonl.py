@@ -23,18 +23,18 @@ def recognises(path: Path, start: bytes) -> bool:
 
 def read(path: Path, problems: Problems) -> Iterator[Row]:
     """Yield the logging calls."""
-    for place, found in json_lines(path, problems):
-        name = _step_key(found)
-        at = None if name is None else found[name]
-        if name == STEP_OF_MOST and isinstance(at, str):
-            at = at.partition("/")[0]
-        values = {key: value for key, value in found.items() if key != name}
+    for place, entry in json_lines(path, problems):
+        name = _step_key(entry)
+        step = None if name is None else entry[name]
+        if name == STEP_OF_MOST and isinstance(step, str):
+            step = step.partition("/")[0]
+        values = {key: value for key, value in entry.items() if key != name}
         nested = values.get(DATA)
-        yield Row(place, at, {**values, **nested} if isinstance(nested, dict) else values)
+        yield Row(place, step, {**values, **nested} if isinstance(nested, dict) else values)
 
 
-def _step_key(found: Mapping[str, Any]) -> str | None:
-    return STEP_OF_MOST if STEP_OF_MOST in found else step_column(list(found))
+def _step_key(entry: Mapping[str, Any]) -> str | None:
+    return STEP_OF_MOST if STEP_OF_MOST in entry else step_column(list(entry))
 
 
 READER = RunReader(

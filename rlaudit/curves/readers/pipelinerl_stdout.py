@@ -28,10 +28,10 @@ def read(path: Path, problems: Problems) -> Iterator[Row]:
     """Yield the lines with metrics; the dict is read as a literal, nothing is evaluated."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, start=1):
-            found = LINE.search(line)
-            if found is None:
+            match = LINE.search(line)
+            if match is None:
                 continue
-            text = found[2].rstrip()
+            text = match[2].rstrip()
             try:
                 # NaN and infinity are printed bare where they are not strings.
                 values = ast.literal_eval(re.sub(r"(?<=: )(-?inf|nan)(?=[,}])", r"'\1'", text))
@@ -40,7 +40,7 @@ def read(path: Path, problems: Problems) -> Iterator[Row]:
                 problems.add(f"line {number}", "cut off in the middle" if cut else "not a dict of Python")
                 continue
             if isinstance(values, dict):
-                yield Row(f"line {number}", found[1], {f"{key}": value for key, value in values.items()})
+                yield Row(f"line {number}", match[1], {f"{key}": value for key, value in values.items()})
 
 
 READER = RunReader(

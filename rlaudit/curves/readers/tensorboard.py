@@ -62,8 +62,8 @@ def _records(path: Path, problems: Problems) -> Iterator[tuple[str, bytes]]:
                 problems.add(f"record {number}", "cut off in the middle, as an interrupted run leaves it")
                 return
             data = body[:length]
-            found = (masked_crc32c(header[: LENGTH.size]), masked_crc32c(data))
-            if found == (*CHECKSUM.unpack_from(header, LENGTH.size), *CHECKSUM.unpack_from(body, length)):
+            checksums = (masked_crc32c(header[: LENGTH.size]), masked_crc32c(data))
+            if checksums == (*CHECKSUM.unpack_from(header, LENGTH.size), *CHECKSUM.unpack_from(body, length)):
                 yield f"record {number}", data
             else:
                 problems.add(f"record {number}", "a wrong checksum; the record is not used")
@@ -77,11 +77,11 @@ def masked_crc32c(data: bytes) -> int:
 
 def _row(place: str, event: bytes) -> Row:
     step, values = 0, {}
-    for number, kind, found in fields(event):
-        if number == EVENT_STEP and kind == VARINT and isinstance(found, int):
-            step = signed(found)
-        elif number == EVENT_SUMMARY and isinstance(found, bytes):
-            for inner, _, value in fields(found):
+    for number, kind, content in fields(event):
+        if number == EVENT_STEP and kind == VARINT and isinstance(content, int):
+            step = signed(content)
+        elif number == EVENT_SUMMARY and isinstance(content, bytes):
+            for inner, _, value in fields(content):
                 if inner == VALUES and isinstance(value, bytes):
                     values.update(_scalar(value))
     return Row(place, step, values)
@@ -89,32 +89,32 @@ def _row(place: str, event: bytes) -> Row:
 
 def _scalar(value: bytes) -> dict[str, float]:
     tag, number = "", None
-    for field, kind, found in fields(value):
-        if field == TAG and isinstance(found, bytes):
-            tag = found.decode("utf-8", "replace")
-        elif field == SIMPLE_VALUE and kind == FIXED32 and isinstance(found, bytes):
-            number = float(np.frombuffer(found, "<f4")[0])
-        elif field == TENSOR and isinstance(found, bytes):
-            number = _tensor(found)
+    for field, kind, content in fields(value):
+        if field == TAG and isinstance(content, bytes):
+            tag = content.decode("utf-8", "replace")
+        elif field == SIMPLE_VALUE and kind == FIXED32 and isinstance(content, bytes):
+            number = float(np.frombuffer(content, "<f4")[0])
+        elif field == TENSOR and isinstance(content, bytes):
+            number = _tensor(content)
     return {} if number is None else {tag: number}
 
 
 def _tensor(tensor: bytes) -> float | None:
     """Return the number in a tensor of one number; None for any other tensor."""
     dtype, numbers = 0, np.empty(0)
-    content = b""
-    for field, kind, found in fields(tensor):
-        if field == DTYPE and isinstance(found, int):
-            dtype = found
-        elif field == CONTENT and isinstance(found, bytes):
-            content = found
-        elif field in PACKED and kind in (BYTES, FIXED32, FIXED64) and isinstance(found, bytes):
-            numbers = np.frombuffer(found, PACKED[field])
+    packed = b""
+    for field, kind, content in fields(tensor):
+        if field == DTYPE and isinstance(content, int):
+            dtype = content
+        elif field == CONTENT and isinstance(content, bytes):
+            packed = content
+        elif field in PACKED and kind in (BYTES, FIXED32, FIXED64) and isinstance(content, bytes):
+            numbers = np.frombuffer(content, PACKED[field])
         elif field in (INTS, LONGS):
-            whole = found if isinstance(found, int) else _only_varint(found)
+            whole = content if isinstance(content, int) else _only_varint(content)
             numbers = numbers if whole is None else np.array([signed(whole)])
-    if content and dtype in DTYPES and len(content) % np.dtype(DTYPES[dtype]).itemsize == 0:
-        numbers = np.frombuffer(content, DTYPES[dtype])
+    if packed and dtype in DTYPES and len(packed) % np.dtype(DTYPES[dtype]).itemsize == 0:
+        numbers = np.frombuffer(packed, DTYPES[dtype])
     return float(numbers[0]) if numbers.size == 1 else None
 
 

@@ -23,14 +23,14 @@ def read(path: Path, problems: Problems) -> Iterator[Row]:
     """Yield the lines with metrics; values like `np.float64(0.1)` are read as their number."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, start=1):
-            found = LINE.search(COLOUR.sub("", line.rstrip()))
-            if found is None:
+            match = LINE.search(COLOUR.sub("", line.rstrip()))
+            if match is None:
                 continue
-            entries = [ENTRY.fullmatch(part.strip()) for part in found[2].split(" - ")]
+            entries = [ENTRY.fullmatch(part.strip()) for part in match[2].split(" - ")]
             values = {entry[1]: re.sub(r"^np\.\w+\((.*)\)$", r"\1", entry[2]) for entry in entries if entry}
             if None in entries:
                 problems.add(f"line {number}", "a part that is not name:value")
-            yield Row(f"line {number}", found[1], values)
+            yield Row(f"line {number}", match[1], values)
 
 
 READER = RunReader(

@@ -18,8 +18,8 @@ def recognises(path: Path, start: bytes) -> bool:
 
 def read(path: Path, problems: Problems) -> Iterator[Row]:
     """Yield the logging calls."""
-    for place, found in json_lines(path, problems):
-        yield Row(place, found.get("_step"), {key: value for key, value in found.items() if not key.startswith("_")})
+    for place, entry in json_lines(path, problems):
+        yield Row(place, entry.get("_step"), {key: value for key, value in entry.items() if not key.startswith("_")})
 
 
 READER = RunReader(

@@ -84,20 +84,20 @@ def _row(place: str, history: bytes) -> Row:
             numbers = [number for inner, _, number in fields(value) if inner == STEP_NUMBER]
             step = signed(numbers[0]) if numbers and isinstance(numbers[0], int) else 0
         elif field == ITEM and isinstance(value, bytes):
-            key, found = _item(value)
-            values[key] = found
+            key, content = _item(value)
+            values[key] = content
     return Row(place, values.get("_step", step), {key: value for key, value in values.items() if key[:1] != "_"})
 
 
 def _item(item: bytes) -> tuple[str, Any]:
     names: list[str] = []
-    found: Any = None
+    content: Any = None
     for field, _, value in fields(item):
         if field in (KEY, NESTED_KEY) and isinstance(value, bytes):
             names.append(value.decode("utf-8", "replace"))
         elif field == VALUE and isinstance(value, bytes):
-            found = parse_json(value)
-    return ".".join(name for name in names if name), found
+            content = parse_json(value)
+    return ".".join(name for name in names if name), content
 
 
 READER = RunReader(

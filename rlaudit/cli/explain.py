@@ -59,7 +59,7 @@ def explain(
 
 def _documentation() -> Mapping[str, Callable[[], str]]:
     from rlaudit.attribution.attribute import all_causes
-    from rlaudit.curves.metric_translation import QUANTITIES, about_quantity, logged_only
+    from rlaudit.curves.metric_translation import about_quantity, logged_quantities
     from rlaudit.diagnosis import rounded_updates
     from rlaudit.inspection.read_configs import known_dialects
     from rlaudit.inspection.selection import rule_names
@@ -75,7 +75,7 @@ def _documentation() -> Mapping[str, Callable[[], str]]:
     causes = {name: partial(_about_cause, name) for name in all_causes()}
     tests = {name: partial(_about_test, name) for name in ALL_TESTS}
     metrics = {name: partial(_about_metric, name) for name in all_metrics()}
-    logged = {name: partial(about_quantity, name) for name in logged_only(QUANTITIES.get(one, one) for one in metrics)}
+    logged = {name: partial(about_quantity, name) for name in logged_quantities()}
     topics: dict[str, Callable[[], str]] = {
         **{name: partial(_about_topic, file) for name, file in TOPICS.items()},
         "recording": _about_recording,

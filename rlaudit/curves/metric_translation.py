@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rlaudit.curves.logged_metric import Clip, Group, LoggedMetric, Weights
@@ -45,14 +45,14 @@ def listed(metrics: Mapping[str, "Metric"]) -> str:
         head = f"{name}: {formula} [{metric.unit}]; {metric.clipping}"
         blocks.append("\n".join([head, *translation(name)]))
     ours = {QUANTITIES.get(name, name) for name in metrics}
-    blocks += ["\n".join([f"{name}: not computed by rlaudit", *translation(name)]) for name in logged_only(ours)]
+    others = [name for name in logged_quantities() if name not in ours]
+    blocks += ["\n".join([f"{name}: not computed by rlaudit", *translation(name)]) for name in others]
     return "\n\n".join(blocks)
 
 
-def logged_only(ours: Iterable[str]) -> list[str]:
-    """Return the quantities that frameworks log and rlaudit reads in curves, but does not compute."""
-    names = dict.fromkeys(metric.canonical for metric in KNOWN if metric.group in LOGGED_ONLY)
-    return [name for name in names if name not in set(ours)]
+def logged_quantities() -> list[str]:
+    """Return the quantities of training that frameworks log and `rlaudit curves` reads."""
+    return list(dict.fromkeys(metric.canonical for metric in KNOWN if metric.group in LOGGED_ONLY))
 
 
 def translation(name: str) -> list[str]:

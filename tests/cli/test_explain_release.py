@@ -33,8 +33,9 @@ def test_what_was_measured_stands_beside_it(monkeypatch: pytest.MonkeyPatch) -> 
         "engine": {"value": None, "low": None, "high": None, "word": "V1", "claimed": "V1"},
     }
     titles = {"plain/candidate/logprobs": "plain, candidate: logprobs", "plain/candidate/k3": "plain, candidate: k3"}
-    release = {"version": "0.26.0", "cells": cells, "why": [], "minutes": 2.0, "date": "2026-11-26"}
-    data = {"on": "cpu, a processor", "properties": {**titles, "engine": "engine"}, "measured": [release]}
+    release = {"version": "0.26.0", "cells": cells, "why": [], "minutes": 2.0}
+    release |= {"date": "2026-11-26", "on": "cpu, a processor"}
+    data = {"properties": {**titles, "engine": "engine"}, "measured": [release]}
     monkeypatch.setattr(of_releases, "_data", lambda: data)
     page = release_page("0.26.0")
     assert page is not None

@@ -31,22 +31,21 @@ COMPILATION_LEVELS = {0: "NONE", 1: "STOCK_TORCH_COMPILE", 2: "DYNAMO_TRACE_ONCE
 
 def cells_of(report: "Report", release: str, machine: Machine) -> tuple[dict[str, str], dict[str, Cell]]:
     """Return the titles and the cells of all properties of the release's arms, by property."""
-    properties: dict[str, tuple[str, Cell]] = {}
+    titles: dict[str, str] = {}
+    cells: dict[str, Cell] = {}
     for arm in report["arms"]:
-        if arm.status == "ok":
-            expected = resolution_of(release, arm.engine_args, arm.variables, machine)
-            properties |= {name: (title, cell) for name, title, cell in _of_arm(arm, expected)}
-            for name, value in {**(arm.loaded or {}).get("features", {}), **arm.resolved}.items():
-                is_own = name in NO_PROPERTY or name in arm.engine_args
-                if name not in properties and not is_own and not isinstance(value, list | dict):
-                    is_setting = name in arm.resolved and value is not None
-                    properties[name] = (
-                        name,
-                        _word(*_setting(name, value, expected)) if is_setting else _word(value, None),
-                    )
-    return {name: title for name, (title, _) in properties.items()}, {
-        name: cell for name, (_, cell) in properties.items()
-    }
+        if arm.status != "ok":
+            continue
+        expected = resolution_of(release, arm.engine_args, arm.variables, machine)
+        for name, title, cell in _of_arm(arm, expected):
+            titles[name], cells[name] = title, cell
+        for name, value in {**(arm.loaded or {}).get("features", {}), **arm.resolved}.items():
+            is_property = name not in NO_PROPERTY and name not in arm.engine_args and not isinstance(value, list | dict)
+            if name not in cells and is_property:
+                is_setting = name in arm.resolved and value is not None
+                titles[name] = name
+                cells[name] = _word(*_setting(name, value, expected)) if is_setting else _word(value, None)
+    return titles, cells
 
 
 def without_figures(report: "Report") -> list[str]:

@@ -55,8 +55,8 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 def observe(trace: ArmTrace) -> Observation:
     """Read the level from the same request alone and in a batch, bit by bit."""
-    asked = trace.treatment.variables.get(VARIABLE) == "1"
-    variable = f"{VARIABLE}=1" if asked else f"{VARIABLE} is not set"
+    is_requested = trace.treatment.variables.get(VARIABLE) == "1"
+    variable = f"{VARIABLE}=1" if is_requested else f"{VARIABLE} is not set"
     probe = trace.batch_probe
     if "identical" not in probe:
         return Observation(None, f"{variable}; {probe.get('error', 'nothing was generated alone and in a batch')}")
@@ -68,7 +68,7 @@ def observe(trace: ArmTrace) -> Observation:
             "off",
             f"{variable}; {among} differ from token {probe['differs_at']} on, by {probe['by']:.1e} nats{split}",
         )
-    if asked:
+    if is_requested:
         return Observation("on", f"{variable}; {among} agree bit for bit{split}")
     return Observation(None, f"{variable}, and yet {among} agree bit for bit: no dependence to take away{split}")
 

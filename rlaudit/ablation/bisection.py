@@ -5,7 +5,7 @@ recipe's factors.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
@@ -109,7 +109,8 @@ def bisected(ablation: Ablation, recipe: Recipe, metric: str, given: GivenInterp
             return None
         figure = Figure(measurement.value, measurement.low, measurement.high)
         engines[release] = str(arm.resolved["engine"])
-        progress.note(f"  {release}: {metric} {_with_interval(figure)}")
+        interval = f"[{number(figure.low)}, {number(figure.high)}]"
+        progress.note(f"  {release}: {metric} {number(figure.value)} {interval}")
         return figure
 
     bisection = bisect(between, measure)
@@ -147,11 +148,8 @@ def _reported(bisection: Bisection, metric: str, engines: Mapping[Version, str],
         old, new = bisection.neighbours
         neighbours = (str(old), str(new))
         machine = machine_of(accelerator)
-        declared = (
-            move
-            for move in moved(old, new, machine)
-            if move.change is Change.VALUE and move.part != Part.RESOLVED and move.why
-        )
+        values = (move for move in moved(old, new, machine) if move.change is Change.VALUE and move.why)
+        declared = (move for move in values if move.part != Part.RESOLVED)
         moves = [
             f"{move.name}: {text_of(move.before)} -> {text_of(move.after)}"
             for move in (*moved_values(old, new, machine, v0=engines[old] == "V0"), *declared)
@@ -165,9 +163,7 @@ def _reported(bisection: Bisection, metric: str, engines: Mapping[Version, str],
     return Reported(
         metric=metric,
         measured=[
-            ReleaseFigure(
-                version=str(release), engine=engines[release], value=figure.value, low=figure.low, high=figure.high
-            )
+            ReleaseFigure(version=str(release), engine=engines[release], **asdict(figure))
             for release, figure in bisection.figures.items()
         ],
         neighbours=neighbours,
@@ -176,7 +172,3 @@ def _reported(bisection: Bisection, metric: str, engines: Mapping[Version, str],
         moved=moves,
         advisories=defects,
     )
-
-
-def _with_interval(figure: Figure) -> str:
-    return f"{number(figure.value)} [{number(figure.low)}, {number(figure.high)}]"

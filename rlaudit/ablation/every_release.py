@@ -85,8 +85,8 @@ def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *
 
 
 def _digest(recipe: Recipe, prompts: PromptSet) -> str:
-    written = json.dumps([recipe.model_dump(mode="json", by_alias=True), prompts.digest], sort_keys=True)
-    return hashlib.sha256(written.encode()).hexdigest()[:16]
+    content = json.dumps([recipe.model_dump(mode="json", by_alias=True), prompts.digest], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def _reported_before(folder: Path) -> Releases:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.engines.vllm.expected_engine import resolution_of
-from rlaudit.measurement.measure import Measurement
 from rlaudit.report.figures import TITLES
 from rlaudit.report.parts.ablation import Arm
 from rlaudit.report.parts.releases import Cell
@@ -37,14 +36,9 @@ def cells_of(report: "Report", release: str, machine: Machine) -> tuple[dict[str
         if arm.status != "ok":
             continue
         expected = resolution_of(release, arm.engine_args, arm.variables, machine)
-        for name, title, cell in _of_arm(arm, expected):
-            titles[name], cells[name] = title, cell
-        for name, value in {**(arm.loaded or {}).get("features", {}), **arm.resolved}.items():
-            is_property = name not in NO_PROPERTY and name not in arm.engine_args and not isinstance(value, list | dict)
-            if name not in cells and is_property:
-                is_setting = name in arm.resolved and value is not None
-                titles[name] = name
-                cells[name] = _word(*_setting(name, value, expected)) if is_setting else _word(value, None)
+        for name, title, cell in (*_of_arm(arm, expected), *_of_engine(arm, expected)):
+            titles.setdefault(name, title)
+            cells.setdefault(name, cell)
     return titles, cells
 
 
@@ -65,7 +59,9 @@ def _of_arm(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]]:
         yield f"{place}/logprobs", f"{title}: logprobs", _word(level.level, AS_SEEN.get(str(claimed), claimed))
     for metric in METRICS:
         if metric in arm.measurements:
-            yield f"{place}/{metric}", f"{title}: {TITLES[metric]}", _figure(arm.measurements[metric])
+            measured = arm.measurements[metric]
+            cell = Cell(value=measured.value, low=measured.low, high=measured.high, word=None, claimed=None)
+            yield f"{place}/{metric}", f"{title}: {TITLES[metric]}", cell
     if arm.role == "candidate":  # vLLM may choose another engine for another dtype
         yield f"{place}/engine", f"{title}: engine", _word(arm.resolved.get("engine"), expected.value("engine"))
     if arm.cached_tokens is not None and arm.role == "candidate":
@@ -73,21 +69,20 @@ def _of_arm(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]]:
         yield f"{place}/cached", f"{title}: prompt tokens from the cache", _word(hits, None)
 
 
-def _setting(name: str, value: Any, expected: Resolution) -> tuple[Any, Any]:
-    """Return a loaded value and what the release's sources say of it, None if nothing."""
-    argument = ARGUMENTS.get(name, name)
-    is_known = argument in resolution_rules() or argument in expected.catalogue.engine
-    level = COMPILATION_LEVELS.get(value) if name == "compilation_mode" else None
-    return level or value, expected.value(argument) if is_known else None
-
-
-def _figure(measurement: Measurement) -> Cell:
-    return Cell(value=measurement.value, low=measurement.low, high=measurement.high, word=None, claimed=None)
+def _of_engine(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]]:
+    """Yield the loaded settings and features, each with what the release's sources say of it."""
+    for name, value in {**(arm.loaded or {}).get("features", {}), **arm.resolved}.items():
+        if name in NO_PROPERTY or name in arm.engine_args or isinstance(value, list | dict):
+            continue
+        argument = ARGUMENTS.get(name, name)
+        is_setting = name in arm.resolved and value is not None
+        is_known = is_setting and (argument in resolution_rules() or argument in expected.catalogue.engine)
+        level = COMPILATION_LEVELS.get(value) if is_setting and name == "compilation_mode" else None
+        yield name, name, _word(level or value, expected.value(argument) if is_known else None)
 
 
 def _word(value: Any, claimed: Any) -> Cell:
-    is_stated = claimed is not None and not isinstance(claimed, Unknown | Mapping)
-    claim = _as_word(claimed) if is_stated else None
+    claim = None if claimed is None or isinstance(claimed, Unknown | Mapping) else _as_word(claimed)
     return Cell(value=None, low=None, high=None, word=_as_word(value), claimed=claim)
 
 

@@ -79,19 +79,15 @@ class Ablation:
         return self.until_verdict and standing.is_settled
 
 
-def reported(
-    study: Study, finished: Any, run_folder: RunFolder, path: Path, fail_on_mismatch: bool, **parts: Any
-) -> "Report":
+def reported(study: Study, finished: Any, folder: RunFolder, path: Path, fails: bool, **parts: Any) -> "Report":
     """Write the report of a finished run, with `parts` added, into the run directory and return it."""
-    document, write_tokens = _judged(study.name, finished, path, fail_on_mismatch)
+    document, write_tokens = _judged(study.name, finished, path, fails)
     document.update(parts)  # type: ignore[typeddict-item]
-    run_folder.finish(document, write_tokens)
+    folder.finish(document, write_tokens)
     return document
 
 
-def _judged(
-    study: str, finished: Any, path: Path, fail_on_mismatch: bool
-) -> "tuple[Report, Callable[[Path], None] | None]":
+def _judged(study: str, finished: Any, path: Path, fails: bool) -> "tuple[Report, Callable[[Path], None] | None]":
     """Return the report of a study, and what writes the tokens of its arms, if it has any.
 
     path: the recipe, or the file that it was made of.
@@ -99,15 +95,15 @@ def _judged(
     if study == "updates":
         from rlaudit.documents.weight_updates import document_of as of_updates
 
-        return of_updates(finished, path, fail_on_mismatch=fail_on_mismatch), None
+        return of_updates(finished, path, fail_on_mismatch=fails), None
     if study == "canary":
         from rlaudit.documents.canary import document_of as of_trainings
 
-        return of_trainings(finished, fails=fail_on_mismatch), None
+        return of_trainings(finished, fails=fails), None
     from rlaudit.diagnosis.diagnose import diagnose
     from rlaudit.diagnosis.tokens import tokens_of, write_tokens
     from rlaudit.documents.ablation import document_of
 
     diagnosis = diagnose(finished)
     tokens = tokens_of(diagnosis)
-    return document_of(diagnosis, fail_on_mismatch), None if tokens is None else partial(write_tokens, tokens)
+    return document_of(diagnosis, fails), None if tokens is None else partial(write_tokens, tokens)

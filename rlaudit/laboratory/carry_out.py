@@ -50,6 +50,6 @@ def gathered(planned: Planned, folder: Path, progress: Progress) -> Iterator[tup
     Raises NotFinished naming the cells that none of them has.
     """
     with opened(folder, planned.cells) as run_folder:
-        executor = FromRuns(run_folder.cells, planned.cells)
-        run = StudyRun(planned.plan, run_folder, planned.setup(), executor, progress)
+        cells = FromRuns(run_folder.cells, planned.cells)
+        run = StudyRun(planned.plan, run_folder, planned.setup(), cells, progress)
         yield planned.study.execute(planned.plan, run), run_folder

@@ -91,19 +91,19 @@ def fit_engine_args(
         f"{name}={written[name]}: left out; {NOT_FOR_ONE_ENGINE[name]}"
         for name in sorted(NOT_FOR_ONE_ENGINE.keys() & written.keys() - {"model", "tokenizer"})
     ]
-    arguments = {name: value for name, value in written.items() if name not in NOT_FOR_ONE_ENGINE}
+    args = {name: value for name, value in written.items() if name not in NOT_FOR_ONE_ENGINE}
     for name in PARALLEL:
-        size = arguments.get(name, 1)
+        size = args.get(name, 1)
         if isinstance(size, int) and size > max(1, limits.gpus):
             changes.append(f"{name}={size}: GPUs on this machine: {limits.gpus}; 1 is used")
-            arguments[name] = 1
+            args[name] = 1
     if limits.cpu:
-        arguments, cpu_changes = _on_cpu(arguments, limits.context, version)
+        args, cpu_changes = _on_cpu(args, limits.context, version)
         changes += cpu_changes
-    return arguments, tuple(changes)
+    return args, tuple(changes)
 
 
-def _on_cpu(arguments: dict[str, Any], context: int, version: Version) -> tuple[dict[str, Any], list[str]]:
+def _on_cpu(args: dict[str, Any], context: int, version: Version) -> tuple[dict[str, Any], list[str]]:
     """Return the arguments of a CPU engine, and what was changed."""
     forced = {
         "max_model_len": (context, "prompts and completions here are short"),
@@ -114,18 +114,16 @@ def _on_cpu(arguments: dict[str, Any], context: int, version: Version) -> tuple[
             "larger than the prompts' shared prefix otherwise, and nothing would be cached",
         ),
     }
-    changes = [
-        f"{name}={arguments.pop(name)}: of a GPU; left out on this CPU" for name in OF_A_GPU if name in arguments
-    ]
+    changes = [f"{name}={args.pop(name)}: of a GPU; left out on this CPU" for name in OF_A_GPU if name in args]
     if version < V1_ON_CPU:
         changes += [
             f"{name}=True: V0 needs intel_extension_for_pytorch for it on a CPU; off here"
             for name in V0_NEEDS_IPEX
-            if arguments.pop(name, None) is True
+            if args.pop(name, None) is True
         ]
     for name, (value, why) in forced.items():
-        if arguments.get(name) != value:
-            before = f"{name}={arguments[name]}" if name in arguments else f"{name} (not set)"
+        if args.get(name) != value:
+            before = f"{name}={args[name]}" if name in args else f"{name} (not set)"
             changes.append(f"{before}: {value} on this CPU ({why})")
-        arguments[name] = value
-    return arguments, changes
+        args[name] = value
+    return args, changes

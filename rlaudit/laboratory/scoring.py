@@ -123,9 +123,7 @@ class Scores:
             batch.sequences.setdefault(key, len(batch.sequences))
         first, second = self.result["micro_batch_floor"], other.result["micro_batch_floor"]
         floor = {name: _of_both(name, first[name], second[name]) for name in first}
-        seconds = sum(
-            float(scores.arrays["offsets"][-1]) / scores.result["tokens_per_second"] for scores in (self, other)
-        )
+        seconds = sum(float(side.arrays["offsets"][-1]) / side.result["tokens_per_second"] for side in (self, other))
         rate = float(arrays["offsets"][-1]) / seconds if seconds > 0 else self.result["tokens_per_second"]
         result = {**self.result, "micro_batch_floor": floor, "tokens_per_second": rate}
         return Scores(batch, arrays, result)

@@ -8,7 +8,7 @@ whose driver does not answer.
 
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -59,21 +59,12 @@ def detect(cpu: bool = False, environ: Mapping[str, str] | None = None, root: Pa
     Raises NotFinished if the machine has a GPU that cannot be used, is not supported, or is hidden.
     """
     driver = None if cpu else _driver(root)
+    cores, memory_mib, instructions = _cores(), _memory_mib(), _instruction_sets()
     if driver is None:
-        return Accelerator(
-            "cpu", _processor_name(), (), "", _cores(), _memory_mib(), instruction_sets=_instruction_sets()
-        )
+        return Accelerator("cpu", _processor_name(), (), "", cores, memory_mib, "", instructions)
     devices = visible_gpus(driver.gpus, os.environ if environ is None else environ)
-    return Accelerator(
-        "cuda",
-        devices[0].name,
-        devices,
-        driver.version,
-        _cores(),
-        _memory_mib(),
-        driver_cuda=driver.cuda,
-        instruction_sets=_instruction_sets(),
-    )
+    name = devices[0].name
+    return Accelerator("cuda", name, devices, driver.version, cores, memory_mib, driver.cuda, instructions)
 
 
 def _driver(root: Path) -> Driver | None:
@@ -106,10 +97,10 @@ def _unusable(error: Any, sign: str | None, root: Path) -> NotFinished:
     import pynvml
 
     if error.value == pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:
-        loaded = _kernel_module_version(root)
+        loaded = _read(root / "proc/driver/nvidia/version").partition("\n")[0]
         return NotFinished(
             "the NVIDIA driver's library and its kernel module are of different versions"
-            + ("" if loaded is None else f"; loaded is {loaded}"),
+            + (f"; loaded is {loaded}" if loaded else ""),
             "restart the machine, or the container, after an update of the driver; " + DO_WITHOUT,
         )
     if error.value == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND:
@@ -132,7 +123,7 @@ def _nvidia_sign(root: Path) -> str | None:
     # In WSL every GPU is /dev/dxg; only NVIDIA's have these libraries.
     if (root / "dev/dxg").exists() and any((root / "usr/lib/wsl/lib").glob("libcuda.so*")):
         return "/dev/dxg and /usr/lib/wsl/lib/libcuda.so"
-    for device in _pci_devices(root):
+    for device in sorted((root / "sys/bus/pci/devices").glob("*")):
         if _read(device / "vendor") == NVIDIA and _read(device / "class").startswith(DISPLAY_CLASS):
             return f"PCI device {device.name}"
     return None
@@ -145,16 +136,6 @@ def _amd_sign(root: Path) -> str | None:
     for device in sorted((root / "sys/bus/pci/drivers/amdgpu").glob("*:*")):
         return f"PCI device {device.name}, driver amdgpu"
     return None
-
-
-def _kernel_module_version(root: Path) -> str | None:
-    """Return the version line of NVIDIA's kernel module; None if it is not loaded."""
-    version = _read(root / "proc/driver/nvidia/version")
-    return version.splitlines()[0] if version else None
-
-
-def _pci_devices(root: Path) -> Iterator[Path]:
-    yield from sorted((root / "sys/bus/pci/devices").glob("*"))
 
 
 def _read(path: Path) -> str:

@@ -67,12 +67,10 @@ def identities_in(arguments: Any) -> dict[str, dict[str, str]]:
 
 def _read_by_engines(folder: Path) -> Iterator[str]:
     for root, inner, names in os.walk(folder):
-        directory = Path(root)
-        inner[:] = [
-            name for name in inner if not name.startswith(".") and not (directory / name / CONFIGURATION).exists()
-        ]
+        parent = Path(root)
+        inner[:] = [name for name in inner if not name.startswith(".") and not (parent / name / CONFIGURATION).exists()]
         for name in names:
-            path = directory / name
+            path = parent / name
             is_ignored = name.startswith(".") or path.suffix.lower() in _ABOUT | _PICKLES or name == STATE
             if not is_ignored and path.is_file():
                 yield str(path.relative_to(folder))

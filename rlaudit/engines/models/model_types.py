@@ -19,15 +19,15 @@ DATA = Path(__file__).with_name("model_types.json")
 
 
 def model_types(transformers: str) -> frozenset[str]:
-    """Return the values of config.json's `model_type` that a release loads without the model's own code."""
+    """Return the values of config.json's `model_type` that a release loads without code of the model."""
     return frozenset(json.loads(DATA.read_text(encoding="utf-8"))[transformers])
 
 
 def transformers_for(model: str, configuration: Mapping[str, Any], trust_remote_code: bool) -> str:
     """Return the first release that supports the model's type and reads the rest of its config.json correctly.
 
-    Without `model_type` it is the first of all. Raises NotFinished for a type that no release supports, unless the model
-    may bring its own code.
+    Without `model_type` it is the first of all. Raises NotFinished for a type that no release supports, unless
+    `trust_remote_code`.
     """
     wanted = configuration.get("model_type")
     for release in TRANSFORMERS:

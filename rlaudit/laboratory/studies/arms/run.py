@@ -161,9 +161,8 @@ def _scored(
     scored = run.scores(
         [(batch, f"trainer {keys.index(key) + 1}/{len(keys)}: {_described(batch)}", None) for key, batch in new.items()]
     )
-    return {
-        key: before[key].joined(scores) if key in before else scores for key, scores in zip(new, scored, strict=True)
-    }
+    added = dict(zip(new, scored, strict=True))
+    return {key: before[key].joined(scores) if key in before else scores for key, scores in added.items()}
 
 
 def _sampled(run: StudyRun, arm: Arm, cell: Cell | Failure, outcome: Outcome) -> FinishedArm:

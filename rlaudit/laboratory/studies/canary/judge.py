@@ -96,7 +96,11 @@ def _compared(arm: JudgedArm, reference: JudgedArm, recipe: CanaryRecipe) -> Jud
 def judge_claims(recipe: CanaryRecipe, arms: Sequence[JudgedArm]) -> list[CanaryClaim]:
     """Judge every claim of the recipe."""
     by_name = {arm.arm.name: arm for arm in arms}
-    return [_judged(claim, _decisive(claim, by_name[claim.arm])) for claim in recipe.claims]
+    claims = []
+    for claim in recipe.claims:
+        verdict, because = _verdict(claim, _decisive(claim, by_name[claim.arm]))
+        claims.append(CanaryClaim(**claim.model_dump(), verdict=verdict, because=because))
+    return claims
 
 
 def _decisive(claim: Claim, arm: JudgedArm) -> MetricResult | None:
@@ -105,13 +109,6 @@ def _decisive(claim: Claim, arm: JudgedArm) -> MetricResult | None:
         return arm.results.get(claim.metric)
     decided = [result for result in arm.results.values() if result.outcome is not Outcome.UNKNOWN]
     return next(iter([*arm.separated, *decided]), None)
-
-
-def _judged(claim: Claim, result: MetricResult | None) -> CanaryClaim:
-    verdict, because = _verdict(claim, result)
-    return CanaryClaim(
-        says=claim.says, arm=claim.arm, metric=claim.metric, expects=claim.expects, verdict=verdict, because=because
-    )
 
 
 def _verdict(claim: Claim, result: MetricResult | None) -> tuple[Verdict, str]:

@@ -83,12 +83,9 @@ class CheckpointStore:
 def mixture_name(version: int, old: Sequence[str]) -> str:
     """Return the name of a version whose `old` tensors are those of version 0."""
     shown = "-".join(name.removesuffix(".weight").replace(".", "-") for name in old[:2])
-    others = f"-and-{len(old) - 2}-more-{_mark(old)}" if len(old) > 2 else ""
+    digest = hashlib.sha256("\n".join(old).encode()).hexdigest()[:8]
+    others = f"-and-{len(old) - 2}-more-{digest}" if len(old) > 2 else ""
     return f"{_folder_of(version)}-but-{shown}{others}"
-
-
-def _mark(names: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:8]
 
 
 def _folder_of(version: int) -> str:

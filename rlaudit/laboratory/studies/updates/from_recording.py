@@ -6,7 +6,7 @@ cache cleared, so that the report shows what clearing it would change.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlaudit.audit.audit import Audit, Side
@@ -38,14 +38,14 @@ def updates_from(audit: Audit, recording: Recording, device: str, model: str | N
     """Make the experiment, on cuda or cpu. Raises UsageError for one release, or a recording without an update."""
     if not audit.migrates:
         raise UsageError(f"{audit.config.path} is looked at under vLLM {audit.after.version} only", "give --to")
-    updates = list(_after_the_first_token(recording))
+    updates = [update for served in served_weights(recording) for update in served.updates[served.first_sampled :]]
     if not updates:
         raise UsageError(f"{recording.path} holds no update of weights that were sampled from", "leave out --updates")
     counted = Counter(_protocol(update) for update in updates)
     protocol, count = counted.most_common(1)[0]
-    changed = [f"updates: {count} of {len(updates)} recorded ones were like this: {_protocol_words(protocol)}"]
+    changed = [f"updates: {count} of {len(updates)} recorded ones were like this: {_in_words(protocol)}"]
     changed += [
-        f"updates: not repeated, {times} times: {_protocol_words(other)}" for other, times in counted.most_common()[1:]
+        f"updates: not repeated, {times} times: {_in_words(other)}" for other, times in counted.most_common()[1:]
     ]
     if not any(update.in_flight for update in updates):
         changed.append("updates: the recorded ones met no request in flight; here requests are in flight")
@@ -75,11 +75,6 @@ def updates_from(audit: Audit, recording: Recording, device: str, model: str | N
         },
     }
     return Experiment(document, tuple(changed))
-
-
-def _after_the_first_token(recording: Recording) -> Iterator[Update]:
-    for served in served_weights(recording):
-        yield from served.updates[served.first_sampled :]
 
 
 def _protocol(update: Update) -> Protocol:
@@ -115,6 +110,6 @@ def _engine(side: Side, path: WeightPath | None, mode: PauseMode, cleared: Seque
     }
 
 
-def _protocol_words(protocol: Protocol) -> str:
+def _in_words(protocol: Protocol) -> str:
     cleared = "cleared" if protocol.cleared else "not cleared"
     return f"pause {protocol.mode}, prefix cache {cleared}, loaded by {protocol.path or 'a method of their own'}"

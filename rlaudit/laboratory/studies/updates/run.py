@@ -5,7 +5,7 @@ look like stale keys and values in every case.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure
@@ -45,7 +45,7 @@ class FinishedUpdates:
 
     def book_of(self, record: EngineRecord) -> Scorebook:
         """Return the scores by which this engine is judged."""
-        return self.book.of_engine(self.effective[record.start.name])
+        return replace(self.book, effective=self.effective[record.start.name])
 
 
 def execute(plan: UpdatePlan, run: StudyRun) -> FinishedUpdates:
@@ -80,13 +80,13 @@ def _scored(
             if flight.token_ids:
                 batch = batches.setdefault(name, ScoringBatch(request))
                 batch.add(flight.prompt_token_ids, flight.token_ids)
-    scores = run.scores(
+    scored = run.scores(
         [
             (batch, f"trainer: {len(batch.sequences)} sequences with the weights {name}", store.checkpoint(name))
             for name, batch in sorted(batches.items())
         ]
     )
-    return Scorebook({name: scores.by_sequence() for name, scores in zip(sorted(batches), scores, strict=True)})
+    return Scorebook({name: scores.by_sequence() for name, scores in zip(sorted(batches), scored, strict=True)})
 
 
 def _of_read_backs(record: EngineRecord, store: CheckpointStore) -> Iterator[tuple[str, Flight]]:

@@ -24,10 +24,6 @@ class Scorebook:
     # From a version to the mixture that one engine held in its place; other versions were held whole.
     effective: Mapping[int, str] = field(default_factory=dict)
 
-    def of_engine(self, effective: Mapping[int, str]) -> "Scorebook":
-        """Return the same scores for an engine that held these mixtures."""
-        return Scorebook(self.scores, effective)
-
     def has(self, checkpoint: str, flight: Flight) -> bool:
         """Return whether the request was scored with it."""
         return (flight.prompt_token_ids, flight.token_ids) in self.scores.get(checkpoint, {})

@@ -57,10 +57,15 @@ def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float)
 
     relevant: an excess k3 in nats that counts however large the step between the versions is.
     """
-    runs = {run: _complete(flights, run) for run in (AFTER, UNSHARED, COLD_AFTER, WARM_AFTER, FLIGHT)}
+    complete = [flight for flight in flights if flight.error is None and flight.token_ids]
+    runs = {
+        run: [flight for flight in complete if flight.run == run]
+        for run in (AFTER, UNSHARED, COLD_AFTER, WARM_AFTER, FLIGHT)
+    }
     served = [flight for flight in runs[AFTER] if flight.cached_tokens]
     cached = sum(flight.cached_tokens or 0 for flight in runs[AFTER])
-    in_flight = _after_update(runs[FLIGHT], book)
+    # Tokens in flight have the old keys and values of their requests.
+    in_flight = k3_of(pairs_of(runs[FLIGHT], book.under_own_versions, lambda flight: flight.after_update))
     if not runs[AFTER] or not runs[COLD_AFTER] or not runs[WARM_AFTER]:
         why = "the runs after the update did not complete"
         return Staleness(Verdict.NOT_TESTED, why, cached, None, None, None, in_flight, None, None, None)
@@ -110,19 +115,10 @@ def _judge(excess: Contrast, margin: float, noise: float, cached: int | None) ->
     return Verdict.INCONCLUSIVE, f"{source}; the interval of the excess reaches over {margin:.2g}"
 
 
-def _complete(flights: Sequence[Flight], run: str) -> list[Flight]:
-    return [flight for flight in flights if flight.run == run and flight.error is None and flight.token_ids]
-
-
 def _distance(cold: Sequence[Flight], book: Scorebook) -> float:
     """Return k3 of new tokens under the version before: the scale for an excess."""
     measured = k3_of(pairs_of(cold, lambda flight: book.logprobs("0", flight)))
     return (measured.value or 0.0) if measured else 0.0
-
-
-def _after_update(flights: Sequence[Flight], book: Scorebook) -> Measurement | None:
-    """Return k3 of the tokens that requests in flight got after the update, with their old keys and values."""
-    return k3_of(pairs_of(flights, book.under_own_versions, lambda flight: flight.after_update))
 
 
 def _high(k3: Measurement | None) -> float:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bisected:
-    """The two releases between which a figure moves, and what was measured to find them."""
+    """The two releases between which a figure moves, and all measured ones."""
 
     # The recipe that ablates these two; None if the ends agree.
     pair: Recipe | None

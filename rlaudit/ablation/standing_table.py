@@ -44,7 +44,7 @@ def standing_table(standing: SoFar, plan: Plan, width: int) -> Group:
 
 
 def _figures(arm: Arm, standing: SoFar) -> Iterator[str]:
-    """Yield a cell for each metric: the figure, or why there is none."""
+    """Yield a cell for each metric: the figure, or the arm's status."""
     blocks = {block.plan.name: block for block in standing.diagnosis.blocks}
     measured = blocks[arm.block].measured.get(arm.name) if arm.block in blocks else None
     finished = standing.diagnosis.run.arms.get((arm.block, arm.name))

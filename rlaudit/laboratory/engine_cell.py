@@ -19,9 +19,9 @@ from rlaudit.vllm.resolution.block_size import smallest_cpu_block
 
 
 def usual_engine_args(version: str, dtype: str, device: str) -> dict[str, Any]:
-    """Return what engines of small experiments start with on cuda or cpu, unless a recipe says otherwise.
+    """Return the default arguments of engines in small experiments, on cuda or cpu.
 
-    On a processor eagerly, as compiling takes longer than sampling does, and with blocks that short prompts can fill.
+    On a processor engines are eager, because compiling takes longer than sampling, with blocks that short prompts fill.
     """
     on_cpu = {"enforce_eager": True, "block_size": smallest_cpu_block(Version(version))} if device == "cpu" else {}
     return {"dtype": dtype, **on_cpu}

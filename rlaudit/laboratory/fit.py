@@ -1,7 +1,7 @@
-"""Whether a model's weights fit where a plan wants them, by the sizes of its files and before anything starts.
+"""Whether a model's weights fit, by the sizes of its files and before anything starts.
 
-Only what cannot fit is refused: weights alone, at the smallest they can be. Caches and activations come on top, and an
-engine that lacks room for those says so itself.
+Only a plan that cannot fit is refused, by the smallest size of its weights alone. An engine that lacks room for caches
+and activations fails with its own message.
 """
 
 from collections.abc import Iterable, Iterator
@@ -86,7 +86,7 @@ def trainer_need(dtype: str, accelerator: Accelerator, files: ModelFiles) -> Ite
 
 
 def engine_needs(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> Iterator[Need]:
-    """Yield what each engine's weights take, split over GPUs as its arguments say.
+    """Yield the weights of each engine, split over GPUs by its arguments.
 
     Nothing for an engine with another model, or with arguments that change what its weights take.
     """

@@ -1,4 +1,4 @@
-"""The place where a run's cells run, chosen before any of them has started, and how many run there at once."""
+"""The place where a run's cells run, and how many run there at once."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,7 @@
 """The keys that the recipes of all studies share, and how a recipe is found and read.
 
-A recipe is one YAML file. Every key is documented where it is declared, and unknown keys are errors. Its study is known
-by a key that only recipes of that study have (study.py).
+A recipe is one YAML file. Every key is documented at its declaration, and unknown keys are errors. Each study has a key
+that only its recipes have (study.py).
 """
 
 import os
@@ -60,8 +60,10 @@ class Keys(BaseModel):
 
 
 class Objective(Keys):
-    """The clip range of the training objective: [low, high], as used in 1-low .. 1+high. Where only one is written,
-    only that one decides a verdict."""
+    """The clip ranges of the training objective: [low, high], as used in 1-low .. 1+high.
+
+    If only one is written, only that one decides a verdict.
+    """
 
     ppo_epsilon: tuple[float, float] = Field((0.2, 0.2), description="Token clip range of PPO and GRPO.")
     gspo_epsilon: tuple[float, float] = Field((3e-4, 4e-4), description="Sequence clip range of GSPO.")
@@ -77,7 +79,7 @@ class Objective(Keys):
 
 
 class AnyRecipe(Keys):
-    """What the recipes of all studies say."""
+    """The keys that the recipes of all studies share."""
 
     schema_: Literal["rlaudit-recipe/1"] = Field(
         "rlaudit-recipe/1", alias="schema", description="Version of this format."

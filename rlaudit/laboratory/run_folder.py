@@ -1,4 +1,4 @@
-"""A run directory: who writes there, what was planned, and what proves that the rest belongs to it.
+"""A run directory: its plan, its report, and the seal that proves that all files belong together.
 
     plan.json       the recipe as it was understood, and everything needed to repeat the run
     cells.json      the cells that this run has requested so far, under the plan's digest

@@ -78,7 +78,7 @@ class Plan(Protocol):
 
     @property
     def scoring(self) -> Sequence[ScoringRequest]:
-        """How the trainer will score, as far as it is known before anything ran."""
+        """How the trainer will score, as far as known in advance."""
 
     def arms(self) -> list[dict[str, str]]:
         """Return the engine processes as plan.json names them."""
@@ -134,7 +134,7 @@ def known_studies() -> dict[str, Study]:
 def load_study(name_or_path: str, profile: Profile) -> tuple[Study, AnyRecipe, Path]:
     """Return a recipe's study, the recipe, and its file. A recipe without the key of a study is one of arms.
 
-    Raises UsageError if there is no such recipe, or one that is not valid.
+    Raises UsageError if it does not exist or is not valid.
     """
     document, path = read_recipe(name_or_path)
     by_name = known_studies()

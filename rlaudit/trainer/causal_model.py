@@ -1,4 +1,4 @@
-"""A causal language model split at its head: hidden states for whole sequences, logits where they are wanted.
+"""A causal language model split at its head: hidden states for whole sequences, logits for chosen tokens.
 
 Part of the scoring script: it runs inside the trainer's interpreter (torch, transformers 4.51 to 5.x, Python
 3.9 syntax).

@@ -34,7 +34,7 @@ WEIGHTS = "model.safetensors"
 
 
 def run(job, channel):
-    """Write every checkpoint the job asks for."""
+    """Write every checkpoint of the job."""
     channel.phase("load")
     source = folder_of(job["model"], job.get("revision"))
     output = Path(job["output"])

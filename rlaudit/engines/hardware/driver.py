@@ -25,7 +25,7 @@ def driver_is_there() -> bool:
 
 
 def offered_cuda(reported: int = 0) -> str:
-    """Return the newest CUDA that this machine's driver offers, as `12.8`; empty if there is no driver.
+    """Return the newest CUDA that this machine's driver offers, as `12.8`; empty without a driver.
 
     It is the larger of what NVML `reported` and what a program that starts here will see: a cuda-compat package on
     LD_LIBRARY_PATH raises it. Both numbers are cuda.h's: 1000 * major + 10 * minor.

@@ -16,7 +16,7 @@ SHARE_THAT_MATTERS = 0.05
 
 
 class GpuMemory:
-    """The memory in use on the GPUs of a run, against what was in use before any of its engines started."""
+    """The memory in use on the GPUs of a run, compared with that before its first engine started."""
 
     def __init__(self, devices: tuple[Device, ...]) -> None:
         self._devices = devices

@@ -22,8 +22,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """Read the level from the batches that were dispatched to a graph, as counted in the worker; where nothing was
-    counted, from the mode that the worker resolved, else from the loaded configuration."""
+    """Read the level from the worker's count of batches in a graph, else from its mode or the loaded configuration."""
     resolved = trace.resolved
     if resolved.get("device") != "cuda":
         return Observation("off", f"there are no CUDA graphs on device {resolved.get('device')}")

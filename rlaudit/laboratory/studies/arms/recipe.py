@@ -1,9 +1,9 @@
-"""A recipe of arms: one engine with one set of weights in each, differing in a factor at a time.
+"""A recipe of arms: engines that differ in one factor at a time, each with one set of weights.
 
 A recipe names a model, prompts and how to sample, and one or more blocks. A block is one controlled comparison: a
-reference, a candidate as it is, factors tried one at a time from the candidate, a parity arm that has the fixes
-together, and each fix left out of it again. `cpu:`, in the recipe or in a block, is laid over what stands beside it on
-machines without a GPU; null in it takes a key out.
+reference, a candidate, factors tried one at a time from the candidate, a parity arm that has all fixes, and each fix
+left out of it again. On machines without a GPU, `cpu:` in the recipe or in a block overrides the keys beside it; null
+in it removes a key.
 """
 
 from pathlib import Path
@@ -61,7 +61,7 @@ class Trainer(Keys):
 
 
 class Point(Keys):
-    """An engine to compare: a release, factor levels set on it, and engine arguments of its own."""
+    """An engine to compare: a release, its factor levels and its engine arguments."""
 
     version: Version = Field(description="vLLM release, such as 0.18.1.")
     engine: Engine = None
@@ -164,7 +164,7 @@ def recipe_of(document: dict[str, Any], path: Path, profile: Profile) -> Recipe:
 
 
 def _published(written: Any, profile: Profile) -> Any:
-    """Return the releases of `OLDEST..NEWEST` that are published for this machine, oldest first; a list as it is.
+    """Return the releases of `OLDEST..NEWEST` that are published for this machine, oldest first; a list unchanged.
 
     Raises UsageError if there are none.
     """

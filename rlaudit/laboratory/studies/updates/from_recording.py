@@ -20,7 +20,7 @@ from rlaudit.vllm.resolution.engine import has_v0
 
 # What AsyncLLM.pause_generation does if it is given no mode (0.18.1 vllm/v1/engine/async_llm.py:726).
 UNNAMED_MODE = PauseMode.ABORT
-# What becomes of an update does not depend on how many there are, but stale keys are detected from 32 sequences on.
+# The effect of an update does not depend on these numbers, but stale keys are detected only from 32 sequences on.
 PROMPTS, SAMPLES = 16, 4
 
 

@@ -1,10 +1,10 @@
-"""Which parts of the model an update reached, by reading the worker back and by scores.
+"""Which parts of the model an update reached, by reading the worker's weights back and by scores.
 
-Two witnesses, and neither is believed alone:
-    read back   a parameter's bytes, and what its layer answers to a probe: names every tensor, one worker only
+Two witnesses must agree, or the parts are inconclusive:
+    read back   a parameter's bytes, and its layer's answer to a probe: names every tensor, one worker only
     scores      tokens of a cold cache under the new weights, under the old ones, and under the mixture that was read
-Where the two disagree the parts are inconclusive. A layer whose parameter is new and whose answer is old computes with
-a packed or cast copy that the update did not reach: the checksum of that engine would have called it updated.
+A layer whose parameter is new and whose answer is old computes with a packed or cast copy that the update did not
+reach: a checksum of its weights would not show that.
 """
 
 from collections.abc import Sequence
@@ -104,7 +104,7 @@ def read_parts(read_back: ReadBack) -> PartsRead | None:
 def judge_parts(
     parts: PartsRead | None, cold: Sequence[Flight], book: Scorebook, effective: str | None, margin: float
 ) -> Parts:
-    """Check by scores of cold tokens what was read back.
+    """Check a read back by the scores of cold tokens.
 
     effective: the name of the mixture that was read back; None if everything was read as new.
     """

@@ -27,8 +27,11 @@ from rlaudit.settings.trainer_facts import PauseMode
 
 
 class EngineToUpdate(Keys):
-    """One vLLM release and what is tried on it. Every combination of the caching and scheduling levels is one engine
-    start; every combination of modes and clear_cache is one case in each of them."""
+    """One vLLM release and what is tried on it.
+
+    Every combination of the caching and scheduling levels is one engine start; every combination of modes and
+    clear_cache is one case in each of them.
+    """
 
     version: Version = Field(description="vLLM release, such as 0.18.1.")
     engine: Engine = None

@@ -34,17 +34,17 @@ def so_far(run: FinishedRun, planned: Plan) -> SoFar:
     """
     diagnosis = diagnose(run)
     arms = sum(len(block.arms) for block in planned.blocks)
-    arm_lines = (f"so far: {len(run.arms)} of {arms} arms", *(f"  {line}" for line in _arms(diagnosis)))
+    arm_lines = (f"so far: {len(run.arms)} of {arms} arms", *(f"  {line}" for line in _arm_lines(diagnosis)))
     layer_lines: list[str] = []
     for number, judgement in enumerate(diagnosis.layers, start=1):
-        layer_lines += [f"{number}. {_verdict(judgement)}", f"   {_still_open(judgement, run, planned)}"]
+        layer_lines += [f"{number}. {_verdict_line(judgement)}", f"   {_open_line(judgement, run, planned)}"]
     first = next((layer for layer in diagnosis.layers if layer.verdict is not Verdict.MATCH), None)
     settled = first is not None and first.verdict is Verdict.MISMATCH and bool(first.causes)
     settled = settled or any(block.replay and block.replay.verdict is Verdict.MISMATCH for block in diagnosis.blocks)
     return SoFar(diagnosis, arm_lines, tuple(layer_lines), settled)
 
 
-def _arms(diagnosis: Diagnosis) -> Iterator[str]:
+def _arm_lines(diagnosis: Diagnosis) -> Iterator[str]:
     for block in diagnosis.blocks:
         for name, arm in block.measured.items():
             figures = [
@@ -55,12 +55,12 @@ def _arms(diagnosis: Diagnosis) -> Iterator[str]:
             yield f"{block.plan.name}: {name}: {', '.join(figures)}"
 
 
-def _verdict(judgement: Judgement) -> str:
+def _verdict_line(judgement: Judgement) -> str:
     cause = f": {judgement.cause}" if judgement.verdict is Verdict.MISMATCH and judgement.cause else ""
     return f"{judgement.layer.value:<15} {judgement.verdict.value.upper()}{cause}"
 
 
-def _still_open(judgement: Judgement, run: FinishedRun, planned: Plan) -> str:
+def _open_line(judgement: Judgement, run: FinishedRun, planned: Plan) -> str:
     if judgement.verdict is Verdict.MISMATCH:
         return "stands: arms to come can only name further causes"
     if judgement.verdict is not Verdict.MATCH:

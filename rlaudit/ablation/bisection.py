@@ -118,7 +118,7 @@ def bisected(ablation: Ablation, recipe: Recipe, metric: str, given: GivenInterp
         raise NotFinished(
             f"--bisect: {metric} of vLLM {ends[0]} or {ends[1]} could not be measured", "the lines above say why"
         )
-    reported = _reported(bisection, metric, engines, accelerator)
+    reported = _result(bisection, metric, engines, accelerator)
     if bisection.neighbours is None:
         return Bisected(None, given, reported)
     old, new = bisection.neighbours
@@ -140,7 +140,7 @@ def releases_between(
     return (first, *(release for release in candidates if first < release < last), last)
 
 
-def _reported(bisection: Bisection, metric: str, engines: Mapping[Version, str], accelerator: Accelerator) -> Reported:
+def _result(bisection: Bisection, metric: str, engines: Mapping[Version, str], accelerator: Accelerator) -> Reported:
     moves: list[str] = []
     defects: list[str] = []
     neighbours = None

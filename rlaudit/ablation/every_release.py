@@ -45,7 +45,7 @@ def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *
     """
     folder, accelerator, progress = ablation.folder, ablation.accelerator, ablation.progress
     on = f"{accelerator.kind}, {accelerator.name}"
-    before = _reported_before(folder)
+    before = _releases_before(folder)
     properties = dict(before.properties)
     measured_before = {(row.version, row.asked): row for row in before.measured if row.cells}
     measured: list[MeasuredRelease] = []
@@ -59,7 +59,7 @@ def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *
             measured.append(reused)
             continue
         try:
-            report = _finished(release_recipe, folder / release)
+            report = _existing_report(release_recipe, folder / release)
             if report is None:
                 with _removed_afterwards(release, accelerator, keep):
                     report = ablation.report(release_recipe, given.of((release,)), folder / release)
@@ -89,14 +89,14 @@ def _digest(recipe: Recipe, prompts: PromptSet) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
-def _reported_before(folder: Path) -> Releases:
+def _releases_before(folder: Path) -> Releases:
     """Return the releases that the report in the run directory holds."""
     with suppress(OSError, UsageError):
         return read_report(folder / REPORT).get("releases") or NOTHING
     return NOTHING
 
 
-def _finished(recipe: Recipe, folder: Path) -> "Report | None":
+def _existing_report(recipe: Recipe, folder: Path) -> "Report | None":
     """Return the report in the folder if it is of this recipe."""
     with suppress(OSError, ValueError, KeyError, NotFinished):
         document = recipe.model_dump(mode="json", by_alias=True)

@@ -36,7 +36,7 @@ def cells_of(report: "Report", release: str, machine: Machine) -> tuple[dict[str
         if arm.status != "ok":
             continue
         expected = resolution_of(release, arm.engine_args, arm.variables, machine)
-        for name, title, cell in (*_of_arm(arm, expected), *_of_engine(arm, expected)):
+        for name, title, cell in (*_arm_cells(arm, expected), *_setting_cells(arm, expected)):
             titles.setdefault(name, title)
             cells.setdefault(name, cell)
     return titles, cells
@@ -51,25 +51,25 @@ def without_figures(report: "Report") -> list[str]:
     ]
 
 
-def _of_arm(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]]:
+def _arm_cells(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]]:
     place, title = f"{arm.block}/{arm.name}", f"{arm.block}, {arm.name}"
     level = (arm.observed or {}).get("logprobs-mode")
     if level is not None and level.level is not None:
         claimed = expected.value("logprobs_semantics")
-        yield f"{place}/logprobs", f"{title}: logprobs", _word(level.level, AS_SEEN.get(str(claimed), claimed))
+        yield f"{place}/logprobs", f"{title}: logprobs", _word_cell(level.level, AS_SEEN.get(str(claimed), claimed))
     for metric in METRICS:
         if metric in arm.measurements:
             measured = arm.measurements[metric]
             cell = Cell(value=measured.value, low=measured.low, high=measured.high, word=None, claimed=None)
             yield f"{place}/{metric}", f"{title}: {TITLES[metric]}", cell
     if arm.role == "candidate":  # vLLM may choose another engine for another dtype
-        yield f"{place}/engine", f"{title}: engine", _word(arm.resolved.get("engine"), expected.value("engine"))
+        yield f"{place}/engine", f"{title}: engine", _word_cell(arm.resolved.get("engine"), expected.value("engine"))
     if arm.cached_tokens is not None and arm.role == "candidate":
         hits = arm.cached_tokens > 0
-        yield f"{place}/cached", f"{title}: prompt tokens from the cache", _word(hits, None)
+        yield f"{place}/cached", f"{title}: prompt tokens from the cache", _word_cell(hits, None)
 
 
-def _of_engine(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]]:
+def _setting_cells(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]]:
     """Yield the loaded settings and features, each with what the release's sources say of it."""
     for name, value in {**(arm.loaded or {}).get("features", {}), **arm.resolved}.items():
         if name in NO_PROPERTY or name in arm.engine_args or isinstance(value, list | dict):
@@ -78,10 +78,10 @@ def _of_engine(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]
         is_setting = name in arm.resolved and value is not None
         is_known = is_setting and (argument in resolution_rules() or argument in expected.catalogue.engine)
         level = COMPILATION_LEVELS.get(value) if is_setting and name == "compilation_mode" else None
-        yield name, name, _word(level or value, expected.value(argument) if is_known else None)
+        yield name, name, _word_cell(level or value, expected.value(argument) if is_known else None)
 
 
-def _word(value: Any, claimed: Any) -> Cell:
+def _word_cell(value: Any, claimed: Any) -> Cell:
     claim = None if claimed is None or isinstance(claimed, Unknown | Mapping) else _as_word(claimed)
     return Cell(value=None, low=None, high=None, word=_as_word(value), claimed=claim)
 

@@ -63,11 +63,11 @@ class Ablation:
             given,
             self.place,
             cells_of_shards(self.folder),
-            partial(self._look, plan) if looked_at else None,
+            partial(self._show_verdict, plan) if looked_at else None,
         ) as (finished, run_folder):
             return reported(self.study, finished, run_folder, self.path, self.fails, **parts)
 
-    def _look(self, plan: Any, run: Any) -> bool:
+    def _show_verdict(self, plan: Any, run: Any) -> bool:
         """Show the verdict so far, and return whether it ends the run."""
         from rlaudit.ablation.as_it_forms import so_far
         from rlaudit.ablation.standing_table import standing_table
@@ -81,13 +81,13 @@ class Ablation:
 
 def reported(study: Study, finished: Any, folder: RunFolder, path: Path, fails: bool, **parts: Any) -> "Report":
     """Write the report of a finished run, with `parts` added, into the run directory and return it."""
-    document, write_tokens = _judged(study.name, finished, path, fails)
+    document, write_tokens = _judge(study.name, finished, path, fails)
     document.update(parts)  # type: ignore[typeddict-item]
     folder.finish(document, write_tokens)
     return document
 
 
-def _judged(study: str, finished: Any, path: Path, fails: bool) -> "tuple[Report, Callable[[Path], None] | None]":
+def _judge(study: str, finished: Any, path: Path, fails: bool) -> "tuple[Report, Callable[[Path], None] | None]":
     """Return the report of a study, and what writes the tokens of its arms, if it has any.
 
     path: the recipe, or the file that it was made of.

@@ -49,7 +49,7 @@ class Planned:
         """Return the setup that the cells ran in."""
         provenance, made_with = self.document["provenance"], self.document["made_with"]
         environments = {
-            name: _environment(made_with["environments"][name], document)
+            name: _environment_of(made_with["environments"][name], document)
             for name, document in provenance["environments"].items()
         }
         engines: dict[str, Environment | Failure] = {
@@ -79,7 +79,7 @@ def planned(runs: Sequence[Path]) -> Planned:
     Raises UsageError for a folder that is no run, NotFinished for runs that do not belong together, and for a prompts
     file that was changed since.
     """
-    first, *others = documents = [_plan_of(run) for run in runs]
+    first, *others = documents = [_read_plan(run) for run in runs]
     for run, other in zip(runs[1:], others, strict=True):
         difference = next(_differences(first, other), None)
         if difference is not None:
@@ -105,7 +105,7 @@ def planned(runs: Sequence[Path]) -> Planned:
     return Planned(tuple(runs), document, study, plan, prompts, accelerator)
 
 
-def _plan_of(run: Path) -> dict[str, Any]:
+def _read_plan(run: Path) -> dict[str, Any]:
     if not is_run(run):
         raise UsageError(f"{run} is no run directory", "Give the directories that ablate --shard left.")
     try:
@@ -138,7 +138,7 @@ def _differences(first: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator
             yield f"{name} holds other packages"
 
 
-def _environment(spec: Mapping[str, Any], document: Mapping[str, Any]) -> Environment:
+def _environment_of(spec: Mapping[str, Any], document: Mapping[str, Any]) -> Environment:
     command = tuple(shlex.split(document["python"]))
     return Environment(
         spec=EnvironmentSpec(**{**spec, "command": tuple(spec["command"])}),

@@ -97,13 +97,13 @@ class RunFolder:
                 self.found_damaged(seal)
             return {}
         if PLAN not in seal.files:
-            self.found_damaged(_of_a_cell(self.folder))
+            self.found_damaged(_seal_of_a_cell(self.folder))
             return {}
         if seal.of != self._plan:
             return {}
         reported = {name: mark for name, mark in seal.files.items() if name in REPORTED}
         if self.cells.exists():
-            for cell in (self.folder / name for name in seal.files if _cell_of(name) is not None):
+            for cell in (self.folder / name for name in seal.files if _cell_key(name) is not None):
                 if not cell.parent.exists():
                     self.found_damaged(Damage(cell.parent, "is missing"))
         damage = seal.damage(self.folder, [PLAN, *reported])
@@ -157,12 +157,12 @@ def has_report(folder: Path) -> bool:
             return regular_size(folder / REPORT) is not None
         raise _damaged(seal)
     if PLAN not in seal.files:
-        raise _damaged(_of_a_cell(folder))
+        raise _damaged(_seal_of_a_cell(folder))
     with_cells = (folder / CELL_FOLDERS).exists()
-    damage = seal.damage(folder, [name for name in seal.files if with_cells or _cell_of(name) is None])
+    damage = seal.damage(folder, [name for name in seal.files if with_cells or _cell_key(name) is None])
     if damage is not None:
         raise _damaged(damage)
-    for key in filter(None, map(_cell_of, seal.files)):
+    for key in filter(None, map(_cell_key, seal.files)):
         if with_cells and (damage := damage_of_cell(folder / CELL_FOLDERS / key)) is not None:
             raise _damaged(damage)
     return REPORT in seal.files
@@ -197,12 +197,12 @@ def _was_sealed(folder: Path) -> bool:
     return (folder / CELLS).exists() or any((folder / CELL_FOLDERS).glob(f"*/{SEAL}"))
 
 
-def _of_a_cell(folder: Path) -> Damage:
+def _seal_of_a_cell(folder: Path) -> Damage:
     # A run's seal has its plan, a cell's has none.
     return Damage(folder / SEAL, "belongs to a cell and not to the run")
 
 
-def _cell_of(name: str) -> str | None:
+def _cell_key(name: str) -> str | None:
     parts = name.split("/")
     return parts[1] if len(parts) == 3 and parts[0] == CELL_FOLDERS else None
 

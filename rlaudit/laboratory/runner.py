@@ -45,8 +45,8 @@ class Runner:
 
     def outcome(self, cell: Cell, title: str) -> Outcome:
         """Return the outcome of a cell, kept from before or run now."""
-        self._take([Asked(cell, title)])
-        return self._outcome(cell, title)
+        self._start([Asked(cell, title)])
+        return self._await(cell, title)
 
     def outcomes(self, titled: Sequence[tuple[Cell | Failure, str]]) -> Iterator[Outcome]:
         """Yield the outcome of each titled cell; a Failure in a cell's place is its outcome.
@@ -54,10 +54,10 @@ class Runner:
         All cells that have to run are handed to the executor at once, before the first outcome is awaited.
         """
         cells = [(cell, title) for cell, title in titled if isinstance(cell, Cell)]
-        self._take(
+        self._start(
             [Asked(cell, title, self._numbers.setdefault(cell.key, len(self._numbers))) for cell, title in cells]
         )
-        return (self._outcome(cell, title) if isinstance(cell, Cell) else self._failed(cell) for cell, title in titled)
+        return (self._await(cell, title) if isinstance(cell, Cell) else self._failed(cell) for cell, title in titled)
 
     def needed(self, cell: Cell, title: str, complaint: str) -> Outcome:
         """Return the outcome of a cell. Raises NotFinished with the complaint and the reason if it failed."""
@@ -69,7 +69,7 @@ class Runner:
             raise NotFinished(f"{complaint}: {outcome.why}", f"its log: {self.directory(cell)}/log.txt")
         return outcome
 
-    def _take(self, requests: Sequence[Asked]) -> None:
+    def _start(self, requests: Sequence[Asked]) -> None:
         """Hand the cells to the executor that are neither finished nor under way."""
         new: dict[str, Asked] = {}
         for request in requests:
@@ -88,7 +88,7 @@ class Runner:
         batch = _Batch(deque(new.values()), self._executor.run(list(new.values()), self._show_event))
         self._under_way |= dict.fromkeys(new, batch)
 
-    def _outcome(self, cell: Cell, title: str) -> Outcome:
+    def _await(self, cell: Cell, title: str) -> Outcome:
         """Wait for the outcome of a cell that was taken."""
         outcome = self._remembered(cell)
         if outcome is not None:
@@ -106,14 +106,14 @@ class Runner:
             if cell.key not in self._under_way:
                 # It failed under another time limit.
                 self._hand_over({cell.key: Asked(cell, title)})
-            if self._next(self._under_way[cell.key]) is LEFT:
+            if self._next_outcome(self._under_way[cell.key]) is LEFT:
                 # The run ends here: this shard's own cells come first.
                 while self._under_way:
-                    self._next(next(iter(self._under_way.values())))
+                    self._next_outcome(next(iter(self._under_way.values())))
                 raise LeftToOthers
         return outcome
 
-    def _next(self, batch: _Batch) -> Outcome:
+    def _next_outcome(self, batch: _Batch) -> Outcome:
         """Wait for the next outcome of a batch."""
         request = batch.waiting.popleft()
         del self._under_way[request.cell.key]

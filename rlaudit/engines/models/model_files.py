@@ -118,19 +118,19 @@ def _on_hub(model: str, revision: str | None, environ: Mapping[str, str]) -> Mod
     address = f"{environ.get('HF_ENDPOINT') or HUB}/{model}/resolve/{revision or 'main'}"
     secret = environ.get("HF_TOKEN")
     headers = {"Authorization": f"Bearer {secret}"} if secret else {}
-    with _answer(f"{address}/config.json", headers) as answer:
+    with _open(f"{address}/config.json", headers) as answer:
         configuration = parse_json(answer.read())
         commit = answer.headers.get("X-Repo-Commit")
     if not isinstance(configuration, dict):
         raise ValueError("it is not a JSON object")
     try:
-        with _answer(f"{address}/{INDEX}", headers) as answer:
+        with _open(f"{address}/{INDEX}", headers) as answer:
             return ModelFiles(model, configuration, _total_size(parse_json(answer.read())), commit=commit)
     except urllib.error.HTTPError:
         # A model in one file has no index, and one file is no large model.
         return ModelFiles(model, configuration, commit=commit)
 
 
-def _answer(address: str, headers: Mapping[str, str]) -> Any:
+def _open(address: str, headers: Mapping[str, str]) -> Any:
     request = urllib.request.Request(address, headers=dict(headers))
     return urllib.request.urlopen(request, timeout=_SECONDS_TO_ANSWER)

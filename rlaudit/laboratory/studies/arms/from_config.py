@@ -62,7 +62,8 @@ def experiment_from(
             "give both releases: --from 0.8.5 --to 0.18.1",
         )
     changed: list[str] = []
-    chosen = model or _known_text(audit.config.model)
+    setting = audit.config.model
+    chosen = model or (setting.value if setting is not None and isinstance(setting.value, str) else None)
     if model is None and chosen is not None:
         changed.append(f"model: {chosen}, as the config says (another one with --model)")
     if chosen is None:
@@ -70,11 +71,11 @@ def experiment_from(
     limits = Limits.of(accelerator)
     requests = _requests(audit, recorded, limits, changed)
     if recorded is not None:
-        limits = _holding(
+        limits = _with_room(
             recorded.first(requests["prompts_used"], requests["max_tokens"]), limits, requests["max_tokens"]
         )
     trainer = _trainer(audit, recorded, changed)
-    suspects = _factors(audit, findings, _moving_nothing(audit, limits, trainer), changed)
+    suspects = _factors(audit, findings, _without_effect(audit, limits, trainer), changed)
     take_over = (lambda values: Taken(values, ())) if recorded is None else partial(taken_over, repeated=repeated)
     points = [_point(side, limits, changed, take_over) for side in (audit.before, audit.after)]
     left_out = list(dict.fromkeys(sentence for point in points for sentence in point.left_out))
@@ -129,7 +130,7 @@ def _requests(audit: Audit, recorded: RecordedRequests | None, limits: Limits, c
     }
 
 
-def _holding(requests: RecordedRequests, limits: Limits, tokens: int) -> Limits:
+def _with_room(requests: RecordedRequests, limits: Limits, tokens: int) -> Limits:
     """Return limits with room for the longest prompt and its completion. Raises NotFinished if a CPU has none."""
     longest = max(map(len, requests.prompts)) + tokens
     if limits.cpu and longest > STEP_ON_CPU:
@@ -141,7 +142,7 @@ def _holding(requests: RecordedRequests, limits: Limits, tokens: int) -> Limits:
     return replace(limits, context=max(limits.context, longest))
 
 
-def _moving_nothing(audit: Audit, limits: Limits, trainer: Mapping[str, Any]) -> set[str]:
+def _without_effect(audit: Audit, limits: Limits, trainer: Mapping[str, Any]) -> set[str]:
     """Return the factors without effect here: a CPU engine is always eager and synchronous, a float32 model's head
     already float32.
     """
@@ -248,7 +249,3 @@ def _trainer(audit: Audit, recorded: RecordedRequests | None, changed: list[str]
     }
     head = facts.head_dtype
     return {**trainer, "head_dtype": str(head)} if isinstance(head, Dtype) else trainer
-
-
-def _known_text(setting: Any) -> str | None:
-    return setting.value if setting is not None and isinstance(setting.value, str) else None

@@ -69,7 +69,7 @@ def execute(plan: Plan, run: StudyRun, look: Look = lambda _run: False) -> Finis
 
     def so_far() -> FinishedRun:
         sampled = _batches(arms.values(), run.context)
-        scores.update(_scored(plan, run, sampled, scores))
+        scores.update(_score(plan, run, sampled, scores))
         planned = sum(len(block.arms) for block in plan.blocks)
         remaining = planned - len(arms) - len(not_run)
         requested = sum(batch.asked for batch in sampled.values())
@@ -95,7 +95,7 @@ def _rollouts(plan: Plan, run: StudyRun, arms: dict[ArmId, FinishedArm], not_run
     titles = _titles(plan)
     run.progress.expect(len(titles))
     # Arms that wait for nothing are requested at once, so that an executor can run them side by side.
-    first = _rolled(
+    first = _start(
         run, [(block, arm) for block in plan.blocks for arm in block.arms if arm.role is not Role.LAST], titles
     )
     for block in plan.blocks:
@@ -111,7 +111,7 @@ def _rollouts(plan: Plan, run: StudyRun, arms: dict[ArmId, FinishedArm], not_run
             run.progress.note(f"  not run     {block.name}: {name} ({reason})")
             run.progress.done()
         needed = [(block, arm) for arm in last if arm.name not in needless]
-        arms |= {(block.name, ended.arm.name): ended for ended in _rolled(run, needed, titles)}
+        arms |= {(block.name, ended.arm.name): ended for ended in _start(run, needed, titles)}
         if block is not plan.blocks[-1]:
             yield
 
@@ -137,7 +137,7 @@ def _titles(plan: Plan) -> dict[ArmId, str]:
     }
 
 
-def _rolled(run: StudyRun, arms: Sequence[tuple[BlockPlan, Arm]], titles: Mapping[ArmId, str]) -> Iterator[FinishedArm]:
+def _start(run: StudyRun, arms: Sequence[tuple[BlockPlan, Arm]], titles: Mapping[ArmId, str]) -> Iterator[FinishedArm]:
     """Request arms that do not wait for each other now, and yield them when they have ended."""
     cells = [
         engine
@@ -147,10 +147,10 @@ def _rolled(run: StudyRun, arms: Sequence[tuple[BlockPlan, Arm]], titles: Mappin
     ]
     titled = [titles[block.name, arm.name] for block, arm in arms]
     outcomes = run.cells.outcomes(list(zip(cells, titled, strict=True)))
-    return (_sampled(run, arm, cell, outcome) for (_, arm), cell, outcome in zip(arms, cells, outcomes, strict=True))
+    return (_finished(run, arm, cell, outcome) for (_, arm), cell, outcome in zip(arms, cells, outcomes, strict=True))
 
 
-def _scored(
+def _score(
     plan: Plan, run: StudyRun, sampled: Mapping[str, ScoringBatch], before: Mapping[str, Scores]
 ) -> dict[str, Scores]:
     """Return the scores of each batch with sequences that the trainer has not scored before."""
@@ -165,7 +165,7 @@ def _scored(
     return {key: before[key].joined(scores) if key in before else scores for key, scores in added.items()}
 
 
-def _sampled(run: StudyRun, arm: Arm, cell: Cell | Failure, outcome: Outcome) -> FinishedArm:
+def _finished(run: StudyRun, arm: Arm, cell: Cell | Failure, outcome: Outcome) -> FinishedArm:
     key = cell.key if isinstance(cell, Cell) else ""
     finished_arm = FinishedArm(arm, outcome.status, outcome.failure, outcome.result, outcome.usage, key)
     if not isinstance(cell, Cell) or outcome.status != "ok":

@@ -83,10 +83,10 @@ def judge(run: FinishedCanary) -> list[JudgedArm]:
     """Compare every arm's curves with those of the reference, which comes first."""
     recipe = run.plan.recipe
     reference, *others = [JudgedArm(arm, run.of_arm(arm.name), None) for arm in recipe.arms]
-    return [reference, *(_compared(arm, reference, recipe) for arm in others)]
+    return [reference, *(_compare(arm, reference, recipe) for arm in others)]
 
 
-def _compared(arm: JudgedArm, reference: JudgedArm, recipe: CanaryRecipe) -> JudgedArm:
+def _compare(arm: JudgedArm, reference: JudgedArm, recipe: CanaryRecipe) -> JudgedArm:
     if not reference.curves or not arm.curves:
         return arm
     comparison = compare(reference.curves, arm.curves, JUDGED, recipe.alpha, recipe.seed)

@@ -73,12 +73,12 @@ def execute(plan: CanaryPlan, study_run: StudyRun) -> FinishedCanary:
     titles = [f"{number}/{len(plan.runs)} {run.name}" for number, run in enumerate(plan.runs, 1)]
     outcomes = study_run.cells.outcomes(list(zip(cells, titles, strict=True)))
     trainings = tuple(
-        _trained(study_run, run, cell, outcome) for run, cell, outcome in zip(plan.runs, cells, outcomes, strict=True)
+        _finished(study_run, run, cell, outcome) for run, cell, outcome in zip(plan.runs, cells, outcomes, strict=True)
     )
     return FinishedCanary(plan, trainings, study_run.setup, study_run.books())
 
 
-def _trained(study_run: StudyRun, run: TrainingRun, cell: Cell | Failure, outcome: Outcome) -> FinishedTraining:
+def _finished(study_run: StudyRun, run: TrainingRun, cell: Cell | Failure, outcome: Outcome) -> FinishedTraining:
     metrics = study_run.cells.directory(cell) / METRICS if isinstance(cell, Cell) else None
     curves = replace(read_curves(metrics), name=run.name) if metrics is not None and outcome.status == "ok" else None
     return FinishedTraining(run, outcome.status, outcome.failure, outcome.result, curves, metrics)

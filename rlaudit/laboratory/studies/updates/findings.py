@@ -44,8 +44,8 @@ class UpdateFinding:
 def findings_of(cases: Sequence[JudgedCase]) -> tuple[UpdateFinding, ...]:
     """Return every finding, errors first, each once however many cases show it."""
     findings: dict[tuple[str, str], UpdateFinding] = {}
-    of_cases = [finding for judged in cases for finding in _of_case(judged)]
-    for finding in [*_of_new_requests(cases), *_of_flights(cases), *_of_parts(cases), *of_cases]:
+    of_cases = [finding for judged in cases for finding in _case_findings(judged)]
+    for finding in [*_stale_kv_findings(cases), *_flight_findings(cases), *_part_findings(cases), *of_cases]:
         findings.setdefault((finding.name, finding.message), finding)
     return tuple(sorted(findings.values(), key=lambda finding: -finding.severity.rank))
 
@@ -56,10 +56,10 @@ def sequences_to_use(cases: Sequence[JudgedCase]) -> list[str]:
     for judged in cases:
         if judged.case.kind is CaseKind.MATRIX:
             by_start.setdefault(judged.record.start.name, []).append(judged)
-    return [f"{name}: {_choice(matrix, cases)}" for name, matrix in by_start.items()]
+    return [f"{name}: {_sequence_to_use(matrix, cases)}" for name, matrix in by_start.items()]
 
 
-def _choice(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCase]) -> str:
+def _sequence_to_use(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCase]) -> str:
     start = matrix[0].record.start
     clean = {(judged.case.mode, judged.case.clear_cache): judged for judged in matrix if judged.clean}
     choice = next((clean[wanted] for wanted in PREFERENCE if wanted in clean), None)
@@ -87,7 +87,7 @@ def _choice(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCase]) -> s
     return advice + unclean + (f"; with any of them, {old}" if old else "")
 
 
-def _of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
+def _case_findings(judged: JudgedCase) -> Iterator[UpdateFinding]:
     start, case, where = judged.record.start, judged.case, judged.where
     at = f"{start.name}, {case.name}"
     if judged.problem is not None:
@@ -100,7 +100,7 @@ def _of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
         yield UpdateFinding("flight-broken", ERROR, where, f"{at}: {judged.continuity.because}")
     for who, count in (("in flight", judged.in_flight), ("submitted around the update", judged.others)):
         if not count.in_order:
-            yield UpdateFinding("requests-lost", ERROR, where, f"{at}: of the requests {who}, {_wrong(count)}")
+            yield UpdateFinding("requests-lost", ERROR, where, f"{at}: of the requests {who}, {_losses(count)}")
     if case.mode is PauseMode.ABORT and judged.in_flight.aborted:
         twice = sum(flight.surplus_logprobs > 0 for flight in judged.record.of(case, FLIGHT))
         repeated = (
@@ -116,17 +116,17 @@ def _of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
         )
 
 
-def _of_new_requests(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
+def _stale_kv_findings(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
     """Yield whether new requests are served old keys and values, for every engine start in turn."""
     by_start: dict[str, list[tuple[JudgedCase, Staleness]]] = {}
     for judged in cases:
         if judged.staleness is not None and judged.problem is None:
             by_start.setdefault(judged.record.start.name, []).append((judged, judged.staleness))
     for judged_of_start in by_start.values():
-        yield from _of_start(judged_of_start)
+        yield from _findings_of_start(judged_of_start)
 
 
-def _of_start(cases: Sequence[tuple[JudgedCase, Staleness]]) -> Iterator[UpdateFinding]:
+def _findings_of_start(cases: Sequence[tuple[JudgedCase, Staleness]]) -> Iterator[UpdateFinding]:
     start = cases[0][0].record.start
     excesses = [(judged, staleness, staleness.excess) for judged, staleness in cases if staleness.excess is not None]
     stale = [case for case in excesses if case[1].found]
@@ -139,8 +139,8 @@ def _of_start(cases: Sequence[tuple[JudgedCase, Staleness]]) -> Iterator[UpdateF
             judged.where,
             f"{start.name}: new requests are served keys and values of the old weights with "
             f"{sequences([judged for judged, _, _ in stale])}",
-            f"excess k3 at least {_of_contrast(excess)} nats in each, against a noise control of at most "
-            f"{max(_size(staleness.control) for _, staleness, _ in stale):.1g}; "
+            f"excess k3 at least {_excess_interval(excess)} nats in each, against a noise control of at most "
+            f"{max(_largest_effect(staleness.control) for _, staleness, _ in stale):.1g}; "
             f"{staleness.cached_tokens} prompt tokens came from the cache",
             "clear_cache=True with the pause, or prefix caching off, or a cache salt per version",
         )
@@ -151,7 +151,7 @@ def _of_start(cases: Sequence[tuple[JudgedCase, Staleness]]) -> Iterator[UpdateF
             NOTE,
             judged.where,
             f"{start.name}: new requests are served nothing stale with "
-            f"{sequences([judged for judged, _, _ in clean])}: excess k3 at most {_of_contrast(excess)}, "
+            f"{sequences([judged for judged, _, _ in clean])}: excess k3 at most {_excess_interval(excess)}, "
             f"{max(staleness.cached_tokens for _, staleness, _ in clean)} prompt tokens from the cache",
         )
     for judged, staleness in cases:
@@ -162,7 +162,7 @@ def _of_start(cases: Sequence[tuple[JudgedCase, Staleness]]) -> Iterator[UpdateF
             )
 
 
-def _of_flights(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
+def _flight_findings(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
     """Yield whether requests in flight continue with old keys and values after the update, once for each release."""
     by_version: dict[str, list[tuple[JudgedCase, Measurement]]] = {}
     for judged in cases:
@@ -195,7 +195,7 @@ def _of_flights(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
         )
 
 
-def _of_parts(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
+def _part_findings(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
     """Yield the same part of one release that stays old by several paths, once."""
     grouped: dict[tuple[str, str, str], list[tuple[JudgedCase, Parts]]] = {}
     for judged in cases:
@@ -217,11 +217,11 @@ def _of_parts(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
             judged.where,
             f"vLLM {version}{with_}, loading by {paths}: {because}",
             parts.sure,
-            _mend_parts(parts),
+            _next_step(parts),
         )
 
 
-def _mend_parts(parts: Parts) -> str:
+def _next_step(parts: Parts) -> str:
     if parts.read_back is not None and HEAD in parts.read_back.old_behind_new_bytes:
         return (
             "the head computes with a copy that the update does not reach: load an untied checkpoint (lm_head.weight "
@@ -230,7 +230,7 @@ def _mend_parts(parts: Parts) -> str:
     return "use another path for loading, and audit it again"
 
 
-def _wrong(count: RequestCount) -> str:
+def _losses(count: RequestCount) -> str:
     in_order = ("submitted", "completed", "aborted")
     wrong = {name: number for name, number in asdict(count).items() if number and name not in in_order}
     return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in wrong.items())
@@ -255,9 +255,9 @@ def _interval(value: float | None, low: float | None, high: float | None) -> str
     return f"{value:.2g} [{low:.2g}, {high:.2g}]"
 
 
-def _of_contrast(excess: Contrast) -> str:
+def _excess_interval(excess: Contrast) -> str:
     return _interval(excess.difference, excess.low, excess.high)
 
 
-def _size(effect: Contrast | None) -> float:
+def _largest_effect(effect: Contrast | None) -> float:
     return 0.0 if effect is None else max(abs(effect.low or 0.0), abs(effect.high or 0.0))

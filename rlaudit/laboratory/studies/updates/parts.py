@@ -109,9 +109,9 @@ def judge_parts(
     effective: the name of the mixture that was read back; None if everything was read as new.
     """
     k3 = K3Under(
-        new=_under(cold, book, parts.believed if parts else "1"),
-        old=_under(cold, book, "0"),
-        read=_under(cold, book, effective) if effective else None,
+        new=_k3_under(cold, book, parts.believed if parts else "1"),
+        old=_k3_under(cold, book, "0"),
+        read=_k3_under(cold, book, effective) if effective else None,
     )
     verdict, because = _judge(parts, k3, margin)
     return Parts(verdict, because, _figures(parts, k3), parts, k3)
@@ -123,9 +123,9 @@ def _judge(parts: PartsRead | None, k3: K3Under, margin: float) -> tuple[Verdict
         return Verdict.NOT_TESTED, "nothing was sampled after the update"
     if new.high < margin:
         return _judge_fit(parts, old, margin)
-    if parts is not None and k3.read is not None and _below(k3.read, margin):
+    if parts is not None and k3.read is not None and _is_below(k3.read, margin):
         return Verdict.MISMATCH, f"{summary(parts.old)} kept the old weights"
-    if old is not None and _below(old, margin):
+    if old is not None and _is_below(old, margin):
         return Verdict.MISMATCH, "nothing was updated: the scores fit the old weights"
     if new.low > margin:
         odd = f"{summary(parts.of_no_version)} holds what is of no version" if parts and parts.of_no_version else ""
@@ -142,7 +142,7 @@ def _judge_fit(parts: PartsRead | None, old: Measurement | None, margin: float) 
     return Verdict.MATCH, "everything is updated" if parts else "the scores fit the new weights; nothing was read"
 
 
-def _below(k3: Measurement, margin: float) -> bool:
+def _is_below(k3: Measurement, margin: float) -> bool:
     return k3.high is not None and k3.high < margin
 
 
@@ -158,9 +158,9 @@ def _figures(parts: PartsRead | None, k3: K3Under) -> str:
             f"{parts.new_by_answer} by their layer's answer){hidden}{foreign}{unread}"
         )
     if k3.new is not None:
-        figures.append(f"k3 {_short(k3.new)} under the new weights")
+        figures.append(f"k3 {_rounded(k3.new)} under the new weights")
     if k3.read is not None:
-        figures.append(f"{_short(k3.read)} under the new ones with that part old")
+        figures.append(f"{_rounded(k3.read)} under the new ones with that part old")
     return "; ".join(figures)
 
 
@@ -171,12 +171,12 @@ def summary(names: Sequence[str], shown: int = 3) -> str:
     return ", ".join(words[:shown]) + others
 
 
-def _under(flights: Sequence[Flight], book: Scorebook, checkpoint: str) -> Measurement | None:
+def _k3_under(flights: Sequence[Flight], book: Scorebook, checkpoint: str) -> Measurement | None:
     scored = [flight for flight in flights if book.has(checkpoint, flight)]
     return k3_of(pairs_of(scored, lambda flight: book.logprobs(checkpoint, flight)))
 
 
-def _short(k3: Measurement) -> str:
+def _rounded(k3: Measurement) -> str:
     if k3.low is None or k3.high is None or k3.value is None:
         return "unknown" if k3.value is None else f"{k3.value:.2g}"
     return f"{k3.value:.2g} [{k3.low:.2g}, {k3.high:.2g}]"

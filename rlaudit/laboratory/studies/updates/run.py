@@ -57,12 +57,12 @@ def execute(plan: UpdatePlan, run: StudyRun) -> FinishedUpdates:
     store = CheckpointStore(plan.recipe, run)
     store.write_versions(versions_needed(plan.starts))
     records = tuple(_records(plan, run, [*prompts, *unshared(prompts)], store))
-    effective = {record.start.name: _effective(record, store) for record in records}
-    book = _scored(records, effective, plan, run, store)
+    effective = {record.start.name: _held_mixtures(record, store) for record in records}
+    book = _score(records, effective, plan, run, store)
     return FinishedUpdates(plan, run.setup, records, effective, book, run.books())
 
 
-def _scored(
+def _score(
     records: Sequence[EngineRecord],
     effective: Mapping[str, Mapping[int, str]],
     plan: UpdatePlan,
@@ -76,7 +76,7 @@ def _scored(
     (request,) = plan.scoring
     batches: dict[str, ScoringBatch] = {}
     for record in records:
-        for name, flight in [*wanted_scores(record, effective[record.start.name]), *_of_read_backs(record, store)]:
+        for name, flight in [*wanted_scores(record, effective[record.start.name]), *_mixtures_to_score(record, store)]:
             if flight.token_ids:
                 batch = batches.setdefault(name, ScoringBatch(request))
                 batch.add(flight.prompt_token_ids, flight.token_ids)
@@ -89,7 +89,7 @@ def _scored(
     return Scorebook({name: scores.by_sequence() for name, scores in zip(sorted(batches), scored, strict=True)})
 
 
-def _of_read_backs(record: EngineRecord, store: CheckpointStore) -> Iterator[tuple[str, Flight]]:
+def _mixtures_to_score(record: EngineRecord, store: CheckpointStore) -> Iterator[tuple[str, Flight]]:
     """Yield the mixtures that were read back, each with the requests of a cold cache that must fit it."""
     for read_back in record.read_backs:
         parts = read_parts(read_back)
@@ -100,7 +100,7 @@ def _of_read_backs(record: EngineRecord, store: CheckpointStore) -> Iterator[tup
                     yield name, flight
 
 
-def _effective(record: EngineRecord, store: CheckpointStore) -> dict[int, str]:
+def _held_mixtures(record: EngineRecord, store: CheckpointStore) -> dict[int, str]:
     """Return a mixture for each version if the first read back of this engine shows something old."""
     parts = read_parts(record.read_backs[0]) if record.read_backs else None
     if parts is None or not parts.old or parts.believed == "0":

@@ -1,4 +1,4 @@
-"""The verdict while a run is under way: the three layers by the arms that have ended, and what is still to come."""
+"""The verdict while a run is under way: the three layers, judged by the arms that have ended."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,53 +14,53 @@ FIGURES = {"mean_ratio_minus_one": "mean ratio - 1", "k3": "k3"}
 
 @dataclass(frozen=True)
 class SoFar:
-    """What a run says before its end."""
+    """The state of a run before its end."""
 
     diagnosis: Diagnosis
     # Each arm's distance to the trainer.
     arm_lines: tuple[str, ...]
     # Each layer, and what could still change it.
     layer_lines: tuple[str, ...]
-    # Whether no arm that is to come can turn a layer.
+    # Whether no arm that is to come can change a verdict.
     is_settled: bool
 
 
 def so_far(run: FinishedRun, planned: Plan) -> SoFar:
     """Judge a run by the arms that have ended.
 
-    The run is settled if the first layer that is not clean is a mismatch whose cause an arm has removed: the layers
-    after it are judged once it is mended, and further arms only name further causes. It is settled, too, if a replay is
-    not the recorded run: no arm of it is judged.
+    The run is settled if the first layer that is not clean is a mismatch whose cause an arm has removed: further arms
+    only name further causes, and the layers after it are judged once it is mended. It is also settled if a replay does
+    not reproduce the recorded run: then no arm is judged.
     """
     diagnosis = diagnose(run)
     arms = sum(len(block.arms) for block in planned.blocks)
-    arm_lines = (f"so far: {len(run.arms)} of {arms} arms", *(f"  {line}" for line in _arms(diagnosis)))
+    arm_lines = (f"so far: {len(run.arms)} of {arms} arms", *(f"  {line}" for line in _arm_lines(diagnosis)))
     layer_lines: list[str] = []
     for number, judgement in enumerate(diagnosis.layers, start=1):
-        layer_lines += [f"{number}. {_verdict(judgement)}", f"   {_still_open(judgement, run, planned)}"]
-    first = next((one for one in diagnosis.layers if one.verdict is not Verdict.MATCH), None)
+        layer_lines += [f"{number}. {_verdict_line(judgement)}", f"   {_open_line(judgement, run, planned)}"]
+    first = next((layer for layer in diagnosis.layers if layer.verdict is not Verdict.MATCH), None)
     settled = first is not None and first.verdict is Verdict.MISMATCH and bool(first.causes)
     settled = settled or any(block.replay and block.replay.verdict is Verdict.MISMATCH for block in diagnosis.blocks)
     return SoFar(diagnosis, arm_lines, tuple(layer_lines), settled)
 
 
-def _arms(diagnosis: Diagnosis) -> Iterator[str]:
+def _arm_lines(diagnosis: Diagnosis) -> Iterator[str]:
     for block in diagnosis.blocks:
         for name, arm in block.measured.items():
             figures = [
-                f"{title} {figure(found.value, found.low, found.high)}"
+                f"{title} {figure(measurement.value, measurement.low, measurement.high)}"
                 for metric, title in FIGURES.items()
-                if (found := arm.measurements[metric]).value is not None
+                if (measurement := arm.measurements[metric]).value is not None
             ]
             yield f"{block.plan.name}: {name}: {', '.join(figures)}"
 
 
-def _verdict(judgement: Judgement) -> str:
+def _verdict_line(judgement: Judgement) -> str:
     cause = f": {judgement.cause}" if judgement.verdict is Verdict.MISMATCH and judgement.cause else ""
     return f"{judgement.layer.value:<15} {judgement.verdict.value.upper()}{cause}"
 
 
-def _still_open(judgement: Judgement, run: FinishedRun, planned: Plan) -> str:
+def _open_line(judgement: Judgement, run: FinishedRun, planned: Plan) -> str:
     if judgement.verdict is Verdict.MISMATCH:
         return "stands: arms to come can only name further causes"
     if judgement.verdict is not Verdict.MATCH:

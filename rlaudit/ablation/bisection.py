@@ -1,10 +1,11 @@
 """`rlaudit ablate RECIPE --bisect METRIC`: which release moved the figure, and then which setting of that release.
 
-Each release is an arm of its own, as it comes; the two neighbours that are found are ablated with the recipe's factors.
+Each release is one arm with its defaults. The two neighbours between which the figure moves are then ablated with the
+recipe's factors.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bisected:
-    """The two releases between which a figure moves, and what was measured to find them."""
+    """The two releases between which a figure moves, and all measured ones."""
 
     # The recipe that ablates these two; None if the ends agree.
     pair: Recipe | None
@@ -43,7 +44,7 @@ class Bisected:
     reported: Reported
 
     def report(self) -> "Report":
-        """Return the report of ends that agree."""
+        """Return the report for ends that agree."""
         measured = self.reported.measured
         because = f"{self.reported.metric} of both releases agrees: no neighbours were ablated"
         report = new_report(
@@ -58,7 +59,7 @@ class Bisected:
 
 
 def bisected(ablation: Ablation, recipe: Recipe, metric: str, given: GivenInterpreters) -> Bisected:
-    """Measure releases until two neighbours are found.
+    """Measure releases until the figure differs between two neighbours.
 
     Raises UsageError for an unknown metric or a recipe without two releases, NotFinished for an end without a figure.
     """
@@ -79,9 +80,8 @@ def bisected(ablation: Ablation, recipe: Recipe, metric: str, given: GivenInterp
     engines: dict[Version, str] = {}
 
     def point_of(release: Version) -> Point:
-        """Return the recipe's own end, or the candidate with another release and the engine that this one chooses."""
-        between = block.candidate.model_copy(update={"version": str(release), "engine": None})
-        return points.get(release, between)
+        """Return the recipe's point for an end, else the candidate of this release with its default engine."""
+        return points.get(release, block.candidate.model_copy(update={"version": str(release), "engine": None}))
 
     def measure(release: Version) -> Figure | None:
         alone: dict[str, Any] = {
@@ -96,81 +96,79 @@ def bisected(ablation: Ablation, recipe: Recipe, metric: str, given: GivenInterp
             report = ablation.report(
                 recipe.model_copy(update={"blocks": [block.model_copy(update=alone)]}), given.of((str(release),))
             )
-        except NotFinished as error:  # no environment of this release can be had
+        except NotFinished as error:  # the release has no usable environment
             if release in ends:
                 raise
             progress.note(f"  {release}: {metric} was not measured: {error.message}")
             return None
         (arm,) = report["arms"]
-        found = arm.measurements.get(metric)
-        if found is None or found.value is None or found.low is None or found.high is None:
+        measurement = arm.measurements.get(metric)
+        if measurement is None or measurement.value is None or measurement.low is None or measurement.high is None:
             why = arm.error.message if arm.error else "it has no interval"
             progress.note(f"  {release}: {metric} was not measured: {why}")
             return None
-        figure = Figure(found.value, found.low, found.high)
+        figure = Figure(measurement.value, measurement.low, measurement.high)
         engines[release] = str(arm.resolved["engine"])
-        progress.note(f"  {release}: {metric} {_said(figure)}")
+        interval = f"[{number(figure.low)}, {number(figure.high)}]"
+        progress.note(f"  {release}: {metric} {number(figure.value)} {interval}")
         return figure
 
-    found = bisect(between, measure)
-    if found is None:
+    bisection = bisect(between, measure)
+    if bisection is None:
         raise NotFinished(
             f"--bisect: {metric} of vLLM {ends[0]} or {ends[1]} could not be measured", "the lines above say why"
         )
-    reported = _reported(found, metric, engines, accelerator)
-    if found.neighbours is None:
+    reported = _result(bisection, metric, engines, accelerator)
+    if bisection.neighbours is None:
         return Bisected(None, given, reported)
-    old, new = found.neighbours
+    old, new = bisection.neighbours
     neighbours = block.model_copy(update={"reference": point_of(old), "candidate": point_of(new)})
     pair = recipe.model_copy(update={"blocks": [neighbours]})
-    return Bisected(pair, given.of([str(one) for one in found.neighbours]), reported)
+    return Bisected(pair, given.of([str(old), str(new)]), reported)
 
 
 def releases_between(
     first: Version, last: Version, accelerator: Accelerator, given: GivenInterpreters
 ) -> tuple[Version, ...]:
-    """Return the releases from the first to the last that can be had here: those given, else those published.
+    """Return the releases from the first to the last that can run here: those given, else those published.
 
     Raises UsageError if a command without a release is given.
     """
     if given.engine:
         raise UsageError("--bisect needs several releases, and --python names none", "Write --python VERSION=COMMAND.")
-    named = [Version(release) for release in given.by_release]
-    found = [one for one in sorted(named) or released_for(accelerator.kind) if first < one < last]
-    return (first, *found, last)
+    candidates = sorted(map(Version, given.by_release)) or released_for(accelerator.kind)
+    return (first, *(release for release in candidates if first < release < last), last)
 
 
-def _reported(found: Bisection, metric: str, engines: Mapping[Version, str], accelerator: Accelerator) -> Reported:
+def _result(bisection: Bisection, metric: str, engines: Mapping[Version, str], accelerator: Accelerator) -> Reported:
     moves: list[str] = []
     defects: list[str] = []
-    if found.neighbours is not None:
-        old, new = found.neighbours
+    neighbours = None
+    if bisection.neighbours is not None:
+        old, new = bisection.neighbours
+        neighbours = (str(old), str(new))
         machine = machine_of(accelerator)
-        declared = (one for one in moved(old, new, machine) if one.change is Change.VALUE and one.part != Part.RESOLVED)
-        known = (one for one in declared if one.why)
+        values = (move for move in moved(old, new, machine) if move.change is Change.VALUE and move.why)
+        declared = (move for move in values if move.part != Part.RESOLVED)
         moves = [
-            f"{one.name}: {text_of(one.before)} -> {text_of(one.after)}"
-            for one in (*moved_values(old, new, machine, v0=engines[old] == "V0"), *known)
+            f"{move.name}: {text_of(move.before)} -> {text_of(move.after)}"
+            for move in (*moved_values(old, new, machine, v0=engines[old] == "V0"), *declared)
         ]
         window = crossed(old, new)
         defects = [
             f"{name}, {word}: {advisory.sentence}"
-            for word, those in (("entered", window.entered), ("left", window.left))
-            for name, advisory in those.items()
+            for word, advisories in (("entered", window.entered), ("left", window.left))
+            for name, advisory in advisories.items()
         ]
     return Reported(
         metric=metric,
         measured=[
-            ReleaseFigure(version=str(one), engine=engines[one], value=own.value, low=own.low, high=own.high)
-            for one, own in found.figures.items()
+            ReleaseFigure(version=str(release), engine=engines[release], **asdict(figure))
+            for release, figure in bisection.figures.items()
         ],
-        neighbours=None if found.neighbours is None else (str(found.neighbours[0]), str(found.neighbours[1])),
-        unmeasured=[str(one) for one in found.unmeasured],
-        elsewhere=[str(one) for one in found.elsewhere],
+        neighbours=neighbours,
+        unmeasured=list(map(str, bisection.unmeasured)),
+        elsewhere=list(map(str, bisection.elsewhere)),
         moved=moves,
         advisories=defects,
     )
-
-
-def _said(figure: Figure) -> str:
-    return f"{number(figure.value)} [{number(figure.low)}, {number(figure.high)}]"

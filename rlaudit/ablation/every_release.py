@@ -1,7 +1,7 @@
 """`rlaudit ablate every-release`: one small audit of each release, and the releases at which a figure moves.
 
-Each release has a run directory of its own below the run's: what is finished there is not run again. An environment
-that was built for it is removed when its run is over.
+Each release has its run directory below the run's: what is finished there is not run again. An environment that was
+built for a release is removed when its run is over.
 """
 
 import hashlib
@@ -40,29 +40,29 @@ NOTHING = Releases(properties={}, measured=[])
 def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *, keep: bool) -> "Report":
     """Measure the recipe's releases, oldest first, and return the report of all.
 
-    keep: leave the environments that are built for it. A release that cannot be had does not stop the others. One that
-    another machine has measured, and that the report in the run directory holds, is taken from there.
+    keep: leave the environments that are built for it. A release without an environment does not stop the others. One
+    that the report in the run directory holds from another machine is taken from there.
     """
     folder, accelerator, progress = ablation.folder, ablation.accelerator, ablation.progress
     on = f"{accelerator.kind}, {accelerator.name}"
-    before = _reported_before(folder)
+    before = _releases_before(folder)
     properties = dict(before.properties)
-    elsewhere = {(one.version, one.asked): one for one in before.measured if one.cells}
+    measured_before = {(row.version, row.asked): row for row in before.measured if row.cells}
     measured: list[MeasuredRelease] = []
     for release in recipe.versions:
-        own = of_release(recipe, release, accelerator.kind)
-        asked = _digest(own, ablation.prompts)
-        row = partial(MeasuredRelease, version=release, on=on, asked=asked)
-        known = elsewhere.get((release, asked))
-        if known is not None and not (folder / release).exists():
-            progress.note(f"  {release}: measured before on {known.on}")
-            measured.append(known)
+        release_recipe = of_release(recipe, release, accelerator.kind)
+        digest = _digest(release_recipe, ablation.prompts)
+        row = partial(MeasuredRelease, version=release, on=on, asked=digest)
+        reused = measured_before.get((release, digest))
+        if reused is not None and not (folder / release).exists():
+            progress.note(f"  {release}: measured before on {reused.on}")
+            measured.append(reused)
             continue
         try:
-            report = _finished(own, folder / release)
+            report = _existing_report(release_recipe, folder / release)
             if report is None:
                 with _removed_afterwards(release, accelerator, keep):
-                    report = ablation.report(own, given.of((release,)), folder / release)
+                    report = ablation.report(release_recipe, given.of((release,)), folder / release)
         except NotFinished as error:
             progress.note(f"  {release}: not measured: {error.message}")
             measured.append(row(cells={}, why=[error.message], minutes=0.0, date=_day(time.time())))
@@ -72,10 +72,9 @@ def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *
         date, minutes = _day((folder / release / REPORT).stat().st_mtime), round(report["run"].seconds / 60, 1)
         measured.append(row(cells=cells, why=without_figures(report), minutes=minutes, date=date))
         progress.note(f"  {release}: {len(cells)} properties")
-    complete = all(one.cells for one in measured)
     report = new_report(
         "ablate",
-        0 if complete else 3,
+        0 if all(row.cells for row in measured) else 3,
         before=recipe.versions[0],
         after=recipe.versions[-1],
         layers=[untested(layer, "each release is judged in its own report, in its own folder") for layer in Layer],
@@ -86,29 +85,29 @@ def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *
 
 
 def _digest(recipe: Recipe, prompts: PromptSet) -> str:
-    written = json.dumps([recipe.model_dump(mode="json", by_alias=True), prompts.digest], sort_keys=True)
-    return hashlib.sha256(written.encode()).hexdigest()[:16]
+    content = json.dumps([recipe.model_dump(mode="json", by_alias=True), prompts.digest], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
-def _reported_before(folder: Path) -> Releases:
-    """Return what the report in the run directory says of releases."""
+def _releases_before(folder: Path) -> Releases:
+    """Return the releases that the report in the run directory holds."""
     with suppress(OSError, UsageError):
         return read_report(folder / REPORT).get("releases") or NOTHING
     return NOTHING
 
 
-def _finished(recipe: Recipe, folder: Path) -> "Report | None":
-    """Return the report that lies in the folder if it is one of this recipe."""
+def _existing_report(recipe: Recipe, folder: Path) -> "Report | None":
+    """Return the report in the folder if it is of this recipe."""
     with suppress(OSError, ValueError, KeyError, NotFinished):
-        asked = recipe.model_dump(mode="json", by_alias=True)
-        if has_report(folder) and parse_json((folder / PLAN).read_bytes())["recipe"] == asked:
+        document = recipe.model_dump(mode="json", by_alias=True)
+        if has_report(folder) and parse_json((folder / PLAN).read_bytes())["recipe"] == document:
             return read_report(folder / REPORT)
     return None
 
 
 @contextmanager
 def _removed_afterwards(release: str, accelerator: Accelerator, keep: bool) -> Iterator[None]:
-    """Remove the environment that is built for a release inside of this."""
+    """Remove the environment if it was built for this release meanwhile."""
     spec = engine_spec(release, accelerator.kind)
     stays = keep or locate(spec) is not None
     try:
@@ -119,5 +118,4 @@ def _removed_afterwards(release: str, accelerator: Accelerator, keep: bool) -> I
 
 
 def _day(seconds: float) -> str:
-    """Return the date of so many seconds after 1970."""
     return time.strftime("%Y-%m-%d", time.localtime(seconds))

@@ -1,9 +1,9 @@
 """The release at which a figure moves: halves a range of releases until two neighbours differ.
 
 The figure is a metric of rollout against trainer, with its interval. Both ends are measured first: if their intervals
-overlap there is nothing to look for. A release belongs to the end with the nearer value. Halving takes a
-figure that moves once: that it moved and came back between two measured releases is not seen, and one that lies apart
-from both ends is named.
+overlap there is nothing to look for. A release belongs to the end with the nearer value. Halving assumes that the
+figure moves once: a move that is undone between two measured releases is missed, and a release apart from both ends is
+named.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,47 +27,48 @@ class Figure:
 
 @dataclass(frozen=True)
 class Bisection:
-    """What was found. figures: of the measured releases; neighbours: the last release like the first one and the first
-    like the last one, None if the ends agree. unmeasured: releases between them, which could not be measured.
-    elsewhere: releases whose figure is apart from those of both ends.
-    """
+    """The measured releases, and the two between which the figure moves."""
 
     figures: dict[Version, Figure]
+    # The last release like the first end and the first one like the last end; None if the ends agree.
     neighbours: tuple[Version, Version] | None
+    # Releases between the neighbours, which could not be measured.
     unmeasured: tuple[Version, ...] = ()
+    # Releases whose figure is apart from those of both ends.
     elsewhere: tuple[Version, ...] = ()
 
 
 def bisect(releases: Sequence[Version], measure: Callable[[Version], Figure | None]) -> Bisection | None:
-    """Measure releases, oldest first, until two neighbours differ. measure: returns None for one that cannot be.
+    """Halve `releases`, which are sorted, until two neighbours differ; None if an end cannot be measured.
 
-    None if an end cannot be measured.
+    measure: returns None if a release cannot be measured.
     """
-    figures: dict[Version, Figure] = {}
-    for end in (releases[0], releases[-1]):
-        found = measure(end)
-        if found is None:
-            return None
-        figures[end] = found
-    old, new = figures[releases[0]], figures[releases[-1]]
+    old = measure(releases[0])
+    new = None if old is None else measure(releases[-1])
+    if old is None or new is None:
+        return None
+    figures = {releases[0]: old, releases[-1]: new}
     if not old.is_apart_from(new):
         return Bisection(figures, None)
     first, last = 0, len(releases) - 1
     failed: set[int] = set()
     while between := [place for place in range(first + 1, last) if place not in failed]:
         middle = min(between, key=lambda place: abs(2 * place - first - last))
-        found = measure(releases[middle])
-        if found is None:
+        figure = measure(releases[middle])
+        if figure is None:
             failed.add(middle)
             continue
-        figures[releases[middle]] = found
-        if abs(found.value - old.value) < abs(found.value - new.value):
+        figures[releases[middle]] = figure
+        if abs(figure.value - old.value) < abs(figure.value - new.value):
             first = middle
         else:
             last = middle
+    figures = dict(sorted(figures.items()))
     return Bisection(
-        dict(sorted(figures.items())),
+        figures,
         (releases[first], releases[last]),
         tuple(releases[first + 1 : last]),
-        tuple(one for one, own in sorted(figures.items()) if own.is_apart_from(old) and own.is_apart_from(new)),
+        tuple(
+            release for release, figure in figures.items() if figure.is_apart_from(old) and figure.is_apart_from(new)
+        ),
     )

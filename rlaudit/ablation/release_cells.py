@@ -1,13 +1,12 @@
-"""The figures of one release out of its own report: the cells of the matrix of releases.
+"""The figures of one release from its report: the cells of the matrix of releases.
 
-Beside what a loaded engine resolved stands what `inspect` says of the same arguments, from the release's sources.
+Each value that a loaded engine resolved stands beside what `inspect` predicts from the release's sources.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.engines.vllm.expected_engine import resolution_of
-from rlaudit.measurement.measure import Measurement
 from rlaudit.report.figures import TITLES
 from rlaudit.report.parts.ablation import Arm
 from rlaudit.report.parts.releases import Cell
@@ -19,33 +18,32 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
 METRICS = ("mean_ratio_minus_one", "k3")
-# What names a place, is the recipe's, or is a property of each arm.
+# Names of a place, settings of the recipe, and properties of each arm.
 NO_PROPERTY = frozenset({"vllm_version", "engine", "device", "default_sampling_params", "max_model_len", "seed"})
-# A loaded configuration's name of what is called otherwise as an argument.
+# Names in the loaded configuration that differ from the engine argument's.
 ARGUMENTS = {"cache_dtype": "kv_cache_dtype"}
-# Logprobs before temperature and filters are raw ones but for penalties, by which alone an arm tells them apart.
+# Logprobs before temperature and filters are raw; only with penalties does an arm distinguish the two.
 AS_SEEN = {"before temperature": "raw"}
-# Of releases that count them (CompilationLevel, vllm/config.py:3326 of 0.8.5), by the names of those that do not.
+# Releases that number their levels (CompilationLevel, vllm/config.py:3326 of 0.8.5), by the names of later ones.
 COMPILATION_LEVELS = {0: "NONE", 1: "STOCK_TORCH_COMPILE", 2: "DYNAMO_TRACE_ONCE", 3: "VLLM_COMPILE"}
 
 
 def cells_of(report: "Report", release: str, machine: Machine) -> tuple[dict[str, str], dict[str, Cell]]:
-    """Return the titles and the cells of all properties that the release's arms have, by the same names."""
-    found: dict[str, tuple[str, Cell]] = {}
+    """Return the titles and the cells of all properties of the release's arms, by property."""
+    titles: dict[str, str] = {}
+    cells: dict[str, Cell] = {}
     for arm in report["arms"]:
-        if arm.status == "ok":
-            known = resolution_of(release, arm.engine_args, arm.variables, machine)
-            found |= {name: (title, cell) for name, title, cell in _of_arm(arm, known)}
-            for name, value in {**(arm.loaded or {}).get("features", {}), **arm.resolved}.items():
-                is_own = name in NO_PROPERTY or name in arm.engine_args
-                if name not in found and not is_own and not isinstance(value, list | dict):
-                    is_setting = name in arm.resolved and value is not None
-                    found[name] = (name, _word(*_setting(name, value, known)) if is_setting else _word(value, None))
-    return {name: title for name, (title, _) in found.items()}, {name: cell for name, (_, cell) in found.items()}
+        if arm.status != "ok":
+            continue
+        expected = resolution_of(release, arm.engine_args, arm.variables, machine)
+        for name, title, cell in (*_arm_cells(arm, expected), *_setting_cells(arm, expected)):
+            titles.setdefault(name, title)
+            cells.setdefault(name, cell)
+    return titles, cells
 
 
 def without_figures(report: "Report") -> list[str]:
-    """Return the arms that have no figures, with the reason."""
+    """Return the arms without figures, each with the reason."""
     return [
         f"{arm.block}, {arm.name}: {arm.error.message}"
         for arm in report["arms"]
@@ -53,39 +51,41 @@ def without_figures(report: "Report") -> list[str]:
     ]
 
 
-def _of_arm(arm: Arm, known: Resolution) -> Iterator[tuple[str, str, Cell]]:
+def _arm_cells(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]]:
     place, title = f"{arm.block}/{arm.name}", f"{arm.block}, {arm.name}"
     level = (arm.observed or {}).get("logprobs-mode")
     if level is not None and level.level is not None:
-        claimed = known.value("logprobs_semantics")
-        yield f"{place}/logprobs", f"{title}: logprobs", _word(level.level, AS_SEEN.get(str(claimed), claimed))
+        claimed = expected.value("logprobs_semantics")
+        yield f"{place}/logprobs", f"{title}: logprobs", _word_cell(level.level, AS_SEEN.get(str(claimed), claimed))
     for metric in METRICS:
         if metric in arm.measurements:
-            yield f"{place}/{metric}", f"{title}: {TITLES[metric]}", _figure(arm.measurements[metric])
+            measured = arm.measurements[metric]
+            cell = Cell(value=measured.value, low=measured.low, high=measured.high, word=None, claimed=None)
+            yield f"{place}/{metric}", f"{title}: {TITLES[metric]}", cell
     if arm.role == "candidate":  # vLLM may choose another engine for another dtype
-        yield f"{place}/engine", f"{title}: engine", _word(arm.resolved.get("engine"), known.value("engine"))
+        yield f"{place}/engine", f"{title}: engine", _word_cell(arm.resolved.get("engine"), expected.value("engine"))
     if arm.cached_tokens is not None and arm.role == "candidate":
         hits = arm.cached_tokens > 0
-        yield f"{place}/cached", f"{title}: prompt tokens from the cache", _word(hits, None)
+        yield f"{place}/cached", f"{title}: prompt tokens from the cache", _word_cell(hits, None)
 
 
-def _setting(name: str, value: Any, known: Resolution) -> tuple[Any, Any]:
-    """Return a loaded value and what is known of it, None if nothing is."""
-    argument = ARGUMENTS.get(name, name)
-    is_known = argument in resolution_rules() or argument in known.catalogue.engine
-    level = COMPILATION_LEVELS.get(value) if name == "compilation_mode" else None
-    return level or value, known.value(argument) if is_known else None
+def _setting_cells(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]]:
+    """Yield the loaded settings and features, each with what the release's sources say of it."""
+    for name, value in {**(arm.loaded or {}).get("features", {}), **arm.resolved}.items():
+        if name in NO_PROPERTY or name in arm.engine_args or isinstance(value, list | dict):
+            continue
+        argument = ARGUMENTS.get(name, name)
+        is_setting = name in arm.resolved and value is not None
+        is_known = is_setting and (argument in resolution_rules() or argument in expected.catalogue.engine)
+        level = COMPILATION_LEVELS.get(value) if is_setting and name == "compilation_mode" else None
+        yield name, name, _word_cell(level or value, expected.value(argument) if is_known else None)
 
 
-def _figure(found: Measurement) -> Cell:
-    return Cell(value=found.value, low=found.low, high=found.high, word=None, claimed=None)
+def _word_cell(value: Any, claimed: Any) -> Cell:
+    claim = None if claimed is None or isinstance(claimed, Unknown | Mapping) else _as_word(claimed)
+    return Cell(value=None, low=None, high=None, word=_as_word(value), claimed=claim)
 
 
-def _word(value: Any, claimed: Any) -> Cell:
-    said = None if claimed is None or isinstance(claimed, Unknown | Mapping) else _said(claimed)
-    return Cell(value=None, low=None, high=None, word=_said(value), claimed=said)
-
-
-def _said(value: Any) -> str:
+def _as_word(value: Any) -> str:
     words = {None: "none", True: "yes", False: "no"} if value is None or isinstance(value, bool) else {}
     return words.get(value, str(value))

@@ -1,4 +1,4 @@
-"""A recipe carried out and judged, however often `ablate` does so: once, for each release, or in a bisection."""
+"""A recipe carried out and judged."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,19 +23,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ablation:
-    """What all runs of a recipe have in common. `path` is the recipe's, `folder` where a run is kept.
-
-    fails: whether a mismatch is to fail. until_verdict: whether a settled verdict ends a run.
-    """
+    """What all runs of a recipe have in common."""
 
     study: Study
+    # The recipe's file.
     path: Path
     accelerator: Accelerator
     prompts: PromptSet
+    # The run directory.
     folder: Path
     place: Place
     progress: Progress
+    # Whether a mismatch fails the run.
     fails: bool
+    # Whether a settled verdict ends a run.
     until_verdict: bool
 
     def report(
@@ -45,11 +46,11 @@ class Ablation:
         folder: Path | None = None,
         *,
         looked_at: bool = False,
-        **more: Any,
+        **parts: Any,
     ) -> "Report":
-        """Carry a recipe out with these interpreters, and return the report, which has these parts, too.
+        """Carry a recipe out with these interpreters, and return the report with `parts` added.
 
-        folder: another one for the run. looked_at: whether the verdict is shown as it forms.
+        folder: another run directory. looked_at: whether the verdict is shown as it forms.
         """
         plan = self.study.plan(recipe, self.accelerator, self.prompts)
         with carried_out(
@@ -62,49 +63,47 @@ class Ablation:
             given,
             self.place,
             cells_of_shards(self.folder),
-            partial(self._look, plan) if looked_at else None,
-        ) as (finished, kept):
-            return reported(self.study, finished, kept, self.path, self.fails, **more)
+            partial(self._show_verdict, plan) if looked_at else None,
+        ) as (finished, run_folder):
+            return reported(self.study, finished, run_folder, self.path, self.fails, **parts)
 
-    def _look(self, plan: Any, run: Any) -> bool:
-        """Show how the layers stand while arms are still to come, and return whether that ends the run."""
+    def _show_verdict(self, plan: Any, run: Any) -> bool:
+        """Show the verdict so far, and return whether it ends the run."""
         from rlaudit.ablation.as_it_forms import so_far
         from rlaudit.ablation.standing_table import standing_table
 
-        known = so_far(run, plan)
-        if not self.progress.stand(partial(standing_table, known, plan)):
-            for line in (*known.arm_lines, *(f"  {line}" for line in known.layer_lines)):
+        standing = so_far(run, plan)
+        if not self.progress.stand(partial(standing_table, standing, plan)):
+            for line in (*standing.arm_lines, *(f"  {line}" for line in standing.layer_lines)):
                 self.progress.note(f"  {line}")
-        return self.until_verdict and known.is_settled
+        return self.until_verdict and standing.is_settled
 
 
-def reported(study: Study, finished: Any, kept: RunFolder, path: Path, fail_on_mismatch: bool, **more: Any) -> "Report":
-    """Return the report of a finished run, which has these parts, too, and lies in the run directory then."""
-    document, write_tokens = _judged(study.name, finished, path, fail_on_mismatch)
-    document.update(more)  # type: ignore[typeddict-item]
-    kept.finish(document, write_tokens)
+def reported(study: Study, finished: Any, folder: RunFolder, path: Path, fails: bool, **parts: Any) -> "Report":
+    """Write the report of a finished run, with `parts` added, into the run directory and return it."""
+    document, write_tokens = _judge(study.name, finished, path, fails)
+    document.update(parts)  # type: ignore[typeddict-item]
+    folder.finish(document, write_tokens)
     return document
 
 
-def _judged(
-    study: str, finished: Any, path: Path, fail_on_mismatch: bool
-) -> "tuple[Report, Callable[[Path], None] | None]":
-    """Return the report of a study by its name, and what writes the tokens of its arms, if it has any.
+def _judge(study: str, finished: Any, path: Path, fails: bool) -> "tuple[Report, Callable[[Path], None] | None]":
+    """Return the report of a study, and what writes the tokens of its arms, if it has any.
 
-    path: the recipe, or the file that it was made of. What judges a study is imported when it is judged.
+    path: the recipe, or the file that it was made of.
     """
     if study == "updates":
         from rlaudit.documents.weight_updates import document_of as of_updates
 
-        return of_updates(finished, path, fail_on_mismatch=fail_on_mismatch), None
+        return of_updates(finished, path, fail_on_mismatch=fails), None
     if study == "canary":
         from rlaudit.documents.canary import document_of as of_trainings
 
-        return of_trainings(finished, fails=fail_on_mismatch), None
+        return of_trainings(finished, fails=fails), None
     from rlaudit.diagnosis.diagnose import diagnose
     from rlaudit.diagnosis.tokens import tokens_of, write_tokens
     from rlaudit.documents.ablation import document_of
 
     diagnosis = diagnose(finished)
     tokens = tokens_of(diagnosis)
-    return document_of(diagnosis, fail_on_mismatch), None if tokens is None else partial(write_tokens, tokens)
+    return document_of(diagnosis, fails), None if tokens is None else partial(write_tokens, tokens)

@@ -1,4 +1,4 @@
-"""The verdict as it forms, on a terminal: each arm, what it is for and its figures, and how the layers stand."""
+"""The verdict as it forms, on a terminal: each arm with its purpose and figures, then the layers."""
 
 from collections.abc import Iterator
 
@@ -23,12 +23,12 @@ FOR = {
 }
 METRICS = {"mean_ratio_minus_one": "mean ratio - 1", "k3": "k3 (nats)"}
 WAITS = "to come"
-# Columns of a terminal that hold two figures with their intervals, an arm and what it is for.
+# Columns of a terminal that hold an arm, its purpose, and two figures with their intervals.
 EXPLAINS_FROM = 120
 
 
-def standing_table(known: SoFar, plan: Plan, width: int) -> Group:
-    """Return the table of a run under way, and its layers below it; names give way to figures on a narrow terminal."""
+def standing_table(standing: SoFar, plan: Plan, width: int) -> Group:
+    """Return the table of a run under way, and its layers below it. A narrow terminal cuts names, not figures."""
     table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
     explains = width >= EXPLAINS_FROM
     for title in ("arm", *(["what it is for"] if explains else [])):
@@ -38,26 +38,19 @@ def standing_table(known: SoFar, plan: Plan, width: int) -> Group:
     for block in plan.blocks:
         for arm in block.arms:
             purpose = [FOR[arm.role]] if explains else []
-            table.add_row(arm.name, *purpose, *_figures(arm, known), style="" if _ended(arm, known) else "dim")
-    return Group(table, *(Text(f"  {line}", no_wrap=True, overflow="ellipsis") for line in known.layer_lines))
+            has_ended = (arm.block, arm.name) in standing.diagnosis.run.arms
+            table.add_row(arm.name, *purpose, *_figures(arm, standing), style="" if has_ended else "dim")
+    return Group(table, *(Text(f"  {line}", no_wrap=True, overflow="ellipsis") for line in standing.layer_lines))
 
 
-def _ended(arm: Arm, known: SoFar) -> bool:
-    return (arm.block, arm.name) in known.diagnosis.run.arms
-
-
-def _figures(arm: Arm, known: SoFar) -> Iterator[str]:
-    """Yield a cell for each metric: the figure, or why there is none."""
-    measured = {
-        name: one
-        for block in known.diagnosis.blocks
-        if block.plan.name == arm.block
-        for name, one in block.measured.items()
-    }.get(arm.name)
-    finished = known.diagnosis.run.arms.get((arm.block, arm.name))
+def _figures(arm: Arm, standing: SoFar) -> Iterator[str]:
+    """Yield a cell for each metric: the figure, or the arm's status."""
+    blocks = {block.plan.name: block for block in standing.diagnosis.blocks}
+    measured = blocks[arm.block].measured.get(arm.name) if arm.block in blocks else None
+    finished = standing.diagnosis.run.arms.get((arm.block, arm.name))
     for metric in METRICS:
         if measured is not None:
-            found = measured.measurements[metric]
-            yield figure(found.value, found.low, found.high)
+            measurement = measured.measurements[metric]
+            yield figure(measurement.value, measurement.low, measurement.high)
         else:
             yield WAITS if finished is None else finished.status

@@ -30,18 +30,17 @@ def carried_out(
     elsewhere: Sequence[Path] = (),
     look: Callable[[Any], bool] | None = None,
 ) -> Iterator[tuple[Any, RunFolder]]:
-    """Carry the plan out in `folder`, which this process has to itself until the report lies there. Cells run at
-    `place`, except those that are finished in folders of cells `elsewhere`. look: is shown the run as far as it is, if
-    the study does that, and returns whether that is enough.
+    """Carry the plan out in `folder`, which is locked until the report has been written.
 
-    Raises what `prepare` raises (run_setup.py), and what the study does.
+    elsewhere: folders of cells; those that are finished there do not run. look: gets the unfinished run, if the study
+    supports that, and returns whether to end it. Raises what `prepare` (run_setup.py) and the study raise.
     """
-    with opened(folder, elsewhere) as kept:
-        with place(kept.cells, accelerator, lambda sentence: progress.note(f"  {sentence}")) as executor:
+    with opened(folder, elsewhere) as run_folder:
+        with place(run_folder.cells, accelerator, lambda sentence: progress.note(f"  {sentence}")) as executor:
             setup = prepare(plan, folder, accelerator, prompts, progress, given)
             shown = (look,) if look is not None and study.looks else ()
-            finished = study.execute(plan, StudyRun(plan, kept, setup, executor, progress), *shown)
-        yield finished, kept
+            finished = study.execute(plan, StudyRun(plan, run_folder, setup, executor, progress), *shown)
+        yield finished, run_folder
 
 
 @contextmanager
@@ -50,6 +49,7 @@ def gathered(planned: Planned, folder: Path, progress: Progress) -> Iterator[tup
 
     Raises NotFinished naming the cells that none of them has.
     """
-    with opened(folder, planned.cells) as kept:
-        run = StudyRun(planned.plan, kept, planned.setup(), FromRuns(kept.cells, planned.cells), progress)
-        yield planned.study.execute(planned.plan, run), kept
+    with opened(folder, planned.cells) as run_folder:
+        cells = FromRuns(run_folder.cells, planned.cells)
+        run = StudyRun(planned.plan, run_folder, planned.setup(), cells, progress)
+        yield planned.study.execute(planned.plan, run), run_folder

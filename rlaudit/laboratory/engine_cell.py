@@ -19,9 +19,9 @@ from rlaudit.vllm.resolution.block_size import smallest_cpu_block
 
 
 def usual_engine_args(version: str, dtype: str, device: str) -> dict[str, Any]:
-    """Return what engines of small experiments start with on cuda or cpu, unless a recipe says otherwise.
+    """Return the default arguments of engines in small experiments, on cuda or cpu.
 
-    On a processor eagerly, as compiling takes longer than sampling does, and with blocks that short prompts can fill.
+    On a processor engines are eager, because compiling takes longer than sampling, with blocks that short prompts fill.
     """
     on_cpu = {"enforce_eager": True, "block_size": smallest_cpu_block(Version(version))} if device == "cpu" else {}
     return {"dtype": dtype, **on_cpu}
@@ -42,17 +42,17 @@ def engine_cell(
 ) -> Cell:
     """Return the process of an engine in its environment, on the run's model and accelerator.
 
-    script: a shipped one, which loads the `sources` beside itself and reads `job` besides what every engine's script
-    does. refusal: the words in which an engine says that it cannot do this. identity: what the result depends on
-    besides. timed: when a step begins may change what is seen.
+    script: a shipped one, which loads the `sources` beside itself and reads `job` in addition to the keys of every
+    engine's script. refusal: matches the message of an engine that does not support this. identity: what else the
+    result depends on. timed: whether the result depends on when a step begins.
     """
-    own, variables = engine.model, engine.variables(context.device)
-    model = context.model_identity if own is None else context.other_models[own]
+    variables = engine.variables(context.device)
+    model = context.model_identity if engine.model is None else context.other_models[engine.model]
     return Cell(
         job={
             "script": shipped(script),
-            "model": own or context.model,
-            "revision": context.revision if own is None else model["revision"],
+            "model": engine.model or context.model,
+            "revision": context.revision if engine.model is None else model["revision"],
             "trust_remote_code": context.trust_remote_code,
             "engine": engine.expected(context.machine, context.model).as_job(),
             "engine_args": dict(engine.engine_args),

@@ -1,5 +1,4 @@
-"""What a plan will cost, estimated before anything is started. A study says what it starts; the rest is the same for
-all.
+"""What a plan will cost, estimated before anything is started.
 
 Minutes are an order of magnitude.
 """
@@ -21,7 +20,7 @@ from rlaudit.laboratory.run_setup import environments_wanted
 from rlaudit.laboratory.study import Cost, Plan, Study, releases
 from rlaudit.vllm.catalogue import known_versions
 
-# Of vLLM 0.18.1 where PyTorch's CPU index was not reachable and a torch with CUDA came instead; 3.5 where it is.
+# Of vLLM 0.18.1 if PyTorch's CPU index is not reachable and a torch with CUDA is installed instead; else 3.5.
 GIGABYTES_FOR_CPU = 8.4
 BUILD_MINUTES = 1.5
 # Measured with 135 M weights on 2 cores; that of a GPU is a guess.
@@ -44,7 +43,7 @@ def estimate(
     given: GivenInterpreters = NONE_GIVEN,
     at_once: int = 1,
 ) -> str:
-    """Engine starts, minutes, disk, which cells are already there, and what the run will be refused for, as text."""
+    """Return as text the engine starts, minutes and disk, the cells that exist, and why the run would be refused."""
     files = read_model_files(plan.recipe.model, plan.recipe.revision)
     specs = environments_wanted(plan, accelerator, files, given)
     missing = [spec for spec in specs if not spec.command and locate(spec) is None]
@@ -52,7 +51,7 @@ def estimate(
     done = len(list((folder / "cells").glob("*/result.json")))
     minutes = _seconds(cost, files, machine_of(accelerator).platform) / 60 / at_once + BUILD_MINUTES * len(missing)
     disk = f" (up to {sum(map(_gigabytes, missing)):.0f} GB)" if missing else ""
-    known = known_versions()
+    catalogued = known_versions()
     refused = [*refusals(specs, accelerator), misfit(files, plan_needs(plan, accelerator, files))]
     return "\n".join(
         [
@@ -63,12 +62,12 @@ def estimate(
             f"environments to build: {', '.join(spec.name for spec in missing) or 'none'}{disk}",
             f"cells already in {folder}: {done}",
             *(
-                f"vLLM {version} is not among the releases that rlaudit knows, {known[0]} to {known[-1]}: whether "
-                "there is one is asked of the index when it is built"
+                f"vLLM {version} is not among the releases that rlaudit knows, {catalogued[0]} to {catalogued[-1]}: "
+                "whether there is one is asked of the index when it is built"
                 for version in releases(plan)
-                if Version(version) not in known
+                if Version(version) not in catalogued
             ),
-            *(f"refused: {one.message}\n  {one.hint}" for one in refused if one is not None),
+            *(f"refused: {refusal.message}\n  {refusal.hint}" for refusal in refused if refusal is not None),
         ]
     )
 
@@ -77,8 +76,8 @@ def _seconds(cost: Cost, files: ModelFiles, platform: str) -> float:
     """Return the seconds of all cells, one after the other."""
     weight_bytes = files.weight_bytes("float32")
     billions = cost.billions if weight_bytes is None else weight_bytes / 4e9
-    own = cost.engine_starts * START_SECONDS[platform] + cost.sampled * TOKEN_SECONDS[platform]
-    return own + billions * (cost.passes * PASS_SECONDS[platform] + cost.moves * MOVE_SECONDS)
+    overhead = cost.engine_starts * START_SECONDS[platform] + cost.sampled * TOKEN_SECONDS[platform]
+    return overhead + billions * (cost.passes * PASS_SECONDS[platform] + cost.moves * MOVE_SECONDS)
 
 
 def _gigabytes(spec: EnvironmentSpec) -> float:

@@ -22,21 +22,22 @@ from rlaudit.meaning.candidates import RAW, Semantics
 
 @dataclass(frozen=True)
 class Move:
-    """A level to try. to_reference: whether it is what ran before the migration."""
+    """A level to try."""
 
     level: str
+    # Whether it is what ran before the migration.
     to_reference: bool = False
 
 
 def switched(audit: Audit, setting: str) -> Move:
-    """Return the level to try of a factor that turns one engine argument on and off."""
+    """Return the level to try for a factor that turns one engine argument on and off."""
     before, after = audit.before.value(setting), audit.after.value(setting)
     level = "off" if after is True else "on"
     return Move(level, isinstance(before, bool | None) and bool(before) == (level == "on") and before != after)
 
 
 def always(level: str) -> Callable[[Audit, str], Move]:
-    """Try this level with any config: for a factor of which one level tells most."""
+    """Try this level with any config: for a factor with one level that tells most."""
     return lambda audit, setting: Move(level)
 
 
@@ -46,26 +47,26 @@ def never(audit: Audit, setting: str) -> None:
 
 @dataclass(frozen=True)
 class ArmTrace:
-    """What a finished arm left for its factors to look at.
-
-    `resolved`: the engine's loaded configuration. `loaded`: what its workers say they loaded and ran
-    (engines/vllm/scripts/loaded_engine.py). `batch_probe`: the same request alone and in a batch
-    (engines/vllm/scripts/batch_probe.py). `cached_tokens`: prompt tokens served from the prefix cache, all requests
-    together. `prompt_tokens_per_round`: largest number of prompt tokens submitted at once. `head`: precision seen in
-    the logprobs of each side ("bfloat16", "float32", or None if that is unknown). `requested`: what it was asked to
-    sample from; `reported`: the meaning that its logprobs follow.
-    """
+    """What a finished arm left for its factors to look at."""
 
     treatment: Treatment
+    # The engine's loaded configuration.
     resolved: Mapping[str, Any]
+    # Prompt tokens served from the prefix cache, of all requests together.
     cached_tokens: int
+    # The largest number of prompt tokens that were submitted at once.
     prompt_tokens_per_round: int
+    # The precision seen in the logprobs of each side: "bfloat16", "float32", or None if unknown.
     rollout_head: str | None
     trainer_head: str | None
     head_because: str
+    # The distribution that the engine was asked to sample from.
     requested: Semantics = RAW
+    # The meaning that its logprobs follow.
     reported: Semantics = RAW
+    # What the workers loaded and ran (engines/vllm/scripts/loaded_engine.py).
     loaded: Mapping[str, Any] = field(default_factory=dict)
+    # The same request alone and in a batch (engines/vllm/scripts/batch_probe.py).
     batch_probe: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -79,27 +80,25 @@ class Observation:
 
 @dataclass(frozen=True)
 class Factor:
-    """One factor.
-
-    `levels` are the values a recipe may name; empty when any string will do (a version). `set_level` is pure. `setting`
-    is what it sets, in vLLM's own name where it has one. `move` is the level to try on a config that changes its
-    release (`ablate CONFIG --from --to`), given its setting; None if it has no place there.
-    `reads` is what `observe` needs in `resolved` beyond what is reported of every engine (RESOLVED in
-    engines/vllm/scripts/generate.py): a name, and where releases keep it in their loaded VllmConfig, as in
-    {"disable_cascade_attn": ("model_config.disable_cascade_attn",)}.
-    `refusal` matches the engine's own words when it will not start with this factor: the arm is then *unsupported*
-    rather than failed. `timed`: it moves when a step begins, so that an engine beside it could change what is seen.
-    """
+    """One factor."""
 
     name: str
     layer: Layer
+    # The values that a recipe may name; empty if any string will do (a version).
     levels: tuple[str, ...]
+    # Pure.
     set_level: Callable[[Treatment, str], Treatment]
     observe: Callable[[ArmTrace], Observation]
+    # What it sets, in vLLM's name if it has one.
     setting: str
+    # From its setting to the level to try on a config that changes its release (`ablate CONFIG --from --to`).
     move: Callable[[Audit, str], Move | None]
+    # What `observe` needs beyond the settings that every engine reports (RESOLVED in engines/vllm/scripts/generate.py),
+    # each with its paths in the loaded VllmConfig: {"disable_cascade_attn": ("model_config.disable_cascade_attn",)}.
     reads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # Matches the message of an engine that does not start with this factor: the arm is *unsupported*, not failed.
     refusal: re.Pattern[str] | None = None
+    # Whether it changes when a step begins, so that an engine running beside it could change what is seen.
     timed: bool = False
 
     def apply(self, treatment: Treatment, level: str) -> Treatment:

@@ -1,7 +1,7 @@
-"""Whether a model's weights fit where a plan wants them, by the sizes of its files and before anything starts.
+"""Whether a model's weights fit, by the sizes of its files and before anything starts.
 
-Only what cannot fit is refused: weights alone, at the smallest they can be. Caches and activations come on top, and an
-engine that lacks room for those says so itself.
+Only a plan that cannot fit is refused, by the smallest size of its weights alone. An engine that lacks room for caches
+and activations fails with its own message.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,21 +23,23 @@ from rlaudit.vllm.catalogue import Catalogue, known_versions
 # tokens 0.9 GiB.
 HOST_HEADROOM_BYTES = int(1.5 * GIB)
 # What a cell on CUDA takes of the host: torch twice over, CUDA's context and pinned buffers; weights pass through page
-# by page. Not measured: too much costs a cell at a time on a small host, too little an engine that the kernel ends.
+# by page. Not measured: if too large, a small host runs fewer cells at once; if too small, the kernel ends an engine.
 HOST_BYTES_ON_CUDA = 8 * GIB
-# Of what a GPU has for weights: the reader's own estimate of them is a little larger than the files.
+# Share of a GPU's room that weights surely fit: the trainer's estimate of them is a little larger than the files.
 SURELY = 0.9
 AS_STORED = "auto"
 
 
 @dataclass(frozen=True)
 class Need:
-    """Bytes that an engine or the trainer must hold, where, how many bytes are there, and what would make it fit."""
+    """Bytes that an engine or the trainer must hold."""
 
     who: str
     needed: int
     where: str
+    # Bytes that are available.
     there: int
+    # What would make it fit.
     way_out: str
 
 
@@ -49,7 +51,7 @@ def refuse_what_cannot_fit(files: ModelFiles, needs: Iterable[Need]) -> None:
 
 
 def misfit(files: ModelFiles, needs: Iterable[Need]) -> NotFinished | None:
-    """Return the first need that is not met: who has it, what it takes, what is there, and the ways out."""
+    """Return the first need that is not met, as an error with the ways out."""
     for need in needs:
         if need.needed > need.there:
             return NotFinished(
@@ -74,18 +76,20 @@ def trainer_need(dtype: str, accelerator: Accelerator, files: ModelFiles) -> Ite
         return
     way_out = "Score in bfloat16 (trainer.dtype)" if dtype == Dtype.FLOAT32 else "Add memory"
     if accelerator.kind == "cpu":
-        there = accelerator.memory_mib * MIB - HOST_HEADROOM_BYTES
-        yield Need(f"the trainer in {dtype}", needed, "this machine has", there, way_out)
+        available = accelerator.memory_mib * MIB - HOST_HEADROOM_BYTES
+        yield Need(f"the trainer in {dtype}", needed, "this machine has", available, way_out)
         return
-    there = sum(device.memory_mib * MIB - TRAINER_HEADROOM_BYTES for device in accelerator.devices)
+    available = sum(device.memory_mib * MIB - TRAINER_HEADROOM_BYTES for device in accelerator.devices)
     count = len(accelerator.devices)
     where = f"{count} x {accelerator.name} have" if count > 1 else f"the {accelerator.name} has"
-    yield Need(f"the trainer in {dtype}", needed, where, there, f"{way_out}, or use more GPUs")
+    yield Need(f"the trainer in {dtype}", needed, where, available, f"{way_out}, or use more GPUs")
 
 
 def engine_needs(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> Iterator[Need]:
-    """Yield what each engine's weights take, shared out as its arguments say; nothing for an engine with another model,
-    or with arguments that change what its weights take."""
+    """Yield the weights of each engine, split over GPUs by its arguments.
+
+    Nothing for an engine with another model, or with arguments that change what its weights take.
+    """
     for engine in plan.engines:
         arguments = engine.engine_args
         needed = _engine_bytes(files, str(arguments.get("dtype", AS_STORED)))
@@ -93,31 +97,30 @@ def engine_needs(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> Ite
             continue
         who = f"{engine.who},"
         if accelerator.kind == "cpu":
-            there = accelerator.memory_mib * MIB - HOST_HEADROOM_BYTES
-            yield Need(who, needed, "this machine has", there, "Load it in bfloat16 (engine_args.dtype)")
+            available = accelerator.memory_mib * MIB - HOST_HEADROOM_BYTES
+            yield Need(who, needed, "this machine has", available, "Load it in bfloat16 (engine_args.dtype)")
             continue
         parts = gpus_of(arguments)
         share = arguments.get("gpu_memory_utilization", _default_share(engine.version))
-        there = int(min(device.memory_mib for device in accelerator.devices) * MIB * float(share))
+        available = int(min(device.memory_mib for device in accelerator.devices) * MIB * float(share))
         yield Need(
             f"{who} on each of {parts} GPU{'s' * (parts > 1)}",
             needed // parts,
             f"{share:.0%} of a GPU (gpu_memory_utilization) is",
-            there,
+            available,
             "Set engine_args.tensor_parallel_size to share it out over more GPUs",
         )
 
 
 def gpus_to_score(accelerator: Accelerator, files: ModelFiles) -> dict[str, int]:
-    """Return how many GPUs the trainer needs, by dtype: one if the weights surely fit on it. For a dtype that is left
-    out the trainer gets all GPUs."""
+    """Return the dtypes in which the weights surely fit on one GPU, with 1; with others the trainer gets all GPUs."""
     room = min((device.memory_mib * MIB for device in accelerator.devices), default=0) - TRAINER_HEADROOM_BYTES
     sizes = {dtype: files.weight_bytes(dtype) for dtype in DTYPE_BYTES}
     return {dtype: 1 for dtype, needed in sizes.items() if needed is not None and needed < SURELY * room}
 
 
 def host_bytes(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> int:
-    """Return the memory of the host that one cell of the plan may take at most, as far as it is known."""
+    """Return the most host memory that one cell of the plan may take, as far as it is known."""
     if accelerator.kind == "cuda":
         return HOST_BYTES_ON_CUDA
     weights = max((need.needed for need in plan_needs(plan, accelerator, files)), default=0)

@@ -1,4 +1,4 @@
-"""What a file asks an ablation for: a recipe, or the experiment on what an audit of a config or recording suspects."""
+"""The experiment of a file: a recipe, or one made from what an audit of a config or recording suspects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ from rlaudit.yaml_file import read_yaml_file
 
 
 def is_recipe(path: Path) -> bool:
-    """Whether a file is a recipe and not a rollout config; a file that is neither is left to the recipe's errors."""
+    """Return whether a file is a recipe and not a rollout config. One that is neither counts as a faulty recipe."""
     if path.suffix.lower() not in {".yaml", ".yml"}:
         return not path.is_file()
     try:
@@ -50,14 +50,14 @@ def experiment_of(
 ) -> Experiment:
     """Inspect the config or the recording and make an experiment of it.
 
-    repeated: arguments and variables of a recording that are taken over in spite of that. updates: of its weight
-    updates. Raises UsageError where there is no config, or several, and for a name that the recording has not.
+    repeated: arguments and variables that are taken over although they come from a recording. updates: whether the
+    experiment is about its weight updates. Raises UsageError for no config or several, and for an unknown name.
     """
     if after is None and is_recording(path):
         newest = released_for(accelerator.kind)[-1]
         experiment = experiment_of(path, before, str(newest), model, accelerator, repeated, updates=updates)
-        said = f"to vLLM {newest}, the newest release that runs here (another one with --to)"
-        return replace(experiment, changed=(said, *experiment.changed))
+        sentence = f"to vLLM {newest}, the newest release that runs here (another one with --to)"
+        return replace(experiment, changed=(sentence, *experiment.changed))
     inspected = one_config(path, machine_of(accelerator), before, after, "neither a recipe nor a rollout config")
     config = inspected.audit.config
     unknown = [name for name in repeated if name not in {**config.engine, **config.environment}]
@@ -90,10 +90,10 @@ def model_on_this_machine(audit: Audit, named: str | None) -> str | None:
 
 
 def refuse_another_vocabulary(requests: RecordedRequests, files: ModelFiles) -> None:
-    """Raise UsageError if a recorded token is none of the model's: an engine would end after minutes, or go on."""
+    """Raise UsageError if a recorded token is not in the model's vocabulary: an engine may fail late, or go on."""
     vocabulary = files.configuration.get("vocab_size")
-    asked = [*requests.prompts, *(one.token_ids for one in requests.completions)]
-    beyond = next((token for ids in asked for token in ids if not 0 <= token < (vocabulary or token + 1)), None)
+    sequences = [*requests.prompts, *(completion.token_ids for completion in requests.completions)]
+    beyond = next((token for ids in sequences for token in ids if not 0 <= token < (vocabulary or token + 1)), None)
     if beyond is not None:
         raise UsageError(
             f"the recording has token {beyond}, and {files.name} those below {vocabulary}: it is another tokenizer's",
@@ -102,8 +102,8 @@ def refuse_another_vocabulary(requests: RecordedRequests, files: ModelFiles) -> 
 
 
 def as_yaml(experiment: Experiment) -> str:
-    """The recipe as a file to keep, with what was changed as comments."""
+    """Return the recipe as a YAML file, with what was changed as comments."""
     document: Mapping[str, Any] = mask(dict(experiment.document))
     hidden = [f"{place}: a secret, to be put in again or left out" for place in masked_places(document)]
-    said = "".join(f"# {mask(sentence)}\n" for sentence in (*experiment.changed, *hidden))
-    return said + yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+    comments = "".join(f"# {mask(sentence)}\n" for sentence in (*experiment.changed, *hidden))
+    return comments + yaml.safe_dump(document, sort_keys=False, allow_unicode=True)

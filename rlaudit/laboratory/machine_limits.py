@@ -14,7 +14,7 @@ from rlaudit.vllm.resolution.block_size import smallest_cpu_block
 CONTEXT_ON_CPU = 1024
 # Tokens of a step, and so of the longest prompt: 0.18.1 on CPU cannot cut a seeded one into chunks.
 STEP_ON_CPU = 8192
-# What a single engine on this machine does without, and so does not show: some of it has changed logprobs.
+# What a single engine on this machine does without, and so cannot show.
 _OF_THE_RECIPE = "the recipe has a key of its own for it"
 _OF_A_SERVER = "of the server around the engine; it changes no logprob"
 _OF_REPLICAS = (
@@ -64,14 +64,15 @@ PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size")
 
 @dataclass(frozen=True)
 class Limits:
-    """What the accelerator can hold. max_tokens: length of a completion that keeps an ablation within ten minutes;
-    replayed_tokens: of all completions of an arm, if these are a recording's. context: of a prompt and its completion.
-    """
+    """What the accelerator can hold."""
 
     cpu: bool
     gpus: int
+    # Tokens of a completion, so that an ablation takes ten minutes at most.
     max_tokens: int
+    # Tokens of all completions of an arm that replays a recording.
     replayed_tokens: int
+    # Tokens of a prompt and its completion.
     context: int = CONTEXT_ON_CPU
 
     @classmethod
@@ -86,25 +87,24 @@ def fit_engine_args(
     written: Mapping[str, Any], limits: Limits, version: Version
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the arguments as they can run here under one vLLM release, and what was changed."""
-    said = [
+    changes = [
         f"{name}={written[name]}: left out; {NOT_FOR_ONE_ENGINE[name]}"
         for name in sorted(NOT_FOR_ONE_ENGINE.keys() & written.keys() - {"model", "tokenizer"})
     ]
-    kept = {name: value for name, value in written.items() if name not in NOT_FOR_ONE_ENGINE}
+    args = {name: value for name, value in written.items() if name not in NOT_FOR_ONE_ENGINE}
     for name in PARALLEL:
-        size = kept.get(name, 1)
+        size = args.get(name, 1)
         if isinstance(size, int) and size > max(1, limits.gpus):
-            said.append(f"{name}={size}: GPUs on this machine: {limits.gpus}; 1 is used")
-            kept[name] = 1
+            changes.append(f"{name}={size}: GPUs on this machine: {limits.gpus}; 1 is used")
+            args[name] = 1
     if limits.cpu:
-        kept, more = _on_cpu(kept, limits.context, version)
-        said += more
-    return kept, tuple(said)
+        args, cpu_changes = _on_cpu(args, limits.context, version)
+        changes += cpu_changes
+    return args, tuple(changes)
 
 
-def _on_cpu(kept: dict[str, Any], context: int, version: Version) -> tuple[dict[str, Any], list[str]]:
-    """Return the arguments of a CPU engine, and what was changed: eager, small blocks so that short prompts can be
-    cached, and a round within one step."""
+def _on_cpu(args: dict[str, Any], context: int, version: Version) -> tuple[dict[str, Any], list[str]]:
+    """Return the arguments of a CPU engine, and what was changed."""
     forced = {
         "max_model_len": (context, "prompts and completions here are short"),
         "max_num_batched_tokens": (STEP_ON_CPU, "0.18.1 on CPU cannot cut a seeded prompt into chunks"),
@@ -114,16 +114,16 @@ def _on_cpu(kept: dict[str, Any], context: int, version: Version) -> tuple[dict[
             "larger than the prompts' shared prefix otherwise, and nothing would be cached",
         ),
     }
-    said = [f"{name}={kept.pop(name)}: of a GPU; left out on this CPU" for name in OF_A_GPU if name in kept]
+    changes = [f"{name}={args.pop(name)}: of a GPU; left out on this CPU" for name in OF_A_GPU if name in args]
     if version < V1_ON_CPU:
-        said += [
+        changes += [
             f"{name}=True: V0 needs intel_extension_for_pytorch for it on a CPU; off here"
             for name in V0_NEEDS_IPEX
-            if kept.pop(name, None) is True
+            if args.pop(name, None) is True
         ]
     for name, (value, why) in forced.items():
-        if kept.get(name) != value:
-            before = f"{name}={kept[name]}" if name in kept else f"{name} (not set)"
-            said.append(f"{before}: {value} on this CPU ({why})")
-        kept[name] = value
-    return kept, said
+        if args.get(name) != value:
+            before = f"{name}={args[name]}" if name in args else f"{name} (not set)"
+            changes.append(f"{before}: {value} on this CPU ({why})")
+        args[name] = value
+    return args, changes

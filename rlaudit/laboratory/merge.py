@@ -1,8 +1,8 @@
 """Several runs merged into one: the union of their cells, under the plan that they have in common.
 
-Nothing is run, and the machine does not matter: what a cell depends on is read from plan.json, so that runs of GPUs can
-be merged on a machine without one. Runs whose cells could not be one run's are refused: those with another recipe,
-other prompts or weights, other packages, another kind of GPU or driver.
+Nothing is run, and the machine does not matter: what a cell depends on is read from plan.json, so runs of GPUs can be
+merged on a machine without one. Runs that differ in recipe, prompts, weights, packages, kind of GPU or driver are
+refused.
 """
 
 import shlex
@@ -29,9 +29,11 @@ ENGINE_PREFIX, TRAINER = "vllm ", "trainer"
 
 @dataclass(frozen=True)
 class Planned:
-    """What several runs have in common. `runs` are their folders, `document` is plan.json of the first."""
+    """What several runs have in common."""
 
+    # Their folders.
     runs: tuple[Path, ...]
+    # plan.json of the first.
     document: Mapping[str, Any]
     study: Study
     plan: Any
@@ -40,18 +42,20 @@ class Planned:
 
     @property
     def cells(self) -> tuple[Path, ...]:
-        """Where their cells lie."""
+        """The folders of their cells."""
         return tuple(run / CELL_FOLDERS for run in self.runs)
 
     def setup(self) -> RunSetup:
-        """Return what was around the cells when they ran; a cell that none of the runs has is not run."""
+        """Return the setup that the cells ran in."""
         provenance, made_with = self.document["provenance"], self.document["made_with"]
         environments = {
-            name: _environment(made_with["environments"][name], told)
-            for name, told in provenance["environments"].items()
+            name: _environment_of(made_with["environments"][name], document)
+            for name, document in provenance["environments"].items()
         }
         engines: dict[str, Environment | Failure] = {
-            name.removeprefix(ENGINE_PREFIX): one for name, one in environments.items() if name != TRAINER
+            name.removeprefix(ENGINE_PREFIX): environment
+            for name, environment in environments.items()
+            if name != TRAINER
         }
         engines |= {version: Failure(**failure) for version, failure in made_with["failed"].items()}
         model = provenance["model"]
@@ -70,9 +74,12 @@ class Planned:
 
 
 def planned(runs: Sequence[Path]) -> Planned:
-    """Return what the runs have in common. Raises UsageError for what is no run, NotFinished for runs that do not
-    belong together, and for prompts that are not those that were asked."""
-    first, *others = documents = [_plan_of(run) for run in runs]
+    """Return what the runs have in common.
+
+    Raises UsageError for a folder that is no run, NotFinished for runs that do not belong together, and for a prompts
+    file that was changed since.
+    """
+    first, *others = documents = [_read_plan(run) for run in runs]
     for run, other in zip(runs[1:], others, strict=True):
         difference = next(_differences(first, other), None)
         if difference is not None:
@@ -98,7 +105,7 @@ def planned(runs: Sequence[Path]) -> Planned:
     return Planned(tuple(runs), document, study, plan, prompts, accelerator)
 
 
-def _plan_of(run: Path) -> dict[str, Any]:
+def _read_plan(run: Path) -> dict[str, Any]:
     if not is_run(run):
         raise UsageError(f"{run} is no run directory", "Give the directories that ablate --shard left.")
     try:
@@ -111,52 +118,50 @@ def _plan_of(run: Path) -> dict[str, Any]:
 
 
 def _differences(first: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what keeps the cells of two plans from being those of one run, in words."""
-    for what, key in (("recipes", "recipe"), ("arms", "arms")):
+    """Yield the reasons why the cells of two plans cannot belong to one run."""
+    for subject, key in (("recipes", "recipe"), ("arms", "arms")):
         if first[key] != other[key]:
-            yield f"their {what} differ"
-    before, after = (one["made_with"] for one in (first, other))
+            yield f"their {subject} differ"
+    before, after = first["made_with"], other["made_with"]
     if before["accelerator_identity"] != after["accelerator_identity"]:
-        names = [one["provenance"]["accelerator"]["name"] for one in (first, other)]
-        said = (
-            f"{names[0]} and {names[1]}" if names[0] != names[1] else f"two {names[0]} with other drivers or variables"
-        )
-        yield f"they ran on {said}"
-    for key, what in (("model", "weights"), ("prompts", "prompts")):
+        mine, theirs = (plan["provenance"]["accelerator"]["name"] for plan in (first, other))
+        machines = f"{mine} and {theirs}" if mine != theirs else f"two {mine} with other drivers or variables"
+        yield f"they ran on {machines}"
+    for key, subject in (("model", "weights"), ("prompts", "prompts")):
         if first["provenance"][key] != other["provenance"][key]:
-            yield f"their {what} differ"
+            yield f"their {subject} differ"
     for key in ("environments", "failed", "other_models"):
         if before[key] != after[key]:
             yield f"their {key.replace('_', ' ')} differ"
-    for name, one in first["provenance"]["environments"].items():
-        if one["lock"] != other["provenance"]["environments"][name]["lock"]:
+    for name, environment in first["provenance"]["environments"].items():
+        if environment["lock"] != other["provenance"]["environments"][name]["lock"]:
             yield f"{name} holds other packages"
 
 
-def _environment(spec: Mapping[str, Any], told: Mapping[str, Any]) -> Environment:
-    command = tuple(shlex.split(told["python"]))
+def _environment_of(spec: Mapping[str, Any], document: Mapping[str, Any]) -> Environment:
+    command = tuple(shlex.split(document["python"]))
     return Environment(
         spec=EnvironmentSpec(**{**spec, "command": tuple(spec["command"])}),
         directory=Path(command[0]).parent,
         command=command,
-        variables=told["variables"],
-        lock=tuple(told["lock"]),
-        notes=tuple(told["notes"]),
-        versions=told["versions"],
+        variables=document["variables"],
+        lock=tuple(document["lock"]),
+        notes=tuple(document["notes"]),
+        versions=document["versions"],
     )
 
 
 @dataclass(frozen=True)
 class FromRuns:
-    """Runs nothing: a cell that failed in one of the runs is the failure it was, one that is in none is missing."""
+    """An executor that runs nothing: cells are taken from the runs, the failed ones as failures."""
 
     folder: Path
     runs: Sequence[Path]
 
-    def run(self, asked: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
-        """Look for what is left of cells that are not finished. Raises NotFinished naming those that are in no run."""
-        outcomes = [adopt(self.folder, one.cell, self.runs, failed=True) for one in asked]
-        missing = [one.title for one, outcome in zip(asked, outcomes, strict=True) if outcome is None]
+    def run(self, requests: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
+        """Take over the outcomes of these cells. Raises NotFinished naming the cells that are in none of the runs."""
+        outcomes = [adopt(self.folder, request.cell, self.runs, failed=True) for request in requests]
+        missing = [request.title for request, outcome in zip(requests, outcomes, strict=True) if outcome is None]
         for outcome in outcomes:
             if outcome is None:
                 raise NotFinished(
@@ -171,4 +176,4 @@ class FromRuns:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing was begun."""
+        """Do nothing: nothing was begun."""

@@ -1,4 +1,4 @@
-"""The place where a run's cells run, chosen before any of them has started, and how many run there at once."""
+"""The place where a run's cells run, and how many run there at once."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,37 +15,36 @@ from rlaudit.laboratory.fit import host_bytes
 from rlaudit.laboratory.scoring import GIB
 from rlaudit.laboratory.study import Plan
 
-# The folder where cells lie, the accelerator of each, and whom to tell what a person should know.
+# From the folder of the cells, the accelerator of each, and what shows sentences to the user.
 Place = Callable[[Path, Accelerator, Note], Executor]
 
 
 def one_at_a_time(folder: Path, accelerator: Accelerator, note: Note) -> Executor:
-    """This machine, all of it for one cell."""
+    """Run one cell at a time, with all of this machine."""
     return OneAtATime(folder, GpuMemory(accelerator.devices), note)
 
 
-def cells_at_once(plan: Plan, accelerator: Accelerator, shares: Sequence[Share], asked: int | None) -> int:
-    """Return how many cells run at once. asked: None for one on each GPU, as far as the host's memory holds their
-    engines, and one on a processor.
+def cells_at_once(plan: Plan, accelerator: Accelerator, shares: Sequence[Share], requested: int | None) -> int:
+    """Return how many cells run at once: at most one for each share of the machine, and as many as its memory holds.
 
-    Raises NotFinished if the host's memory cannot hold as many as were asked for.
+    Raises NotFinished if the host's memory cannot hold as many as were requested.
     """
-    if len(shares) < 2 or asked == 1:
+    if len(shares) < 2 or requested == 1:
         return 1
     files = read_model_files(plan.recipe.model, plan.recipe.revision)
     each = host_bytes(plan, accelerator, files)
     hold = max(1, accelerator.memory_mib * MIB // each)
-    if asked is not None and asked > hold:
+    if requested is not None and requested > hold:
         raise NotFinished(
-            f"{asked} cells at once may need {asked * each / GIB:.0f} GiB of memory, and this machine has "
+            f"{requested} cells at once may need {requested * each / GIB:.0f} GiB of memory, and this machine has "
             f"{accelerator.memory_mib / 1024:.0f} GiB",
             f"Give at most --jobs {hold}.",
         )
-    return min(asked or hold, len(shares))
+    return min(requested or hold, len(shares))
 
 
 def local(shares: Sequence[Share], most: int) -> Place:
-    """This machine, for so many cells at once."""
+    """Run so many cells at once on this machine."""
 
     def place(folder: Path, accelerator: Accelerator, note: Note) -> Executor:
         return AtOnce(folder, shares, most, note)

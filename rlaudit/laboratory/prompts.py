@@ -15,31 +15,29 @@ from rlaudit.recorder.recording import is_recording
 
 @dataclass(frozen=True)
 class PromptSet:
-    """Prompts as they were written: each a text, a list of chat messages, or a list of token ids.
-
-    answers: what stands beside each as its `answer`, for studies that reward one; None if nothing does.
-    recorded: how a recorded training asked them, and what it was given; None for prompts of no recording.
-    """
+    """Prompts as they were written."""
 
     name: str
+    # Each a text, a list of chat messages, or a list of token ids.
     prompts: tuple[Any, ...]
+    # The `answer` beside each, for studies that reward it; None if missing.
     answers: tuple[Any, ...] = ()
+    # The requests and completions of the recording that the prompts are from.
     recorded: RecordedRequests | None = None
 
     @property
     def digest(self) -> str:
-        """sha256 of the prompts, and of what a recording holds of them, so that a run can be repeated."""
-        held = self.prompts if self.recorded is None else (self.prompts, asdict(self.recorded))
-        return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
+        """The sha256 of the prompts and of their recorded requests."""
+        content = self.prompts if self.recorded is None else (self.prompts, asdict(self.recorded))
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def load_prompts(name_or_path: str, limit: int | None = None) -> PromptSet:
     """Read prompts by name or path.
 
     A `.txt` file holds one prompt a line. A `.jsonl` file holds one object a line with `prompt` (text), `messages`
-    (chat) or `prompt_token_ids`, and an `answer` beside it where there is one. A recording holds token ids. Raises
-    UsageError for a file that is missing, empty, not UTF-8, or not of that form, NotFinished for a recording without a
-    completion.
+    (chat) or `prompt_token_ids`, and maybe `answer`. A recording holds token ids. Raises UsageError for a file that is
+    missing, empty, not UTF-8, or not of that form, NotFinished for a recording without a completion.
     """
     if is_recording(Path(name_or_path)):
         requests = recorded_requests(Path(name_or_path))

@@ -1,7 +1,7 @@
-"""What the recipes of all studies say: the model, the prompts, the margins; and how a recipe is found and read.
+"""The keys that the recipes of all studies share, and how a recipe is found and read.
 
-A recipe is one YAML file. Every key is documented where it is declared, and unknown keys are errors. Its study is known
-by a key that only recipes of that study have (study.py).
+A recipe is one YAML file. Every key is documented at its declaration, and unknown keys are errors. Each study has a key
+that only its recipes have (study.py).
 """
 
 import os
@@ -60,8 +60,10 @@ class Keys(BaseModel):
 
 
 class Objective(Keys):
-    """The clip range of the training objective: [low, high], as used in 1-low .. 1+high. Where only one is written,
-    only that one decides a verdict."""
+    """The clip ranges of the training objective: [low, high], as used in 1-low .. 1+high.
+
+    If only one is written, only that one decides a verdict.
+    """
 
     ppo_epsilon: tuple[float, float] = Field((0.2, 0.2), description="Token clip range of PPO and GRPO.")
     gspo_epsilon: tuple[float, float] = Field((3e-4, 4e-4), description="Sequence clip range of GSPO.")
@@ -77,7 +79,7 @@ class Objective(Keys):
 
 
 class AnyRecipe(Keys):
-    """What the recipes of all studies say."""
+    """The keys that the recipes of all studies share."""
 
     schema_: Literal["rlaudit-recipe/1"] = Field(
         "rlaudit-recipe/1", alias="schema", description="Version of this format."
@@ -106,16 +108,16 @@ class AnyRecipe(Keys):
         """Return the recipe's short form. Raises UsageError if it has none."""
         raise UsageError("this recipe has no short form: --quick is for recipes with a key `quick`")
 
-    def overridden(self, **said: Any) -> Self:
-        """Return the recipe with what the command line says instead; what it does not say (None) stays."""
-        return self.model_copy(update={name: value for name, value in said.items() if value is not None})
+    def overridden(self, **options: Any) -> Self:
+        """Return the recipe with the options of the command line in place of its own; None leaves a key as it is."""
+        return self.model_copy(update={name: value for name, value in options.items() if value is not None})
 
 
 SomeRecipe = TypeVar("SomeRecipe", bound=AnyRecipe)
 
 
 def recipe_folders() -> Iterator[Path]:
-    """Yield where recipes are found by name: inside the installed package, or beside it in a checkout."""
+    """Yield the folders of shipped recipes: inside the installed package, and beside it in a checkout."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "recipes", package.parent / "recipes"):
         if folder.is_dir():
@@ -123,58 +125,58 @@ def recipe_folders() -> Iterator[Path]:
 
 
 def find_recipe(name_or_path: str) -> Path:
-    """Find a recipe by path, or by name among those that travel with rlaudit. Raises UsageError when there is none."""
+    """Find a recipe by path, or by name among those that are shipped. Raises UsageError if there is none."""
     path = Path(name_or_path)
-    if path.suffix in (".yaml", ".yml") or os.sep in name_or_path:
-        if path.is_file():
-            return path
-        known = _known_names()
-        if path.stem in known:
-            return known[path.stem]
-        raise UsageError(f"no recipe at {path}", hint=f"recipes by name: {', '.join(sorted(known))}")
-    known = _known_names()
-    if name_or_path not in known:
-        hint = f"{did_you_mean(name_or_path, known)} there are: {', '.join(sorted(known))}".lstrip()
+    is_path = path.suffix in (".yaml", ".yml") or os.sep in name_or_path
+    if is_path and path.is_file():
+        return path
+    recipes = _recipes_by_name()
+    if is_path:
+        if path.stem in recipes:
+            return recipes[path.stem]
+        raise UsageError(f"no recipe at {path}", hint=f"recipes by name: {', '.join(sorted(recipes))}")
+    if name_or_path not in recipes:
+        hint = f"{did_you_mean(name_or_path, recipes)} there are: {', '.join(sorted(recipes))}".lstrip()
         raise UsageError(f"no recipe named {name_or_path!r}", hint=hint)
-    return known[name_or_path]
+    return recipes[name_or_path]
 
 
 def names_recipe(name: str) -> bool:
-    """Return whether this is the name of a recipe that travels with rlaudit, and of no file or folder here."""
-    return name in _known_names() and not Path(name).exists()
+    """Return whether this is the name of a shipped recipe and of no file or folder here."""
+    return name in _recipes_by_name() and not Path(name).exists()
 
 
-def _known_names() -> dict[str, Path]:
+def _recipes_by_name() -> dict[str, Path]:
     return {path.stem: path for folder in recipe_folders() for path in sorted(folder.glob("*.yaml"))}
 
 
 def read_recipe(name_or_path: str) -> tuple[dict[str, Any], Path]:
-    """Return the plain data of a recipe, and its file. Raises UsageError if there is none, or none that has keys."""
+    """Return the plain data of a recipe, and its file. Raises UsageError if there is none, or no mapping in it."""
     path = find_recipe(name_or_path)
     document = read_yaml_file(path)
     if not isinstance(document, dict):
         raise UsageError(f"{path} holds {type(document).__name__}, not a mapping of recipe keys")
-    return _found_beside(document, path.parent), path
+    return _with_paths(document, path.parent), path
 
 
-def _found_beside(document: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Name files beside the recipe by their path: a recipe means the same in every working directory."""
-    found: dict[str, Any] = {}
+def _with_paths(document: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the recipe with paths for the files beside it: it means the same in every working directory."""
+    resolved: dict[str, Any] = {}
     for key, value in document.items():
         if isinstance(value, dict):
-            found[key] = _found_beside(value, folder)
+            resolved[key] = _with_paths(value, folder)
         elif key in NAMES_OF_FILES and isinstance(value, str) and (folder / value).is_file():
-            found[key] = str(folder / value)
+            resolved[key] = str(folder / value)
         else:
-            found[key] = value
-    return found
+            resolved[key] = value
+    return resolved
 
 
 def validated(kind: type[SomeRecipe], document: dict[str, Any], path: Path, models: Sequence[type[Keys]]) -> SomeRecipe:
-    """Return the recipe that plain data holds; nothing that is written from now on shows its secrets.
+    """Return the recipe of plain data, and mask its secrets in everything that is written from now on.
 
-    `models` are all whose keys may stand in it. Raises UsageError naming the key that is wrong, and the nearest that is
-    known, or a secret that was masked.
+    models: all classes whose keys may occur in it. Raises UsageError naming the wrong key and the nearest valid one, or
+    a secret that was masked.
     """
     learn(document)
     if masked := masked_places(document):
@@ -196,7 +198,7 @@ def with_profile(mapping: dict[str, Any], profile: Profile) -> dict[str, Any]:
 
 
 def merged(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """One mapping laid over another, key by key; null takes a key out."""
+    """Return one mapping laid over another, key by key; null takes a key out."""
     result = dict(under)
     for key, value in over.items():
         below = result.get(key)
@@ -208,22 +210,23 @@ def merged(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def _first_complaint(error: ValidationError, models: Sequence[type[Keys]]) -> str:
-    """One sentence for the first thing wrong, with the nearest known key for an unknown one."""
+    """Return a sentence for the first error, with the nearest valid key for an unknown one."""
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"])
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    others = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     if problem["type"] == "extra_forbidden":
         kinds: Sequence[type[Keys]] = (Objective, *models)
-        known = sorted({name for kind in kinds for name in kind.model_fields} - {"schema_"})
-        meant = did_you_mean(str(problem["loc"][-1]), known)
-        return f"unknown key {where}{f'; {meant}' if meant else ''}{more}"
-    return f"{where or 'recipe'}: {problem['msg']}{more}"
+        keys = sorted({name for kind in kinds for name in kind.model_fields} - {"schema_"})
+        meant = did_you_mean(str(problem["loc"][-1]), keys)
+        return f"unknown key {where}{f'; {meant}' if meant else ''}{others}"
+    return f"{where or 'recipe'}: {problem['msg']}{others}"
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A recipe that is generated from a rollout config or a recording, as plain data (`rlaudit-recipe/1`), and
-    sentences about what in it does not come from there."""
+    """A recipe that is generated from a rollout config or a recording."""
 
+    # Plain data (`rlaudit-recipe/1`).
     document: Mapping[str, Any]
+    # Sentences about what in it differs from the config or recording.
     changed: tuple[str, ...]

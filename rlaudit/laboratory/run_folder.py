@@ -1,11 +1,13 @@
-"""A run directory: who writes there, what was planned, and what proves that the rest belongs to it.
+"""A run directory: its plan, its report, and the seal that proves that all files belong together.
 
-    plan.json the recipe as it was understood, and everything needed to repeat the run cells.json the cells that this
-    run has requested so far, under the plan's digest cells/KEY/ a cell, with a seal of its own tokens.parquet,
-    report.json seal.json digests of the plan and, of a run that has ended, of both and of the seals of its cells
+    plan.json       the recipe as it was understood, and everything needed to repeat the run
+    cells.json      the cells that this run has requested so far, under the plan's digest
+    cells/KEY/      a cell, with its seal
+    tokens.parquet, report.json
+    seal.json       digests of the plan and, once the run has ended, of both and of the seals of its cells
 
-Another plan takes the place of the last one together with what was reported of it. The same plan leaves the last
-report where it is until a new one is whole.
+Another plan replaces the last one and its report. The same plan leaves the last report in place until a new one is
+complete.
 """
 
 import contextlib
@@ -31,9 +33,9 @@ REPORTED = (TOKENS, REPORT)
 
 
 class RunFolder:
-    """The writing side of a run directory. `damaged` says what was not as an earlier run had left it.
+    """The writing side of a run directory. `damaged` lists what was not as an earlier run had left it.
 
-    elsewhere: folders of cells in other run directories, where finished ones may be found.
+    elsewhere: folders of cells in other run directories, whose finished cells are taken over.
     """
 
     def __init__(self, folder: Path, elsewhere: Sequence[Path] = ()) -> None:
@@ -41,38 +43,38 @@ class RunFolder:
         self.cells = folder / CELL_FOLDERS
         self.damaged: list[str] = []
         self._plan = ""
-        self._asked: list[str] = []
+        self._requested: list[str] = []
 
     def begin(self, plan: Mapping[str, Any]) -> None:
-        """Write down what this run is about. What was reported of another plan goes, and so does what is damaged."""
+        """Write the plan, and remove a report that is of another plan or damaged."""
         written = json.dumps(mask(plan), indent=1).encode()
-        self._plan, self._asked = hashlib.sha256(written).hexdigest(), []
-        kept = self._last_report()
+        self._plan, self._requested = hashlib.sha256(written).hexdigest(), []
+        reported = self._last_report()
         with replacing(self.folder / PLAN, self.folder / CELLS, self.folder / SEAL) as (plan_draft, cells, seal):
             plan_draft.write_bytes(written)
             cells.write_bytes(self._cells_so_far())
-            seal.write_bytes(Seal(self._plan, {PLAN: mark_of(plan_draft), **kept}).as_bytes())
+            seal.write_bytes(Seal(self._plan, {PLAN: mark_of(plan_draft), **reported}).as_bytes())
             for name in REPORTED:
-                if name not in kept:
+                if name not in reported:
                     (self.folder / name).unlink(missing_ok=True)
 
     def asked_for(self, key: str) -> None:
-        """Write down that a cell is one of this run's."""
-        if key not in self._asked:
-            self._asked.append(key)
+        """Write down that a cell belongs to this run."""
+        if key not in self._requested:
+            self._requested.append(key)
             write_atomically(self.folder / CELLS, self._cells_so_far())
 
     def found_damaged(self, damage: Damage) -> str:
-        """Keep a sentence about a file for the report, and return it; paths are those in the run directory."""
+        """Keep a sentence about a damaged file for the report, and return it."""
         path = damage.path
         inside = path.relative_to(self.folder) if path.is_relative_to(self.folder) else path
         self.damaged.append(f"{inside} {damage.what}")
         return self.damaged[-1]
 
     def finish(self, document: Mapping[str, Any], write_tokens: Callable[[Path], None] | None = None) -> None:
-        """Put the report in its place, its tokens beside it where there are any, and the seal that binds them.
+        """Write the report, its tokens if it has any, and the seal that binds them.
 
-        Raises OSError, and then the last report is still there.
+        Raises OSError, which leaves the last report in place.
         """
         written = report_as_written(document)
         names = [*([] if write_tokens is None else [TOKENS]), REPORT]
@@ -81,42 +83,42 @@ class RunFolder:
                 write_tokens(drafts[0])
             drafts[-1].write_bytes(written)
             marks = {name: mark_of(draft) for name, draft in zip(names, drafts, strict=True)}
-            sealed = [f"{CELL_FOLDERS}/{key}/{SEAL}" for key in self._asked if (self.cells / key / SEAL).exists()]
+            sealed = [f"{CELL_FOLDERS}/{key}/{SEAL}" for key in self._requested if (self.cells / key / SEAL).exists()]
             marks |= {name: mark_of(self.folder / name) for name in (PLAN, *sealed)}
             seal.write_bytes(Seal(self._plan, marks).as_bytes())
         if write_tokens is None:
             (self.folder / TOKENS).unlink(missing_ok=True)
 
     def _last_report(self) -> dict[str, Mark]:
-        """Return the marks of what was reported of this very plan, if all of it is as it was left."""
+        """Return the marks of the report of this very plan, if all of it is undamaged."""
         seal = read_seal(self.folder)
         if isinstance(seal, Damage):
             if (self.folder / CELLS).exists():
                 self.found_damaged(seal)
             return {}
         if PLAN not in seal.files:
-            self.found_damaged(_of_a_cell(self.folder))
+            self.found_damaged(_seal_of_a_cell(self.folder))
             return {}
         if seal.of != self._plan:
             return {}
-        own = {name: mark for name, mark in seal.files.items() if name in REPORTED}
+        reported = {name: mark for name, mark in seal.files.items() if name in REPORTED}
         if self.cells.exists():
-            for cell in (self.folder / name for name in seal.files if _cell_of(name) is not None):
+            for cell in (self.folder / name for name in seal.files if _cell_key(name) is not None):
                 if not cell.parent.exists():
                     self.found_damaged(Damage(cell.parent, "is missing"))
-        damage = seal.damage(self.folder, [PLAN, *own])
+        damage = seal.damage(self.folder, [PLAN, *reported])
         if damage is None:
-            return own
+            return reported
         self.found_damaged(damage)
         return {}
 
     def _cells_so_far(self) -> bytes:
-        return json.dumps({"plan": self._plan, "cells": self._asked}, indent=1).encode()
+        return json.dumps({"plan": self._plan, "cells": self._requested}, indent=1).encode()
 
 
 @contextlib.contextmanager
 def opened(folder: Path, elsewhere: Sequence[Path] = ()) -> Iterator[RunFolder]:
-    """Open the run directory for this process alone, making it if needed; what is finished `elsewhere` is taken over.
+    """Open the run directory for this process alone, making it if needed; cells that are finished `elsewhere` are used.
 
     Raises NotFinished when another process is using it, OSError if it cannot be made.
     """
@@ -132,7 +134,7 @@ def opened(folder: Path, elsewhere: Sequence[Path] = ()) -> Iterator[RunFolder]:
     finally:
         lock.release()
         if new and {path.name for path in folder.iterdir()} <= {".lock"}:
-            # What was refused before it began leaves nothing behind.
+            # A run that was refused before it began leaves nothing behind.
             with contextlib.suppress(OSError):
                 (folder / ".lock").unlink(missing_ok=True)
                 folder.rmdir()
@@ -144,10 +146,10 @@ def is_run(folder: Path) -> bool:
 
 
 def has_report(folder: Path) -> bool:
-    """Return whether a run has ended with a report, which is then proven to be whole and of the plan beside it.
+    """Return whether a run has ended with a report, and check that it is whole and of the plan beside it.
 
-    Runs of releases that sealed nothing are taken as they are. Cells that were cleared away as a whole prove nothing
-    any more and are not required. Raises NotFinished naming the first file that is missing, cut off or altered.
+    Runs of releases that sealed nothing are not checked, nor are cells if all of them were removed. Raises NotFinished
+    naming the first file that is missing, cut off or altered.
     """
     seal = read_seal(folder)
     if isinstance(seal, Damage):
@@ -155,20 +157,22 @@ def has_report(folder: Path) -> bool:
             return regular_size(folder / REPORT) is not None
         raise _damaged(seal)
     if PLAN not in seal.files:
-        raise _damaged(_of_a_cell(folder))
+        raise _damaged(_seal_of_a_cell(folder))
     with_cells = (folder / CELL_FOLDERS).exists()
-    damage = seal.damage(folder, [name for name in seal.files if with_cells or _cell_of(name) is None])
+    damage = seal.damage(folder, [name for name in seal.files if with_cells or _cell_key(name) is None])
     if damage is not None:
         raise _damaged(damage)
-    for key in filter(None, map(_cell_of, seal.files)):
+    for key in filter(None, map(_cell_key, seal.files)):
         if with_cells and (damage := damage_of_cell(folder / CELL_FOLDERS / key)) is not None:
             raise _damaged(damage)
     return REPORT in seal.files
 
 
 def damage_of_cell(directory: Path) -> Damage | None:
-    """Return what is wrong with the folder of a sealed cell, if anything is. Files that the cell wrote elsewhere are
-    not checked: checkpoints are large, and no report needs them."""
+    """Return what is wrong with the folder of a sealed cell, if anything.
+
+    Files that the cell wrote elsewhere are not checked: checkpoints are large, and no report needs them.
+    """
     seal = read_seal(directory, directory.name)
     if isinstance(seal, Damage):
         return seal
@@ -182,9 +186,9 @@ def cells_of_plan(folder: Path) -> Sequence[str] | None:
     if size is None:
         return None
     try:
-        told = parse_json(path.read_bytes()) if size <= LARGEST else {}
+        document = parse_json(path.read_bytes()) if size <= LARGEST else {}
         plan = hashlib.sha256((folder / PLAN).read_bytes()).hexdigest()
-        return [str(key) for key in told["cells"]] if told["plan"] == plan else []
+        return [str(key) for key in document["cells"]] if document["plan"] == plan else []
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return []
 
@@ -193,12 +197,12 @@ def _was_sealed(folder: Path) -> bool:
     return (folder / CELLS).exists() or any((folder / CELL_FOLDERS).glob(f"*/{SEAL}"))
 
 
-def _of_a_cell(folder: Path) -> Damage:
-    """Return whether a seal is a cell's: a run's seal has its plan, a cell's has none."""
+def _seal_of_a_cell(folder: Path) -> Damage:
+    # A run's seal has its plan, a cell's has none.
     return Damage(folder / SEAL, "belongs to a cell and not to the run")
 
 
-def _cell_of(name: str) -> str | None:
+def _cell_key(name: str) -> str | None:
     parts = name.split("/")
     return parts[1] if len(parts) == 3 and parts[0] == CELL_FOLDERS else None
 
@@ -211,5 +215,5 @@ def _damaged(damage: Damage) -> NotFinished:
 
 
 def report_as_written(document: Mapping[str, Any]) -> bytes:
-    """Return a report as it lies in a run directory, without secrets."""
+    """Return a report as the bytes of its file, without secrets."""
     return json.dumps(plain(mask(document)), indent=1, allow_nan=False).encode()

@@ -39,37 +39,36 @@ from rlaudit.trainer import __path__ as trainer_folder
 
 TOKENIZE = Path(trainer_folder[0]) / "tokenize_prompts.py"
 TOKENIZE_TIMEOUT_SECONDS = 300.0
-# A model that is there takes less; one that is made or fetched is a step that a reader waits for.
+# A model that exists takes less; making or fetching one is worth a line.
 NOTICED_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class RunSetup:
-    """Everything that is not the recipe. An engine that could not be had is a Failure in its place.
-
-    other_models: the identities of models that some engines have instead, by the names that the recipe gives them.
-    written: plan.json of the run that all of this was read from, and not found on this machine.
-    """
+    """Everything that is not the recipe."""
 
     accelerator: Accelerator
+    # By release; a Failure for an engine without a usable environment.
     engines: Mapping[str, Environment | Failure]
     trainer: Environment
     model: ModelOnDisk
     prompts: PromptSet
     set_up_seconds: float
+    # Identities of the models that some engines have instead, by their names in the recipe.
     other_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     gpus_to_score: Mapping[str, int] = field(default_factory=dict)
+    # plan.json that all of this was read from, for runs that are merged.
     written: Mapping[str, Any] | None = None
 
     @property
     def accelerator_identity(self) -> Mapping[str, Any]:
-        """What of the accelerator decides a result."""
+        """The facts about the accelerator that decide a result."""
         if self.written is not None:
             return dict(self.written["made_with"]["accelerator_identity"])
         return accelerator_identity(self.accelerator)
 
     def made_with(self) -> dict[str, Any]:
-        """Return what tells cells of this run from those of others, beside the recipe and the provenance (merge.py)."""
+        """Return what decides, beside the recipe and the provenance, whether runs can be merged (merge.py)."""
         return {
             "accelerator_identity": self.accelerator_identity,
             "environments": {name: asdict(environment.spec) for name, environment in self._environments().items()},
@@ -80,7 +79,7 @@ class RunSetup:
         }
 
     def rollout_context(self, recipe: AnyRecipe, prompt_token_ids: Sequence[Sequence[int]]) -> RolloutContext:
-        """Return what all cells share, with the token ids of the prompts, which every engine is given alike."""
+        """Return what all cells share, with the token ids of the prompts."""
         return RolloutContext(
             model=str(self.model.path),
             revision=self.model.revision,
@@ -145,10 +144,10 @@ def prepare(
 ) -> RunSetup:
     """Build or find every environment the plan needs, and the model.
 
-    `given` are interpreters that already hold what a built environment would; they must see the run's `folder`.
-    Raises UsageError when one holds something else, NotFinished when no engine at all, the trainer, or the model could
-    be had, and, before anything is downloaded, when the driver cannot run one of them, no transformers knows the model,
-    it cannot fit, or an engine cannot be shown the GPUs that are meant.
+    given: interpreters that replace built environments; they must see the run's `folder`. Raises UsageError if one
+    holds something else. Raises NotFinished if the trainer, the model or all engines are unavailable. Before anything
+    is downloaded, raises NotFinished if the driver cannot run an environment, no transformers knows the model, it
+    cannot fit, or an engine cannot be restricted to the chosen GPUs.
     """
     started = time.monotonic()
     files = read_model_files(plan.recipe.model, plan.recipe.revision)
@@ -159,22 +158,22 @@ def prepare(
     if files.unknown and not given.trainer:
         progress.note(f"  {files.name}: {files.unknown}; {trainer_wanted.name} is taken to know it, and it to fit")
     for spec in wanted:
-        gpu_variables(accelerator.devices, spec)  # one that cannot be shown the GPUs is refused before any is built
-    read = [place for name in (plan.recipe.model, *other_models(plan)) for place in places_of_model(name)]
+        gpu_variables(accelerator.devices, spec)  # refuses an unusable one before any is built
+    model_places = [place for name in (plan.recipe.model, *other_models(plan)) for place in places_of_model(name)]
 
-    def had(spec: EnvironmentSpec) -> Environment:
-        return ready_environment(spec, accelerator, folder, read, progress)
+    def ready(spec: EnvironmentSpec) -> Environment:
+        return ready_environment(spec, accelerator, folder, model_places, progress)
 
-    # What the user named is asked before anything is built, so that a slip of the pen is reported at once.
-    engines: dict[str, Environment | Failure] = {spec.version: had(spec) for spec in engines_wanted if spec.command}
+    # Given interpreters are checked before anything is built, so that a typing error is reported at once.
+    engines: dict[str, Environment | Failure] = {spec.version: ready(spec) for spec in engines_wanted if spec.command}
     to_build = [spec for spec in engines_wanted if not spec.command]
     is_new_machine = not trainer_wanted.command and locate(trainer_wanted) is None
     meanwhile = [spec for spec in to_build if is_new_machine and locate(spec) is None]
     with built_meanwhile(meanwhile):
-        trainer = had(trainer_wanted)
+        trainer = ready(trainer_wanted)
         fetched = time.monotonic()
         with progress.step(f"model {plan.recipe.model}"):
-            # From here on a branch of the hub is the commit that it names now: engines and trainer load the same files.
+            # From here on a branch of the hub is its current commit: engines and trainer load the same files.
             revision = files.commit or plan.recipe.revision
             model = ensure_model(plan.recipe.model, trainer.spec, progress.update, revision)
             others = {name: model_identity(name, _commit(name)) for name in other_models(plan)}
@@ -188,7 +187,7 @@ def prepare(
             if given.by_release:
                 progress.note(f"  no --python names vLLM {spec.version}: an environment of rlaudit's own is taken")
             try:
-                engines[spec.version] = had(spec)
+                engines[spec.version] = ready(spec)
             except NotFinished as error:
                 if given.by_release:
                     way_out = f"Name an interpreter that holds it, too: --python {spec.version}=COMMAND."
@@ -206,9 +205,9 @@ def prepare(
 def environments_wanted(
     plan: Plan, accelerator: Accelerator, files: ModelFiles, given: GivenInterpreters = NONE_GIVEN
 ) -> list[EnvironmentSpec]:
-    """Return what a plan runs in: an environment for each of its releases, in their order, and the trainer's last.
+    """Return the environments of a plan: one for each of its releases, oldest first, and the trainer's last.
 
-    Raises UsageError for an interpreter that was given for no release of the plan, and what choose_trainer raises.
+    Raises UsageError for an interpreter that is given for no release of the plan, and what choose_trainer raises.
     """
     wanted = releases(plan)
     commands = given.for_releases(wanted)
@@ -219,15 +218,17 @@ def environments_wanted(
 
 
 def _commit(model: str) -> str | None:
-    """Return the commit of a hub id, where it is known; None for what lies on this machine."""
+    """Return the commit of a hub id, if known; None for a path on this machine."""
     return None if expanded(model).exists() else read_model_files(model).commit
 
 
 def ready_environment(
     spec: EnvironmentSpec, accelerator: Accelerator, folder: Path, read: Sequence[Path], progress: Progress
 ) -> Environment:
-    """Return the environment, asked what it holds or built, and shown the accelerator's GPUs. Cells will lie in
-    `folder`, and read what is in `read`."""
+    """Return the environment, checked or built, with the variables that restrict it to the accelerator's GPUs.
+
+    folder: where the cells write. read: the paths that they read.
+    """
     if spec.command:
         # A trainer may be of any release.
         release = spec.version if spec.is_engine else None
@@ -263,12 +264,12 @@ def tokenize_cell(
 
 
 def own_commit() -> str | None:
-    """Return the commit of rlaudit's checkout, with a mark when it was changed since; None outside a checkout."""
+    """Return the commit of rlaudit's checkout, marked if the checkout has changes; None outside a checkout."""
     checkout = Path(rlaudit.__file__).resolve().parent.parent
     if not (checkout / ".git").exists():
         return None
     try:
-        said = subprocess.run(
+        description = subprocess.run(
             ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=12"],
             capture_output=True,
             text=True,
@@ -277,4 +278,4 @@ def own_commit() -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return said.stdout.strip()
+    return description.stdout.strip()

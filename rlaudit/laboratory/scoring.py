@@ -1,7 +1,6 @@
 """The trainer side: each distinct sequence is scored once for each way of scoring and each checkpoint.
 
-Engines are given the same sampling seeds, so those that agree sample the same tokens; the trainer then has nothing new
-to compute.
+Engines get the same sampling seeds, so those that agree sample the same tokens, which are scored only once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +28,7 @@ FLOOR_SEQUENCES = 8
 CHUNK_POSITIONS = 256
 GIB = 1 << 30
 TRIAL_PROMPTS, TRIAL_TOKENS = 2, 16
-# What scoring takes on each GPU beside the weights: CUDA itself 0.5 GiB; a float32 copy of the head up to 1 GiB
+# Memory that scoring takes on each GPU beside the weights: CUDA itself 0.5 GiB; a float32 copy of the head up to 1 GiB
 # (KEPT_HEAD_BYTES); 256 rows of 152,000 float32 logits six times over 0.9 GiB (figures of score.py's buffers); a batch
 # of 4096 tokens in the widest layer of a 70 B model, 2 x 28,672 wide in bfloat16, 0.5 GiB.
 TRAINER_HEADROOM_BYTES = 3 * GIB
@@ -46,14 +45,14 @@ class ScoringRequest:
 
     @property
     def theta_sample(self) -> Semantics:
-        """What the engine was asked to sample from."""
+        """The distribution that the engine was asked to sample from."""
         parameters = {name: value for name, value in self.sampling.items() if name in SEMANTIC_PARAMETERS}
-        # vLLM takes 0 and -1 for "no top-k"; a meaning has one way to say it.
+        # vLLM takes 0 and -1 for "no top-k"; Semantics has only 0.
         return Semantics(**{**parameters, "top_k": max(0, int(parameters.get("top_k", 0)))})
 
     @property
     def theta_train(self) -> Semantics:
-        """What the trainer takes the tokens to be sampled from."""
+        """The distribution from which the trainer assumes the tokens to be sampled."""
         temperature = float(self.sampling["temperature"]) if self.trainer.temperature == "divide" else 1.0
         if not self.trainer.replay_filters:
             return Semantics(temperature=temperature)
@@ -67,12 +66,12 @@ class ScoringRequest:
 
     @property
     def loads(self) -> tuple[str, str, str]:
-        """What decides whether the trainer can load and run the model: dtypes of body and head, and the attention."""
+        """The dtypes of body and head, and the attention: they decide whether the trainer can run the model."""
         return self.trainer.dtype, self.trainer.resolved_head_dtype, self.trainer.attention
 
     @property
     def key(self) -> str:
-        """Equal for requests that are scored together; a head that is not named has the dtype of the body."""
+        """A key that requests which are scored together share."""
         trainer = replace(self.trainer, head_dtype=self.trainer.resolved_head_dtype)
         return repr((trainer, sorted(self.sampling.items())))
 
@@ -86,48 +85,45 @@ class ScoringBatch:
     asked: int = 0
 
     def add(self, prompt: Sequence[int], token_ids: Sequence[int]) -> None:
-        """Ask for one sequence; one that is already there costs nothing."""
+        """Request one sequence."""
         self.asked += 1
         self.sequences.setdefault((tuple(prompt), tuple(token_ids)), len(self.sequences))
 
     def besides(self, other: "ScoringBatch") -> "ScoringBatch":
         """Return the sequences that another batch of the same request does not have."""
-        rest = ScoringBatch(self.request, asked=self.asked - other.asked)
+        remaining = ScoringBatch(self.request, asked=self.asked - other.asked)
         missing = [key for key in self.sequences if key not in other.sequences]
-        rest.sequences = {key: place for place, key in enumerate(missing)}
-        return rest
+        remaining.sequences = {key: place for place, key in enumerate(missing)}
+        return remaining
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What the trainer said of the sequences of one batch: flat arrays over tokens, `offsets` of the sequences."""
+    """The trainer's scores of one batch: flat arrays over tokens, and the `offsets` of the sequences."""
 
     batch: ScoringBatch
     arrays: Mapping[str, NDArray[Any]]
     result: Mapping[str, Any]
 
     def rows_of(self, keys: Sequence[SequenceKey]) -> NDArray[np.int64]:
-        """Indices of the tokens of these sequences, in this order."""
+        """Return the indices of the tokens of these sequences, in this order."""
         offsets = self.arrays["offsets"]
         places = [self.batch.sequences[key] for key in keys]
         return np.concatenate([np.arange(offsets[place], offsets[place + 1]) for place in places])
 
     def joined(self, other: "Scores") -> "Scores":
-        """Return these and those of another batch of the same request, which has none of these sequences.
-
-        How far the trainer is from itself is the larger of both.
-        """
-        own, others = self.arrays["offsets"], other.arrays["offsets"]
+        """Return these scores and those of another batch of the same request, which has none of these sequences."""
+        offsets, other_offsets = self.arrays["offsets"], other.arrays["offsets"]
         arrays = {
             name: np.concatenate([values, other.arrays[name]])
             for name, values in self.arrays.items() if name != "offsets"
-        } | {"offsets": np.concatenate([own, own[-1] + others[1:]])}  # fmt: skip
+        } | {"offsets": np.concatenate([offsets, offsets[-1] + other_offsets[1:]])}  # fmt: skip
         batch = ScoringBatch(self.batch.request, dict(self.batch.sequences), self.batch.asked + other.batch.asked)
         for key in other.batch.sequences:
             batch.sequences.setdefault(key, len(batch.sequences))
-        floors = self.result["micro_batch_floor"], other.result["micro_batch_floor"]
-        floor = {name: _of_both(name, *(one[name] for one in floors)) for name in floors[0]}
-        seconds = sum(float(one.arrays["offsets"][-1]) / one.result["tokens_per_second"] for one in (self, other))
+        first, second = self.result["micro_batch_floor"], other.result["micro_batch_floor"]
+        floor = {name: _combined(name, first[name], second[name]) for name in first}
+        seconds = sum(float(side.arrays["offsets"][-1]) / side.result["tokens_per_second"] for side in (self, other))
         rate = float(arrays["offsets"][-1]) / seconds if seconds > 0 else self.result["tokens_per_second"]
         result = {**self.result, "micro_batch_floor": floor, "tokens_per_second": rate}
         return Scores(batch, arrays, result)
@@ -138,26 +134,27 @@ class Scores:
         return {key: logprobs[offsets[place] : offsets[place + 1]] for key, place in self.batch.sequences.items()}
 
 
-def _of_both(name: str, one: float | None, other: float | None) -> float | None:
+def _combined(name: str, first: float | None, second: float | None) -> float | None:
     """Return a figure of two micro-batch floors: counts add, distances are the larger."""
-    known = [value for value in (one, other) if value is not None]
-    if not known:
+    figures = [value for value in (first, second) if value is not None]
+    if not figures:
         return None
-    return sum(known) if name in {"sequences", "tokens"} else max(known)
+    return sum(figures) if name in {"sequences", "tokens"} else max(figures)
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Weights in the place of the model's: their folder, and what tells them from others in the same folder."""
+    """Weights that replace the model's."""
 
     path: str
+    # Distinguishes them from others in the same folder.
     identity: str
 
 
 def scoring_cell(
     context: RolloutContext, batch: ScoringBatch, environment: Environment, checkpoint: Checkpoint | None = None
 ) -> Cell:
-    """Return the job that scores a batch; with a checkpoint only the trainer's logprobs, under no other meaning."""
+    """Return the job that scores a batch; with a checkpoint it computes the trainer's logprobs only."""
     request = batch.request
     train = request.theta_train
     head_dtype = request.trainer.resolved_head_dtype
@@ -207,7 +204,7 @@ def scoring_cell(
 
 
 def trainer_identity(environment: Environment) -> dict[str, Any]:
-    """Return what tells this trainer from another: its lock and its packages, as a given interpreter has no lock."""
+    """Return what distinguishes trainers: lock and packages, because a given interpreter has no lock."""
     return {
         "name": environment.spec.name,
         "lock": list(environment.lock),
@@ -222,7 +219,7 @@ def read_scores(directory: Path, batch: ScoringBatch, result: Mapping[str, Any])
 
 
 def trial_batch(request: ScoringRequest, prompts: Sequence[Sequence[int]]) -> ScoringBatch:
-    """Return the first prompts, each with its beginning as the prompt and what follows as if it were sampled."""
+    """Return the first prompts, each with its first half as the prompt and the rest as if it were sampled."""
     batch = ScoringBatch(request)
     for prompt in prompts[:TRIAL_PROMPTS]:
         ids = tuple(prompt[:TRIAL_TOKENS])

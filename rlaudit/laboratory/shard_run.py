@@ -1,4 +1,4 @@
-"""The run of one shard: its folder, what the others have done beside it, and what became of its cells."""
+"""The run of one shard: its folder, the cells of the other shards, and what became of its cells."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,13 +11,13 @@ from rlaudit.laboratory.run_folder import CELL_FOLDERS
 
 
 def cells_of_shards(run_dir: Path) -> list[Path]:
-    """Return where the cells of a run's shards lie."""
+    """Return the folders with the cells of a run's shards."""
     return sorted(run_dir.glob(f"shard-*-of-*/{CELL_FOLDERS}"))
 
 
 @dataclass(frozen=True)
 class ShardRun:
-    """A shard of the run that is kept in `run_dir`, with what runs its cells."""
+    """A shard of the run in `run_dir`, with the executors of its cells."""
 
     shard: Shard
     run_dir: Path
@@ -25,17 +25,17 @@ class ShardRun:
 
     @property
     def folder(self) -> Path:
-        """Where this shard's run is kept."""
+        """The run directory of this shard."""
         return self.run_dir / self.shard.folder
 
     @property
     def others(self) -> list[Path]:
-        """Where the cells of the others and of a merged run lie."""
-        own = self.folder / CELL_FOLDERS
-        return [self.run_dir / CELL_FOLDERS, *(cells for cells in cells_of_shards(self.run_dir) if cells != own)]
+        """The folders with the cells of the other shards and of a merged run."""
+        own_cells = self.folder / CELL_FOLDERS
+        return [self.run_dir / CELL_FOLDERS, *(cells for cells in cells_of_shards(self.run_dir) if cells != own_cells)]
 
     def at(self, place: Place) -> Place:
-        """The same place, for this shard's cells only."""
+        """Return the same place, for this shard's cells only."""
 
         def of_the_shard(folder: Path, accelerator: Accelerator, note: Note) -> OfAShard:
             self.executors.append(OfAShard(self.shard, place(folder, accelerator, note), folder, self.others))
@@ -44,9 +44,9 @@ class ShardRun:
         return of_the_shard
 
     def said(self) -> str:
-        """What was done, and what is next."""
-        left = [title for one in self.executors for title in one.left]
-        failed = [title for one in self.executors for title in one.failed]
+        """Return what was done, and what is next."""
+        left = [title for executor in self.executors for title in executor.left]
+        failed = [title for executor in self.executors for title in executor.failed]
         words = f"shard {self.shard} done in {self.folder}; cells left to the others: {len(left)}"
         if failed:
             return f"{words}; failed: {'; '.join(failed)}"
@@ -54,5 +54,5 @@ class ShardRun:
 
     @property
     def exit_code(self) -> int:
-        """0 for a shard that is done, 3 where a cell of its own failed."""
-        return 3 if any(one.failed for one in self.executors) else 0
+        """3 if one of this shard's cells failed, else 0."""
+        return 3 if any(executor.failed for executor in self.executors) else 0

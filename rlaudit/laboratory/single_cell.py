@@ -17,12 +17,12 @@ from rlaudit.progress import Progress
 
 
 def run_single(run: Path, directory: Path, progress: Progress) -> tuple[str, Outcome]:
-    """Return the name and the outcome of the cell in `directory`: kept if it is whole, run if it is not.
+    """Return the name and the outcome of the cell in `directory`, which runs unless it is finished.
 
-    Raises NotFinished if another process runs it, or if this machine is not what it was planned for, and what
-    read_described raises.
+    Raises NotFinished if another process runs it, or if it was planned for another machine, and what read_described
+    raises.
     """
-    # A process that carries the whole run out holds this.
+    # Fails while a process carries the whole run out.
     with opened(run):
         lock = FileLock(directory.with_name(f".{directory.name}.lock"))
     try:
@@ -31,26 +31,28 @@ def run_single(run: Path, directory: Path, progress: Progress) -> tuple[str, Out
         raise NotFinished(f"another rlaudit runs the cell {directory.name}", "wait for it") from error
     try:
         cell = read_described(directory)
-        kept = finished(directory.parent, cell)
-        if isinstance(kept, Outcome):
+        stored = finished(directory.parent, cell)
+        if isinstance(stored, Outcome):
             progress.note(f"  {'kept':<11} {cell.key}")
-            return cell.key, kept
+            return cell.key, stored
         accelerator = accelerator_for(cell)
         check_machine(cell, accelerator)
 
-        def on_event(asked: Asked, event: Event) -> None:
+        def on_event(request: Asked, event: Event) -> None:
             progress.update(f"{cell.key}: {event.get('name', event['event'])}")
 
         with progress.step(cell.key, log=directory / "log.txt"):
-            here = OneAtATime(directory.parent, GpuMemory(accelerator.devices))
-            return cell.key, next(here.run([Asked(on_gpus_of(cell, accelerator))], on_event))
+            executor = OneAtATime(directory.parent, GpuMemory(accelerator.devices))
+            return cell.key, next(executor.run([Asked(on_gpus_of(cell, accelerator))], on_event))
     finally:
         lock.release()
 
 
 def accelerator_for(cell: Cell) -> Accelerator:
-    """Return what this machine has for the cell. One that was planned for a part of a processor (--jobs) gets as many
-    cores, and this process no more than these from now on."""
+    """Return this machine's accelerator for the cell.
+
+    If the cell was planned for a part of a processor (--jobs), this process is limited to as many cores from now on.
+    """
     planned = cell.identity.get("accelerator", {})
     accelerator = detect(cpu=planned.get("kind") == "cpu")
     if accelerator.kind == "cpu" and planned.get("threads", accelerator.cores) < accelerator.cores:

@@ -1,7 +1,7 @@
-"""A study: one kind of experiment, and what only it can say. All are run alike (study_run.py).
+"""A study: one kind of experiment. All studies run alike (study_run.py).
 
-To add one, add a folder to studies/ whose study.py binds STUDY. What the figures of a finished run mean is judged above
-the laboratory, by the caller that requested the run.
+To add one, add a folder to studies/ whose study.py binds STUDY. The figures of a finished run are judged above the
+laboratory, by the caller.
 """
 
 import importlib
@@ -27,18 +27,19 @@ from rlaudit.vllm.resolution.engine import EngineKind, variables_for
 
 @dataclass(frozen=True)
 class EngineWanted:
-    """An engine process that a plan starts. `who` names it in sentences.
+    """An engine process that a plan starts."""
 
-    model: another one than the recipe's. engine: V0 or V1; None for the one that the release starts. written: the
-    recipe's environment variables, which win. fp32_head: whether it computes its head in float32.
-    """
-
+    # Its name in sentences.
     who: str
     version: str
     engine_args: Mapping[str, Any]
+    # None for the recipe's.
     model: str | None = None
+    # V0 or V1; None for the release's default.
     engine: EngineKind | None = None
+    # The recipe's environment variables, which win.
     written: Mapping[str, str] = field(default_factory=dict)
+    # Whether it computes its head in float32.
     fp32_head: bool = False
 
     def variables(self, device: str) -> dict[str, str]:
@@ -51,21 +52,21 @@ class EngineWanted:
         }
 
     def expected(self, machine: Machine, model: str | None = None) -> ExpectedEngine:
-        """Return the engine, V0 or V1, that this is about on a machine, with the recipe's model."""
+        """Return the engine, V0 or V1, that is expected to start on a machine with the recipe's model."""
         variables = self.variables(machine.platform)
         return expected_engine(self.version, self.engine, self.engine_args, variables, machine, self.model or model)
 
 
 class Plan(Protocol):
-    """What a run has to know of any study's plan."""
+    """The plan of any study, as a run needs it."""
 
     @property
     def recipe(self) -> AnyRecipe:
-        """What was asked for."""
+        """The recipe that is planned."""
 
     @property
     def title(self) -> str:
-        """What is run, in two words."""
+        """The experiment in two words."""
 
     @property
     def left_out(self) -> Mapping[str, str]:
@@ -77,7 +78,7 @@ class Plan(Protocol):
 
     @property
     def scoring(self) -> Sequence[ScoringRequest]:
-        """How the trainer will score, as far as it is known before anything ran."""
+        """How the trainer will score, as far as known in advance."""
 
     def arms(self) -> list[dict[str, str]]:
         """Return the engine processes as plan.json names them."""
@@ -85,18 +86,18 @@ class Plan(Protocol):
 
 @dataclass(frozen=True)
 class Cost:
-    """What a plan starts, as lines, how many engines that is, and what they and the trainer do.
+    """The work of a plan."""
 
-    sampled: tokens. passes: tokens that go through the model, forward or backward, those in a dtype that the processor
-    emulates as often as they take longer. moves: how often all weights are loaded, sent, written or read back.
-    billions: weights of the model if its files do not say.
-    """
-
+    # What it starts, for the user.
     lines: list[str]
     engine_starts: int
+    # Tokens that engines sample.
     sampled: int
+    # Tokens that go through the model, forward or backward; weighted with EMULATED_TIMES in a dtype that is emulated.
     passes: float
+    # How often all weights are loaded, sent, written or read back.
     moves: int = 0
+    # Billions of weights, if the model's files do not say.
     billions: float = 0.135
 
 
@@ -106,40 +107,38 @@ EMULATED_TIMES = 20.0
 
 @dataclass(frozen=True)
 class Study:
-    """One kind of experiment.
-
-    key: what only its recipes have. recipe_of: plain data, its file and cpu or cuda to a recipe. plan: the recipe on
-    this machine with these prompts. cost: what a plan starts and how long that takes. execute: the plan
-    carried out by a run (study_run.py), as a diagnosis needs it. in_one_folder: its
-    cells read files of the run directory, and are those of no other. looks: whether `execute` takes a function that is
-    shown the run as far as it is.
-    """
+    """One kind of experiment."""
 
     name: str
+    # The key that only its recipes have.
     key: str
+    # From plain data, its file and cpu or cuda.
     recipe_of: Callable[[dict[str, Any], Path, Profile], AnyRecipe]
     plan: Callable[[Any, Accelerator, PromptSet], Any]
     cost: Callable[[Any, Accelerator, PromptSet], Cost]
+    # From a plan and its run (study_run.py) to what a diagnosis needs.
     execute: Callable[..., Any]
+    # Whether its cells read files of the run directory, so that no other run can take them over.
     in_one_folder: bool = False
+    # Whether `execute` takes a function that gets the unfinished run.
     looks: bool = False
 
 
 def known_studies() -> dict[str, Study]:
-    """Return every study there is a folder for, by name."""
-    names = [found.name for found in pkgutil.iter_modules(studies.__path__)]
+    """Return every study by name."""
+    names = [module.name for module in pkgutil.iter_modules(studies.__path__)]
     offers = [importlib.import_module(f"{studies.__name__}.{name}.study").STUDY for name in names]
     return {study.name: study for study in offers}
 
 
 def load_study(name_or_path: str, profile: Profile) -> tuple[Study, AnyRecipe, Path]:
-    """Return a recipe's study, the recipe, and its file. A recipe with no study's key is read as one of arms.
+    """Return a recipe's study, the recipe, and its file. A recipe without the key of a study is one of arms.
 
-    Raises UsageError if there is no such recipe, or one that is not valid.
+    Raises UsageError if it does not exist or is not valid.
     """
     document, path = read_recipe(name_or_path)
-    known = known_studies()
-    study = next((study for study in known.values() if study.key in document), known["arms"])
+    by_name = known_studies()
+    study = next((study for study in by_name.values() if study.key in document), by_name["arms"])
     return study, study.recipe_of(document, path, profile), path
 
 

@@ -1,4 +1,4 @@
-"""A run of a study under way: what its cells share, and the cells themselves, run by an executor or kept from before.
+"""A run of a study under way.
 
 The run directory (run_folder.py) is the only state and readable by hand. A cell's folder has job.json, identity.json,
 events.jsonl, log.txt, samples.jsonl or scores.npz, result.json, usage.json, and seal.json.
@@ -36,11 +36,7 @@ OTHER_WAY_OUT = "Another interpreter can be given: --trainer-python COMMAND"
 
 @dataclass(frozen=True)
 class Bookkeeping:
-    """What a run cost: seconds in all and inside cells, starts, and how many sequences were requested and scored.
-
-    damaged: files that were not as an earlier run had left them, in sentences; the cells or reports they belong to were
-    made again.
-    """
+    """The cost of a run."""
 
     seconds: float
     cell_seconds: float
@@ -50,25 +46,26 @@ class Bookkeeping:
     sequences_scored: int
     peak_memory_mib: float
     set_up_seconds: float
+    # Sentences about files that were not as an earlier run had left them; their cells or reports were made again.
     damaged: tuple[str, ...] = ()
 
 
 class StudyRun:
-    """A run under way. `context` is what its cells share, `cells` runs them or keeps what is there."""
+    """A run under way. `context` is what its cells share, `cells` runs them or keeps finished ones."""
 
     def __init__(self, plan: Plan, folder: RunFolder, setup: RunSetup, executor: Executor, progress: Progress) -> None:
-        """Begin: write the plan down, turn the prompts into token ids, try the trainer.
+        """Begin: write the plan, turn the prompts into token ids, try the trainer.
 
-        Raises NotFinished when the model's tokenizer cannot be read, or when the trainer cannot score; OSError if the
-        run directory cannot be written.
+        Raises NotFinished if the model's tokenizer cannot be read or the trainer cannot score, OSError if the run
+        directory cannot be written.
         """
         self._started = time.monotonic()
         self._folder = folder
         self._scored = 0
         self.setup, self.progress = setup, progress
         folder.begin(_as_document(plan, setup))
-        for said in folder.damaged:
-            progress.note(f"  {'damaged':<11} {said}; it is made again")
+        for sentence in folder.damaged:
+            progress.note(f"  {'damaged':<11} {sentence}; it is made again")
         self.cells = Runner(folder, executor, progress)
         tokens = self.cells.needed(
             tokenize_cell(setup.model, setup.trainer, setup.prompts, trust_remote_code=plan.recipe.trust_remote_code),
@@ -85,26 +82,26 @@ class StudyRun:
         return self._folder.folder
 
     def engine(self, version: str) -> Environment | Failure:
-        """Return the environment of an engine, or why there is none for it."""
+        """Return the environment of an engine, or why it has none."""
         return self.setup.engines[version]
 
-    def scores(self, asked: Sequence[tuple[ScoringBatch, str, Checkpoint | None]]) -> list[Scores]:
-        """Return what the trainer says of these batches, each with its title, at these weights or at the model's own.
+    def scores(self, titled: Sequence[tuple[ScoringBatch, str, Checkpoint | None]]) -> list[Scores]:
+        """Return the trainer's scores of these titled batches, with the weights of a checkpoint or the model's.
 
         Raises NotFinished if the trainer cannot score one.
         """
-        self._scored += sum(len(batch.sequences) for batch, _, _ in asked)
-        cells = [scoring_cell(self.context, batch, self.setup.trainer, weights) for batch, _, weights in asked]
-        outcomes = self.cells.outcomes([(cell, title) for cell, (_, title, _) in zip(cells, asked, strict=True)])
-        found = []
-        for cell, (batch, _, weights), outcome in zip(cells, asked, outcomes, strict=True):
-            what = "the sequences" if weights is None else f"with {weights.path}"
-            ended = self.cells.settled(outcome, cell, f"the trainer could not score {what}")
-            found.append(read_scores(self.cells.directory(cell), batch, ended.result))
-        return found
+        self._scored += sum(len(batch.sequences) for batch, _, _ in titled)
+        cells = [scoring_cell(self.context, batch, self.setup.trainer, weights) for batch, _, weights in titled]
+        outcomes = self.cells.outcomes([(cell, title) for cell, (_, title, _) in zip(cells, titled, strict=True)])
+        scores = []
+        for cell, (batch, _, weights), outcome in zip(cells, titled, outcomes, strict=True):
+            subject = "the sequences" if weights is None else f"with {weights.path}"
+            ended = self.cells.settled(outcome, cell, f"the trainer could not score {subject}")
+            scores.append(read_scores(self.cells.directory(cell), batch, ended.result))
+        return scores
 
     def books(self, sequences_asked: int = 0) -> Bookkeeping:
-        """Return what the run has cost so far, in which so many sequences were to be scored, equal ones included."""
+        """Return what the run has cost so far. sequences_asked: to be scored, equal ones included."""
         return Bookkeeping(
             seconds=time.monotonic() - self._started,
             cell_seconds=self.cells.cell_seconds,
@@ -118,7 +115,7 @@ class StudyRun:
         )
 
     def _try_trainer(self, request: ScoringRequest) -> None:
-        """Score the beginnings of the first prompts: can the trainer load and score the model in this way here?"""
+        """Score the beginnings of the first prompts. Raises NotFinished if the trainer cannot do that here."""
         settings, trainer = request.trainer, self.setup.trainer
         way = f"{settings.dtype} body, {settings.resolved_head_dtype} head, {settings.attention} attention"
         cell = scoring_cell(self.context, trial_batch(request, self.context.prompt_token_ids), trainer)
@@ -131,7 +128,7 @@ class StudyRun:
 
 
 def _as_document(plan: Plan, setup: RunSetup) -> dict[str, Any]:
-    """Return the recipe as it was understood, and everything needed to repeat the run."""
+    """Return plan.json: the recipe as it was understood, and everything needed to repeat the run."""
     if setup.written is not None:
         return dict(setup.written)
     return {

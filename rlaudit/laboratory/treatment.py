@@ -1,4 +1,4 @@
-"""What one arm does to its engine and its trainer: the plain settings, before any process is started."""
+"""The settings of one arm's engine and trainer, before any process is started."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,29 +14,27 @@ Concurrency = Literal["batch", "alone"]
 
 @dataclass(frozen=True)
 class TrainerSettings:
-    """How the trainer recomputes logprobs.
-
-    `temperature`: "divide" divides its logits by the sampling temperature, "ignore" does not.
-    `replay_filters`: whether it repeats the sampler's top-k, top-p and min-p before it normalises.
-    `head_dtype`: "same" computes the head in `dtype`.
-    """
+    """How the trainer recomputes logprobs."""
 
     dtype: str = "bfloat16"
+    # "same" computes the head in `dtype`.
     head_dtype: str = "same"
     attention: str = "sdpa"
+    # Whether it divides its logits by the sampling temperature.
     temperature: TemperatureHandling = "divide"
+    # Whether it applies the sampler's top-k, top-p and min-p before it normalises.
     replay_filters: bool = False
     batch_tokens: int = 4096
 
     @property
     def resolved_head_dtype(self) -> str:
-        """The dtype the head is really computed in."""
+        """The dtype in which the head is computed."""
         return self.dtype if self.head_dtype == "same" else self.head_dtype
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """What a factor needs of a vLLM release: all of `engine_args`, and one of `modules` where any are named."""
+    """What a factor needs of a vLLM release: all of `engine_args`, and one of `modules` if any are named."""
 
     factor: str
     engine_args: tuple[str, ...] = ()
@@ -45,23 +43,22 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Treatment:
-    """Everything of an arm that a factor may change. `engine_args` and `sampling` are in vLLM's own names.
-
-    `engine` is the engine that the arm is about, V0 or V1; None leaves it to the release. `compiles` and
-    `captures_graphs` (CUDA graphs) are None unless one is requested without the other.
-    `cuda_engine_args` and `cuda_variables` are companions for a CUDA engine only, the arguments only if the release
-    knows them: a CPU engine with another platform's attention backend would not run what was requested.
-    """
+    """Everything of an arm that a factor may change. `engine_args` and `sampling` have vLLM's names."""
 
     version: str
+    # V0 or V1; None leaves it to the release.
     engine: EngineKind | None = None
     engine_args: Mapping[str, Any] = field(default_factory=dict)
+    # For a CUDA engine only, if the release knows them: a CPU engine with another platform's attention backend would
+    # not run what was requested.
     cuda_engine_args: Mapping[str, Any] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
+    # For a CUDA engine only.
     cuda_variables: Mapping[str, str] = field(default_factory=dict)
     sampling: Mapping[str, Any] = field(default_factory=dict)
     trainer: TrainerSettings = TrainerSettings()
     fp32_head: bool = False
+    # None unless one of torch.compile and CUDA graphs is requested without the other.
     compiles: bool | None = None
     captures_graphs: bool | None = None
     concurrency: Concurrency = "batch"
@@ -73,7 +70,7 @@ class Treatment:
         return {**variables_for(self.engine, Version(self.version)), **self.variables}
 
     def with_engine_args(self, factor: str, **engine_args: Any) -> "Treatment":
-        """Return the treatment with more engine arguments, which the release must have for `factor` to take part."""
+        """Return the treatment with more engine arguments, which `factor` requires of the release."""
         return replace(
             self,
             engine_args={**self.engine_args, **engine_args},

@@ -1,7 +1,7 @@
 """How new weights reach an engine, in two steps: a transport brings tensors to its workers, and a path loads them.
 
 Transports: a folder that every worker reads (disk); a second process that sends parameter by parameter, over NCCL or
-gloo (broadcast). Which one really ran, and over what, the engine's process says
+gloo (broadcast). The engine's process reports which one really ran, and over what
 (engines/vllm/scripts/weight_transports.py). Not covered: CUDA IPC, and vLLM's own NCCL sender.
 """
 
@@ -34,7 +34,7 @@ def check_path(path: WeightPath | None, transport: Transport) -> None:
 
 
 def loading_path(path: WeightPath | None, transport: Transport, kind: str | None, device: str) -> WeightPath:
-    """Return the path that was asked for, else the usual one for this transport, engine (V0 or V1) and device."""
+    """Return the requested path, else the usual one for this transport, engine (V0 or V1) and device."""
     if path is not None:
         return path
     if kind == "V0":
@@ -45,14 +45,14 @@ def loading_path(path: WeightPath | None, transport: Transport, kind: str | None
     return "load_weights" if device == "cuda" else "reload_from_iterator"
 
 
-def came_over_nccl(ran: Iterable[Mapping[str, Any] | None]) -> bool:
-    """Return whether weights came over NCCL in any of these; `ran` are the engines' words on their transports."""
-    return any((told or {}).get("backend") == "nccl" for told in ran)
+def came_over_nccl(transports: Iterable[Mapping[str, Any] | None]) -> bool:
+    """Return whether weights came over NCCL in any of these transports, which engines report."""
+    return any((transport or {}).get("backend") == "nccl" for transport in transports)
 
 
-def in_words(path: str, ran: Mapping[str, Any] | None) -> str:
-    """Return what brought the weights and what loaded them, as it ran; `ran` is the engine's word on its transport."""
-    told = ran or {"name": "disk", "backend": None, "because": None}
-    why = f", not NCCL: {told['because']}" if told["because"] else ""
-    brought = BRINGS[told["name"]].format(backend=SPELT.get(told["backend"], told["backend"]))
+def in_words(path: str, transport: Mapping[str, Any] | None) -> str:
+    """Return what brought the weights and what loaded them. transport: as the engine reports it."""
+    ran = transport or {"name": "disk", "backend": None, "because": None}
+    why = f", not NCCL: {ran['because']}" if ran["because"] else ""
+    brought = BRINGS[ran["name"]].format(backend=SPELT.get(ran["backend"], ran["backend"]))
     return f"{brought}{why}; {LOADS[path]}"

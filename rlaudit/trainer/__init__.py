@@ -1,1 +1,1 @@
-"""The trainer side: what the policy being trained says of the very tokens that were sampled."""
+"""The trainer side: the policy's logprobs of the sampled tokens."""

@@ -1,12 +1,11 @@
-"""A causal language model split at its head: hidden states for whole sequences, logits where they are wanted.
+"""A causal language model split at its head: hidden states for whole sequences, logits for chosen tokens.
 
 Part of the scoring script: it runs inside the trainer's interpreter (torch, transformers 4.51 to 5.x, Python
 3.9 syntax).
 
-The head may run in another precision than the body, as trainers with an fp32 head do. What the model itself
-does between head and logits (soft caps, scales) is repeated here for the configurations that name it, and
-checked on the first sequence against the model's own logits: a model that does more than that is refused,
-not scored wrongly.
+The head may run in another precision than the body, as trainers with an fp32 head do. The model's operations between
+head and logits (soft caps, scales) are repeated here if its configuration names them, and checked on the first sequence
+against the model's own logits: a model that does more is refused, not scored wrongly.
 """
 
 import importlib.util
@@ -49,7 +48,7 @@ class CausalModel:
             self._cast = self.head.weight.detach().to(head_dtype)
 
     def hidden(self, token_ids, lengths):
-        """Return final hidden states (B, L, H), at the head, of right-padded token_ids (B, L) of lengths (B,)."""
+        """Return final hidden states (B, L, H), on the head's device, of right-padded token_ids (B, L)."""
         token_ids, lengths = token_ids.to(self.input_device), lengths.to(self.input_device)
         places = torch.arange(token_ids.shape[1], device=self.input_device)
         arguments = {"input_ids": token_ids, "use_cache": False}
@@ -91,9 +90,9 @@ class CausalModel:
         return logits.float() if out is None else out.copy_(logits)
 
     def check_head(self, token_ids):
-        """Compare our logits of a few tokens with the model's own; raises ValueError if they differ.
+        """Return how far our logits of token_ids (1, L) are from the model's own. Raises ValueError if they differ.
 
-        token_ids (1, L), short: the model gives the whole vocabulary at every position.
+        L is small: the model returns the whole vocabulary at every position.
         """
         token_ids = token_ids.to(self.input_device)
         theirs = self.model(input_ids=token_ids, use_cache=False).logits[0].float().to(self.device)
@@ -112,7 +111,7 @@ class CausalModel:
         return apart
 
     def resolved(self):
-        """Return what was really loaded, for the record."""
+        """Return what was really loaded."""
         embedding = self.model.get_input_embeddings()
         return {
             "dtype": str(self.body_dtype).replace("torch.", ""),
@@ -131,7 +130,7 @@ class CausalModel:
 
 
 def find_body(model):
-    """Return the module below the head, which gives hidden states; raises ValueError when there is none."""
+    """Return the module below the head, which returns hidden states; raises ValueError if the model has none."""
     body = model.base_model
     if body is model:
         body = getattr(model, "model", model)
@@ -151,12 +150,12 @@ def load(job):
         require_cuda()
     where = {"revision": job.get("revision"), "trust_remote_code": bool(job.get("trust_remote_code"))}
     config = AutoConfig.from_pretrained(job["model"], **where)
-    # transformers renamed the argument (4.56), and its configurations' field with it; an empty one is asked, because a
-    # model's own has every field that its config.json has.
+    # transformers 4.56 renamed the argument and the configurations' field; only an empty configuration shows which,
+    # because a model's configuration has every field of its config.json.
     dtype_name = "dtype" if hasattr(PretrainedConfig(), "dtype") else "torch_dtype"
     choices = {dtype_name: dtype, "attn_implementation": job.get("attention") or "sdpa"}
     placed = {}
-    # What accelerate places is never held in the host's memory as a whole.
+    # With accelerate the host's memory never holds the whole model.
     if device == "cuda" and importlib.util.find_spec("accelerate"):
         needed = weight_bytes(config, dtype, where["trust_remote_code"])
         placed = placement(needed, int(job.get("headroom_bytes") or 0))
@@ -167,15 +166,15 @@ def load(job):
     if placed and elsewhere:
         raise RuntimeError("the GPUs together do not hold the model: accelerate put part of it on the %s" % elsewhere)
     if not placed:
-        # To the device only: a dtype given here would round the rotary frequencies too, which trainers and engines keep
-        # in float32. SmolLM2-135M in bfloat16 on 1,024 tokens of prose: k3 2e-3 between the two.
+        # To the device only: a dtype would also round the rotary frequencies, which trainers and engines keep in
+        # float32. SmolLM2-135M in bfloat16 on 1,024 tokens of prose: k3 2e-3 between the two.
         model = model.to(device)
     return CausalModel(model.eval(), DTYPES[job.get("head_dtype") or job["dtype"]])
 
 
 def compute_float32_as_such():
-    """Switch off TF32, which rounds the factors of float32 products to 10 bits; before the first of them."""
-    # cuBLAS reads it when it starts, and 1 would win over what torch asks for.
+    """Switch off TF32, which rounds the factors of float32 products to 10 bits. Call it before the first product."""
+    # cuBLAS reads it when it starts, and 1 would override torch.
     os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
     torch.set_float32_matmul_precision("highest")
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -183,7 +182,7 @@ def compute_float32_as_such():
 
 
 def require_cuda():
-    """Raise RuntimeError, with torch's own reason, where this torch cannot use the GPU."""
+    """Raise RuntimeError with torch's reason if this torch cannot use the GPU."""
     try:
         torch.zeros(1, device="cuda").add_(1).item()
     except (RuntimeError, AssertionError) as refusal:
@@ -192,14 +191,14 @@ def require_cuda():
 
 
 def weight_bytes(config, dtype, trust_remote_code):
-    """Return what the model's weights take in this dtype, from its configuration alone."""
+    """Return the bytes of the model's weights in this dtype, from its configuration alone."""
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config, trust_remote_code=trust_remote_code)
     return sum(weight.numel() for weight in model.parameters()) * dtype.itemsize
 
 
 def placement(needed_bytes, headroom_bytes):
-    """Return where accelerate puts the weights: the first GPU if it holds them beside the headroom, else all alike."""
+    """Return where accelerate puts the weights: on the first GPU if it holds them beside the headroom, else on all."""
     room = {
         place: max(0, torch.cuda.mem_get_info(place)[0] - headroom_bytes) for place in range(torch.cuda.device_count())
     }

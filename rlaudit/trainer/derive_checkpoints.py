@@ -34,7 +34,7 @@ WEIGHTS = "model.safetensors"
 
 
 def run(job, channel):
-    """Write every checkpoint the job asks for."""
+    """Write every checkpoint of the job."""
     channel.phase("load")
     source = folder_of(job["model"], job.get("revision"))
     output = Path(job["output"])
@@ -44,15 +44,15 @@ def run(job, channel):
     for place, order in enumerate(job["make"]):
         target = output / order["name"]
         if "after" in order:
-            made[order["name"]] = write_version(named(order["after"], output, source), target, order)
+            made[order["name"]] = write_version(resolve(order["after"], output, source), target, order)
         else:
             made[order["name"]] = write_mixture(output, target, order, source)
         channel.emit("progress", done=place + 1, total=len(job["make"]))
     return {"made": made, "model": str(source)}
 
 
-def named(name, output, source):
-    """Return the folder that an order means by a name."""
+def resolve(name, output, source):
+    """Return the folder of a checkpoint that an order names."""
     if not name:
         return source
     return Path(name) if os.path.isabs(name) else output / name
@@ -96,15 +96,15 @@ def write_version(before, target, order):
 
 
 def generator(seed, version, name):
-    """Return a generator that the name of the tensor is part of: the order of tensors in a file does not matter."""
+    """Return a generator seeded by the tensor's name, too: the order of tensors in a file does not matter."""
     digest = hashlib.sha256(("%d:%s:%s" % (seed, version, name)).encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "little"))
 
 
 def write_mixture(output, target, order, source):
-    """Write the new tensors, with the old ones if a pattern matches. `lm_head` matches a tied model's head, too."""
-    folder = named(order["new"], output, source)
-    new, old = read_tensors(folder), read_tensors(named(order["old"], output, source))
+    """Write the new tensors, with the old ones if a pattern matches; `lm_head.weight` is a tied model's head, too."""
+    folder = resolve(order["new"], output, source)
+    new, old = read_tensors(folder), read_tensors(resolve(order["old"], output, source))
     was_tied = tied(folder, new)
     if was_tied:
         for tensors in (new, old):

@@ -1,9 +1,15 @@
-"""How the trainer hands weights over: as a file that the engine reads, or by a sender of its own.
+"""How the trainer hands weights over: as a file that the engine reads, or by broadcast to its workers.
 
-Part of the training script (train.py). job: `transport`, disk or broadcast; `weights`, the folder through
-which files go; `skip`, parts of tensor names that are never handed over (planted); `extension`, the folder with the
-senders (engines/vllm/extension/rlaudit_weight_senders.py); `workers` of the engine; `seconds`, the longest wait for
-them. A handover takes the weights by name and their version, and returns the engine's answer when it holds them.
+Part of the training script (train.py). A handover takes the weights by name and their version, and returns the engine's
+answer once it holds them.
+
+job
+  transport   disk or broadcast
+  weights     folder of the file
+  skip        parts of tensor names that are never handed over (planted)
+  extension   folder with the senders (engines/vllm/extension/rlaudit_weight_senders.py)
+  workers     of the engine
+  seconds     longest wait for them
 """
 
 import os
@@ -19,7 +25,7 @@ def handover(job, pipe):
 
 
 def through_a_file(job, pipe):
-    """Return a function that writes a checkpoint of the model in float32, which the engine is told to read."""
+    """Return a function that writes a checkpoint of the model in float32 and has the engine read it."""
 
     def give(weights, version):
         write_weights(weights, job["model"], job["weights"])
@@ -30,7 +36,7 @@ def through_a_file(job, pipe):
 
 
 def by_a_sender(job, pipe):
-    """Return a function that sends tensor by tensor to the engine's workers, which are met first."""
+    """Connect to the engine's workers, and return a function that sends them tensor by tensor."""
     sys.path.append(job["extension"])
     from rlaudit_broadcast import place
     from rlaudit_weight_senders import Broadcasts, own_device
@@ -48,7 +54,7 @@ def by_a_sender(job, pipe):
 
 
 def write_weights(weights, model, folder):
-    """Write the weights as a checkpoint of the model; the file is whole whenever it is there."""
+    """Write the weights atomically as a checkpoint of the model."""
     os.makedirs(folder, exist_ok=True)
     config = os.path.join(folder, "config.json")
     if not os.path.exists(config):

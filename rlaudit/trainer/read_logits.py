@@ -1,15 +1,15 @@
-"""Reads everything the audit wants to know from rows of logits, a block of rows at a time.
+"""Reads logprobs, ranks, entropy and support masses from rows of logits, a block of rows at a time.
 
 Part of the scoring script: it runs inside the trainer's interpreter (torch, numpy, Python 3.9 syntax, no
 rlaudit).
 
 The sampler's order is vLLM's (v1/sample/sampler.py): penalties, temperature, min_p, top-k, top-p. Every
 filter keeps a prefix of the tokens sorted by logit, so one partial sort serves all of them. Ties at the edge
-of a nucleus are kept whole here; vLLM keeps whichever its sort put first, and its Triton and PyTorch kernels
+of a nucleus are kept whole here; vLLM keeps those that its sort puts first, and its Triton and PyTorch kernels
 differ in that.
 
-Support grids stop at the `SORTED` most probable tokens: a set that reaches further is called the whole
-vocabulary (mass 1). That makes the support tests conservative, never sharper than they should be.
+Support grids stop at the `SORTED` most probable tokens: a set that reaches further counts as the whole
+vocabulary (mass 1). That makes the support tests conservative.
 """
 
 import numpy as np
@@ -17,8 +17,7 @@ import torch
 
 SORTED = 512
 WIDER = 8192
-# Rows per block: a few copies of a block stay in a CPU's last-level cache, which is worth more than fewer
-# calls.
+# Rows per block: a few copies of a block fit a CPU's last-level cache, which saves more than fewer calls do.
 CPU_BLOCK = 32
 NO_PENALTIES = (1.0, 0.0, 0.0)
 # Temperatures whose inverse is a multiple of this cost a multiplication instead of an exponential per logit.
@@ -44,14 +43,14 @@ class Request:
 
 
 class Context:
-    """What penalties see: the rows of a block that belong to one sequence, and the tokens before each."""
+    """The input of penalties: the rows of a block that belong to one sequence, and the tokens before each."""
 
     def __init__(self, rows, prompt_ids, output_ids, first_output):
         self.rows, self.first_output = rows, first_output
         self.prompt_ids, self.output_ids = prompt_ids, output_ids
 
     def seen(self, device):
-        """Return distinct earlier ids (U,), which the prompt holds (U,), output counts before each row (N, U)."""
+        """Return distinct earlier ids (U,), whether the prompt has each (U,), output counts before each row (N, U)."""
         last = self.first_output + (self.rows.stop - self.rows.start)
         ids, place = np.unique(np.concatenate([self.prompt_ids, self.output_ids[:last]]), return_inverse=True)
         in_prompt = np.zeros(len(ids), dtype=bool)
@@ -78,7 +77,7 @@ def penalise(logits, contexts, penalties):
 
 
 def kept_prefix(ordered, request, log_total):
-    """Return where a request's filters cut: (smallest kept value, log of the kept mass, was the cut reached).
+    """Return where a request's filters cut: smallest kept value, log of the kept mass, whether the cut was reached.
 
     ordered (N, K): logits minus their row's maximum, descending. log_total (N,): logsumexp of the whole row
     at the request's temperature, in the same units.
@@ -133,43 +132,43 @@ class LogitReader:
 
     def read(self, logits, token_ids, contexts):
         """Read one block: logits (N, V), raw float32, overwritten; token_ids (N,); a list of Context."""
-        found = {}
+        readings = {}
         scratch = torch.empty_like(logits)
-        own = token_ids[:, None]
+        tokens = token_ids[:, None]
         if self.requests:
-            answers = torch.empty((len(own), len(self.requests)), dtype=torch.float32, device=logits.device)
+            logprobs = torch.empty((len(tokens), len(self.requests)), dtype=torch.float32, device=logits.device)
             for penalties, members in self.groups.items():
                 if penalties != NO_PENALTIES:
                     scratch.copy_(logits)
                     penalise(scratch, contexts, penalties)
-                    self._answer(scratch.sub_(scratch.amax(-1, keepdim=True)), own, members, answers)
+                    self._fill_candidates(scratch.sub_(scratch.amax(-1, keepdim=True)), tokens, members, logprobs)
         logits.sub_(logits.amax(-1, keepdim=True))
         if self.requests:
-            self._answer(logits, own, self.groups.get(NO_PENALTIES, ()), answers)
-            found["candidate_logprobs"] = answers
-        found.update(self._trainer(logits, scratch, own))
-        return {name: array.cpu().numpy() for name, array in found.items()}
+            self._fill_candidates(logits, tokens, self.groups.get(NO_PENALTIES, ()), logprobs)
+            readings["candidate_logprobs"] = logprobs
+        readings.update(self._read_trainer(logits, scratch, tokens))
+        return {name: array.cpu().numpy() for name, array in readings.items()}
 
-    def _answer(self, shifted, own, members, answers):
+    def _fill_candidates(self, shifted, tokens, members, logprobs):
         """Fill the candidates' columns of one penalty group from logits minus their maximum."""
         if not members:
             return
         log_totals = log_totals_at(shifted, sorted({request.temperature for _, request in members}))
-        own_shifted = shifted.gather(1, own)[:, 0]
+        logits_of_tokens = shifted.gather(1, tokens)[:, 0]
         ordered = None
         for column, request in members:
             log_total = log_totals[request.temperature]
             if not request.filtered:
-                answers[:, column] = own_shifted / request.temperature - log_total
+                logprobs[:, column] = logits_of_tokens / request.temperature - log_total
                 continue
             if ordered is None:
                 ordered = shifted.topk(min(self.sorted, shifted.shape[1]), dim=-1).values
             cut, log_kept = self._cut(shifted, ordered, request, log_total)
-            logprob = own_shifted / request.temperature - log_kept
-            answers[:, column] = torch.where(own_shifted >= cut, logprob, torch.full_like(logprob, -float("inf")))
+            logprob = logits_of_tokens / request.temperature - log_kept
+            logprobs[:, column] = torch.where(logits_of_tokens >= cut, logprob, torch.full_like(logprob, -float("inf")))
 
     def _cut(self, shifted, ordered, request, log_total):
-        """Return smallest kept value and log of the kept mass (N,); sort further where the first was short."""
+        """Return smallest kept value and log of the kept mass (N,), sorting more tokens of rows that need them."""
         cut, log_kept, reached = kept_prefix(ordered, request, log_total)
         width = ordered.shape[1]
         while width < shifted.shape[1] and not bool(reached.all()):
@@ -179,8 +178,8 @@ class LogitReader:
             cut[short], log_kept[short], reached[short] = kept_prefix(wider, request, log_total[short])
         return cut, log_kept
 
-    def _trainer(self, shifted, scratch, own):
-        """Return the trainer's own distribution, at its temperature and behind its filters; overwrites `shifted`."""
+    def _read_trainer(self, shifted, scratch, tokens):
+        """Read the trainer's distribution, at its temperature and behind its filters; overwrites `shifted`."""
         trainer, filtered = self.trainer, None
         if trainer.filtered:
             log_total = log_totals_at(shifted, [trainer.temperature])[trainer.temperature]
@@ -192,27 +191,27 @@ class LogitReader:
         if filtered is not None:
             # Finite, so that 0 * logit stays 0 in the entropy; its exponential is 0 exactly.
             shifted.masked_fill_(filtered, -1e4)
-        own_shifted = shifted.gather(1, own)
+        logits_of_tokens = shifted.gather(1, tokens)
         torch.exp(shifted, out=scratch)
         total = scratch.sum(-1)
-        found = {"max_probability": 1.0 / total}
-        logprob = own_shifted[:, 0] - total.log()
-        found["trainer_logprobs"] = logprob.masked_fill(own_shifted[:, 0] <= -1e4, -float("inf"))
+        readings = {"max_probability": 1.0 / total}
+        logprob = logits_of_tokens[:, 0] - total.log()
+        readings["trainer_logprobs"] = logprob.masked_fill(logits_of_tokens[:, 0] <= -1e4, -float("inf"))
         if self.top:
             values, ids = shifted.topk(self.top, dim=-1)
-            found["top_ids"] = ids.to(torch.int32)
-            found["top_logprobs"] = values.sub_(total.log()[:, None]).masked_fill_(values < -5e3, -float("inf"))
+            readings["top_ids"] = ids.to(torch.int32)
+            readings["top_logprobs"] = values.sub_(total.log()[:, None]).masked_fill_(values < -5e3, -float("inf"))
         if self.nucleus_grid or self.top_k_grid or self.min_p_grid:
             ordered = shifted.topk(min(self.sorted, shifted.shape[1]), dim=-1).values
-            found.update(self._supports(ordered, total, ordered.shape[1] == shifted.shape[1]))
-        above = shifted.gt(own_shifted)
-        found["rank"] = count_true(above) + 1
-        found["mass_above"] = torch.where(above, scratch, scratch.new_zeros(())).sum(-1) / total
-        found["entropy"] = total.log() - shifted.mul_(scratch).sum(-1) / total
-        return found
+            readings.update(self._supports(ordered, total, ordered.shape[1] == shifted.shape[1]))
+        above = shifted.gt(logits_of_tokens)
+        readings["rank"] = count_true(above) + 1
+        readings["mass_above"] = torch.where(above, scratch, scratch.new_zeros(())).sum(-1) / total
+        readings["entropy"] = total.log() - shifted.mul_(scratch).sum(-1) / total
+        return readings
 
     def _supports(self, ordered, total, whole):
-        """Return the mass of the sets that each grid point would keep, from scaled logits (N, K), descending."""
+        """Return the mass of the set that each grid point keeps, from scaled logits (N, K), descending."""
         mass = ordered.exp() / total[:, None]
         through = mass.cumsum(-1)
         # Tied logits share the mass above them: bf16 heads tie often, and calling one of a pair less extreme
@@ -223,24 +222,24 @@ class LogitReader:
         start = torch.where(fresh, places, torch.zeros_like(places)).cummax(-1).values
         above = (through - mass).clamp_(min=0.0).gather(1, start)
 
-        def mass_of(kept):
-            """Return the mass of the kept prefix; 1 where it may reach beyond the sorted tokens."""
-            inside = (mass * kept).sum(-1).clamp_(max=1.0)
-            return inside if whole else torch.where(kept[:, -1], torch.ones_like(inside), inside)
+        def mass_of(keep):
+            """Return the mass of the kept prefix; 1 if it may reach beyond the sorted tokens."""
+            inside = (mass * keep).sum(-1).clamp_(max=1.0)
+            return inside if whole else torch.where(keep[:, -1], torch.ones_like(inside), inside)
 
-        found = {}
+        masses = {}
         if self.nucleus_grid:
-            found["nucleus_mass"] = torch.stack([mass_of(above <= c) for c in self.nucleus_grid], -1)
+            masses["nucleus_mass"] = torch.stack([mass_of(above <= c) for c in self.nucleus_grid], -1)
         if self.top_k_grid:
             # A token's rank is one more than the number strictly above it, so a tie at rank k is kept whole.
-            found["top_k_mass"] = torch.stack([mass_of(start < k) for k in self.top_k_grid], -1)
+            masses["top_k_mass"] = torch.stack([mass_of(start < k) for k in self.top_k_grid], -1)
         if self.min_p_grid:
-            found["min_p_mass"] = torch.stack([mass_of(ordered >= float(np.log(m))) for m in self.min_p_grid], -1)
-        return found
+            masses["min_p_mass"] = torch.stack([mass_of(ordered >= float(np.log(m))) for m in self.min_p_grid], -1)
+        return masses
 
 
 def count_true(marks):
-    """Return row counts of a boolean matrix, by a float sum: torch vectorises that on CPU, an integer sum not."""
+    """Return row counts of a boolean matrix, by a float sum: on CPU torch vectorises that, but no integer sum."""
     return marks.sum(-1, dtype=torch.float32).to(torch.int32)
 
 

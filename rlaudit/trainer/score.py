@@ -1,11 +1,11 @@
-"""Scores the very token ids that were sampled, as a trainer would: one teacher-forced pass.
+"""Scores sampled token ids as a trainer would: one teacher-forced pass.
 
 A worker script (see engines/cells/worker.py): `run(job, channel)` inside the trainer's interpreter, which holds
 torch, transformers and numpy but no rlaudit. Python 3.9 syntax. It loads its two neighbours by path:
 SHIPPED_WITH names them, because they decide a score as much as this file does.
 
-Covered: any causal model that separates body and head, float32, bfloat16 or float16, the head in a precision
-of its own, models that take several GPUs of one machine. Not covered: adapters that are not merged, multimodal inputs.
+Covered: any causal model that separates body and head, in float32, bfloat16 or float16, the head in another precision,
+models on several GPUs of one machine. Not covered: adapters that are not merged, multimodal inputs.
 """
 
 import importlib.util
@@ -34,7 +34,7 @@ read_logits = neighbour("read_logits")
 
 
 def check_sequences(sequences, vocabulary):
-    """Raise ValueError, naming the sequence, for token ids that this model cannot have been given."""
+    """Raise ValueError naming the first sequence with an empty prompt or a token id beyond the vocabulary."""
     for place, sequence in enumerate(sequences):
         prompt, sampled = sequence["prompt_token_ids"], sequence["token_ids"]
         if not prompt:
@@ -48,7 +48,7 @@ def check_sequences(sequences, vocabulary):
 
 
 def batches(lengths, batch_tokens):
-    """Group sequences of like length so that a padded batch stays within batch_tokens; longest first."""
+    """Yield groups of sequences of similar length, longest first, each within batch_tokens when padded."""
     group = []
     for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
         if group and lengths[group[0]] * (len(group) + 1) > batch_tokens:
@@ -60,13 +60,13 @@ def batches(lengths, batch_tokens):
 
 
 def batch_size(job, device):
-    """Return the tokens per padded batch: what the job allows, or less where less is faster."""
+    """Return the tokens per padded batch: what the job allows, or fewer if that is faster."""
     allowed = int(job.get("batch_tokens") or 4096)
     return min(allowed, CPU_BATCH_TOKENS) if device.type == "cpu" else allowed
 
 
 class Scorer:
-    """A model, what to read from its logits, and the buffers both share."""
+    """A model, the reader of its logits, and the buffer that both share."""
 
     def __init__(self, model, reader, chunk_positions):
         self.model, self.reader = model, reader
@@ -75,7 +75,7 @@ class Scorer:
         self.block = read_logits.CPU_BLOCK if model.device.type == "cpu" else chunk_positions
 
     def score(self, sequences, take):
-        """Score one batch, handing each run of tokens to take(place in the batch, first token, readings)."""
+        """Score one batch, and call take(place in the batch, first token, readings) with each run of tokens."""
         device = self.model.device
         full = [sequence["prompt_token_ids"] + sequence["token_ids"] for sequence in sequences]
         lengths = torch.tensor([len(ids) for ids in full])
@@ -96,15 +96,15 @@ class Scorer:
             for begin in range(0, len(part), self.block):
                 block = logits[begin : begin + self.block]
                 runs = list(runs_of_sequences(sequences, firsts, start + begin, start + begin + len(block)))
-                own = token_ids[start + begin : start + begin + len(block)]
-                readings = self.reader.read(block, own, [context for _, context in runs])
+                block_token_ids = token_ids[start + begin : start + begin + len(block)]
+                readings = self.reader.read(block, block_token_ids, [context for _, context in runs])
                 for place, context in runs:
                     part_of = {name: values[context.rows] for name, values in readings.items()}
                     take(place, context.first_output, part_of)
 
 
 def runs_of_sequences(sequences, firsts, begin, end):
-    """Yield the sequences that tokens begin..end of a batch belong to, each with what penalties need of it."""
+    """Yield the sequences of the tokens begin..end of a batch, each with its context for penalties."""
     for place in range(int(np.searchsorted(firsts, begin, side="right")) - 1, len(sequences)):
         low, high = max(begin, firsts[place]), min(end, firsts[place + 1])
         if firsts[place] >= end:
@@ -116,10 +116,9 @@ def runs_of_sequences(sequences, firsts, begin, end):
 
 
 def micro_batch_floor(scorer, sequences, offsets, trainer_logprobs, wanted):
-    """Return how far a score moves when a sequence is scored alone instead of in its batch: the trainer's own noise.
+    """Return how far a score moves if a sequence is scored alone instead of in its batch: the trainer's noise.
 
-    Returns sequences, tokens, mean, median and maximum of |d|, and k3, with d = in its batch - alone, in
-    nats.
+    Returns sequences, tokens, mean, median and maximum of |d|, and k3, with d = in its batch - alone, in nats.
     """
     filled = [place for place in range(len(sequences)) if offsets[place + 1] > offsets[place]]
     chosen = filled[:: max(1, len(filled) // wanted)][:wanted] if wanted else []
@@ -149,8 +148,8 @@ def run(job, channel):
     channel.phase("load")
     if not job["sequences"]:
         raise ValueError("the job holds no sequences to score")
-    # e^-90 is 0 for every purpose here, and a denormal costs a hundred times as much.
-    # numpy looks at its subnormals once and warns if they are gone by then.
+    # e^-90 is 0 for every purpose here, and a denormal costs a hundred times as much. numpy checks subnormals at the
+    # first finfo, and warns if they are already flushed.
     np.finfo(np.float32), np.finfo(np.float64)
     torch.set_flush_denormal(True)
     model = causal_model.load(job)
@@ -204,7 +203,7 @@ def run(job, channel):
 
 
 def write_scores(channel, arrays):
-    """Write scores.npz atomically: a file that is there is whole."""
+    """Write scores.npz atomically."""
     part = Path(channel.path("scores.part.npz"))
     np.savez(part, **arrays)
     part.replace(channel.path("scores.npz"))

@@ -1,16 +1,16 @@
-"""Turns prompts into token ids once, so that every engine is given the same ones. A worker script: see worker.py.
+"""Turns prompts into token ids once, so that every engine gets the same ones. A worker script: see worker.py.
 
 job     model, revision, trust_remote_code, prompts: texts, lists of chat messages, or {"prompt_token_ids"}
 result  prompt_token_ids, vocabulary_size (None if all prompts are ids)
 
-Runs in the trainer's environment. Chat messages go through the model's own template, texts as they are.
+Runs in the trainer's environment. Chat messages go through the model's chat template, texts do not.
 """
 
 
 def run(job, channel):
     """Return one list of token ids per prompt."""
     if all(isinstance(prompt, dict) for prompt in job["prompts"]):
-        # A model that is given ids may have no tokenizer.
+        # A model whose prompts are ids may have no tokenizer.
         return {"prompt_token_ids": [prompt["prompt_token_ids"] for prompt in job["prompts"]], "vocabulary_size": None}
     channel.phase("load")
     from transformers import AutoTokenizer

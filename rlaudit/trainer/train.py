@@ -75,16 +75,16 @@ class Policy:
             for name, weight in self.weights.items()
             if name.startswith(prefix)
         }
-        found = functional_call(self.model.base_model, body, (batch.token_ids_SL,), {"use_cache": False})
-        hidden = found.last_hidden_state
+        output = functional_call(self.model.base_model, body, (batch.token_ids_SL,), {"use_cache": False})
+        hidden = output.last_hidden_state
         hidden = torch.gather(hidden, 1, batch.places_ST[:, :, None].expand(-1, -1, hidden.shape[2]))
         head = self.weights[self.head].to(self.dtype).to(self.head_dtype)
         return (hidden.to(self.head_dtype) @ head.t()).float()
 
 
 class Batch:
-    """Sampled sequences as tensors: token ids (S, L) right-padded, and of their completions the places (S, T), the
-    tokens, the rollout's logprobs, the versions of the weights that sampled them, and the mask."""
+    """Sampled sequences as tensors: right-padded token ids (S, L), and for their completions (S, T) the places, tokens,
+    rollout logprobs, versions of the weights that sampled them, and mask."""
 
     def __init__(self, prompts, samples):
         sequences = [prompt + sample["token_ids"] for prompt, sample in zip(prompts, samples)]
@@ -105,12 +105,12 @@ class Batch:
 
 
 def padded(rows, dtype=torch.int64):
-    """Return rows of any lengths as one tensor, zeros behind them."""
+    """Return rows of any lengths as one tensor, right-padded with zeros."""
     return torch.nn.utils.rnn.pad_sequence([torch.tensor(row, dtype=dtype) for row in rows], batch_first=True)
 
 
 def train(job, pipe):
-    """Take every step of the job; `pipe` has tell(message), hear() and ask(message), which is both."""
+    """Take every step of the job, and return where its time went."""
     torch.manual_seed(job["seed"])
     policy = Policy(job)
     hand_over = neighbour("handover").handover(job, pipe)
@@ -120,7 +120,7 @@ def train(job, pipe):
     reward = rewarder(job["reward"])
     decode = decoder(job["model"]) if job["in_text"] else lambda token_ids: None
     order = torch.Generator().manual_seed(job["prompt_seed"])
-    version, begun, met = 0, [], 0
+    version, begun, in_flight = 0, [], 0
     spent = dict.fromkeys(("generate", "train", "update"), 0.0)
 
     def begin_until(count):
@@ -133,29 +133,29 @@ def train(job, pipe):
         started = time.monotonic()
         begin_until(step + max(1, job["lag"]))
         rollout = pipe.ask({"do": "collect", "batch": step})
-        # Of a batch that was begun steps ago only the wait for it is the engine's share of this step.
+        # If the batch was begun steps ago, only the wait for it is the engine's share of this step.
         spent["generate"] += min(rollout["seconds"], time.monotonic() - started)
         started = time.monotonic()
-        # Sampled while this step is taken; the update after it meets what is not done by then.
+        # Sampled during this step; the update after it meets the requests that are still in flight.
         begin_until(step + 1 + job["lag"])
-        asked = begun[step]
-        prompts = [job["prompt_token_ids"][one["prompt"]] for one in asked]
+        requests = begun[step]
+        prompts = [job["prompt_token_ids"][request["prompt"]] for request in requests]
         rewards_S = torch.tensor(
             [
-                reward(sample["token_ids"], decode(sample["token_ids"]), job["answers"][one["prompt"]])
-                for one, sample in zip(asked, rollout["samples"])
+                reward(sample["token_ids"], decode(sample["token_ids"]), job["answers"][request["prompt"]])
+                for request, sample in zip(requests, rollout["samples"])
             ]
         )
         batch = Batch(prompts, rollout["samples"])
         row = gradient_step(policy, optimizer, batch, rewards_S, objective, correction, job)
         row["stats/lag"] = metrics.mean_of_tokens(version - batch.versions_ST, batch.mask_ST)
-        row["rlaudit/in_flight"] = met
+        row["rlaudit/in_flight"] = in_flight
         version += 1
         spent["train"] += time.monotonic() - started
         pipe.tell({"do": "log", "row": {"step": step + 1, **row}})
         if version % job["update_every"] == 0 and version < job["steps"]:
             started = time.monotonic()
-            met = hand_over(policy.weights, version)["in_flight"]
+            in_flight = hand_over(policy.weights, version)["in_flight"]
             spent["update"] += time.monotonic() - started
     loop_seconds = time.monotonic() - loop_began
     shutil.rmtree(job["weights"], ignore_errors=True)
@@ -164,7 +164,7 @@ def train(job, pipe):
 
 
 def batch_requests(job, number, order):
-    """Return the requests of a batch: every prompt so many times, each with a seed of its own."""
+    """Return the requests of a batch: `samples` of every prompt, each with its own seed."""
     chosen = torch.randint(len(job["prompt_token_ids"]), (job["prompts_per_step"],), generator=order).tolist()
     return [
         {"prompt": prompt, "seed": (job["seed"] * 1_000_003 + number * 1_009 + place) % 2**31}
@@ -173,7 +173,7 @@ def batch_requests(job, number, order):
 
 
 def gradient_step(policy, optimizer, batch, rewards_S, objective, correction, job):
-    """Take one step of the optimizer on a batch; return what is logged of it."""
+    """Take one step of the optimizer on a batch, and return its log row."""
     mask_ST = batch.mask_ST
     logits_STV = policy.logits(batch)
     logprobs_STV = (logits_STV / policy.divisor).log_softmax(-1)
@@ -182,7 +182,7 @@ def gradient_step(policy, optimizer, batch, rewards_S, objective, correction, jo
     if correction is None:
         log_ratio_ST, weights_ST = new_ST - batch.rollout_ST, mask_ST
     else:
-        # The old policy is the trainer's own, before this step; the rollout's logprobs only make the weights.
+        # The old policy is the trainer's before this step; the rollout's logprobs only decide the weights.
         log_ratio_ST = new_ST - new_ST.detach()
         weights_ST = correction.weights(new_ST.detach() - batch.rollout_ST, mask_ST, job["correction_limit"])
     loss, clipped_ST = objective.loss(log_ratio_ST, advantages_S, mask_ST, job["clip"], weights_ST)
@@ -196,10 +196,10 @@ def gradient_step(policy, optimizer, batch, rewards_S, objective, correction, jo
     return {**row, "rl/loss": float(loss), "stats/grad_norm": float(norm)}
 
 
-def rewarder(told):
-    """Return the function `reward(token_ids, text, answer)` of a file that came as text."""
-    module = ModuleType(told["name"])
-    exec(compile(told["source"], told["name"] + ".py", "exec"), vars(module))
+def rewarder(file):
+    """Return the function `reward(token_ids, text, answer)` of a file, {"name", "source"}."""
+    module = ModuleType(file["name"])
+    exec(compile(file["source"], file["name"] + ".py", "exec"), vars(module))
     return module.reward
 
 

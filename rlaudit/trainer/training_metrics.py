@@ -25,7 +25,7 @@ def k3(log_ratio_ST):
 
 
 def step_metrics(new_ST, old_ST, entropy_ST, rewards_S, clipped_ST, mask_ST):
-    """Return what a step logs. new: the trainer's logprobs, old: the rollout's, of the sampled tokens (S, T)."""
+    """Return the metrics of a step. new: the trainer's logprobs, old: the rollout's, of the sampled tokens (S, T)."""
     log_ratio_ST = new_ST - old_ST
     ratio_ST = torch.exp(log_ratio_ST) * mask_ST
     return {
@@ -42,7 +42,7 @@ def step_metrics(new_ST, old_ST, entropy_ST, rewards_S, clipped_ST, mask_ST):
 
 
 def advantages(rewards_SG, divide_by=1e-4):
-    """Each reward minus the mean of the others of its group, over the group's standard deviation + 1e-4 (S, G)."""
+    """Return rewards minus the mean of the others of their group, over the group's standard deviation + 1e-4 (S, G)."""
     group = rewards_SG.shape[1]
     others = (rewards_SG.sum(1, keepdim=True) - rewards_SG) / (group - 1)
     return (rewards_SG - others) / (rewards_SG.std(1, keepdim=True) + divide_by)

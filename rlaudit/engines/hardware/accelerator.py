@@ -1,14 +1,14 @@
 """The accelerator of this machine: the GPUs that an engine would see, or the processor.
 
-A machine with a GPU is never taken for a CPU machine: if its GPUs cannot be used, or it is unknown which are meant,
-the audit ends and says why. Only a machine without a GPU, and a user who asks for it, gets the processor.
-Signs of a GPU that no library is needed for (device nodes, the PCI bus, and what Windows lends to WSL) tell a machine
-without a GPU from one whose driver is silent.
+A machine with a GPU is never treated as a CPU machine: if its GPUs cannot be used, or it is unknown which are meant,
+the audit ends with the reason. The processor is used only without a GPU, or if the user requests it. Signs of a GPU
+that need no library (device nodes, the PCI bus, and the files of WSL) distinguish a machine without a GPU from one
+whose driver does not answer.
 """
 
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +21,7 @@ from rlaudit.vllm.machine import Machine, machine_named
 NVIDIA, DISPLAY_CLASS = "0x10de", "0x03"
 # The last two are those of Jetson boards.
 NVIDIA_NODES = ("nvidia[0-9]*", "nvidiactl", "nvgpu*", "nvhost-gpu")
-# Beginnings of the flags in /proc/cpuinfo that numeric kernels are chosen by; its line is named so on x86-64 and ARM.
+# Beginnings of the flags in /proc/cpuinfo that select numeric kernels, by the name of the line on x86-64 and on ARM.
 INSTRUCTION_SETS = {
     "flags": ("sse4", "avx", "fma", "f16c", "amx"),
     "Features": ("asimd", "sve", "sme", "bf16", "i8mm"),
@@ -30,53 +30,45 @@ INSTRUCTION_SETS = {
 
 @dataclass(frozen=True)
 class Accelerator:
-    """What engines run on here: GPUs, or the processor.
-
-    `name` is the device's or processor's model, `driver` the NVIDIA driver's version and `driver_cuda` the newest CUDA
-    it offers (as `12.8`), both empty on a CPU; `cores`, `memory_mib` and `instruction_sets` are the host's.
-    """
+    """What engines run on here: GPUs, or the processor."""
 
     kind: Literal["cuda", "cpu"]
+    # The model of the device or processor.
     name: str
     devices: tuple[Device, ...]
+    # The NVIDIA driver's version; empty on a CPU.
     driver: str
+    # Of the host.
     cores: int
     memory_mib: int
+    # The newest CUDA that the driver offers, as `12.8`; empty on a CPU.
     driver_cuda: str = ""
+    # Of the host.
     instruction_sets: tuple[str, ...] = ()
 
     @classmethod
-    def of_document(cls, told: Mapping[str, Any]) -> "Accelerator":
-        """Make one of what dataclasses.asdict made of one. Raises KeyError and TypeError for anything else."""
-        devices = tuple(Device(**device) for device in told["devices"])
-        return cls(**{**told, "devices": devices, "instruction_sets": tuple(told["instruction_sets"])})
+    def of_document(cls, document: Mapping[str, Any]) -> "Accelerator":
+        """Make one from the result of dataclasses.asdict. Raises KeyError and TypeError for anything else."""
+        devices = tuple(Device(**device) for device in document["devices"])
+        return cls(**{**document, "devices": devices, "instruction_sets": tuple(document["instruction_sets"])})
 
 
 def detect(cpu: bool = False, environ: Mapping[str, str] | None = None, root: Path = Path("/")) -> Accelerator:
-    """Return the accelerator of this machine; the processor where `cpu` asks for it. `root` is the file system's.
+    """Return the accelerator of this machine; the processor if `cpu`. root: of the file system.
 
-    Raises NotFinished if there is a GPU that cannot be used, is not supported, or is hidden.
+    Raises NotFinished if the machine has a GPU that cannot be used, is not supported, or is hidden.
     """
     driver = None if cpu else _driver(root)
+    cores, memory_mib, instructions = _cores(), _memory_mib(), _instruction_sets()
     if driver is None:
-        return Accelerator(
-            "cpu", _processor_name(), (), "", _cores(), _memory_mib(), instruction_sets=_instruction_sets()
-        )
+        return Accelerator("cpu", _processor_name(), (), "", cores, memory_mib, "", instructions)
     devices = visible_gpus(driver.gpus, os.environ if environ is None else environ)
-    return Accelerator(
-        "cuda",
-        devices[0].name,
-        devices,
-        driver.version,
-        _cores(),
-        _memory_mib(),
-        driver_cuda=driver.cuda,
-        instruction_sets=_instruction_sets(),
-    )
+    name = devices[0].name
+    return Accelerator("cuda", name, devices, driver.version, cores, memory_mib, driver.cuda, instructions)
 
 
 def _driver(root: Path) -> Driver | None:
-    """Return what the NVIDIA driver says; None on a machine without a GPU."""
+    """Return the NVIDIA driver and its GPUs; None on a machine without a GPU."""
     import pynvml
 
     sign = _nvidia_sign(root)
@@ -101,14 +93,14 @@ def _driver(root: Path) -> Driver | None:
 
 
 def _unusable(error: Any, sign: str | None, root: Path) -> NotFinished:
-    """Return why the driver does not answer, and the way out."""
+    """Return an error with the reason why the driver does not answer."""
     import pynvml
 
     if error.value == pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:
-        loaded = _kernel_module_version(root)
+        loaded = _read(root / "proc/driver/nvidia/version").partition("\n")[0]
         return NotFinished(
             "the NVIDIA driver's library and its kernel module are of different versions"
-            + ("" if loaded is None else f"; loaded is {loaded}"),
+            + (f"; loaded is {loaded}" if loaded else ""),
             "restart the machine, or the container, after an update of the driver; " + DO_WITHOUT,
         )
     if error.value == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND:
@@ -117,43 +109,33 @@ def _unusable(error: Any, sign: str | None, root: Path) -> NotFinished:
             "install the driver, give the container its libraries (NVIDIA_DRIVER_CAPABILITIES=compute,utility), or put "
             f"/usr/lib/wsl/lib on LD_LIBRARY_PATH under WSL; {DO_WITHOUT}",
         )
-    seen = "" if sign is None else f" ({sign})"
+    shown_by = "" if sign is None else f" ({sign})"
     return NotFinished(
-        f"the NVIDIA driver does not answer{seen}: {error}", f"nvidia-smi has to list the GPU first; {DO_WITHOUT}"
+        f"the NVIDIA driver does not answer{shown_by}: {error}", f"nvidia-smi has to list the GPU first; {DO_WITHOUT}"
     )
 
 
 def _nvidia_sign(root: Path) -> str | None:
-    """Return what shows that there is an NVIDIA GPU, in words; None if nothing does. `root` is the file system's."""
+    """Return the evidence for an NVIDIA GPU, in words; None without any."""
     nodes = sorted(path.name for pattern in NVIDIA_NODES for path in (root / "dev").glob(pattern))
     if nodes:
         return f"/dev/{nodes[0]}"
-    # Windows lends every GPU as /dev/dxg; it puts these libraries beside it for NVIDIA's only.
+    # In WSL every GPU is /dev/dxg; only NVIDIA's have these libraries.
     if (root / "dev/dxg").exists() and any((root / "usr/lib/wsl/lib").glob("libcuda.so*")):
         return "/dev/dxg and /usr/lib/wsl/lib/libcuda.so"
-    for device in _pci_devices(root):
+    for device in sorted((root / "sys/bus/pci/devices").glob("*")):
         if _read(device / "vendor") == NVIDIA and _read(device / "class").startswith(DISPLAY_CLASS):
             return f"PCI device {device.name}"
     return None
 
 
 def _amd_sign(root: Path) -> str | None:
-    """Return what shows that there is a GPU which the amdgpu driver serves, in words; None if nothing does."""
+    """Return the evidence for a GPU of the amdgpu driver, in words; None without any."""
     if (root / "dev/kfd").exists():
         return "/dev/kfd"
     for device in sorted((root / "sys/bus/pci/drivers/amdgpu").glob("*:*")):
         return f"PCI device {device.name}, driver amdgpu"
     return None
-
-
-def _kernel_module_version(root: Path) -> str | None:
-    """Return the first line that NVIDIA's kernel module says of itself; None if it is not loaded."""
-    said = _read(root / "proc/driver/nvidia/version")
-    return said.splitlines()[0] if said else None
-
-
-def _pci_devices(root: Path) -> Iterator[Path]:
-    yield from sorted((root / "sys/bus/pci/devices").glob("*"))
 
 
 def _read(path: Path) -> str:
@@ -198,7 +180,7 @@ def _cpuinfo() -> list[str]:
 
 
 def machine_of(accelerator: Accelerator) -> Machine:
-    """Return the machine that this one's engines run on."""
+    """Return the machine as the resolution of vLLM's settings sees it."""
     if accelerator.kind == "cpu":
         return machine_named("cpu")
     gpu = accelerator.devices[0]

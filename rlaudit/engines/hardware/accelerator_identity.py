@@ -1,7 +1,7 @@
-"""What of a machine decides what an engine computes on it: the part of a cell's identity that is not the recipe's.
+"""The facts about a machine that decide a result: the part of a cell's identity that is not the recipe's.
 
-A run goes on if it gets another allocation of the same GPU model: which GPU of a node it is, how many more
-there are, and the host around it change no logprob. How many GPUs an engine uses is in its arguments.
+A run can be continued on another GPU of the same model: which GPU of a node it is, how many others the node has, and
+the host change no logprob. How many GPUs an engine uses is in its arguments.
 """
 
 import os
@@ -12,7 +12,7 @@ from rlaudit.engines.cells.inherited_variables import deciding
 from rlaudit.engines.hardware.accelerator import Accelerator
 
 # Memory decides how many blocks the KV cache has, and vLLM's limits on a batch. Cards of one name are sold with 8 or
-# 12 GiB; some hundred MiB come and go with error correction and the driver, and are to decide nothing.
+# 12 GiB; some hundred MiB depend on error correction and the driver, and must decide nothing.
 MEMORY_STEP_MIB = 4096
 
 
@@ -33,7 +33,7 @@ def _gpu_identity(accelerator: Accelerator) -> dict[str, Any]:
         "gpus": [
             {"name": name, "capability": capability, "memory_steps": steps} for name, capability, steps in sorted(kinds)
         ],
-        # It brings the compiler of what is compiled at run time (PTX), and chooses the kernels of its own libraries.
+        # It compiles PTX at run time, and chooses the kernels of its libraries.
         "driver": accelerator.driver,
     }
 
@@ -41,9 +41,8 @@ def _gpu_identity(accelerator: Accelerator) -> dict[str, Any]:
 def _processor_identity(accelerator: Accelerator) -> dict[str, Any]:
     return {
         "name": accelerator.name,
-        # A virtual machine may hide a part of what its processor can do, and kernels are chosen by what is left.
+        # A virtual machine may hide instructions of its processor, and kernels are chosen by the visible ones.
         "instruction_sets": list(accelerator.instruction_sets),
-        # OpenMP splits a sum over as many threads as there are cores, and each adds its own part: another number of
-        # threads is another order of summation.
+        # OpenMP splits a sum over as many threads as cores: another number of threads is another order of summation.
         "threads": accelerator.cores,
     }

@@ -16,7 +16,7 @@ LOWEST_DRIVER = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
 
 
 def driver_is_there() -> bool:
-    """Return whether this machine has the driver's library, without which no build for CUDA loads."""
+    """Return whether this machine has the driver's library, which every build for CUDA needs."""
     try:
         ctypes.CDLL(LIBRARY)
     except OSError:
@@ -25,10 +25,10 @@ def driver_is_there() -> bool:
 
 
 def offered_cuda(reported: int = 0) -> str:
-    """Return the newest CUDA that this machine's driver offers, as `12.8`; empty if there is no driver.
+    """Return the newest CUDA that this machine's driver offers, as `12.8`; empty without a driver.
 
-    It is the larger of what the driver `reported` elsewhere and what a program that starts here will see: a cuda-compat
-    package on LD_LIBRARY_PATH raises it. Both numbers are cuda.h's: 1000 * major + 10 * minor.
+    It is the larger of what NVML `reported` and what a program that starts here will see: a cuda-compat package on
+    LD_LIBRARY_PATH raises it. Both numbers are cuda.h's: 1000 * major + 10 * minor.
     """
     version = ctypes.c_int(0)
     try:

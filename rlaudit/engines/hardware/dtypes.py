@@ -1,12 +1,11 @@
 """How a machine computes in a dtype: some processors only emulate it, and float32 on CUDA is TF32 in part.
 
-An emulated dtype is right in its numbers, and far too slow to sample with: a 135 M model samples 4 to 5 tokens/s in
+An emulated dtype gives the right numbers, but is far too slow to sample with: a 135 M model samples 4 to 5 tokens/s in
 bfloat16 on 2 cores of an AMD EPYC with AVX2 (vLLM 0.18.1, 2026-11-22), and 45 to 63 tokens/s in float32.
 
-TF32 has ten bits of mantissa. vLLM's V1 engine serves float32 with Triton attention, whose `tl.dot` is TF32 unless it
-is told otherwise; V0 does the same to prompts whose beginning is cached. vLLM and torch leave cuBLAS at float32, except
-where a variable of the shell says otherwise, as in NVIDIA's images; a recipe may still ask for TF32 with
-VLLM_FLOAT32_MATMUL_PRECISION.
+TF32 has ten bits of mantissa. vLLM's V1 engine serves float32 with Triton attention, whose `tl.dot` is TF32 by default;
+V0 does the same to prompts whose beginning is cached. vLLM and torch leave cuBLAS at float32 unless a variable of the
+shell says otherwise, as in NVIDIA's images; a recipe can still set TF32 with VLLM_FLOAT32_MATMUL_PRECISION.
 """
 
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from platformdirs import user_cache_path
 
 from rlaudit.engines.hardware.accelerator import Accelerator
 
-# What products ask for in oneDNN (`mkldnn_bf16_device_check` of PyTorch); without, PyTorch's own loops remain.
+# What oneDNN's products require (`mkldnn_bf16_device_check` of PyTorch); otherwise PyTorch's own loops run.
 INSTRUCTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "bfloat16": {"x86": ("avx512bw", "avx512vl", "avx512dq"), "arm": ("bf16",)},
     "float16": {"x86": ("avx512_fp16",), "arm": ("asimdhp",)},
@@ -23,9 +22,9 @@ INSTRUCTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 
 def emulated(dtype: str, accelerator: Accelerator) -> bool:
-    """Return whether this machine's processor is what computes, and has no instructions for `dtype`.
+    """Return whether engines run on a processor without instructions for `dtype`.
 
-    A processor that says nothing of its instructions is taken to have them.
+    A processor whose instructions are unknown counts as having them.
     """
     present = accelerator.instruction_sets
     wanted = INSTRUCTIONS.get(dtype)
@@ -45,8 +44,7 @@ FLOAT32 = frozenset({"float32", "float"})
 def ieee_float32(device: str, dtype: object, float32_head: bool = False) -> dict[str, str]:
     """Return the variables of an engine or a trainer of this dtype on `device`, cuda or cpu.
 
-    A float32 head is one product: the kernels of a bfloat16 body stay as they are, or the head would not be all that
-    differs.
+    A float32 head is one product: the kernels of a bfloat16 body must not change, so that only the head differs.
     """
     if device != "cuda":
         return {}
@@ -56,10 +54,9 @@ def ieee_float32(device: str, dtype: object, float32_head: bool = False) -> dict
 
 
 def kernel_cache(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return a folder of their own for kernels that are compiled under such variables.
+    """Return a separate folder for kernels that are compiled under such variables.
 
-    triton 3.2.0, which vLLM 0.8.5 brings, does not look at the precision when it looks for a kernel that is compiled
-    already; 3.6.0 does.
+    triton 3.2.0, of vLLM 0.8.5, ignores the precision when it looks a compiled kernel up; 3.6.0 does not.
     """
     if not IEEE_KERNELS.items() <= variables.items():
         return {}

@@ -1,7 +1,7 @@
-"""Who holds the GPUs' memory: the run's own engines on their way out, or other programs.
+"""What holds the GPUs' memory: the run's engines that are ending, or other programs.
 
-The driver frees an ended process's memory a little later, and a next engine that starts earlier sizes its KV cache by
-what it finds, or refuses to start.
+The driver frees an ended process's memory with a delay. An engine that starts earlier makes its KV cache smaller, or
+refuses to start.
 """
 
 import time
@@ -9,44 +9,44 @@ from typing import Any
 
 from rlaudit.engines.hardware.nvidia_driver import MIB, Device, nvml_session
 
-# An engine that is gone leaves at most a part of the driver's own bookkeeping.
+# An engine that has ended leaves at most a part of the driver's bookkeeping.
 TOLERANCE_MIB = 256
-# vLLM takes 0.9 of a GPU by default: what is held beside it matters well before that tenth is full.
+# vLLM takes 0.9 of a GPU by default: memory of others matters well before that tenth is full.
 SHARE_THAT_MATTERS = 0.05
 
 
 class GpuMemory:
-    """The memory in use on the GPUs of a run, against what was in use before any of its engines started."""
+    """The memory in use on the GPUs of a run, compared with that before its first engine started."""
 
     def __init__(self, devices: tuple[Device, ...]) -> None:
         self._devices = devices
         self._others_mib = used_memory_mib(devices)
 
     def wait_until_free(self, timeout_seconds: float, poll_seconds: float = 0.5) -> int:
-        """Wait until no GPU holds more than others held before; return how many MiB more one still does, 0 if none.
+        """Wait until no GPU holds more than before, and return the MiB in excess at the end, 0 if none.
 
-        What is still held at the end belongs to other programs and is not waited for again. Without GPUs, and for one
-        that shares the host's memory, this returns at once.
+        The excess then counts as other programs' and is not waited for again. Returns at once without GPUs, and for one
+        that shares the host's memory.
         """
         deadline = time.monotonic() + timeout_seconds
         while True:
             used = used_memory_mib(self._devices)
-            more = max((now - before for now, before in zip(used, self._others_mib, strict=True)), default=0)
-            if more <= TOLERANCE_MIB:
+            excess = max((now - before for now, before in zip(used, self._others_mib, strict=True)), default=0)
+            if excess <= TOLERANCE_MIB:
                 return 0
             if time.monotonic() >= deadline:
                 self._others_mib = used
-                return more
+                return excess
             time.sleep(poll_seconds)
 
     def held_by_others(self) -> str | None:
-        """Return what others hold at this moment, in words; None if they hold too little to matter."""
-        held = [
+        """Return the memory that others hold now, in words; None if it is too little to matter."""
+        usages = [
             f"{used} of {device.memory_mib} MiB of GPU {device.index}"
             for device, used in zip(self._devices, used_memory_mib(self._devices), strict=True)
             if used > SHARE_THAT_MATTERS * device.memory_mib
         ]
-        return ", ".join(held) or None
+        return ", ".join(usages) or None
 
 
 def used_memory_mib(devices: tuple[Device, ...]) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What the NVIDIA driver says of the GPUs of this machine, asked through its management library (NVML).
+"""What the NVIDIA driver reports of the GPUs of this machine, through its management library (NVML).
 
 NVML needs neither CUDA nor torch and does not look at `CUDA_VISIBLE_DEVICES`. It numbers GPUs by PCI bus, as CUDA does
 under `CUDA_DEVICE_ORDER=PCI_BUS_ID`, but it may count GPUs that this process may not use.
@@ -20,41 +20,43 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Device:
-    """One GPU. `memory_mib` is its total memory, `capability` as in sm90.
+    """One GPU."""
 
-    `index` is the driver's own number of the GPU. `only_by_uuid`: CUDA's number may be another one.
-    """
-
+    # The driver's number of the GPU.
     index: int
     uuid: str
     name: str
+    # In total.
     memory_mib: int
+    # As in sm90.
     capability: str
+    # Whether CUDA's number may differ from the driver's.
     only_by_uuid: bool = False
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU as the driver shows it.
-
-    `device` is None if it cannot be used. `mig`: it is split into instances. `forbidden`: this process may not open it.
-    `trouble`: why it does not answer, in the driver's words.
-    """
+    """One GPU as the driver shows it."""
 
     index: int
     uuid: str
     name: str
+    # None if it cannot be used.
     device: Device | None = None
+    # Whether it is split into instances.
     mig: bool = False
+    # Whether this process may not open it.
     forbidden: bool = False
+    # The driver's reason why it does not answer.
     trouble: str | None = None
 
 
 @dataclass(frozen=True)
 class Driver:
-    """The driver's version, the newest CUDA that it offers (as `12.8`, empty if it does not say), and its GPUs."""
+    """The NVIDIA driver and its GPUs."""
 
     version: str
+    # The newest CUDA that it offers, as `12.8`; empty if unknown.
     cuda: str
     gpus: tuple[Gpu, ...]
 
@@ -72,7 +74,7 @@ def nvml_session() -> Iterator[Any]:
 
 
 def read_driver(host_memory_mib: int, root: Path) -> Driver:
-    """Ask for everything at once. Raises pynvml.NVMLError where the driver does not answer at all."""
+    """Return the driver and its GPUs. Raises pynvml.NVMLError if the driver does not answer at all."""
     with nvml_session() as nvml:
         version = _text(nvml.nvmlSystemGetDriverVersion())
         gpus = tuple(_gpu(nvml, index, host_memory_mib, root) for index in range(nvml.nvmlDeviceGetCount()))
@@ -100,7 +102,7 @@ def _total_memory_mib(nvml: Any, handle: Any, host_memory_mib: int) -> int:
     try:
         return int(nvml.nvmlDeviceGetMemoryInfo(handle).total) // MIB
     except nvml.NVMLError as error:
-        # GB10 has no memory of its own: the host's is the GPU's.
+        # GB10 shares the host's memory.
         if error.value != nvml.NVML_ERROR_NOT_SUPPORTED:
             raise
         return host_memory_mib
@@ -110,7 +112,7 @@ def _mig_is_on(nvml: Any, handle: Any) -> bool:
     try:
         current, _ = nvml.nvmlDeviceGetMigMode(handle)
     except nvml.NVMLError as error:
-        # A GPU that has no such mode, and a driver that is older than it (R450).
+        # A GPU without MIG, and a driver from before it (R450).
         if error.value not in (nvml.NVML_ERROR_NOT_SUPPORTED, nvml.NVML_ERROR_FUNCTION_NOT_FOUND):
             raise
         return False
@@ -118,14 +120,14 @@ def _mig_is_on(nvml: Any, handle: Any) -> bool:
 
 
 def _may_open(nvml: Any, handle: Any, root: Path) -> bool:
-    """Return whether CUDA can open the GPU: a device cgroup forbids that at the open and not in the file's mode."""
+    """Return whether CUDA can open the GPU, by opening it: a device cgroup does not show in the file's mode."""
     try:
         minor = nvml.nvmlDeviceGetMinorNumber(handle)
     except nvml.NVMLError:
         return True
     node = root / "dev" / f"nvidia{minor}"
     if not node.exists():
-        # WSL has no such nodes at all; a container that was given one GPU has one.
+        # WSL has no such nodes at all; a container with one GPU has one.
         return not any((root / "dev").glob("nvidia[0-9]*"))
     try:
         os.close(os.open(node, os.O_RDWR))

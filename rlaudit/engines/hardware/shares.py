@@ -1,7 +1,7 @@
-"""The share of a machine that one of several cells gets: GPUs of its own, or cores of the processor.
+"""The share of a machine that one of several cells gets: whole GPUs, or cores of the processor.
 
-A processor is split into equal parts, since the number of threads decides in which order a sum is added: a cell on one
-part computes what a machine of so many cores does, and is named as such (accelerator_identity.py). GPUs are not split.
+A processor is split into equal parts, because the number of threads decides the order of summation: a cell on one part
+computes what a machine of so many cores does, and has its identity (accelerator_identity.py). GPUs are not split.
 """
 
 import os
@@ -23,17 +23,18 @@ class Share:
 
 @dataclass(frozen=True)
 class Given:
-    """Shares by their places: those that no other cell may have meanwhile, and among them those a cell runs on."""
+    """Shares of one cell, by their places."""
 
+    # Those that no other cell may have meanwhile.
     taken: tuple[int, ...]
+    # Those that it runs on.
     shown: tuple[int, ...]
 
 
 def split(accelerator: Accelerator, parts: int) -> tuple[Accelerator, tuple[Share, ...]]:
-    """Return the machine as each of several cells at once sees it, and its shares: a GPU each, or `parts` equal parts
-    of the processor.
+    """Return the machine as each of several cells sees it, and its shares: single GPUs, or cores in `parts` parts.
 
-    Raises NotFinished for more parts than there are cores.
+    Raises NotFinished for more parts than cores.
     """
     if accelerator.kind == "cuda":
         return accelerator, tuple(Share(gpu=device) for device in accelerator.devices)
@@ -49,9 +50,9 @@ def split(accelerator: Accelerator, parts: int) -> tuple[Accelerator, tuple[Shar
 
 
 def share_of(shares: Sequence[Share], free: Sequence[int], gpus: int | None, *, timed: bool) -> Given | None:
-    """Return the first of the free shares for a cell that needs so many `gpus` (None: all), or None if it has to wait.
+    """Return the first of the free shares for a cell that needs so many GPUs (None: all), or None if it has to wait.
 
-    On a processor, which is one device, one that is `timed` takes every share.
+    timed: the cell must run alone on a processor, and takes every share.
     """
     if not shares:
         return Given((), ())

@@ -1,8 +1,8 @@
 """Which GPUs `CUDA_VISIBLE_DEVICES` leaves, and how they are named to an engine.
 
 CUDA takes numbers, UUIDs or beginnings of UUIDs, in the order given, up to the first that does not exist. It numbers
-only what this process may use; vLLM takes the same numbers for the driver's, which count every GPU. Where the two can
-differ, a GPU has no number that both understand. Engines run on whole GPUs: MIG instances are refused by name.
+only the GPUs that this process may use; vLLM reads the same numbers as the driver's, which count every GPU. If the two
+can differ, a GPU has no number that both understand. Engines run on whole GPUs: MIG instances are refused by name.
 Source: NVIDIA, "CUDA C++ Programming Guide", environment variables; "Multi-Instance GPU User Guide", enumeration.
 """
 
@@ -29,8 +29,8 @@ def visible_gpus(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Devic
     words = environ.get(VISIBLE)
     if words is None:
         _refuse_troubled(gpus)
-        return _numbered(gpus, environ)
-    chosen = list(_named(words, gpus, environ))
+        return _in_cuda_order(gpus, environ)
+    chosen = list(_chosen(words, gpus, environ))
     if not chosen:
         raise NotFinished(
             f"{VISIBLE}={words} leaves no GPU of this machine: {_names(gpus) or 'this process may use none of them'}",
@@ -69,24 +69,24 @@ def shown_by(devices: Sequence[Device]) -> dict[str, str]:
 
 
 def only_these(variables: Mapping[str, str], places: Sequence[int]) -> dict[str, str]:
-    """Return variables for those at these places of the GPUs that these variables show (gpu_variables)."""
+    """Return variables that show only those at these places of the GPUs that `variables` show (gpu_variables)."""
     words = variables[VISIBLE].split(",")
     return {VISIBLE: ",".join(words[place] for place in places)}
 
 
-def _named(words: str, gpus: Sequence[Gpu], environ: Mapping[str, str]) -> Iterator[Device]:
+def _chosen(words: str, gpus: Sequence[Gpu], environ: Mapping[str, str]) -> Iterator[Device]:
     for word in (part.strip() for part in words.split(",")):
         if word.isdigit():
             _refuse_troubled([gpu for gpu in gpus if gpu.index <= int(word)])
-            found = _numbered(gpus, environ)[int(word) : int(word) + 1]
+            matches = _in_cuda_order(gpus, environ)[int(word) : int(word) + 1]
         else:
-            found = _of_uuid(word, gpus)
-        if len(found) != 1:
+            matches = _with_uuid(word, gpus)
+        if len(matches) != 1:
             return
-        yield found[0]
+        yield matches[0]
 
 
-def _of_uuid(word: str, gpus: Sequence[Gpu]) -> tuple[Device, ...]:
+def _with_uuid(word: str, gpus: Sequence[Gpu]) -> tuple[Device, ...]:
     """Return the devices whose UUID begins with `word`."""
     if not word:
         return ()
@@ -100,16 +100,16 @@ def _of_uuid(word: str, gpus: Sequence[Gpu]) -> tuple[Device, ...]:
             )
         if gpu.mig and gpu.uuid.startswith(word):
             _refuse_mig(gpu.uuid)
-    found = tuple(device for device in _devices(gpus) if device.uuid.startswith(word))
-    if not found:
+    matches = tuple(device for device in _devices(gpus) if device.uuid.startswith(word))
+    if not matches:
         _refuse_troubled(gpus)
-    return found
+    return matches
 
 
-def _numbered(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Device, ...]:
+def _in_cuda_order(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Device, ...]:
     """Return the devices in CUDA's order. Raises NotFinished if CUDA's order is unknown."""
     devices = tuple(_devices(gpus))
-    # Where MIG is on, CUDA shows one instance and hides what else there is.
+    # With MIG on, CUDA shows one instance and hides all other GPUs.
     for gpu in gpus:
         if gpu.mig:
             _refuse_mig(gpu.uuid)
@@ -118,7 +118,7 @@ def _numbered(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Device, 
             f"this process may use none of the {len(gpus)} GPUs that the driver shows",
             f"ask the scheduler or the container for a GPU; {DO_WITHOUT}",
         )
-    # CUDA's own order is the fastest first.
+    # CUDA's default order is fastest first.
     if len({device.name for device in devices}) > 1 and environ.get(ORDER) != BUS_ORDER:
         raise NotFinished(
             f"this machine has GPUs of several kinds, which CUDA and the driver may number differently: {_names(gpus)}",
@@ -128,7 +128,7 @@ def _numbered(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Device, 
 
 
 def _devices(gpus: Sequence[Gpu]) -> Iterator[Device]:
-    """Yield what this process may use, by PCI bus, and whether CUDA then numbers it as the driver does."""
+    """Yield the GPUs that this process may use, by PCI bus."""
     unsure = any(gpu.mig for gpu in gpus)
     for number, device in enumerate(gpu.device for gpu in gpus if gpu.device is not None):
         yield replace(device, only_by_uuid=unsure or device.index != number)

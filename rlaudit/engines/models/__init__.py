@@ -1,1 +1,1 @@
-"""The model of a run: its files, its identity, and where they come from."""
+"""The model of a run: its files, their source, and its identity."""

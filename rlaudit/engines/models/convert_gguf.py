@@ -82,31 +82,31 @@ def plain_tokenizer(from_gguf, config):
 
 def write_for_old_and_new_readers(path, config):
     """Give the configuration the fields of both generations of transformers."""
-    written = read(path)
-    written["torch_dtype"] = written["dtype"] = "bfloat16"
-    theta = getattr(config, "rope_theta", None) or (written.get("rope_parameters") or {}).get("rope_theta")
-    written["rope_theta"] = theta
-    written["rope_parameters"] = {"rope_type": "default", "rope_theta": theta}
+    settings = read_json(path)
+    settings["torch_dtype"] = settings["dtype"] = "bfloat16"
+    theta = getattr(config, "rope_theta", None) or (settings.get("rope_parameters") or {}).get("rope_theta")
+    settings["rope_theta"] = theta
+    settings["rope_parameters"] = {"rope_type": "default", "rope_theta": theta}
     # transformers 4 calls scaling what transformers 5 calls parameters: none here.
-    written["rope_scaling"] = None
-    write(path, written)
+    settings["rope_scaling"] = None
+    write_json(path, settings)
 
 
 def name_a_class_of_both(path):
     """Name the tokenizer's class as transformers 4 does: 5 reads that too, 4 does not know what 5 writes."""
-    written = read(path)
-    written["tokenizer_class"] = "PreTrainedTokenizerFast"
-    write(path, written)
+    settings = read_json(path)
+    settings["tokenizer_class"] = "PreTrainedTokenizerFast"
+    write_json(path, settings)
 
 
-def read(path):
+def read_json(path):
     """Read a JSON document."""
     with open(path, encoding="utf-8") as document:
         return json.load(document)
 
 
-def write(path, written):
-    """Put a JSON document in the place of the one that is there."""
+def write_json(path, settings):
+    """Write a JSON document."""
     with open(path, "w", encoding="utf-8") as document:
-        json.dump(written, document, indent=2, sort_keys=True, ensure_ascii=False)
+        json.dump(settings, document, indent=2, sort_keys=True, ensure_ascii=False)
         document.write("\n")

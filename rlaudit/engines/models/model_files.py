@@ -1,7 +1,7 @@
-"""What a model's files say before anything of it is loaded: its config.json, and how large its weights are.
+"""What is known of a model before it is loaded: its config.json, and the size of its weights.
 
-A folder is read where it is; a hub id in the hub's cache on this machine, else by two small requests to the hub. None
-of them is needed: what could not be read is reported, and decides nothing.
+A hub id is read from the hub's cache on this machine, else by two small requests to the hub. A file that cannot be read
+is reported, and decides nothing.
 Source: the hub's address of a file, /MODEL/resolve/REVISION/FILE, whose answers name the commit in X-Repo-Commit
 (huggingface_hub, constants.HUGGINGFACE_HEADER_X_REPO_COMMIT); the layout of its cache ("Understand caching"):
 refs/REVISION names a commit, snapshots/COMMIT holds its files.
@@ -22,7 +22,7 @@ from rlaudit.vllm.checkpoint import read_json_object
 
 DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 HUB = "https://huggingface.co"
-# What is written where a model is made here (model.py): its configuration, and the bytes of its weights.
+# The models that are made here (model.py): configuration, and bytes of the weights.
 MADE = {
     DEFAULT_MODEL: ({"model_type": "llama", "dtype": "bfloat16"}, 269_060_552),
     SUMS_MODEL: ({"model_type": "llama", "dtype": "float32"}, 1_444_352),
@@ -33,28 +33,28 @@ _SECONDS_TO_ANSWER = 10
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """What is known of a model. `stored_bytes`: its weights as they are stored, None if that is not known.
-
-    `unknown` says why its configuration is; then `configuration` is empty. `commit`: of the hub, None for a folder and
-    where it is not known.
-    """
+    """What is known of a model."""
 
     name: str
+    # Empty if unknown.
     configuration: Mapping[str, Any] = field(default_factory=dict)
+    # Of the weights; None if unknown.
     stored_bytes: int | None = None
+    # Why the configuration is unknown.
     unknown: str = ""
+    # Of the hub; None for a folder, or if unknown.
     commit: str | None = None
 
     def weight_bytes(self, dtype: str) -> int | None:
-        """Return what the weights take at least in this dtype; None if that is not known.
+        """Return the least bytes of the weights in this dtype; None if unknown.
 
-        Quantised weights are taken as they are stored: whether they are unpacked is the reader's affair.
+        Quantised weights count as they are stored, although a reader may unpack them.
         """
         if self.stored_bytes is None:
             return None
         if dtype not in DTYPE_BYTES or self._stated("quantization_config"):
             return self.stored_bytes
-        # Not stated: float32, of which the same bytes hold the fewest weights.
+        # The default is float32, with the fewest weights in the same bytes.
         stored = str(self._stated("dtype") or self._stated("torch_dtype") or "float32")
         return self.stored_bytes * DTYPE_BYTES[dtype] // DTYPE_BYTES.get(stored, 4)
 
@@ -65,18 +65,18 @@ class ModelFiles:
 
 
 def read_model_files(model: str, revision: str | None = None, environ: Mapping[str, str] | None = None) -> ModelFiles:
-    """Return what the model's files say: `model` is a folder or a hub id. Raises UsageError for what can be neither."""
+    """Return what is known of a folder or a hub id. Raises UsageError for a name that can be neither."""
     environ = os.environ if environ is None else environ
     if model in MADE:
         return ModelFiles(model, *MADE[model])
     folder = expanded(model)
-    cached = None if folder.is_dir() else _snapshot(model, revision, environ)
-    found = folder if folder.is_dir() else cached
-    if found is not None:
-        configuration = read_json_object(found / "config.json")
-        unknown = "" if configuration is not None else f"{found} holds no config.json that could be read"
-        commit = None if cached is None else cached.name
-        return ModelFiles(model, configuration or {}, _stored_bytes(found), unknown, commit)
+    snapshot = None if folder.is_dir() else _snapshot(model, revision, environ)
+    checkpoint = folder if folder.is_dir() else snapshot
+    if checkpoint is not None:
+        configuration = read_json_object(checkpoint / "config.json")
+        unknown = "" if configuration is not None else f"{checkpoint} holds no config.json that could be read"
+        commit = None if snapshot is None else snapshot.name
+        return ModelFiles(model, configuration or {}, _stored_bytes(checkpoint), unknown, commit)
     require_hub_id(model)
     if environ.get("HF_HUB_OFFLINE", "0") not in {"", "0"}:
         return ModelFiles(model, unknown="the hub's cache does not hold it, and HF_HUB_OFFLINE is set")
@@ -88,15 +88,17 @@ def read_model_files(model: str, revision: str | None = None, environ: Mapping[s
 
 
 def _snapshot(model: str, revision: str | None, environ: Mapping[str, str]) -> Path | None:
-    """Return the folder of a hub id at a branch, tag or commit, `main` by default; its name is the commit. None if the
-    cache has no configuration of it."""
+    """Return the cached folder of a hub id at a branch, tag or commit, `main` by default; its name is the commit.
+
+    None if it has no configuration.
+    """
     home = Path(environ.get("HF_HOME") or Path(environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface")
     cache = expanded(environ.get("HF_HUB_CACHE") or home / "hub")
     repository = cache / f"models--{model.replace('/', '--')}"
     reference = repository / "refs" / (revision or "main")
     commit = reference.read_text(encoding="utf-8").strip() if reference.is_file() else revision
-    found = repository / "snapshots" / (commit or "")
-    return found if commit and (found / "config.json").is_file() else None
+    snapshot = repository / "snapshots" / (commit or "")
+    return snapshot if commit and (snapshot / "config.json").is_file() else None
 
 
 def _stored_bytes(folder: Path) -> int | None:
@@ -116,19 +118,19 @@ def _on_hub(model: str, revision: str | None, environ: Mapping[str, str]) -> Mod
     address = f"{environ.get('HF_ENDPOINT') or HUB}/{model}/resolve/{revision or 'main'}"
     secret = environ.get("HF_TOKEN")
     headers = {"Authorization": f"Bearer {secret}"} if secret else {}
-    with _answer(f"{address}/config.json", headers) as answer:
+    with _open(f"{address}/config.json", headers) as answer:
         configuration = parse_json(answer.read())
         commit = answer.headers.get("X-Repo-Commit")
     if not isinstance(configuration, dict):
         raise ValueError("it is not a JSON object")
     try:
-        with _answer(f"{address}/{INDEX}", headers) as answer:
+        with _open(f"{address}/{INDEX}", headers) as answer:
             return ModelFiles(model, configuration, _total_size(parse_json(answer.read())), commit=commit)
     except urllib.error.HTTPError:
         # A model in one file has no index, and one file is no large model.
         return ModelFiles(model, configuration, commit=commit)
 
 
-def _answer(address: str, headers: Mapping[str, str]) -> Any:
+def _open(address: str, headers: Mapping[str, str]) -> Any:
     request = urllib.request.Request(address, headers=dict(headers))
     return urllib.request.urlopen(request, timeout=_SECONDS_TO_ANSWER)

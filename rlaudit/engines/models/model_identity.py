@@ -1,12 +1,12 @@
-"""What tells one model from another: everything in its files that decides a token.
+"""The identity of a model: everything in its files that decides a token.
 
-A folder is known by the contents of its weights and of every other file that an engine, a tokenizer or a trainer may
-read: configurations, generation defaults, vocabularies, chat templates, adapters, code. Contents, and not names and
-times: the next step of a training writes files of the same names and sizes. A model of the hub is known by its commit.
+A folder is identified by the contents of its weights and of every other file that an engine, a tokenizer or a trainer
+may read: configurations, generation defaults, vocabularies, chat templates, adapters, code. Names and times are not
+enough: the next step of a training writes files of the same names and sizes. A hub model is identified by its commit.
 
-What is left out is read by none of these: pictures and words about the model, hidden files, and pickles, which rlaudit
-never loads (model.py) and which hold states of optimizers as large as the weights several times over. A folder inside
-that has a config.json is another checkpoint.
+Not included are pictures and texts about the model, hidden files, and pickles, which rlaudit never loads (model.py) and
+which often hold optimizer states several times as large as the weights. A subfolder with a config.json is another
+checkpoint.
 """
 
 import hashlib
@@ -20,9 +20,9 @@ from rlaudit.home import expanded
 
 CONFIGURATION = "config.json"
 WEIGHTS = ".safetensors"
-# A folder without any of these is not a model's, whichever argument names it.
+# A folder without any of these is no model.
 _OF_MODELS = (CONFIGURATION, "tokenizer.json", "tokenizer_config.json", "generation_config.json", "adapter_config.json")
-# What rlaudit writes beside a checkpoint that it made (model.py); it says when, which decides nothing.
+# Written by rlaudit beside a checkpoint that it made (model.py); its time decides nothing.
 STATE = "model.json"
 _ABOUT = frozenset({".md", ".rst", ".pdf", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp"})
 _PICKLES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
@@ -42,7 +42,7 @@ def model_identity(model: str, commit: str | None = None) -> dict[str, Any]:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Return `sha256:…` of names and contents: `weights` of the safetensors, `files` of what else decides."""
+    """Return `sha256:…` of names and contents: `weights` of the safetensors, `files` of the others."""
     weights, others = hashlib.sha256(), hashlib.sha256()
     for name in sorted(_read_by_engines(folder)):
         total = weights if name.endswith(WEIGHTS) and os.sep not in name else others
@@ -51,7 +51,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def identities_in(arguments: Any) -> dict[str, dict[str, str]]:
-    """Return contents of the model folders that engine arguments name at any depth: tokenizer, draft model, adapters.
+    """Return the contents of all model folders in engine arguments, at any depth: tokenizer, draft model, adapters.
 
     Raises OSError if a file cannot be read.
     """
@@ -60,17 +60,17 @@ def identities_in(arguments: Any) -> dict[str, dict[str, str]]:
     elif isinstance(arguments, list | tuple):
         inner = arguments
     else:
-        own = isinstance(arguments, str) and any((Path(arguments) / name).is_file() for name in _OF_MODELS)
-        return {arguments: contents(Path(arguments))} if own else {}
-    return {name: found for value in inner for name, found in identities_in(value).items()}
+        is_model = isinstance(arguments, str) and any((Path(arguments) / name).is_file() for name in _OF_MODELS)
+        return {arguments: contents(Path(arguments))} if is_model else {}
+    return {name: identity for value in inner for name, identity in identities_in(value).items()}
 
 
 def _read_by_engines(folder: Path) -> Iterator[str]:
-    for place, inner, names in os.walk(folder):
-        here = Path(place)
-        inner[:] = [name for name in inner if not name.startswith(".") and not (here / name / CONFIGURATION).exists()]
+    for root, inner, names in os.walk(folder):
+        parent = Path(root)
+        inner[:] = [name for name in inner if not name.startswith(".") and not (parent / name / CONFIGURATION).exists()]
         for name in names:
-            path = here / name
-            passed_over = name.startswith(".") or path.suffix.lower() in _ABOUT | _PICKLES or name == STATE
-            if not passed_over and path.is_file():
+            path = parent / name
+            is_ignored = name.startswith(".") or path.suffix.lower() in _ABOUT | _PICKLES or name == STATE
+            if not is_ignored and path.is_file():
                 yield str(path.relative_to(folder))

@@ -1,4 +1,4 @@
-"""Which transformers knows which model type, and so which trainer a model's config.json asks for.
+"""Which transformers supports which model type, and so which trainer a model's config.json requires.
 
 The list is extracted from the wheels: `python -m extract_catalogue.model_types VERSION...`
 """
@@ -19,15 +19,15 @@ DATA = Path(__file__).with_name("model_types.json")
 
 
 def model_types(transformers: str) -> frozenset[str]:
-    """Return the values of config.json's `model_type` that a release loads without code of the model's own."""
+    """Return the values of config.json's `model_type` that a release loads without code of the model."""
     return frozenset(json.loads(DATA.read_text(encoding="utf-8"))[transformers])
 
 
 def transformers_for(model: str, configuration: Mapping[str, Any], trust_remote_code: bool) -> str:
-    """Return the first release that knows the model's type and reads the rest of its config.json as it was meant.
+    """Return the first release that supports the model's type and reads the rest of its config.json correctly.
 
-    A configuration without `model_type` asks for none: the first is taken. Raises NotFinished for a type that no
-    release knows, unless the model may bring its own code.
+    Without `model_type` it is the first of all. Raises NotFinished for a type that no release supports, unless
+    `trust_remote_code`.
     """
     wanted = configuration.get("model_type")
     for release in TRANSFORMERS:
@@ -36,9 +36,9 @@ def transformers_for(model: str, configuration: Mapping[str, Any], trust_remote_
             return release.version
     if trust_remote_code:
         return TRANSFORMERS[0].version
-    known = " and ".join(release.version for release in TRANSFORMERS)
+    releases = " and ".join(release.version for release in TRANSFORMERS)
     raise NotFinished(
-        f"{model}: no transformers that rlaudit builds a trainer with ({known}) knows model type {wanted!r}",
+        f"{model}: no transformers that rlaudit builds a trainer with ({releases}) knows model type {wanted!r}",
         "Name an interpreter whose transformers does: --trainer-python COMMAND; or let the model bring its own code: "
         "trust_remote_code: true in the recipe.",
     )
@@ -47,10 +47,10 @@ def transformers_for(model: str, configuration: Mapping[str, Any], trust_remote_
 def choose_trainer(
     files: ModelFiles, accelerator: Accelerator, given: Command = (), *, trust_remote_code: bool = False
 ) -> EnvironmentSpec:
-    """Return the trainer's environment. A given interpreter may hold torch and transformers of any release: whether
-    they can do the job is tried before the first engine starts.
+    """Return the trainer's environment.
 
-    Raises NotFinished for a model type that no transformers of ours knows.
+    A given interpreter may hold torch and transformers of any release: it is tried before the first engine starts.
+    Raises NotFinished for a model type that no transformers of ours supports.
     """
     if given:
         return replace(trainer_spec(accelerator.kind), command=given, torch="")
@@ -59,6 +59,6 @@ def choose_trainer(
 
 
 def _states_only_rope_parameters(configuration: Mapping[str, Any]) -> bool:
-    """Return whether rotary frequencies stand where transformers 5 writes them and nowhere else."""
+    """Return whether rotary frequencies are given only in the form of transformers 5."""
     parts = [configuration, *(part for part in configuration.values() if isinstance(part, Mapping))]
     return any("rope_parameters" in part and "rope_theta" not in part for part in parts)

@@ -2,7 +2,7 @@
 
 A worker script (see engines/cells/worker.py) for the trainer's interpreter: torch, transformers, safetensors, no
 rlaudit. Python 3.9 syntax. Six digits are given; the answer is their running sums modulo ten. Training stops as soon
-as most digits are right and some are still wrong: what is left is for reinforcement learning to mend.
+as most digits are right, so that reinforcement learning has something left to learn.
 
 job
   output    folder for config.json, model.safetensors and generation_config.json
@@ -20,13 +20,13 @@ import torch
 from torch.nn import functional
 
 DIGITS, BEGIN, ANSWER, END, VOCABULARY = 6, 10, 11, 12, 128
-# Solved examples that stand before every prompt: 28 tokens that all prompts share, more than one block of a prefix
-# cache of 16 (vllm/resolution/block_size.py).
+# Solved examples before every prompt: 28 tokens that all prompts share, more than one block of a prefix cache of 16
+# (vllm/resolution/block_size.py).
 SHOWN = ([3, 1, 4, 1, 5, 9], [2, 7, 1, 8, 2, 8])
 BATCH = 64
 LEARNING_RATE = 3e-3
 WARM_UP = 50
-# Over so many batches the share of right digits is taken: 1,920 digits.
+# Batches over which the share of right digits is taken: 1,920 digits.
 LATEST = 5
 CONFIGURATION = {
     "architectures": ["LlamaForCausalLM"],
@@ -55,7 +55,7 @@ CONFIGURATION = {
 
 
 def run(job, channel):
-    """Train, save, and say how good the model is."""
+    """Train and save the model, and return how good it is."""
     from safetensors.torch import save_file
     from transformers import LlamaConfig, LlamaForCausalLM
 

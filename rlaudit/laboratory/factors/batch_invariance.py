@@ -34,8 +34,7 @@ FLOAT32 = ("float32", "float")
 
 
 def set_level(treatment: Treatment, level: str) -> Treatment:
-    """`on` sets the variable and, on CUDA, names an attention backend where the release does not start without one;
-    `off` sets it to 0."""
+    """`on` sets the variable and, on CUDA, an attention backend if the release requires one; `off` sets it to 0."""
     if level == "off":
         return treatment.with_variables(**{VARIABLE: "0"})
     wanted = FOR_FLOAT32 if treatment.engine_args.get("dtype") in FLOAT32 else FOR_HALF_PRECISION
@@ -43,7 +42,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
         treatment.with_variables(**{VARIABLE: "1"}),
         requires=(*treatment.requires, Requirement("batch-invariance", modules=MODULES)),
     )
-    # A release that accepts none for this dtype says so itself when it is given none.
+    # A release that accepts no backend for this dtype refuses to start with its own message.
     if wanted not in accepted_backends(Version(treatment.version)):
         return invariant
     return replace(
@@ -55,8 +54,8 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 def observe(trace: ArmTrace) -> Observation:
     """Read the level from the same request alone and in a batch, bit by bit."""
-    asked = trace.treatment.variables.get(VARIABLE) == "1"
-    variable = f"{VARIABLE}=1" if asked else f"{VARIABLE} is not set"
+    is_requested = trace.treatment.variables.get(VARIABLE) == "1"
+    variable = f"{VARIABLE}=1" if is_requested else f"{VARIABLE} is not set"
     probe = trace.batch_probe
     if "identical" not in probe:
         return Observation(None, f"{variable}; {probe.get('error', 'nothing was generated alone and in a batch')}")
@@ -68,7 +67,7 @@ def observe(trace: ArmTrace) -> Observation:
             "off",
             f"{variable}; {among} differ from token {probe['differs_at']} on, by {probe['by']:.1e} nats{split}",
         )
-    if asked:
+    if is_requested:
         return Observation("on", f"{variable}; {among} agree bit for bit{split}")
     return Observation(None, f"{variable}, and yet {among} agree bit for bit: no dependence to take away{split}")
 

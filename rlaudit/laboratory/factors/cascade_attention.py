@@ -20,7 +20,7 @@ REQUESTS = 8
 
 
 def set_level(treatment: Treatment, level: str) -> Treatment:
-    """`on` or `off`, by vLLM's engine argument, which says what to disable."""
+    """`on` or `off`, by vLLM's engine argument, which disables it."""
     return treatment.with_engine_args("cascade-attention", disable_cascade_attn=level == "off")
 
 

@@ -25,17 +25,17 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """Read the level from the loaded compilation configuration, after vLLM and its platform have had their say."""
+    """Read the level from the loaded compilation configuration."""
     mode, backend = trace.resolved.get("compilation_mode"), trace.resolved.get("compile_backend")
     inductor = trace.resolved.get("use_inductor")
-    said = f"loaded configuration: compilation mode {mode}, backend {backend or 'not named'}"
+    because = f"loaded configuration: compilation mode {mode}, backend {backend or 'not named'}"
     if inductor is not None:
-        said += f", use_inductor={inductor}"
+        because += f", use_inductor={inductor}"
     if mode in NOTHING or backend == "eager":
-        return Observation("off", said)
-    # Piecewise compilation asks use_inductor where there is one; other levels run eagerly unless a backend is named.
+        return Observation("off", because)
+    # Piecewise compilation reads use_inductor if it exists; other levels run eagerly unless a backend is named.
     by_inductor = inductor is not False if mode in PIECEWISE else bool(backend)
-    return Observation("on" if by_inductor else "off", said)
+    return Observation("on" if by_inductor else "off", because)
 
 
 FACTOR = Factor(

@@ -22,8 +22,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """Read the level from the batches that were dispatched to a graph, as counted in the worker; where nothing was
-    counted, from the mode that the worker resolved, else from the loaded configuration."""
+    """Read the level from the worker's count of batches in a graph, else from its mode or the loaded configuration."""
     resolved = trace.resolved
     if resolved.get("device") != "cuda":
         return Observation("off", f"there are no CUDA graphs on device {resolved.get('device')}")
@@ -31,8 +30,8 @@ def observe(trace: ArmTrace) -> Observation:
     counted = (trace.loaded.get("ran") or {}).get("graphs")
     if counted and in_worker != "NONE":
         batches, replayed = sum(counted.values()), sum(counted.values()) - counted.get("NONE", 0)
-        said = f"{replayed} of {batches} batches ran in a captured graph (cudagraph_mode={in_worker})"
-        return Observation("on" if replayed else None, said)
+        because = f"{replayed} of {batches} batches ran in a captured graph (cudagraph_mode={in_worker})"
+        return Observation("on" if replayed else None, because)
     if in_worker is not None:
         return Observation(
             "off" if in_worker == "NONE" else "on", f"resolved in the worker: cudagraph_mode={in_worker}"
@@ -44,8 +43,8 @@ def observe(trace: ArmTrace) -> Observation:
     if mode is not None:
         return Observation("off" if mode == "NONE" else "on", f"loaded configuration: cudagraph_mode={mode}")
     captures, level = resolved.get("use_cudagraph"), resolved.get("compilation_mode")
-    said = f"loaded configuration: use_cudagraph={captures}, compilation mode {level}"
-    return Observation("on" if captures and level in PIECEWISE else "off", said)
+    because = f"loaded configuration: use_cudagraph={captures}, compilation mode {level}"
+    return Observation("on" if captures and level in PIECEWISE else "off", because)
 
 
 def move(audit: Audit, setting: str) -> Move:

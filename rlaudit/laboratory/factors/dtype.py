@@ -11,7 +11,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """Read the level from the loaded model configuration, where `auto` has become a dtype."""
+    """Read the level from the loaded model configuration, in which `auto` is resolved."""
     return Observation(trace.resolved.get("dtype"), f"loaded configuration: dtype={trace.resolved.get('dtype')}")
 
 

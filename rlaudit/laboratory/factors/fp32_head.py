@@ -28,8 +28,8 @@ def observe(trace: ArmTrace) -> Observation:
     """Read the level from the lattice of each side's top logprobs."""
     if trace.rollout_head is None or trace.trainer_head is None:
         return Observation(None, trace.head_because)
-    seen = (trace.rollout_head == Dtype.FLOAT32, trace.trainer_head == Dtype.FLOAT32)
-    level = next(name for name, sides in LEVELS.items() if sides == seen)
+    observed = (trace.rollout_head == Dtype.FLOAT32, trace.trainer_head == Dtype.FLOAT32)
+    level = next(name for name, sides in LEVELS.items() if sides == observed)
     return Observation(level, trace.head_because)
 
 

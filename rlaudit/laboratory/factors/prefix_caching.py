@@ -16,7 +16,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 
 def observe(trace: ArmTrace) -> Observation:
-    """Read the level from the tokens the engine says it took from the cache."""
+    """Read the level from the number of tokens that the engine took from the cache."""
     enabled = bool(trace.resolved.get("enable_prefix_caching"))
     if trace.cached_tokens > 0:
         return Observation("on", f"{trace.cached_tokens} prompt tokens came from the cache")

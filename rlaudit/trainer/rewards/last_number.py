@@ -7,5 +7,5 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 def reward(token_ids, text, answer):
     """answer: a number or its text; thousands may be written with commas."""
-    found = NUMBER.findall(text.replace(",", ""))
-    return float(bool(found) and float(found[-1]) == float(str(answer).replace(",", "")))
+    numbers = NUMBER.findall(text.replace(",", ""))
+    return float(bool(numbers) and float(numbers[-1]) == float(str(answer).replace(",", "")))

@@ -1,8 +1,9 @@
-"""From a rollout config to the experiment that answers it. The user's settings are the candidate, those before the
-migration the reference, and the factors are what the findings suspect, beside the five usual ones.
+"""From a rollout config to its experiment: the user's settings are the candidate, those before the migration the
+reference, and the factors are those that the findings suspect and the five usual ones.
 
-What cannot hold on this machine (more GPUs than it has, a model that is not here) is changed, and every change is
-announced before anything starts. Nothing else is changed: an ablation of other settings would answer another question.
+Settings that this machine cannot hold (more GPUs than it has, a model that is not here) are changed, and every change
+is announced before anything starts. Nothing else is changed: an ablation of other settings would answer another
+question.
 """
 
 import re
@@ -31,12 +32,12 @@ from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
 USUAL_FACTORS = ("logprobs-mode", "prefix-caching", "async-scheduling", "batch-invariance", "fp32-head")
 DEFAULT_TEMPERATURE = 1.0
-# Each is an engine start from the candidate, and those that move something back another from parity.
+# Each is an engine start from the candidate, and one from parity if it moves something back.
 MOST_FACTORS = 8
-# Intervals are over prompts: completions are cut shorter before there are fewer.
+# Intervals are over prompts: completions are cut shorter before fewer prompts are used.
 FEWEST_PROMPTS = 16
-# Tokens of a prompt that cost what one of a completion does: with 135 M weights in float32 on two cores 3,000 a second
-# were prefilled and 60 to 100 decoded (2026-11-25).
+# Prompt tokens that cost as much as one of a completion: with 135 M weights in float32 on two cores 3,000 a second were
+# prefilled and 60 to 100 decoded (2026-11-25).
 PREFILLED_AT_ONCE = 32
 # The recipe names the model, and prompts are token ids.
 OF_THE_RECIPE = ("model", "tokenizer")
@@ -50,10 +51,10 @@ def experiment_from(
     recorded: RecordedRequests | None = None,
     repeated: Collection[str] = (),
 ) -> Experiment:
-    """Return the experiment for one config; for that of a recording, with its own requests.
+    """Return the experiment for a config, or for a recording with its requests.
 
-    repeated: what of a recording is taken over because the command line says so. Raises UsageError if there is nothing
-    to compare, and for a recording's model that is not here.
+    repeated: arguments of a recording that are taken over because the command line names them. Raises UsageError if
+    both releases are the same.
     """
     if not audit.migrates:
         raise UsageError(
@@ -61,7 +62,8 @@ def experiment_from(
             "give both releases: --from 0.8.5 --to 0.18.1",
         )
     changed: list[str] = []
-    chosen = model or _known_text(audit.config.model)
+    setting = audit.config.model
+    chosen = model or (setting.value if setting is not None and isinstance(setting.value, str) else None)
     if model is None and chosen is not None:
         changed.append(f"model: {chosen}, as the config says (another one with --model)")
     if chosen is None:
@@ -69,13 +71,13 @@ def experiment_from(
     limits = Limits.of(accelerator)
     requests = _requests(audit, recorded, limits, changed)
     if recorded is not None:
-        limits = _holding(
+        limits = _with_room(
             recorded.first(requests["prompts_used"], requests["max_tokens"]), limits, requests["max_tokens"]
         )
     trainer = _trainer(audit, recorded, changed)
-    suspects = _factors(audit, findings, _moving_nothing(audit, limits, trainer), changed)
-    passed = (lambda values: Taken(values, ())) if recorded is None else partial(taken_over, repeated=repeated)
-    points = [_point(side, limits, changed, passed) for side in (audit.before, audit.after)]
+    suspects = _factors(audit, findings, _without_effect(audit, limits, trainer), changed)
+    take_over = (lambda values: Taken(values, ())) if recorded is None else partial(taken_over, repeated=repeated)
+    points = [_point(side, limits, changed, take_over) for side in (audit.before, audit.after)]
     left_out = list(dict.fromkeys(sentence for point in points for sentence in point.left_out))
     if recorded is not None and recorded.adapted:
         left_out.append(
@@ -83,7 +85,7 @@ def experiment_from(
             "which no arm has (merge it into the checkpoint: --model)"
         )
     changed += left_out
-    parity = [name for name, moved in suspects.items() if moved.to_reference]
+    parity = [name for name, move in suspects.items() if move.to_reference]
     document: dict[str, Any] = {
         "schema": "rlaudit-recipe/1",
         "description": f"Does {audit.config.path} keep its logprobs from vLLM {audit.before.version} to "
@@ -98,7 +100,7 @@ def experiment_from(
                 "name": "config",
                 "reference": points[0].document,
                 "candidate": points[1].document,
-                "factors": {name: moved.level for name, moved in suspects.items()},
+                "factors": {name: move.level for name, move in suspects.items()},
                 "parity": parity,
                 "leave_one_out": len(parity) > 1,
                 "repeats": 1,
@@ -109,7 +111,7 @@ def experiment_from(
 
 
 def _requests(audit: Audit, recorded: RecordedRequests | None, limits: Limits, changed: list[str]) -> dict[str, Any]:
-    """Return how many completions, and how long: the recording's, as many whole prompts as this machine takes."""
+    """Return the number and length of completions: for a recording, as many whole prompts as this machine can run."""
     if recorded is None:
         return {"samples": 2, "rounds": 2, "max_tokens": limits.max_tokens}
     shortest = max(limits.max_tokens, limits.replayed_tokens // (recorded.samples * FEWEST_PROMPTS))
@@ -128,7 +130,7 @@ def _requests(audit: Audit, recorded: RecordedRequests | None, limits: Limits, c
     }
 
 
-def _holding(requests: RecordedRequests, limits: Limits, tokens: int) -> Limits:
+def _with_room(requests: RecordedRequests, limits: Limits, tokens: int) -> Limits:
     """Return limits with room for the longest prompt and its completion. Raises NotFinished if a CPU has none."""
     longest = max(map(len, requests.prompts)) + tokens
     if limits.cpu and longest > STEP_ON_CPU:
@@ -140,9 +142,9 @@ def _holding(requests: RecordedRequests, limits: Limits, tokens: int) -> Limits:
     return replace(limits, context=max(limits.context, longest))
 
 
-def _moving_nothing(audit: Audit, limits: Limits, trainer: Mapping[str, Any]) -> set[str]:
-    """Return the factors that move nothing here: a CPU engine is eager in every arm and schedules step by step, and a
-    head of float32 models is in float32 already.
+def _without_effect(audit: Audit, limits: Limits, trainer: Mapping[str, Any]) -> set[str]:
+    """Return the factors without effect here: a CPU engine is always eager and synchronous, a float32 model's head
+    already float32.
     """
     in_float32 = audit.after.value("dtype") == trainer["dtype"] == Dtype.FLOAT32
     return {*(("enforce-eager", "async-scheduling") if limits.cpu else ()), *(("fp32-head",) if in_float32 else ())}
@@ -151,33 +153,33 @@ def _moving_nothing(audit: Audit, limits: Limits, trainer: Mapping[str, Any]) ->
 def _factors(
     audit: Audit, findings: Sequence[Finding], without: Collection[str], changed: list[str]
 ) -> dict[str, Move]:
-    """Return the level to try of each factor but some: what the gravest findings suspect, then the usual ones."""
-    known = {name: factor for name, factor in known_factors().items() if name not in without}
+    """Return the level to try of each factor: those that the gravest findings suspect, then the usual ones."""
+    factors = {name: factor for name, factor in known_factors().items() if name not in without}
     gravest = sorted(findings, key=lambda finding: -finding.severity.rank)
-    suspected = [factor.name for finding in gravest for factor in known.values() if _would_confirm(factor, finding)]
-    moves = {
-        name: known[name].move(audit, known[name].setting) for name in (*suspected, *USUAL_FACTORS) if name in known
-    }
-    found = [(name, move) for name, move in moves.items() if move is not None]
-    changed += [f"factor {name}: not tried, there are {MOST_FACTORS} likelier ones" for name, _ in found[MOST_FACTORS:]]
-    return dict(found[:MOST_FACTORS])
+    suspected = [factor.name for finding in gravest for factor in factors.values() if _would_confirm(factor, finding)]
+    names = [name for name in (*suspected, *USUAL_FACTORS) if name in factors]
+    moves = {name: factors[name].move(audit, factors[name].setting) for name in names}
+    tried = [(name, move) for name, move in moves.items() if move is not None]
+    changed += [f"factor {name}: not tried, there are {MOST_FACTORS} likelier ones" for name, _ in tried[MOST_FACTORS:]]
+    return dict(tried[:MOST_FACTORS])
 
 
 def _would_confirm(factor: Factor, finding: Finding) -> bool:
-    """Return whether the finding is about what the factor sets, or names the factor as the way to confirm it."""
+    """Return whether the finding is about the factor's setting, or names the factor as the way to confirm it."""
     return factor.setting == finding.setting or re.search(rf"factor {factor.name}\b(?!-)", finding.confirm) is not None
 
 
 @dataclass(frozen=True)
 class _Point:
-    """A point of a block as plain data, and what of a recording it lacks."""
+    """A point of a block as plain data."""
 
     document: Mapping[str, Any]
+    # Sentences about settings of a recording that are not taken over.
     left_out: tuple[str, ...]
 
 
-def _point(side: Side, limits: Limits, changed: list[str], passed: Callable[[Mapping[str, Any]], Taken]) -> _Point:
-    """Return a release with the arguments that the config hands to it, as far as they are passed."""
+def _point(side: Side, limits: Limits, changed: list[str], take_over: Callable[[Mapping[str, Any]], Taken]) -> _Point:
+    """Return a release with the arguments of the config that are taken over."""
     written = {}
     for name, setting in side.config.engine.items():
         if setting.value is None or setting.origin is Origin.ENGINE or name in OF_THE_RECIPE:
@@ -188,17 +190,17 @@ def _point(side: Side, limits: Limits, changed: list[str], passed: Callable[[Map
             changed.append(f"{name}={setting.value}: vLLM {side.version} has no such argument; left out there")
         else:
             written[name] = setting.value
-    arguments = passed(written)
-    engine_args, said = fit_engine_args(arguments.values, limits, side.version)
-    changed += said
-    set_there = passed(
+    arguments = take_over(written)
+    engine_args, changes = fit_engine_args(arguments.values, limits, side.version)
+    changed += changes
+    environment = take_over(
         {
             name: str(setting.value)
             for name, setting in side.config.environment.items()
             if setting.known and setting.value is not None and (name.startswith("VLLM_") or loads_code(name))
         }
     )
-    variables = dict(set_there.values)
+    variables = dict(environment.values)
     if variables.pop(ENGINE.bound_by, None) is not None:
         # 0.32.0 does not know every word that older releases did ("all").
         changed.append(f"{ENGINE.bound_by}: left out; of the cores of the machine that it was written for")
@@ -210,7 +212,7 @@ def _point(side: Side, limits: Limits, changed: list[str], passed: Callable[[Map
         point["levels"] = {"fp32-head": "rollout"}
     if variables:
         point["environment_variables"] = variables
-    return _Point(point, (*arguments.left_out, *set_there.left_out))
+    return _Point(point, (*arguments.left_out, *environment.left_out))
 
 
 def _sampling(audit: Audit, changed: list[str]) -> dict[str, Any]:
@@ -239,15 +241,11 @@ def _trainer(audit: Audit, recorded: RecordedRequests | None, changed: list[str]
         changed.append(
             "trainer: taken to divide its logits by the sampling temperature, which the config does not tell"
         )
-    seen = None if recorded is None else recorded.trainer_dtype
+    recorded_dtype = None if recorded is None else recorded.trainer_dtype
     trainer = {
-        "dtype": str(Dtype.named(seen or facts.dtype) or Dtype.BFLOAT16),
+        "dtype": str(Dtype.named(recorded_dtype or facts.dtype) or Dtype.BFLOAT16),
         "temperature": "ignore" if facts.divides_by_temperature is False else "divide",
         "replay_filters": facts.replays_filters is True,
     }
     head = facts.head_dtype
     return {**trainer, "head_dtype": str(head)} if isinstance(head, Dtype) else trainer
-
-
-def _known_text(setting: Any) -> str | None:
-    return setting.value if setting is not None and isinstance(setting.value, str) else None

@@ -1,8 +1,7 @@
-"""One recipe over many releases: each is the candidate of every block, in a run of its own.
+"""One recipe over many releases: each is the candidate of every block, in a separate run.
 
-What a release cannot be asked for is left out of its candidate: one without `logprobs_mode` has one mode, and is
-measured as it is. Blocks of the prefix cache have the smallest size that a release takes on a processor: short prompts
-would share none of a larger one.
+Levels of arguments that a release does not have are left out: one without `logprobs_mode` has one mode. Blocks of the
+prefix cache have the smallest size that a release allows on a processor: short prompts would share no larger one.
 """
 
 from packaging.version import Version

@@ -1,9 +1,9 @@
-"""From a recipe to arms: what is run, and which arm each one is compared with.
+"""From a recipe to arms, each with the arm that it is compared with.
 
-Factors are set one at a time on the candidate as it is *and* left out one at a time of the parity arm: a factor whose
-two effects disagree interacts with another. A/A repeats of both ends measure the noise floor. What decides runs first:
-the reference, the candidate, and the candidate with the likeliest cause removed; the order of the others is random, so
-that drift of the machine does not look like a factor.
+Factors are set one at a time on the candidate *and* left out one at a time of the parity arm: a factor whose two
+effects disagree interacts with another. A/A repeats of both ends measure the noise floor. The arms that decide run
+first: the reference, the candidate, and the candidate with the likeliest cause removed. The order of the others is
+random, so that drift of the machine does not look like a factor.
 """
 
 import random
@@ -29,7 +29,7 @@ from rlaudit.laboratory.treatment import TrainerSettings, Treatment
 
 
 class Role(StrEnum):
-    """What an arm is for."""
+    """The purpose of an arm."""
 
     RECORDED = "recorded"
     REFERENCE = "reference"
@@ -47,12 +47,13 @@ RECORDED = "recorded"
 
 @dataclass(frozen=True)
 class Arm:
-    """One treatment of one block. `against` names the arm it is contrasted with, within the block."""
+    """One treatment of one block."""
 
     block: str
     name: str
     role: Role
     treatment: Treatment
+    # The arm of the block that it is contrasted with.
     against: str | None = None
     factor: str | None = None
     level: str | None = None
@@ -74,22 +75,22 @@ class BlockPlan:
         return self.settings.name
 
     def with_role(self, role: Role) -> tuple[Arm, ...]:
-        """Return the arms that play `role`."""
+        """Return the arms with this role."""
         return tuple(arm for arm in self.arms if arm.role is role)
 
     @property
     def deciding(self) -> tuple[Arm, ...]:
-        """The arms by which the semantic layer is known: what is run first."""
+        """The arms that decide the semantic layer, which run first."""
         return tuple(arm for arm in self.arms if _decides(arm, self.settings))
 
     @property
     def engines(self) -> tuple[Arm, ...]:
-        """The arms that start an engine: all but what was recorded."""
+        """The arms that start an engine: all but the recorded one."""
         return tuple(arm for arm in self.arms if arm.role is not Role.RECORDED)
 
     @property
     def judged(self) -> tuple[str, ...]:
-        """The arms that a layer may be judged on: the candidate as it is, then the parity arm."""
+        """The arms that a layer may be judged on: the candidate, then the parity arm."""
         return ("candidate",) if self.parity_name is None else ("candidate", self.parity_name)
 
     @property
@@ -106,15 +107,16 @@ class BlockPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """The blocks of a recipe that this machine can run; `left_out` has the others' names, and why."""
+    """The blocks of a recipe that this machine can run."""
 
     recipe: Recipe
     blocks: tuple[BlockPlan, ...]
+    # Names of the other blocks, and why they do not run.
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
-        """What is run, in two words."""
+        """The experiment in two words."""
         return f"{len(list(self._arms()))} arms"
 
     @property
@@ -133,7 +135,7 @@ class Plan:
 
     @property
     def scoring(self) -> tuple[ScoringRequest, ...]:
-        """How the trainer will score; what another model sampled is not scored."""
+        """How the trainer will score; samples of another model are not scored."""
         return tuple(scoring_request(arm) for arm in self._arms() if arm.model is None)
 
     def arms(self) -> list[dict[str, str]]:
@@ -154,7 +156,7 @@ def scoring_request(arm: Arm) -> ScoringRequest:
 
 
 def known_factors() -> Offers[Factor]:
-    """Return every factor there is a file for."""
+    """Return every factor by name."""
     return discover(factor_files, "FACTOR", Factor)
 
 
@@ -176,17 +178,19 @@ def for_accelerator(plan: Plan, accelerator: Accelerator) -> Plan:
         for block in plan.blocks
         if block.settings.native_dtype is not None and emulated(block.settings.native_dtype, accelerator)
     }
-    kept = tuple(block for block in plan.blocks if block.name not in left_out)
-    if not kept:
+    blocks = tuple(block for block in plan.blocks if block.name not in left_out)
+    if not blocks:
         raise NotFinished(
             next(iter(left_out.values())), "a block without `native_dtype` is run wherever it is asked for"
         )
-    return replace(plan, blocks=kept, left_out=left_out)
+    return replace(plan, blocks=blocks, left_out=left_out)
 
 
 def plan_arms(recipe: Recipe, accelerator: Accelerator, prompts: PromptSet) -> Plan:
-    """Return the arms of a recipe that this machine runs. Raises UsageError if a block wants more prompts than there
-    are, and what make_plan and for_accelerator raise."""
+    """Return the arms of a recipe that this machine runs.
+
+    Raises UsageError if a block uses more prompts than the set has, and what make_plan and for_accelerator raise.
+    """
     plan = for_accelerator(make_plan(recipe), accelerator)
     if prompts.recorded is not None and prompts.recorded.completions:
         plan = replace(plan, blocks=tuple(_beside_the_recording(block) for block in plan.blocks))
@@ -198,7 +202,7 @@ def plan_arms(recipe: Recipe, accelerator: Accelerator, prompts: PromptSet) -> P
 
 
 def _beside_the_recording(block: BlockPlan) -> BlockPlan:
-    """Return the block with what was recorded as a separate arm, in the place of an engine that is the reference's."""
+    """Return the block with the recorded completions as a further arm, beside the reference's engine."""
     recorded = [replace(arm, name=RECORDED, role=Role.RECORDED) for arm in block.with_role(Role.REFERENCE)]
     return replace(block, arms=(*recorded, *block.arms))
 
@@ -211,35 +215,38 @@ def _plan_block(block: Block, factors: dict[str, Factor], shuffle: random.Random
             treatment = factors[name].apply(treatment, level)
         return treatment
 
-    def arm(name: str, role: Role, treatment: Treatment, against: str | None = "candidate", **more: Any) -> Arm:
-        return Arm(block.name, name, role, treatment, against, **more)
+    def new_arm(name: str, role: Role, treatment: Treatment, against: str | None = "candidate", **details: Any) -> Arm:
+        return Arm(block.name, name, role, treatment, against, **details)
 
-    def again(name: str, role: Role, treatment: Treatment, against: str) -> list[Arm]:
-        names = {repeat: f" {repeat}" if block.repeats > 1 else "" for repeat in range(1, block.repeats + 1)}
+    def repeats_of(name: str, role: Role, treatment: Treatment, against: str) -> list[Arm]:
+        number = " {}" if block.repeats > 1 else ""
         return [
-            arm(f"{name} again{number}", role, treatment, against, replicate=repeat) for repeat, number in names.items()
+            new_arm(f"{name} again{number.format(repeat)}", role, treatment, against, replicate=repeat)
+            for repeat in range(1, block.repeats + 1)
         ]
 
     candidate = levels_on(_at_point(block, block.candidate), block.candidate.levels)
-    first = [arm("candidate", Role.CANDIDATE, candidate, None if block.reference is None else "reference")]
+    first = [new_arm("candidate", Role.CANDIDATE, candidate, None if block.reference is None else "reference")]
     if block.reference is not None:
         reference = levels_on(_at_point(block, block.reference), block.reference.levels)
-        first.insert(0, arm("reference", Role.REFERENCE, reference, None))
-    first += again("candidate", Role.CANDIDATE_AGAIN, candidate, "candidate")
+        first.insert(0, new_arm("reference", Role.REFERENCE, reference, None))
+    first += repeats_of("candidate", Role.CANDIDATE_AGAIN, candidate, "candidate")
     fixes = {name: block.factors[name][0] for name in block.parity}
     parity = levels_on(candidate, fixes)
     if len(fixes) > 1:
-        first.append(arm("parity", Role.PARITY, parity))
+        first.append(new_arm("parity", Role.PARITY, parity))
     if fixes:
         alone = next(f"candidate + {name}={level}" for name, level in fixes.items())
-        first += again("parity", Role.PARITY_AGAIN, parity, "parity" if len(fixes) > 1 else alone)
+        first += repeats_of("parity", Role.PARITY_AGAIN, parity, "parity" if len(fixes) > 1 else alone)
     first += [
-        arm(f"candidate + {name}={level}", Role.FIRST, factors[name].apply(candidate, level), factor=name, level=level)
+        new_arm(
+            f"candidate + {name}={level}", Role.FIRST, factors[name].apply(candidate, level), factor=name, level=level
+        )
         for name, levels in block.factors.items()
         for level in levels
     ]
     first += [
-        arm(
+        new_arm(
             extra.name,
             Role.EXTRA,
             levels_on(_with_own_settings(candidate, extra), extra.levels),
@@ -250,7 +257,7 @@ def _plan_block(block: Block, factors: dict[str, Factor], shuffle: random.Random
     ]
     # Leave-one-out arms come last: a factor that did not engage from the candidate need not be left out of parity.
     last = [
-        arm(
+        new_arm(
             f"parity - {left_out}",
             Role.LAST,
             levels_on(candidate, {name: level for name, level in fixes.items() if name != left_out}),
@@ -261,17 +268,18 @@ def _plan_block(block: Block, factors: dict[str, Factor], shuffle: random.Random
         for left_out, its_level in fixes.items()
         if block.leave_one_out and len(fixes) > 1
     ]
-    for one in first + last:
-        _check_engine(one)
+    for arm in first + last:
+        engine, version, variables = arm.treatment.engine, arm.treatment.version, arm.treatment.variables
+        check_engine(engine, version, variables, f"block {block.name}: {arm.name}")
     shuffle.shuffle(first)
     shuffle.shuffle(last)
     # Sorting keeps the order of equals.
-    first.sort(key=lambda one: not _decides(one, block))
+    first.sort(key=lambda arm: not _decides(arm, block))
     return BlockPlan(block, tuple(first + last))
 
 
 def _decides(arm: Arm, block: Block) -> bool:
-    """Return whether an arm is one that decides: both ends, and the first of the parity settings alone."""
+    """Return whether an arm decides: both ends, and the first of the parity settings alone."""
     if arm.role in {Role.RECORDED, Role.REFERENCE, Role.CANDIDATE}:
         return True
     likeliest = next(iter(block.parity), None)
@@ -303,15 +311,10 @@ def _at_point(block: Block, point: Point) -> Treatment:
 
 
 def sampling_in_force(sampling: Sampling) -> dict[str, float | int | bool]:
-    """Return what differs from doing nothing: a parameter that is not sent switches on no slow path of the engine."""
+    """Return the parameters that have an effect: one that is not sent switches on no slow path of the engine."""
     off = Sampling.model_validate({"temperature": sampling.temperature})
     values = sampling.model_dump()
     return {name: value for name, value in values.items() if name == "temperature" or value != getattr(off, name)}
-
-
-def _check_engine(arm: Arm) -> None:
-    treatment = arm.treatment
-    check_engine(treatment.engine, treatment.version, treatment.variables, f"block {arm.block}: {arm.name}")
 
 
 def check_version(version: str) -> str:
@@ -320,9 +323,9 @@ def check_version(version: str) -> str:
 
 
 def _check_names(block: Block, factors: dict[str, Factor]) -> None:
-    asked = [*block.factors, *block.candidate.levels, *(block.reference.levels if block.reference else ())]
-    asked += [name for arm in block.arms for name in arm.levels]
-    for name in asked:
+    names = [*block.factors, *block.candidate.levels, *(block.reference.levels if block.reference else ())]
+    names += [name for arm in block.arms for name in arm.levels]
+    for name in names:
         if name not in factors:
             meant = f"{did_you_mean(name, factors)} ".lstrip()
             if name == "weight-update":

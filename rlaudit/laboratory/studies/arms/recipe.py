@@ -1,9 +1,9 @@
-"""A recipe of arms: one engine with one set of weights in each, differing in a factor at a time.
+"""A recipe of arms: engines that differ in one factor at a time, each with one set of weights.
 
 A recipe names a model, prompts and how to sample, and one or more blocks. A block is one controlled comparison: a
-reference, a candidate as it is, factors tried one at a time from the candidate, a parity arm that has the fixes
-together, and each fix left out of it again. `cpu:`, in the recipe or in a block, is laid over what stands beside it on
-machines without a GPU; null in it takes a key out.
+reference, a candidate, factors tried one at a time from the candidate, a parity arm that has all fixes, and each fix
+left out of it again. On machines without a GPU, `cpu:` in the recipe or in a block overrides the keys beside it; null
+in it removes a key.
 """
 
 from pathlib import Path
@@ -61,7 +61,7 @@ class Trainer(Keys):
 
 
 class Point(Keys):
-    """An engine to compare: a release, factor levels set on it, and engine arguments of its own."""
+    """An engine to compare: a release, its factor levels and its engine arguments."""
 
     version: Version = Field(description="vLLM release, such as 0.18.1.")
     engine: Engine = None
@@ -136,9 +136,9 @@ class Recipe(AnyRecipe, _Common):
     )
     left_out: list[str] = Field(default_factory=list, description="What of a recorded engine the arms lack, and why.")
 
-    def overridden(self, *, samples: int | None = None, **said: Any) -> "Recipe":
-        """Return the recipe with what the command line says instead."""
-        changed = super().overridden(**said)
+    def overridden(self, *, samples: int | None = None, **options: Any) -> "Recipe":
+        """Return the recipe with the options of the command line in place of its own."""
+        changed = super().overridden(**options)
         if samples is None:
             return changed
         blocks = [block.model_copy(update={"samples": samples}) for block in changed.blocks]
@@ -149,8 +149,7 @@ MODELS = (Recipe, Block, Point, Sampling, Trainer, ExtraArm)
 
 
 def recipe_of(document: dict[str, Any], path: Path, profile: Profile) -> Recipe:
-    """Return the recipe that plain data holds; errors name `path`. Raises UsageError naming the key that is wrong, what
-    was expected and what was found."""
+    """Return the recipe of plain data. Raises UsageError naming `path` and the wrong key."""
     recipe = with_profile(document, profile)
     shared = {key: recipe[key] for key in _Common.model_fields if key in recipe}
     blocks = recipe.get("blocks")
@@ -165,7 +164,7 @@ def recipe_of(document: dict[str, Any], path: Path, profile: Profile) -> Recipe:
 
 
 def _published(written: Any, profile: Profile) -> Any:
-    """Return the releases of `OLDEST..NEWEST` that are published for this machine, oldest first; a list as it is.
+    """Return the releases of `OLDEST..NEWEST` that are published for this machine, oldest first; a list unchanged.
 
     Raises UsageError if there are none.
     """
@@ -175,7 +174,7 @@ def _published(written: Any, profile: Profile) -> Any:
         oldest, newest = (PublishedVersion(end) for end in written.split("..", 1))
     except InvalidVersion as error:
         raise UsageError(f"versions: {written}: {error}", "Write OLDEST..NEWEST, such as 0.18.1..0.32.0.") from None
-    found = [str(release) for release in released_for(profile) if oldest <= release <= newest]
-    if not found:
+    releases = [str(release) for release in released_for(profile) if oldest <= release <= newest]
+    if not releases:
         raise UsageError(f"versions: {written}: no release in between has a {profile} build")
-    return found
+    return releases

@@ -1,9 +1,9 @@
 """Which arguments of a recording an experiment takes over: a recording is data, and may come from a stranger.
 
 An argument or a variable is taken over if its value is a number, a switch or a plain word, at any depth. A word
-with a dot, a slash or a colon may name a module to import, a file to read or an address to fetch from; some names have
-code or a checkpoint behind them with any value. These are left out, each by name, unless the command line
-repeats the name.
+with a dot, a slash or a colon may name a module to import, a file to read or an address to fetch from; some arguments
+run code or load a checkpoint with any value. These are left out, each by name, unless the command line repeats the
+name.
 """
 
 import re
@@ -30,19 +30,20 @@ _NAMES_A_CHECKPOINT = frozenset({"model", "tokenizer", "auto_map", "path"})
 
 @dataclass(frozen=True)
 class Taken:
-    """What is taken over of arguments or variables, and what is left out, in sentences."""
+    """The arguments or variables that are taken over."""
 
     values: Mapping[str, Any]
+    # Sentences about the others.
     left_out: tuple[str, ...]
 
 
 def loads_code(variable: str) -> bool:
-    """Return whether a variable is one that loads code into a process, or sends it elsewhere."""
+    """Return whether a variable loads code into a process, or sends it elsewhere."""
     return VARIABLES.match(variable) is not None
 
 
 def taken_over(values: Mapping[str, Any], repeated: Collection[str]) -> Taken:
-    """Part a recording's arguments or variables. repeated: names that the command line takes over all the same."""
+    """Split a recording's arguments or variables. repeated: names that are taken over in any case."""
     kept, left_out = {}, []
     for name, value in values.items():
         refused = loads_code(name) or (name in RUNS_OR_LOADS and value not in (None, False)) or not _is_plain(value)
@@ -54,9 +55,8 @@ def taken_over(values: Mapping[str, Any], repeated: Collection[str]) -> Taken:
 
 
 def _is_plain(value: Any) -> bool:
-    return all(
-        not isinstance(one, str) or _PLAIN_WORD.fullmatch(one) is not None or _is_number(one) for one in _leaves(value)
-    )
+    words = (leaf for leaf in _leaves(value) if isinstance(leaf, str))
+    return all(_PLAIN_WORD.fullmatch(word) is not None or _is_number(word) for word in words)
 
 
 def _is_number(text: str) -> bool:
@@ -68,13 +68,13 @@ def _is_number(text: str) -> bool:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """Yield what a value holds, at any depth; a key that names a checkpoint as a word that is not plain."""
+    """Yield the keys and items of a value at any depth; for a key that names a checkpoint, a word that is not plain."""
     if isinstance(value, Mapping):
-        for key, held in value.items():
-            yield "./" if key in _NAMES_A_CHECKPOINT and held is not None else str(key)
-            yield from _leaves(held)
+        for key, item in value.items():
+            yield "./" if key in _NAMES_A_CHECKPOINT and item is not None else str(key)
+            yield from _leaves(item)
     elif isinstance(value, list | tuple):
-        for held in value:
-            yield from _leaves(held)
+        for item in value:
+            yield from _leaves(item)
     else:
         yield value

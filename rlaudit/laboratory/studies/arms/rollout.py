@@ -1,7 +1,8 @@
-"""The rollout side of an arm: its cell, and the sequences that the cell left."""
+"""The rollout side of an arm: its cell, and the sequences that it sampled."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,9 @@ from rlaudit.tokens.integrity import integrity_fault
 from rlaudit.tokens.pairs import LogprobPairs
 from rlaudit.vllm.machine import Machine
 
-# To copy a file takes less, also on a busy machine.
+# Copying a file takes less, even on a busy machine.
 HANDED_OVER_SECONDS = 300.0
-# Recorded tokens that every engine is asked about. Each is a prefill of what stands before it where nothing is cached.
+# Recorded tokens whose logprob every engine reports. Each is a prefill of its whole context if nothing is cached.
 MOST_ASKED_AGAIN = {"cpu": 128, "cuda": 1024}
 
 
@@ -47,7 +48,7 @@ class SampledSequence:
 
 
 def engine_settings(treatment: Treatment, device: str, who: str = "", model: str | None = None) -> EngineWanted:
-    """Return what a treatment's engine process is started with on `device`, cuda or cpu."""
+    """Return the engine process of a treatment on `device`, cuda or cpu."""
     return EngineWanted(
         who,
         treatment.version,
@@ -60,17 +61,17 @@ def engine_settings(treatment: Treatment, device: str, who: str = "", model: str
 
 
 def optional_engine_args(treatment: Treatment, device: str) -> dict[str, Any]:
-    """Return more engine arguments, passed where the release knows them and the others do not say otherwise."""
+    """Return further engine arguments, passed if the release has them and no other argument contradicts them."""
     return dict(treatment.cuda_engine_args) if device == "cuda" else {}
 
 
 def engine_of(treatment: Treatment, machine: Machine, model: str | None = None) -> ExpectedEngine:
-    """Return the engine, V0 or V1, that a treatment is about on this machine."""
+    """Return the engine, V0 or V1, that a treatment is expected to start on this machine."""
     return engine_settings(treatment, machine.platform).expected(machine, model)
 
 
 def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: Environment) -> Cell:
-    """Return the job that generates an arm's sequences. Arms that differ on the trainer's side only share it."""
+    """Return the job that generates an arm's sequences. Arms that differ only in their trainer share it."""
     used = block.prompts_used or len(context.prompt_token_ids)
     recorded = None if context.recorded is None else context.recorded.first(used, block.max_tokens)
     if arm.role is Role.RECORDED and recorded is not None:
@@ -112,8 +113,10 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
 
 
 def requests(prompts: int, samples: int, rounds: int, seed: int) -> list[dict[str, int]]:
-    """Return every (prompt, sample) with a seed of its own, the same in every arm: arms whose numbers agree then sample
-    the same tokens, and a contrast between them is paired token by token."""
+    """Return every (prompt, sample) with its seed, which is the same in every arm.
+
+    Arms whose numbers agree then sample the same tokens, and a contrast between them is paired token by token.
+    """
     rounds = min(rounds, samples)
     return [
         {
@@ -128,33 +131,36 @@ def requests(prompts: int, samples: int, rounds: int, seed: int) -> list[dict[st
 
 
 def requests_in_waves(recorded: RecordedRequests, samples: int, seed: int) -> list[dict[str, int]]:
-    """Return a recording's requests: all samples of a prompt together, with its wave's prompts, each in its turn."""
-    asked = [
-        {**one, "round": recorded.wave_P[one["prompt"]], "after": recorded.arrival_P[one["prompt"]]}
-        for one in requests(len(recorded.prompts), samples, 1, seed)
+    """Return a recording's requests in the order of their waves and, in a wave, of their arrival."""
+    in_waves = [
+        {**request, "round": recorded.wave_P[request["prompt"]], "after": recorded.arrival_P[request["prompt"]]}
+        for request in requests(len(recorded.prompts), samples, 1, seed)
     ]
-    return sorted(asked, key=lambda one: (one["round"], one["after"]))
+    return sorted(in_waves, key=itemgetter("round", "after"))
 
 
 def counts_what_was_sampled(sampling: Sampling) -> bool:
-    """Return whether a token's logprob depends on which tokens before it were sampled, and not only on what they are.
+    """Return whether a token's logprob depends on which tokens of its context were sampled.
 
-    Such a token cannot be asked for by itself: what was sampled before it would be its prompt.
+    Then a recorded token cannot be replayed alone: the tokens sampled before it would be part of its prompt.
     """
     return bool(sampling.presence_penalty or sampling.frequency_penalty)
 
 
 def asked_again(recorded: RecordedRequests, prompts: Sequence[Sequence[int]], device: str) -> list[dict[str, Any]]:
-    """Recorded tokens, each with what stood before it, for an engine to report on."""
+    """Return recorded tokens, each with its context, whose logprobs an engine reports."""
     return [
-        {"prompt_token_ids": [*prompts[one.prompt], *one.token_ids[:place]], "token": one.token_ids[place]}
-        for one, place in recorded.tokens(MOST_ASKED_AGAIN[device])
+        {
+            "prompt_token_ids": [*prompts[completion.prompt], *completion.token_ids[:place]],
+            "token": completion.token_ids[place],
+        }
+        for completion, place in recorded.tokens(MOST_ASKED_AGAIN[device])
     ]
 
 
 def recorded_cell(recorded: RecordedRequests, environment: Environment) -> Cell:
-    """Return the job that hands over what a recording holds of the first weights, as an engine's samples are."""
-    rows = [{**one.as_row(), "round": recorded.wave_P[one.prompt]} for one in recorded.completions]
+    """Return the job that hands over the recorded completions of the first weights, as if an engine sampled them."""
+    rows = [{**completion.as_row(), "round": recorded.wave_P[completion.prompt]} for completion in recorded.completions]
     return Cell(
         job={
             "script": shipped(ENGINE.hand_over),
@@ -172,7 +178,7 @@ def recorded_cell(recorded: RecordedRequests, environment: Environment) -> Cell:
 
 
 def read_besides() -> dict[str, list[str]]:
-    """Return what factors read of a loaded configuration, each with the paths at which releases keep it."""
+    """Return the settings that factors read of a loaded configuration, each with its paths in all releases."""
     return {name: list(paths) for factor in known_factors().values() for name, paths in factor.reads.items()}
 
 

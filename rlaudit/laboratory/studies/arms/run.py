@@ -1,4 +1,4 @@
-"""Carries a plan of arms out: rollout cells, scoring cells, and what they left."""
+"""Carries a plan of arms out: rollout cells, scoring cells, and their results."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ class FinishedArm:
 
     @property
     def ok(self) -> bool:
-        """Whether there is something to measure."""
+        """Whether the arm can be measured."""
         return self.status == "ok"
 
 
@@ -60,10 +60,8 @@ Look = Callable[[FinishedRun], bool]
 def execute(plan: Plan, run: StudyRun, look: Look = lambda _run: False) -> FinishedRun:
     """Run every arm of the plan and score what they sampled. Failed arms do not stop the others.
 
-    look: is shown the run when the arms that decide have ended, and after each block but the last, and returns whether
-    that is enough: no further arm is run then.
-
-    Raises NotFinished when the trainer cannot score, OSError if the run directory cannot be written.
+    look: gets the run when the arms that decide have ended, and after each block but the last, and returns whether to
+    end it. Raises NotFinished if the trainer cannot score, OSError if the run directory cannot be written.
     """
     arms: dict[ArmId, FinishedArm] = {}
     not_run: dict[ArmId, str] = {}
@@ -71,19 +69,19 @@ def execute(plan: Plan, run: StudyRun, look: Look = lambda _run: False) -> Finis
 
     def so_far() -> FinishedRun:
         sampled = _batches(arms.values(), run.context)
-        scores.update(_scored(plan, run, sampled, scores))
+        scores.update(_score(plan, run, sampled, scores))
         planned = sum(len(block.arms) for block in plan.blocks)
-        left = planned - len(arms) - len(not_run)
-        asked = sum(batch.asked for batch in sampled.values())
+        remaining = planned - len(arms) - len(not_run)
+        requested = sum(batch.asked for batch in sampled.values())
         return FinishedRun(
-            _without_unended(plan, arms) if left else plan,
+            _without_unended(plan, arms) if remaining else plan,
             dict(arms),
             {key: scores[key] for key in sampled},
             run.context.prompt_token_ids,
             run.setup,
-            run.books(asked),
+            run.books(requested),
             dict(not_run),
-            f"{left} of {planned} arms were not run, as the verdict was reached before them" if left else "",
+            f"{remaining} of {planned} arms were not run, as the verdict was reached before them" if remaining else "",
         )
 
     for _ in _rollouts(plan, run, arms, not_run):
@@ -93,11 +91,11 @@ def execute(plan: Plan, run: StudyRun, look: Look = lambda _run: False) -> Finis
 
 
 def _rollouts(plan: Plan, run: StudyRun, arms: dict[ArmId, FinishedArm], not_run: dict[ArmId, str]) -> Iterator[None]:
-    """Run the arms in their order, and stop wherever the run is worth a look."""
+    """Run the arms in their order, and yield when the verdict may have changed."""
     titles = _titles(plan)
     run.progress.expect(len(titles))
-    # Arms that wait for nothing are asked for at once: an executor may run them meanwhile.
-    first = _rolled(
+    # Arms that wait for nothing are requested at once, so that an executor can run them side by side.
+    first = _start(
         run, [(block, arm) for block in plan.blocks for arm in block.arms if arm.role is not Role.LAST], titles
     )
     for block in plan.blocks:
@@ -113,7 +111,7 @@ def _rollouts(plan: Plan, run: StudyRun, arms: dict[ArmId, FinishedArm], not_run
             run.progress.note(f"  not run     {block.name}: {name} ({reason})")
             run.progress.done()
         needed = [(block, arm) for arm in last if arm.name not in needless]
-        arms |= {(block.name, ended.arm.name): ended for ended in _rolled(run, needed, titles)}
+        arms |= {(block.name, ended.arm.name): ended for ended in _start(run, needed, titles)}
         if block is not plan.blocks[-1]:
             yield
 
@@ -131,16 +129,16 @@ def _without_unended(plan: Plan, arms: Mapping[ArmId, FinishedArm]) -> Plan:
 
 
 def _titles(plan: Plan) -> dict[ArmId, str]:
-    """Return what each arm is called while it runs."""
-    named = [(block, arm) for block in plan.blocks for arm in block.arms]
+    """Return the title of each arm while it runs."""
+    arms = [(block, arm) for block in plan.blocks for arm in block.arms]
     return {
-        (block.name, arm.name): f"{number}/{len(named)} {block.name}: {arm.name} (vLLM {arm.treatment.version})"
-        for number, (block, arm) in enumerate(named, start=1)
+        (block.name, arm.name): f"{number}/{len(arms)} {block.name}: {arm.name} (vLLM {arm.treatment.version})"
+        for number, (block, arm) in enumerate(arms, start=1)
     }
 
 
-def _rolled(run: StudyRun, arms: Sequence[tuple[BlockPlan, Arm]], titles: Mapping[ArmId, str]) -> Iterator[FinishedArm]:
-    """Ask for arms that do not wait for each other now, and yield them when they have ended."""
+def _start(run: StudyRun, arms: Sequence[tuple[BlockPlan, Arm]], titles: Mapping[ArmId, str]) -> Iterator[FinishedArm]:
+    """Request arms that do not wait for each other now, and yield them when they have ended."""
     cells = [
         engine
         if isinstance(engine := run.engine(arm.treatment.version), Failure)
@@ -149,24 +147,25 @@ def _rolled(run: StudyRun, arms: Sequence[tuple[BlockPlan, Arm]], titles: Mappin
     ]
     titled = [titles[block.name, arm.name] for block, arm in arms]
     outcomes = run.cells.outcomes(list(zip(cells, titled, strict=True)))
-    return (_sampled(run, arm, cell, outcome) for (_, arm), cell, outcome in zip(arms, cells, outcomes, strict=True))
+    return (_finished(run, arm, cell, outcome) for (_, arm), cell, outcome in zip(arms, cells, outcomes, strict=True))
 
 
-def _scored(
+def _score(
     plan: Plan, run: StudyRun, sampled: Mapping[str, ScoringBatch], before: Mapping[str, Scores]
 ) -> dict[str, Scores]:
-    """Return the scores of each batch of which more was sampled than the trainer has scored before."""
-    ways = list(dict.fromkeys(request.key for request in plan.scoring))
+    """Return the scores of each batch with sequences that the trainer has not scored before."""
+    keys = list(dict.fromkeys(request.key for request in plan.scoring))
     new = {key: batch.besides(before[key].batch) if key in before else batch for key, batch in sampled.items()}
     new = {key: batch for key, batch in new.items() if batch.sequences}
     run.progress.expect_more(len(new))
-    found = run.scores(
-        [(batch, f"trainer {ways.index(key) + 1}/{len(ways)}: {_described(batch)}", None) for key, batch in new.items()]
+    scored = run.scores(
+        [(batch, f"trainer {keys.index(key) + 1}/{len(keys)}: {_described(batch)}", None) for key, batch in new.items()]
     )
-    return {key: before[key].joined(one) if key in before else one for key, one in zip(new, found, strict=True)}
+    added = dict(zip(new, scored, strict=True))
+    return {key: before[key].joined(scores) if key in before else scores for key, scores in added.items()}
 
 
-def _sampled(run: StudyRun, arm: Arm, cell: Cell | Failure, outcome: Outcome) -> FinishedArm:
+def _finished(run: StudyRun, arm: Arm, cell: Cell | Failure, outcome: Outcome) -> FinishedArm:
     key = cell.key if isinstance(cell, Cell) else ""
     finished_arm = FinishedArm(arm, outcome.status, outcome.failure, outcome.result, outcome.usage, key)
     if not isinstance(cell, Cell) or outcome.status != "ok":
@@ -179,7 +178,7 @@ def _sampled(run: StudyRun, arm: Arm, cell: Cell | Failure, outcome: Outcome) ->
 
 
 def _needless(block: BlockPlan, arm: Arm, arms: Mapping[ArmId, FinishedArm]) -> str | None:
-    """Return why an arm need not run: leaving a fix out of parity says nothing if the engine is the same without it."""
+    """Return why an arm need not run: leaving out a fix shows nothing if the engine is the same without it."""
     if arm.role is not Role.LAST:
         return None
     candidate = arms.get((block.name, "candidate"))
@@ -192,7 +191,7 @@ def _needless(block: BlockPlan, arm: Arm, arms: Mapping[ArmId, FinishedArm]) -> 
 
 
 def _in_force(finished_arm: FinishedArm) -> tuple[Any, Treatment]:
-    """Return what the engine loaded, and what a treatment holds besides engine arguments."""
+    """Return what the engine loaded, and the treatment without its engine arguments."""
     besides = replace(finished_arm.arm.treatment, engine_args={}, compiles=None, captures_graphs=None, requires=())
     return finished_arm.result["resolved"], besides
 

@@ -1,9 +1,9 @@
 """What the seed of every request hides: vLLM draws a seeded request with its native sampler, never with FlashInfer's.
 
-Arms sample the same tokens where their numbers agree because each request has a seed, and a contrast between them rests
-on that. So whether FlashInfer's kernel for top-k and top-p, which 0.21.0 and later take by default, draws from the
-distribution it should is no question that an ablation can answer. Source: vllm/v1/sample/ops/topk_topp_sampler.py
-(0.18.1:119, 0.32.0:297), vllm/v1/worker/gpu/sample/sampler.py (0.32.0:311).
+Arms whose numbers agree sample the same tokens because each request has a seed, and contrasts between arms rely on
+that. So an ablation cannot show whether FlashInfer's kernel for top-k and top-p, the default since 0.21.0, draws from
+the right distribution. Source: vllm/v1/sample/ops/topk_topp_sampler.py (0.18.1:119, 0.32.0:297),
+vllm/v1/worker/gpu/sample/sampler.py (0.32.0:311).
 """
 
 from collections.abc import Iterable
@@ -19,8 +19,9 @@ FILTERS = ("top_k", "top_p")
 
 
 def flashinfer_not_seen(treatments: Iterable[Treatment], machine: Machine) -> list[str]:
-    """One line that names the releases which would draw these filters with FlashInfer, or could; none without any."""
-    versions = sorted({one.version for one in treatments if _would_use_flashinfer(one, machine)}, key=Version)
+    """Return a line that names the releases which may apply these filters with FlashInfer, if any."""
+    using = (treatment for treatment in treatments if _may_use_flashinfer(treatment, machine))
+    versions = sorted({treatment.version for treatment in using}, key=Version)
     if not versions:
         return []
     return [
@@ -29,7 +30,7 @@ def flashinfer_not_seen(treatments: Iterable[Treatment], machine: Machine) -> li
     ]
 
 
-def _would_use_flashinfer(treatment: Treatment, machine: Machine) -> bool:
+def _may_use_flashinfer(treatment: Treatment, machine: Machine) -> bool:
     if not any(name in treatment.sampling for name in FILTERS):
         return False
     settings = engine_settings(treatment, machine.platform)

@@ -9,31 +9,31 @@ from rlaudit.laboratory.studies.arms.rollout import engine_of
 from rlaudit.laboratory.studies.arms.run import execute
 from rlaudit.laboratory.study import EMULATED_TIMES, Cost, Study
 
-# The candidate's sequences and those of one other arm are scored; what else agrees is not scored again. A pass of the
+# The sequences of the candidate and of one other arm are scored; equal ones are not scored again. A pass of the
 # trainer, one sequence after the other, takes twice as long.
 SCORING_PASSES = 4
 
 
 def cost_of_arms(plan: Plan, accelerator: Accelerator, prompts: PromptSet) -> Cost:
-    """Return what the plan starts: every arm with the engine that it is about."""
+    """Return the cost of every arm with the engine that it is expected to start."""
     machine = machine_of(accelerator)
-    starts = {_rollout_identity(arm) for block in plan.blocks for arm in block.engines}
-    sampled, passes = 0, 0.0
+    engine_starts, sampled, passes = 0, 0, 0.0
     lines = []
     for block in plan.blocks:
         tokens = _tokens(block, prompts)
-        own = {_rollout_identity(arm) for arm in block.engines}
+        starts = len({_rollout_identity(arm) for arm in block.engines})
         dtype = str(block.settings.engine_args.get("dtype", block.settings.trainer.dtype))
-        sampled += tokens * len(own)
-        passes += tokens * (len(own) + SCORING_PASSES) * (EMULATED_TIMES if emulated(dtype, accelerator) else 1.0)
+        engine_starts += starts
+        sampled += tokens * starts
+        passes += tokens * (starts + SCORING_PASSES) * (EMULATED_TIMES if emulated(dtype, accelerator) else 1.0)
         lines.append(
-            f"block {block.name}: {len(block.engines)} arms, {len(own)} engine starts, at most {tokens} tokens an arm"
+            f"block {block.name}: {len(block.engines)} arms, {starts} engine starts, at most {tokens} tokens an arm"
         )
         for arm in block.engines:
             engine = engine_of(arm.treatment, machine, arm.model or plan.recipe.model)
             lines.append(f"  vLLM {arm.treatment.version:<8} {engine!s:<14} {arm.name}")
     lines += [f"block {name} is left out: {reason}" for name, reason in plan.left_out.items()]
-    return Cost(lines, len(starts), sampled, passes)
+    return Cost(lines, engine_starts, sampled, passes)
 
 
 def _tokens(block: BlockPlan, prompts: PromptSet) -> int:
@@ -42,7 +42,7 @@ def _tokens(block: BlockPlan, prompts: PromptSet) -> int:
 
 
 def _rollout_identity(arm: Arm) -> str:
-    """Arms that differ only in their trainer share an engine start."""
+    """Return a key that arms which differ only in their trainer share, as they share an engine start."""
     treatment = arm.treatment
     return repr(
         (

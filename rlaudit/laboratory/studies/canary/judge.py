@@ -1,8 +1,7 @@
 """At which step a curve of an arm leaves the band of the reference's seeds, and which claims of the recipe hold.
 
 Decided by the sequential test of `rlaudit curves` (curves/separation.py), with all seeds on both sides. Not covered:
-why. A training has one cause beside another, and its curves bend for both; `ablate` with arms and with weight updates
-takes them apart.
+the cause. Several causes may bend the curves of a training; `ablate` with arms and with weight updates separates them.
 """
 
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from rlaudit.layers import Verdict
 
 CLIP_RATE, KL, ENTROPY = "rl/clamp_log_ratio_new_old_indicator", "rl/kl_new_old", "rl/entropy"
 REWARD, LOGPROBS, RATIO, LAG = "rl/reward", "rl/new_logprobs", "rl/ratio_new_old", "stats/lag"
-# Requests that were under way when the last update came.
+# Requests that were in flight at the last update.
 IN_FLIGHT = "rlaudit/in_flight"
 # The curves of the write-up.
 JUDGED = (CLIP_RATE, KL, ENTROPY, REWARD, LOGPROBS, RATIO)
@@ -30,10 +29,11 @@ SHARE_OF_RUN = 6
 
 @dataclass(frozen=True)
 class JudgedArm:
-    """One arm. comparison: with the reference, None for the reference and for an arm without curves."""
+    """One arm."""
 
     arm: TrainingArm
     trainings: tuple[FinishedTraining, ...]
+    # With the reference; None for the reference and for an arm without curves.
     comparison: Comparison | None
 
     @property
@@ -43,14 +43,14 @@ class JudgedArm:
 
     @property
     def results(self) -> dict[str, MetricResult]:
-        """What is known of each metric, by key."""
+        """The result of each metric, by key."""
         return {} if self.comparison is None else {result.name: result for result in self.comparison.results}
 
     @property
     def separated(self) -> list[MetricResult]:
-        """What left the band, the first first."""
-        left = [result for result in self.results.values() if result.outcome is Outcome.SEPARATED]
-        return sorted(left, key=lambda result: result.detected or 0)
+        """The metrics that left the band, earliest first."""
+        results = [result for result in self.results.values() if result.outcome is Outcome.SEPARATED]
+        return sorted(results, key=lambda result: result.detected or 0)
 
     def series(self, key: str) -> list[Floats]:
         """Return a curve's values, seed by seed; [] if a seed did not log it."""
@@ -59,20 +59,22 @@ class JudgedArm:
 
     def level(self, key: str, *, end: bool = False) -> float | None:
         """Return the mean over seeds and over the first, or last, sixth of the steps."""
-        values = self.series(key)
-        share = [max(1, len(one) // SHARE_OF_RUN) for one in values]
-        parts = [one[-n:] if end else one[:n] for one, n in zip(values, share, strict=True)]
-        return float(np.mean([part.mean() for part in parts])) if parts else None
+        means = []
+        for values in self.series(key):
+            steps = max(1, len(values) // SHARE_OF_RUN)
+            means.append((values[-steps:] if end else values[:steps]).mean())
+        return float(np.mean(means)) if means else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class CanaryClaim:
-    """A claim of the recipe, and what the curves make of it: match where it holds."""
+    """A claim of the recipe, judged by the curves."""
 
     says: str
     arm: str
     metric: str
     expects: Literal["separated", "not separated"]
+    # MATCH if it holds.
     verdict: Verdict
     because: str
 
@@ -81,10 +83,10 @@ def judge(run: FinishedCanary) -> list[JudgedArm]:
     """Compare every arm's curves with those of the reference, which comes first."""
     recipe = run.plan.recipe
     reference, *others = [JudgedArm(arm, run.of_arm(arm.name), None) for arm in recipe.arms]
-    return [reference, *(_compared(arm, reference, recipe) for arm in others)]
+    return [reference, *(_compare(arm, reference, recipe) for arm in others)]
 
 
-def _compared(arm: JudgedArm, reference: JudgedArm, recipe: CanaryRecipe) -> JudgedArm:
+def _compare(arm: JudgedArm, reference: JudgedArm, recipe: CanaryRecipe) -> JudgedArm:
     if not reference.curves or not arm.curves:
         return arm
     comparison = compare(reference.curves, arm.curves, JUDGED, recipe.alpha, recipe.seed)
@@ -92,28 +94,25 @@ def _compared(arm: JudgedArm, reference: JudgedArm, recipe: CanaryRecipe) -> Jud
 
 
 def judge_claims(recipe: CanaryRecipe, arms: Sequence[JudgedArm]) -> list[CanaryClaim]:
-    """Judge every claim of the recipe. That nothing separated is no proof: it holds as far as the budget could see."""
+    """Judge every claim of the recipe."""
     by_name = {arm.arm.name: arm for arm in arms}
-    return [_judged(claim, _decisive(claim, by_name[claim.arm])) for claim in recipe.claims]
+    claims = []
+    for claim in recipe.claims:
+        verdict, because = _verdict(claim, _decisive(claim, by_name[claim.arm]))
+        claims.append(CanaryClaim(**claim.model_dump(), verdict=verdict, because=because))
+    return claims
 
 
 def _decisive(claim: Claim, arm: JudgedArm) -> MetricResult | None:
-    """Return what decides the claim: of any metric, the first that separated."""
+    """Return the result that decides the claim: if it is about any metric, the first that separated."""
     if claim.metric != ANY:
         return arm.results.get(claim.metric)
-    known = [result for result in arm.results.values() if result.outcome is not Outcome.UNKNOWN]
-    return next(iter([*arm.separated, *known]), None)
-
-
-def _judged(claim: Claim, result: MetricResult | None) -> CanaryClaim:
-    verdict, because = _verdict(claim, result)
-    return CanaryClaim(
-        says=claim.says, arm=claim.arm, metric=claim.metric, expects=claim.expects, verdict=verdict, because=because
-    )
+    decided = [result for result in arm.results.values() if result.outcome is not Outcome.UNKNOWN]
+    return next(iter([*arm.separated, *decided]), None)
 
 
 def _verdict(claim: Claim, result: MetricResult | None) -> tuple[Verdict, str]:
-    """Return whether the claim holds, and why: MATCH holds, MISMATCH does not, else it is not decided."""
+    """Return whether the claim holds (MATCH), does not (MISMATCH) or is not decided, and why."""
     if result is None:
         return Verdict.INCONCLUSIVE, "the arm has no such curve"
     because = f"{result.name}: {result.because}"
@@ -121,7 +120,7 @@ def _verdict(claim: Claim, result: MetricResult | None) -> tuple[Verdict, str]:
         return Verdict.INCONCLUSIVE, because
     if result.outcome.value == claim.expects:
         return Verdict.MATCH, because
-    # A difference below what the seeds leave visible may be there.
+    # A difference that is too small to be seen beside the seeds' spread may exist.
     hidden = result.outcome is Outcome.NOT_SEPARATED and result.separation is not None
     return Verdict.INCONCLUSIVE if hidden else Verdict.MISMATCH, because
 
@@ -130,7 +129,7 @@ def exit_code(arms: Sequence[JudgedArm], claims: Sequence[CanaryClaim], *, fails
     """Return 3 if a training did not end or a claim is not decided, else 1 for a claim that does not hold, else 0.
 
     Without claims each arm counts as a candidate of `rlaudit curves`: 3 if nothing of it could be compared, 1 if a
-    curve separated. fails: whether there is a 1.
+    curve separated. fails: whether 1 is returned at all.
     """
     if any(training.curves is None for arm in arms for training in arm.trainings):
         return 3

@@ -1,7 +1,7 @@
 """From a recipe to trainings: every arm once for each seed, all arms with the first seed first.
 
-Seeds differ in what is sampled. Every training is given the same prompts in the same order: what a hard batch does to
-a curve is then shared by all of them, and no part of the noise that a difference must stand out from.
+Seeds differ in what is sampled. Every training has the same prompts in the same order: the effect of a hard batch on a
+curve is then the same in all of them, and not part of the noise.
 """
 
 from collections.abc import Mapping
@@ -32,18 +32,19 @@ class TrainingRun:
 
 @dataclass(frozen=True)
 class CanaryPlan:
-    """The trainings of a recipe, in the order in which they run. in_text: whether a prompt was more than token ids."""
+    """The trainings of a recipe, in the order in which they run."""
 
     recipe: CanaryRecipe
     runs: tuple[TrainingRun, ...]
     answers: tuple[Any, ...]
+    # Whether a prompt is more than token ids.
     in_text: bool
     device: str
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
-        """What is run, in two words."""
+        """The experiment in two words."""
         return f"{len(self.runs)} trainings"
 
     @property
@@ -53,7 +54,7 @@ class CanaryPlan:
 
     @property
     def scoring(self) -> tuple[ScoringRequest, ...]:
-        """Nothing is scored afterwards: the trainer is part of every cell."""
+        """Empty: the trainer is part of every cell."""
         return ()
 
     def arms(self) -> list[dict[str, str]]:
@@ -90,7 +91,7 @@ def plan_trainings(recipe: CanaryRecipe, accelerator: Accelerator, prompts: Prom
             'a training needs a .jsonl file whose lines have an "answer" beside the prompt',
         )
     seeds = range(recipe.seed, recipe.seed + recipe.training.seeds)
-    # Before the end, too, every arm has as many seeds as the others, give or take one.
+    # At any time every arm has as many finished seeds as the others, give or take one.
     runs = tuple(TrainingRun(arm, seed) for seed in seeds for arm in recipe.arms)
     in_text = not all(isinstance(prompt, dict) for prompt in prompts.prompts)
     return CanaryPlan(recipe, runs, prompts.answers, in_text, accelerator.kind)

@@ -1,7 +1,7 @@
-"""The recipe of a canary: what is trained and how, and the arms whose engines sample for it.
+"""The recipe of a canary: a training, and the arms whose engines sample for it.
 
-A recipe with the key `training` is one of these. The first arm is the reference: its seeds are the band that the others
-are judged by. An arm is an engine, a way to hand weights to it, and a trainer; everything else is the same in all.
+A recipe with the key `training` is one of these. The first arm is the reference: the others are judged by the band of
+its seeds. An arm is an engine, a way to hand weights to it, and a trainer; everything else is the same in all.
 """
 
 from collections.abc import Callable
@@ -30,15 +30,15 @@ TRAINER = Path(trainer_folder[0])
 
 
 def _shipped(kind: str) -> Callable[[str], str]:
-    """Return a check that a name has a file in this folder of the trainer's."""
+    """Return a validator of the names of files in the trainer's folder of this kind."""
 
-    def known(name: str) -> str:
+    def check(name: str) -> str:
         offered = sorted(file.stem for file in (TRAINER / f"{kind}s").glob("[a-z]*.py"))
         if name not in offered:
             raise ValueError(f"there is no {kind} {name!r}; there are {', '.join(offered)}")
         return name
 
-    return known
+    return check
 
 
 def _reward(name: str) -> str:
@@ -176,8 +176,8 @@ class CanaryRecipe(AnyRecipe):
         names = [arm.name for arm in self.arms]
         if len(set(names)) != len(names):
             raise ValueError("two arms have one name")
-        asked = [*(claim.arm for claim in self.claims), *(self.quick.arms if self.quick else ())]
-        for name in asked:
+        referenced = [*(claim.arm for claim in self.claims), *(self.quick.arms if self.quick else ())]
+        for name in referenced:
             if name not in names:
                 raise ValueError(f"{name!r} is no arm of this recipe")
         if self.equivalence_margin is not None:
@@ -197,9 +197,9 @@ class CanaryRecipe(AnyRecipe):
         }
         return self.model_copy(update=changes)
 
-    def overridden(self, *, samples: int | None = None, **said: Any) -> "CanaryRecipe":
-        """Return the recipe with what the command line says instead. Raises UsageError for a group of one."""
-        changed = super().overridden(**said)
+    def overridden(self, *, samples: int | None = None, **options: Any) -> "CanaryRecipe":
+        """Return the recipe with the options of the command line in place of its own."""
+        changed = super().overridden(**options)
         if samples is None:
             return changed
         if samples < 2:
@@ -211,7 +211,7 @@ MODELS = (CanaryRecipe, Training, TrainingArm, WeightHandover, ArmTrainer, Quick
 
 
 def training_recipe_of(document: dict[str, Any], path: Path, profile: Profile = "cuda") -> CanaryRecipe:
-    """Return the recipe that plain data holds; errors name `path`. Raises UsageError naming the key that is wrong."""
+    """Return the recipe of plain data. Raises UsageError naming `path` and the wrong key."""
     recipe = validated(CanaryRecipe, with_profile(document, profile), path, MODELS)
     for arm in recipe.arms:
         check_engine(arm.engine, arm.version, {**recipe.environment_variables, **arm.environment_variables}, str(path))

@@ -1,4 +1,4 @@
-"""Carries a canary out: a cell for every arm and seed, and the curves that each left."""
+"""Carries a canary out: a cell for every arm and seed, and the curves of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -23,19 +23,20 @@ from rlaudit.laboratory.weight_path import loading_path
 TRAIN = TRAINER / "train.py"
 SHOWN_BY = (VISIBLE, ORDER)
 METRICS = "metrics.jsonl"
-# Longest wait of one end of a broadcast for the other; a trainer sends when its engine is paused.
+# Longest wait of one end of a broadcast for the other; a trainer sends once its engine is paused.
 TRANSPORT_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
 class FinishedTraining:
-    """One training after it ended: its curves, or why it has none. metrics: the file they were read from."""
+    """One training after it ended: its curves, or why it has none."""
 
     run: TrainingRun
     status: str
     failure: Failure | None = None
     result: Mapping[str, Any] = field(default_factory=dict)
     curves: Run | None = None
+    # The file of the curves.
     metrics: Path | None = None
 
 
@@ -66,18 +67,18 @@ def execute(plan: CanaryPlan, study_run: StudyRun) -> FinishedCanary:
         for run in plan.runs
     ]
     if any(run.arm.updates.transport == "disk" for run in plan.runs):
-        # One after the other, each in the folder of its training.
+        # Trainings run one after the other, and each has one copy.
         size = float32_bytes(study_run.context.model, study_run.context.revision)
         require_room(size, [study_run.folder / "weights handed over"])
     titles = [f"{number}/{len(plan.runs)} {run.name}" for number, run in enumerate(plan.runs, 1)]
     outcomes = study_run.cells.outcomes(list(zip(cells, titles, strict=True)))
     trainings = tuple(
-        _trained(study_run, run, cell, outcome) for run, cell, outcome in zip(plan.runs, cells, outcomes, strict=True)
+        _finished(study_run, run, cell, outcome) for run, cell, outcome in zip(plan.runs, cells, outcomes, strict=True)
     )
     return FinishedCanary(plan, trainings, study_run.setup, study_run.books())
 
 
-def _trained(study_run: StudyRun, run: TrainingRun, cell: Cell | Failure, outcome: Outcome) -> FinishedTraining:
+def _finished(study_run: StudyRun, run: TrainingRun, cell: Cell | Failure, outcome: Outcome) -> FinishedTraining:
     metrics = study_run.cells.directory(cell) / METRICS if isinstance(cell, Cell) else None
     curves = replace(read_curves(metrics), name=run.name) if metrics is not None and outcome.status == "ok" else None
     return FinishedTraining(run, outcome.status, outcome.failure, outcome.result, curves, metrics)
@@ -94,7 +95,7 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, study_run: StudyRun, envir
     """Return the job of one arm and seed: the engine, and the trainer that it starts beside itself."""
     context, trainer = study_run.context, study_run.setup.trainer
     arm, training = run.arm, plan.recipe.training
-    handed, forward = arm.updates, arm.trainer
+    updates, forward = arm.updates, arm.trainer
     engine = plan.engine(arm)
     ranges = plan.recipe.objective
     correction = arm.correction or training.correction
@@ -109,14 +110,14 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, study_run: StudyRun, envir
         sources=(*ENGINE.train_with, *(TRAINER / f"{name}.py" for name in parts), reward),
         engine=engine,
         job={
-            "transport": handed.transport,
+            "transport": updates.transport,
             "path": loading_path(
-                handed.path, handed.transport, engine.expected(context.machine, context.model).kind, context.device
+                updates.path, updates.transport, engine.expected(context.machine, context.model).kind, context.device
             ),
             "seconds": TRANSPORT_SECONDS + seconds_to_move(size),
-            "mode": handed.mode,
-            "clear_cache": handed.clear_cache,
-            "reset_cache": handed.reset_cache,
+            "mode": updates.mode,
+            "clear_cache": updates.clear_cache,
+            "reset_cache": updates.reset_cache,
             "fp32_head": arm.fp32_head,
             "sampling": {
                 "temperature": training.temperature,
@@ -126,7 +127,7 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, study_run: StudyRun, envir
             "trainer": {
                 "command": list(trainer.command),
                 "script": shipped(TRAIN),
-                # Both are on the GPUs that the engine is shown, wherever that is.
+                # The trainer uses the GPUs of the engine, on any machine.
                 "variables": {name: value for name, value in trainer.variables.items() if name not in SHOWN_BY},
                 "job": {
                     "model": context.model,
@@ -147,15 +148,15 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, study_run: StudyRun, envir
                     "prompt_token_ids": [list(prompt) for prompt in context.prompt_token_ids],
                     "answers": list(plan.answers),
                     "in_text": plan.in_text,
-                    # As text, for where the cell runs the user's files need not be.
+                    # As text: the machine that runs the cell need not have the user's files.
                     "reward": {"name": reward.stem, "source": reward.read_text(encoding="utf-8")},
-                    "update_every": handed.every,
-                    "lag": handed.lag,
-                    "skip": list(handed.planted),
+                    "update_every": updates.every,
+                    "lag": updates.lag,
+                    "skip": list(updates.planted),
                 },
             },
         },
         # A large model's weights are handed over after every update.
-        timeout_minutes=context.timeout_minutes + seconds_to_move(size, training.steps // handed.every) / 60.0,
+        timeout_minutes=context.timeout_minutes + seconds_to_move(size, training.steps // updates.every) / 60.0,
         identity={"trainer": {"name": trainer.spec.name, "lock": list(trainer.lock)}},
     )

@@ -1,6 +1,6 @@
-"""The cases of an audit of weight updates: who samples what, and when the weights change.
+"""The cases of an audit of weight updates: what is sampled, and when the weights change.
 
-A case of the matrix is the stale-KV protocol with a flight in the middle of it. All runs ask the same prompts:
+A case of the matrix is the stale-KV protocol with a flight in the middle of it. All runs have the same prompts:
     cold          version 0, empty cache: one token each, which fills the cache
     flight        version 0, served from that cache; the update meets it after a third of its tokens
     after         version 1, submitted while the engine is paused: warm, and stale if anything is kept;
@@ -38,11 +38,12 @@ OF_MATRIX = (CaseKind.MATRIX, CaseKind.ROW)
 
 @dataclass(frozen=True)
 class UpdateCase:
-    """One course of requests and updates. `mode` is none if the engine is not paused."""
+    """One course of requests and updates."""
 
     name: str
     kind: CaseKind
     steps: tuple[Step, ...]
+    # NONE if the engine is not paused.
     mode: PauseMode = PauseMode.KEEP
     clear_cache: bool = True
 
@@ -53,15 +54,14 @@ class UpdateCase:
 
 @dataclass(frozen=True)
 class Requests:
-    """Who asks what. Prompts 0 .. prompts-1 are shared by all runs; prompt + prompts is the unshared twin."""
+    """The requests of a run. Prompts 0 .. prompts-1 are shared by all runs; prompt + prompts is the unshared twin."""
 
     prompts: int
     samples: int
     seed: int
 
     def of(self, samples: int | None = None, *, unshared: bool = False, stream: int = 0) -> list[dict[str, int]]:
-        """Requests with seeds that depend on prompt, sample and stream only: runs of one stream can be paired."""
-        wanted = samples or self.samples
+        """Return requests with seeds by prompt, sample and stream only: runs of one stream can be paired."""
         offset = self.prompts if unshared else 0
         return [
             {
@@ -70,16 +70,16 @@ class Requests:
                 "seed": (self.seed * 1_000_003 + stream * 10_007 + (prompt + offset) * 101 + sample) % 2**31,
             }
             for prompt in range(self.prompts)
-            for sample in range(wanted)
+            for sample in range(samples or self.samples)
         ]
 
 
 def unshared(prompts: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return the prompts, each behind a token that stands nowhere else in front: its first block is in no cache."""
+    """Return the prompts, each behind a token with which no other prompt begins: its first block is in no cache."""
     starting = {prompt[0] for prompt in prompts}
     # Tokens of the prompts first: they are in the vocabulary of any model, however small.
-    known = sorted({token for prompt in prompts for token in prompt})
-    free = (token for token in dict.fromkeys([*known, *range(1000, 2000 + len(prompts))]) if token not in starting)
+    vocabulary = sorted({token for prompt in prompts for token in prompt})
+    free = (token for token in dict.fromkeys([*vocabulary, *range(1000, 2000 + len(prompts))]) if token not in starting)
     return [[next(free), *prompt] for prompt in prompts]
 
 
@@ -100,7 +100,7 @@ def _update(version: int, mode: PauseMode, clear_cache: bool, while_paused: list
 def matrix_case(
     mode: PauseMode, clear: bool, settings: WeightUpdates, requests: Requests, *, read_back: bool
 ) -> UpdateCase:
-    """One cell of the matrix, as the module describes it."""
+    """Return one case of the matrix, as the module describes it."""
     after = settings.after_tokens
     paused = [
         _submit(AFTER, requests.of(stream=2), after),
@@ -122,7 +122,7 @@ def matrix_case(
 
 
 def row_case(settings: WeightUpdates, requests: Requests, updates: int) -> UpdateCase:
-    """Several updates of one flight without clearing: lags up to `updates`, and how long stale blocks live."""
+    """Return several updates of one flight without clearing: lags up to `updates`, and how long stale blocks live."""
     flight, after = settings.flight_tokens, settings.after_tokens
     steps: list[Step] = [
         {"do": "restore"},
@@ -146,7 +146,7 @@ def row_case(settings: WeightUpdates, requests: Requests, updates: int) -> Updat
 
 
 def path_case(settings: WeightUpdates, requests: Requests) -> UpdateCase:
-    """One update of an idle engine, what it holds afterwards, and what it samples before and after."""
+    """Return one update of an idle engine, with a read back after it and samples before and after."""
     steps = (
         {"do": "restore"},
         _submit(BEFORE, requests.of(stream=1), settings.after_tokens),

@@ -1,6 +1,6 @@
 """The checkpoints of a run by name: versions of the model and mixtures of two, each written once.
 
-They live in the run directory, in the cell of the job that wrote them, because they are as large as the model.
+They are as large as the model and lie in the run directory.
 """
 
 import hashlib
@@ -36,18 +36,18 @@ class CheckpointStore:
         self._made: dict[str, object] = {"0": "the model"}
 
     def checkpoint(self, name: str) -> Checkpoint:
-        """Return a checkpoint that was written, and how."""
+        """Return a checkpoint that was written."""
         return Checkpoint(self._paths[name], json.dumps(self._made[name], sort_keys=True))
 
     def write_versions(self, versions: int) -> None:
-        """Write versions 1 to `versions`, each a step after the one before; the first is the user's own if given."""
+        """Write versions 1 to `versions`, each a step after the last; the first is the user's checkpoint, if given."""
         settings = self._recipe.weight_updates
         orders: list[Order] = []
         for version in range(1, versions + 1):
             name = str(version)
             if version == 1 and settings.checkpoint is not None:
-                own = expanded(settings.checkpoint).resolve()
-                self._paths[name], self._made[name] = str(own), {"own": contents(own)}
+                checkpoint = expanded(settings.checkpoint).resolve()
+                self._paths[name], self._made[name] = str(checkpoint), {"own": contents(checkpoint)}
                 continue
             step = {"scale": settings.perturbation, "seed": self._recipe.seed}
             before = self._paths[str(version - 1)] if version > 1 else ""
@@ -83,12 +83,9 @@ class CheckpointStore:
 def mixture_name(version: int, old: Sequence[str]) -> str:
     """Return the name of a version whose `old` tensors are those of version 0."""
     shown = "-".join(name.removesuffix(".weight").replace(".", "-") for name in old[:2])
-    rest = f"-and-{len(old) - 2}-more-{_mark(old)}" if len(old) > 2 else ""
-    return f"{_folder_of(version)}-but-{shown}{rest}"
-
-
-def _mark(names: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:8]
+    digest = hashlib.sha256("\n".join(old).encode()).hexdigest()[:8]
+    others = f"-and-{len(old) - 2}-more-{digest}" if len(old) > 2 else ""
+    return f"{_folder_of(version)}-but-{shown}{others}"
 
 
 def _folder_of(version: int) -> str:
@@ -98,7 +95,7 @@ def _folder_of(version: int) -> str:
 def derive_cell(
     context: RolloutContext, folder: Path, orders: Sequence[Order], trainer: Environment, timeout_seconds: float
 ) -> Cell:
-    """Return the job that writes checkpoints into `folder`; it writes one again that was changed or deleted."""
+    """Return the job that writes checkpoints into `folder`; it rewrites one that was changed or deleted."""
     return Cell(
         job={
             "script": shipped(DERIVE),

@@ -1,10 +1,10 @@
-"""Does a request that was in flight go on from the very tokens it had returned?
+"""Whether a request in flight continues from the tokens that it had returned before the update.
 
 vLLM 0.12.0 to 0.22.0 drop the first token after a resume with mode=keep, clear_cache=True and asynchronous scheduling
-(vllm issue 42043): the engine goes on from a token that its client never saw. Lengths do not show that; scores do.
+(vllm issue 42043): the engine continues from a token that its client never saw. Lengths do not show that; scores do.
 After a cleared cache every key and value is computed again with the new weights, so the tokens after the update must
-fit them as well as those of a cold run. Where they do not, either the context is another one (a token dropped or
-repeated) or the weights are, and `cold after` tells the two apart.
+fit them as well as those of a cold run. If they do not, either the context differs (a token dropped or repeated) or
+the weights do, and `cold after` distinguishes the two.
 
 Not covered: clear_cache=False, where the old keys and values of the request move its scores as well.
 """
@@ -22,18 +22,21 @@ from rlaudit.settings.trainer_facts import PauseMode
 
 @dataclass(frozen=True)
 class Continuity:
-    """Whether the tokens after the update follow from those before, in `continued` requests. after: k3 of theirs."""
+    """Whether the tokens after the update follow from those before."""
 
     verdict: Verdict
     because: str
+    # The number of requests that continued after the update.
     continued: int
+    # k3 of their tokens after the update.
     after: Measurement | None
 
 
 def judge_continuity(case: UpdateCase, flights: Sequence[Flight], book: Scorebook, margin: float) -> Continuity:
-    """Look at the requests of one case that went on after the update; `margin` in nats of k3."""
-    ours = [flight for flight in flights if flight.run == FLIGHT and flight.error is None]
-    continued = [flight for flight in ours if any(flight.after_update[1:])]
+    """Judge the requests of one case that continued after the update. margin: in nats of k3."""
+    continued = [
+        flight for flight in flights if flight.run == FLIGHT and flight.error is None and any(flight.after_update[1:])
+    ]
     if not continued:
         return Continuity(Verdict.NOT_TESTED, "no request went on after the update", 0, None)
     after, cold = _k3(continued, book), _k3([flight for flight in flights if flight.run == COLD_AFTER], book)
@@ -57,7 +60,7 @@ def _judge(case: UpdateCase, after: Measurement | None, cold: Measurement | None
 
 
 def _k3(flights: Sequence[Flight], book: Scorebook) -> Measurement | None:
-    """Return k3 of these requests; of those in flight only what came after the update counts."""
+    """Return k3 of these requests; in flight only tokens after the update count."""
     return k3_of(
         pairs_of(flights, book.under_own_versions, lambda flight: flight.after_update if flight.run == FLIGHT else None)
     )

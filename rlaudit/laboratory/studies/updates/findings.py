@@ -1,8 +1,8 @@
 """The findings of a judged run, a sentence each: what serves wrong weights or loses requests, and what to call instead.
 
-An error is something that an RL run would train on without knowing. A warning would be noticed, late. A note is a fact
-about a release that a caller has to know. What the stale-KV protocol found is stated once for each engine start, with
-the weakest of its figures, so that no statement is stronger than any case behind it.
+An error is something that an RL run would train on without noticing. A warning would be noticed, late. A note is a fact
+about a release that a caller has to know. The result of the stale-KV protocol is stated once for each engine start,
+with the weakest of its figures, so that no statement is stronger than any case behind it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,35 +27,39 @@ PREFERENCE = tuple(product((PauseMode.KEEP, PauseMode.WAIT, PauseMode.ABORT), (F
 
 @dataclass(frozen=True)
 class UpdateFinding:
-    """`name` is stable; `case` is where it was seen (JudgedCase.where). sure: the figures. next: what to do."""
+    """A sentence about a judged case."""
 
+    # Stable.
     name: str
     severity: Severity
+    # JudgedCase.where.
     case: str
     message: str
+    # The figures.
     sure: str = ""
+    # What to do.
     next: str = ""
 
 
 def findings_of(cases: Sequence[JudgedCase]) -> tuple[UpdateFinding, ...]:
     """Return every finding, errors first, each once however many cases show it."""
-    found: dict[tuple[str, str], UpdateFinding] = {}
-    of_cases = [finding for judged in cases for finding in _of_case(judged)]
-    for finding in [*_of_new_requests(cases), *_of_flights(cases), *_of_parts(cases), *of_cases]:
-        found.setdefault((finding.name, finding.message), finding)
-    return tuple(sorted(found.values(), key=lambda finding: -finding.severity.rank))
+    findings: dict[tuple[str, str], UpdateFinding] = {}
+    of_cases = [finding for judged in cases for finding in _case_findings(judged)]
+    for finding in [*_stale_kv_findings(cases), *_flight_findings(cases), *_part_findings(cases), *of_cases]:
+        findings.setdefault((finding.name, finding.message), finding)
+    return tuple(sorted(findings.values(), key=lambda finding: -finding.severity.rank))
 
 
 def sequences_to_use(cases: Sequence[JudgedCase]) -> list[str]:
-    """Return a sentence for each engine start with a matrix: its cheapest clean sequence, and why not the others."""
+    """Return a sentence for each engine start with a matrix: its cheapest clean sequence, and what is not clean."""
     by_start: dict[str, list[JudgedCase]] = {}
     for judged in cases:
         if judged.case.kind is CaseKind.MATRIX:
             by_start.setdefault(judged.record.start.name, []).append(judged)
-    return [f"{name}: {_choice(matrix, cases)}" for name, matrix in by_start.items()]
+    return [f"{name}: {_sequence_to_use(matrix, cases)}" for name, matrix in by_start.items()]
 
 
-def _choice(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCase]) -> str:
+def _sequence_to_use(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCase]) -> str:
     start = matrix[0].record.start
     clean = {(judged.case.mode, judged.case.clear_cache): judged for judged in matrix if judged.clean}
     choice = next((clean[wanted] for wanted in PREFERENCE if wanted in clean), None)
@@ -79,11 +83,11 @@ def _choice(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCase]) -> s
         ),
         None,
     )
-    seen = "".join(f"; not clean: {sequences(those)} ({blemish})" for blemish, those in bad.items())
-    return advice + seen + (f"; with any of them, {old}" if old else "")
+    unclean = "".join(f"; not clean: {sequences(cases)} ({blemish})" for blemish, cases in bad.items())
+    return advice + unclean + (f"; with any of them, {old}" if old else "")
 
 
-def _of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
+def _case_findings(judged: JudgedCase) -> Iterator[UpdateFinding]:
     start, case, where = judged.record.start, judged.case, judged.where
     at = f"{start.name}, {case.name}"
     if judged.problem is not None:
@@ -96,7 +100,7 @@ def _of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
         yield UpdateFinding("flight-broken", ERROR, where, f"{at}: {judged.continuity.because}")
     for who, count in (("in flight", judged.in_flight), ("submitted around the update", judged.others)):
         if not count.in_order:
-            yield UpdateFinding("requests-lost", ERROR, where, f"{at}: of the requests {who}, {_wrong(count)}")
+            yield UpdateFinding("requests-lost", ERROR, where, f"{at}: of the requests {who}, {_losses(count)}")
     if case.mode is PauseMode.ABORT and judged.in_flight.aborted:
         twice = sum(flight.surplus_logprobs > 0 for flight in judged.record.of(case, FLIGHT))
         repeated = (
@@ -112,70 +116,68 @@ def _of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
         )
 
 
-def _of_new_requests(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
+def _stale_kv_findings(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
     """Yield whether new requests are served old keys and values, for every engine start in turn."""
     by_start: dict[str, list[tuple[JudgedCase, Staleness]]] = {}
     for judged in cases:
         if judged.staleness is not None and judged.problem is None:
             by_start.setdefault(judged.record.start.name, []).append((judged, judged.staleness))
     for judged_of_start in by_start.values():
-        yield from _of_start(judged_of_start)
+        yield from _findings_of_start(judged_of_start)
 
 
-def _of_start(cases: Sequence[tuple[JudgedCase, Staleness]]) -> Iterator[UpdateFinding]:
+def _findings_of_start(cases: Sequence[tuple[JudgedCase, Staleness]]) -> Iterator[UpdateFinding]:
     start = cases[0][0].record.start
-    stale = [(judged, found, found.excess) for judged, found in cases if found.found and found.excess is not None]
-    clean = [
-        (judged, found, found.excess) for judged, found in cases if found.verdict is Verdict.MATCH and found.excess
-    ]
-    unclear = [(judged, found) for judged, found in cases if found.verdict is Verdict.INCONCLUSIVE]
-
+    excesses = [(judged, staleness, staleness.excess) for judged, staleness in cases if staleness.excess is not None]
+    stale = [case for case in excesses if case[1].found]
+    clean = [case for case in excesses if case[1].verdict is Verdict.MATCH]
     if stale:
-        least = min(stale, key=lambda one: one[2].low or 0.0)
+        judged, staleness, excess = min(stale, key=lambda case: case[2].low or 0.0)
         yield UpdateFinding(
             "stale-kv",
             ERROR,
-            least[0].where,
+            judged.where,
             f"{start.name}: new requests are served keys and values of the old weights with "
             f"{sequences([judged for judged, _, _ in stale])}",
-            f"excess k3 at least {_of_contrast(least[2])} nats in each, against a noise control of at most "
-            f"{max(_size(found.control) for _, found, _ in stale):.1g}; "
-            f"{least[1].cached_tokens} prompt tokens came from the cache",
+            f"excess k3 at least {_excess_interval(excess)} nats in each, against a noise control of at most "
+            f"{max(_largest_effect(staleness.control) for _, staleness, _ in stale):.1g}; "
+            f"{staleness.cached_tokens} prompt tokens came from the cache",
             "clear_cache=True with the pause, or prefix caching off, or a cache salt per version",
         )
     if clean:
-        most = max(clean, key=lambda one: one[2].high or 0.0)
+        judged, _, excess = max(clean, key=lambda case: case[2].high or 0.0)
         yield UpdateFinding(
             "no-stale-kv",
             NOTE,
-            most[0].where,
+            judged.where,
             f"{start.name}: new requests are served nothing stale with "
-            f"{sequences([judged for judged, _, _ in clean])}: excess k3 at most {_of_contrast(most[2])}, "
-            f"{max(found.cached_tokens for _, found, _ in clean)} prompt tokens from the cache",
+            f"{sequences([judged for judged, _, _ in clean])}: excess k3 at most {_excess_interval(excess)}, "
+            f"{max(staleness.cached_tokens for _, staleness, _ in clean)} prompt tokens from the cache",
         )
-    for judged, found in unclear:
-        text = f"{judged.record.start.name}, {judged.case.name}: {found.because}"
-        yield UpdateFinding(
-            "stale-kv-undecided", WARNING, judged.where, text, "undecided", "more prompts (--prompts, --samples)"
-        )
+    for judged, staleness in cases:
+        if staleness.verdict is Verdict.INCONCLUSIVE:
+            text = f"{start.name}, {judged.case.name}: {staleness.because}"
+            yield UpdateFinding(
+                "stale-kv-undecided", WARNING, judged.where, text, "undecided", "more prompts (--prompts, --samples)"
+            )
 
 
-def _of_flights(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
-    """Yield whether requests in flight go on over the update on old keys and values, once for each release."""
-    kept: dict[str, list[tuple[JudgedCase, Measurement]]] = {}
+def _flight_findings(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
+    """Yield whether requests in flight continue with old keys and values after the update, once for each release."""
+    by_version: dict[str, list[tuple[JudgedCase, Measurement]]] = {}
     for judged in cases:
-        found = judged.staleness
-        if judged.case.kind is not CaseKind.MATRIX or not judged.ran or found is None or found.flight is None:
+        staleness = judged.staleness
+        if judged.case.kind is not CaseKind.MATRIX or not judged.ran or staleness is None or staleness.flight is None:
             continue
-        margin = found.flight_margin
-        if margin is not None and found.flight.low is not None and found.flight.low > margin:
-            kept.setdefault(judged.record.start.version, []).append((judged, found.flight))
-    for version, found_of_version in kept.items():
-        judged, flight = max(found_of_version, key=lambda one: one[1].value or 0.0)
+        margin = staleness.flight_margin
+        if margin is not None and staleness.flight.low is not None and staleness.flight.low > margin:
+            by_version.setdefault(judged.record.start.version, []).append((judged, staleness.flight))
+    for version, flights in by_version.items():
+        judged, flight = max(flights, key=lambda measured: measured[1].value or 0.0)
         lagged = next((lag.trainer_weights.get("k3") for lag in judged.lags if lag.lag == 1), None)
         lag = "" if lagged is None else f"; lag gives {_interval(lagged.value, lagged.low, lagged.high)}"
         levels = dict.fromkeys(
-            f"{factor}={level}" for one, _ in found_of_version for factor, level in one.record.start.levels.items()
+            f"{factor}={level}" for case, _ in flights for factor, level in case.record.start.levels.items()
         )
         way_out = (
             "V0 cannot compute them again: let requests finish before the update"
@@ -187,13 +189,13 @@ def _of_flights(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
             WARNING,
             judged.where,
             f"vLLM {version}, {', '.join(levels)}: requests in flight go on with old keys and values with "
-            f"{sequences([one for one, _ in found_of_version])}",
+            f"{sequences([case for case, _ in flights])}",
             f"k3 of their later tokens under the new weights {_interval(flight.value, flight.low, flight.high)}{lag}",
             f"{way_out}; to keep them, as PipelineRL does, is a choice to correct for",
         )
 
 
-def _of_parts(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
+def _part_findings(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
     """Yield the same part of one release that stays old by several paths, once."""
     grouped: dict[tuple[str, str, str], list[tuple[JudgedCase, Parts]]] = {}
     for judged in cases:
@@ -201,13 +203,13 @@ def _of_parts(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
         if parts is None or judged.problem is not None:
             continue
         if parts.verdict in (Verdict.MISMATCH, Verdict.INCONCLUSIVE):
-            # The matrix of a release is one engine with each of its levels: what is old there is old with all of them.
+            # A matrix has one engine for each level of a release: a part that is old in one is old in all.
             alone = judged.case.kind is CaseKind.PATH or start.transport != "disk"
             levels = ", ".join(start.own) if alone else ""
             grouped.setdefault((start.version, levels, parts.because), []).append((judged, parts))
-    for (version, levels, because), found in grouped.items():
-        judged, parts = found[0]
-        paths = ", ".join(dict.fromkeys(one.record.start.path for one, _ in found))
+    for (version, levels, because), members in grouped.items():
+        judged, parts = members[0]
+        paths = ", ".join(dict.fromkeys(case.record.start.path for case, _ in members))
         with_ = f" with {levels}" if levels else ""
         yield UpdateFinding(
             "part-not-updated",
@@ -215,11 +217,11 @@ def _of_parts(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
             judged.where,
             f"vLLM {version}{with_}, loading by {paths}: {because}",
             parts.sure,
-            _mend_parts(parts),
+            _next_step(parts),
         )
 
 
-def _mend_parts(parts: Parts) -> str:
+def _next_step(parts: Parts) -> str:
     if parts.read_back is not None and HEAD in parts.read_back.old_behind_new_bytes:
         return (
             "the head computes with a copy that the update does not reach: load an untied checkpoint (lm_head.weight "
@@ -228,7 +230,7 @@ def _mend_parts(parts: Parts) -> str:
     return "use another path for loading, and audit it again"
 
 
-def _wrong(count: RequestCount) -> str:
+def _losses(count: RequestCount) -> str:
     in_order = ("submitted", "completed", "aborted")
     wrong = {name: number for name, number in asdict(count).items() if number and name not in in_order}
     return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in wrong.items())
@@ -236,15 +238,15 @@ def _wrong(count: RequestCount) -> str:
 
 def sequences(cases: Sequence[JudgedCase]) -> str:
     """Return the names of cases, those that differ in their mode only as one: mode=keep|wait, clear_cache=False."""
-    modes: dict[str, list[str]] = {}
+    modes_by_name: dict[str, list[str]] = {}
     for judged in cases:
         case = judged.case
         if case.kind is CaseKind.MATRIX and case.mode is not PauseMode.NONE:
-            named = modes.setdefault(f"clear_cache={case.clear_cache}", [])
-            named += [case.mode] if case.mode not in named else []
+            modes = modes_by_name.setdefault(f"clear_cache={case.clear_cache}", [])
+            modes += [case.mode] if case.mode not in modes else []
         else:
-            modes.setdefault(judged.case.name, [])
-    return "; ".join(f"mode={'|'.join(named)}, {rest}" if named else rest for rest, named in modes.items())
+            modes_by_name.setdefault(case.name, [])
+    return "; ".join(f"mode={'|'.join(modes)}, {name}" if modes else name for name, modes in modes_by_name.items())
 
 
 def _interval(value: float | None, low: float | None, high: float | None) -> str:
@@ -253,9 +255,9 @@ def _interval(value: float | None, low: float | None, high: float | None) -> str
     return f"{value:.2g} [{low:.2g}, {high:.2g}]"
 
 
-def _of_contrast(found: Contrast) -> str:
-    return _interval(found.difference, found.low, found.high)
+def _excess_interval(excess: Contrast) -> str:
+    return _interval(excess.difference, excess.low, excess.high)
 
 
-def _size(found: Contrast | None) -> float:
-    return 0.0 if found is None else max(abs(found.low or 0.0), abs(found.high or 0.0))
+def _largest_effect(effect: Contrast | None) -> float:
+    return 0.0 if effect is None else max(abs(effect.low or 0.0), abs(effect.high or 0.0))

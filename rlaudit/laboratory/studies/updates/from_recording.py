@@ -1,12 +1,12 @@
 """From the weight updates of a recording to the experiment that repeats their protocol on both releases.
 
-What is repeated: the mode of the pause, whether the prefix cache was cleared before the next token, and what loaded the
-weights, with requests in flight and with perturbed weights of the same shapes. The next release is tried with the cache
-cleared as well, so that the report shows what clearing it would change.
+It repeats the mode of the pause, whether the prefix cache was cleared before the next token, and what loaded the
+weights, with requests in flight and with perturbed weights of the same shapes. The next release is also tried with the
+cache cleared, so that the report shows what clearing it would change.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlaudit.audit.audit import Audit, Side
@@ -20,32 +20,33 @@ from rlaudit.vllm.resolution.engine import has_v0
 
 # What AsyncLLM.pause_generation does if it is given no mode (0.18.1 vllm/v1/engine/async_llm.py:726).
 UNNAMED_MODE = PauseMode.ABORT
-# What becomes of an update does not depend on how many there are, but stale keys are detected from 32 sequences on.
+# The effect of an update does not depend on these numbers, but stale keys are detected only from 32 sequences on.
 PROMPTS, SAMPLES = 16, 4
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How weights were updated. cleared: whether the prefix cache was, before the next token."""
+    """How weights were updated."""
 
     mode: PauseMode
+    # Whether the prefix cache was cleared before the next token.
     cleared: bool
     path: WeightPath | None
 
 
 def updates_from(audit: Audit, recording: Recording, device: str, model: str | None) -> Experiment:
-    """Make the experiment, on cuda or cpu. Raises UsageError for one release, and for a recording without an update to
-    repeat.
-    """
+    """Make the experiment, on cuda or cpu. Raises UsageError for one release, or a recording without an update."""
     if not audit.migrates:
         raise UsageError(f"{audit.config.path} is looked at under vLLM {audit.after.version} only", "give --to")
-    updates = list(_after_the_first_token(recording))
+    updates = [update for served in served_weights(recording) for update in served.updates[served.first_sampled :]]
     if not updates:
         raise UsageError(f"{recording.path} holds no update of weights that were sampled from", "leave out --updates")
     counted = Counter(_protocol(update) for update in updates)
     protocol, count = counted.most_common(1)[0]
-    changed = [f"updates: {count} of {len(updates)} recorded ones were like this: {_said(protocol)}"]
-    changed += [f"updates: not repeated, {other} times: {_said(one)}" for one, other in counted.most_common()[1:]]
+    changed = [f"updates: {count} of {len(updates)} recorded ones were like this: {_in_words(protocol)}"]
+    changed += [
+        f"updates: not repeated, {times} times: {_in_words(other)}" for other, times in counted.most_common()[1:]
+    ]
     if not any(update.in_flight for update in updates):
         changed.append("updates: the recorded ones met no request in flight; here requests are in flight")
     mode = protocol.mode
@@ -76,22 +77,17 @@ def updates_from(audit: Audit, recording: Recording, device: str, model: str | N
     return Experiment(document, tuple(changed))
 
 
-def _after_the_first_token(recording: Recording) -> Iterator[Update]:
-    for served in served_weights(recording):
-        yield from served.updates[served.first_sampled :]
-
-
 def _protocol(update: Update) -> Protocol:
     mode = "none" if update.pause is None else update.pause or UNNAMED_MODE
     return Protocol(
-        mode=next((known for known in PauseMode if known == mode), UNNAMED_MODE),
+        mode=PauseMode(mode) if mode in tuple(PauseMode) else UNNAMED_MODE,
         cleared=update.reset or update.clear_cache is True,
         path=_path(update.how),
     )
 
 
 def _path(how: Sequence[str]) -> WeightPath | None:
-    """Return what loaded the weights; None, the usual path of a release, for what only the framework's worker knows."""
+    """Return what loaded the weights; None, a release's usual path, for a method of the framework's worker."""
     methods = {method.rpartition(".")[2] for method in how}
     if "reload_weights" in methods:
         return "reload_weights"
@@ -114,6 +110,6 @@ def _engine(side: Side, path: WeightPath | None, mode: PauseMode, cleared: Seque
     }
 
 
-def _said(protocol: Protocol) -> str:
+def _in_words(protocol: Protocol) -> str:
     cleared = "cleared" if protocol.cleared else "not cleared"
     return f"pause {protocol.mode}, prefix cache {cleared}, loaded by {protocol.path or 'a method of their own'}"

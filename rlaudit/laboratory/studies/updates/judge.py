@@ -19,13 +19,11 @@ from rlaudit.settings.trainer_facts import PauseMode
 
 @dataclass(frozen=True)
 class JudgedCase:
-    """One case of one engine start. What does not apply to its kind is None or empty.
-
-    problem: why it did not run. unsupported: whether that is because the release cannot do it.
-    """
+    """One case of one engine start. Judgements that do not apply to its kind are None or empty."""
 
     record: EngineRecord
     case: UpdateCase
+    # Why it did not run.
     problem: str | None
     in_flight: RequestCount
     others: RequestCount
@@ -33,16 +31,17 @@ class JudgedCase:
     parts: Parts | None = None
     staleness: Staleness | None = None
     continuity: Continuity | None = None
+    # Whether it did not run because the release does not support it.
     unsupported: bool = False
 
     @property
     def ran(self) -> bool:
-        """Whether there is something to judge."""
+        """Whether the case can be judged."""
         return self.problem is None
 
     @property
     def where(self) -> str:
-        """The engine start and the case: what a finding of it is known by."""
+        """The engine start and the case."""
         return f"{self.record.start.name}: {self.case.name}"
 
     @property
@@ -60,7 +59,7 @@ class JudgedCase:
             return "stale keys and values are served" if stale is not None and stale.found else "not decided"
         if self.continuity is not None and self.continuity.verdict is Verdict.MISMATCH:
             return "tokens after the resume do not follow from those before"
-        # A request that went on over the update on its old keys and values is as stale as a cached prompt.
+        # A request that continues after the update with its old keys and values is as stale as a cached prompt.
         flight, margin = stale.flight, stale.flight_margin
         if flight is None or flight.high is None or margin is None or flight.high <= margin:
             return None
@@ -112,10 +111,10 @@ def _problem(record: EngineRecord, case: UpdateCase) -> str | None:
 def _parts(
     record: EngineRecord, case: UpdateCase, flights: Sequence[Flight], book: Scorebook, margin: float
 ) -> Parts | None:
-    read_back = next((read for read in record.read_backs if read.case == case.name), None)
+    read_back = next((read_back for read_back in record.read_backs if read_back.case == case.name), None)
     if read_back is None:
         return None
-    read = read_parts(read_back)
-    mixture = mixture_name(int(read.believed), read.old) if read is not None and read.old else None
+    parts = read_parts(read_back)
+    mixture = mixture_name(int(parts.believed), parts.old) if parts is not None and parts.old else None
     cold = [flight for flight in flights if flight.run == COLD_AFTER]
-    return judge_parts(read, cold, book, mixture, fit_margin(flights, book, margin))
+    return judge_parts(parts, cold, book, mixture, fit_margin(flights, book, margin))

@@ -2,9 +2,9 @@
 
 A token's lag is the number of updates between the weights that sampled it and those that the trainer holds when the
 sequence ends. Two comparisons are kept apart:
-    right weights    the trainer scores each token with the weights that sampled it: what is left is the engine's fault
-    trainer weights  the trainer scores everything with what it holds now: what lag adds is the objective's to correct
-Not covered: updates whose version is wrong; staleness.py and parts.py look for those.
+    right weights    the trainer scores each token with the weights that sampled it: a mismatch is the engine's fault
+    trainer weights  the trainer scores all tokens with its current weights: the objective has to correct what lag adds
+Not covered: updates whose version is wrong; staleness.py and parts.py detect those.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ METRICS = ("k2", "k3", "ppo_clip_fraction")
 
 @dataclass(frozen=True)
 class LagGroup:
-    """The tokens of one lag. Measurements are of METRICS, None if there is too little to measure."""
+    """The tokens of one lag. Measurements are of METRICS, and empty without a scored token."""
 
     lag: int
     tokens: int

@@ -1,6 +1,6 @@
 """From a recipe to engine starts: each release, with every level of caching and scheduling and every path.
 
-What happens in a start is in its cases (cases.py).
+The cases of a start are in cases.py.
 """
 
 from collections import Counter
@@ -30,10 +30,7 @@ from rlaudit.vllm.resolution.engine import EngineKind
 
 @dataclass(frozen=True)
 class EngineStart:
-    """One engine process: how it is configured, how weights are brought to it and loaded, and its cases.
-
-    engine: V0 or V1 if the recipe asks for one. own: what its entry of the recipe sets, as words.
-    """
+    """One engine process: how it is configured, how weights are brought to it and loaded, and its cases."""
 
     name: str
     version: str
@@ -41,8 +38,10 @@ class EngineStart:
     engine_args: Mapping[str, Any]
     cases: tuple[UpdateCase, ...]
     levels: Mapping[str, str] = field(default_factory=dict)
+    # V0 or V1 if the recipe names it.
     engine: EngineKind | None = None
     environment_variables: Mapping[str, str] = field(default_factory=dict)
+    # The settings of its entry in the recipe, as words.
     own: tuple[str, ...] = ()
     transport: str = "disk"
 
@@ -55,13 +54,12 @@ class EngineStart:
 
     @property
     def checkpoints(self) -> list[str]:
-        """The versions that are loaded, all below them included: a read back compares with those."""
+        """All versions up to the highest that is loaded: a read back compares with those."""
         return [str(version) for version in range(versions_needed([self]) + 1)]
 
     @property
     def moves(self) -> int:
-        """How often all weights are read or sent: when it starts, with every update, and per version that is read
-        back against."""
+        """How often all weights are read or sent: at the start, with every update, and per version of a read back."""
         steps = [step["do"] for case in self.cases for step in case.steps]
         loads = 1 + steps.count("update") + steps.count("restore")
         return loads + steps.count("read_back") * len(self.checkpoints)
@@ -124,17 +122,17 @@ def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[Engine
 
 
 def _starts_of(engine: EngineToUpdate, recipe: UpdateRecipe, requests: Requests, device: str) -> Iterator[EngineStart]:
-    """Yield the matrix of an entry, then every path that it does not show."""
+    """Yield the matrix of an entry, then every path that is not in it."""
     settings, shared = recipe.weight_updates, _usual_args(engine.version, recipe.dtype, device)
     kind = {"engine": engine.engine} if engine.engine else {}
     brought = {"transport": engine.transport} if engine.transport != "disk" else {}
-    own = tuple(f"{name}={value}" for name, value in {**kind, **brought, **engine.engine_args}.items())
+    settings_in_words = tuple(f"{name}={value}" for name, value in {**kind, **brought, **engine.engine_args}.items())
 
     def start(
         words: str, path: str, cases: Sequence[UpdateCase], levels: Mapping[str, str], **arguments: bool
     ) -> EngineStart:
         return EngineStart(
-            name=", ".join([f"vLLM {engine.version}", words, *own]),
+            name=", ".join([f"vLLM {engine.version}", words, *settings_in_words]),
             version=engine.version,
             path=path,
             engine_args={**shared, **recipe.engine_args, **engine.engine_args, **arguments},
@@ -142,7 +140,7 @@ def _starts_of(engine: EngineToUpdate, recipe: UpdateRecipe, requests: Requests,
             levels=levels,
             engine=engine.engine,
             environment_variables=recipe.environment_variables,
-            own=own,
+            own=settings_in_words,
             transport=engine.transport,
         )
 
@@ -167,7 +165,7 @@ def _usual_args(version: str, dtype: str, device: str) -> dict[str, Any]:
 
 
 def _matrix(engine: EngineToUpdate, settings: WeightUpdates, requests: Requests, caching: str) -> list[UpdateCase]:
-    """Return every sequence of calls of an entry; what the engine then holds is read back in the first."""
+    """Return every sequence of calls of an entry; the weights are read back in the first."""
     sequences = [
         (mode, clear) for mode in engine.modes for clear in ([False] if mode is PauseMode.NONE else engine.clear_cache)
     ]
@@ -181,7 +179,7 @@ def _matrix(engine: EngineToUpdate, settings: WeightUpdates, requests: Requests,
 
 
 def _paths_alone(engine: EngineToUpdate, usual: WeightPath) -> list[WeightPath]:
-    """Return the paths that are checked in an engine of their own: a matrix shows what its own updates from disk."""
-    shown = engine.modes and engine.transport == "disk"
-    others = [path for path in engine.other_paths if path != usual or not shown]
+    """Return the paths that are checked in a separate engine: a matrix that loads from disk checks its path itself."""
+    checked_in_matrix = engine.modes and engine.transport == "disk"
+    others = [path for path in engine.other_paths if path != usual or not checked_in_matrix]
     return [usual, *others] if engine.transport != "disk" and usual not in others else others

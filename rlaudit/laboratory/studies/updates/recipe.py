@@ -1,8 +1,8 @@
-"""The recipe of a weight-update audit: which engines, which ways to pause and load, and what is left out on purpose.
+"""The recipe of a weight-update audit: which engines, and which ways to pause and load.
 
 A recipe with the key `weight_updates` is one of these. It shares the file format, the profiles (`cpu:`) and the names
-of keys with an ablation recipe, but an arm of it is not one engine with one set of weights: several sets of weights
-pass through each engine, and every token is scored with those that should have sampled it.
+of keys with an ablation recipe. Several sets of weights pass through each engine, and every token is scored with those
+that should have sampled it.
 """
 
 from pathlib import Path
@@ -27,8 +27,11 @@ from rlaudit.settings.trainer_facts import PauseMode
 
 
 class EngineToUpdate(Keys):
-    """One vLLM release and what is tried on it. Every combination of the caching and scheduling levels is one engine
-    start; every combination of modes and clear_cache is one case in each of them."""
+    """One vLLM release and what is tried on it.
+
+    Every combination of the caching and scheduling levels is one engine start; every combination of modes and
+    clear_cache is one case in each of them.
+    """
 
     version: Version = Field(description="vLLM release, such as 0.18.1.")
     engine: Engine = None
@@ -96,7 +99,7 @@ class UpdateRecipe(AnyRecipe):
         return self.prompts_used
 
     def overridden(self, *, samples: int | None = None, **options: Any) -> "UpdateRecipe":
-        """Return the recipe with what the command line says instead."""
+        """Return the recipe with the options of the command line in place of its own."""
         changed = super().overridden(**options)
         if samples is None:
             return changed
@@ -108,7 +111,7 @@ MODELS = (UpdateRecipe, WeightUpdates, EngineToUpdate)
 
 
 def update_recipe_of(document: dict[str, Any], path: Path, profile: Profile = "cuda") -> UpdateRecipe:
-    """Return the recipe that plain data holds; errors name `path`. Raises UsageError naming the key that is wrong."""
+    """Return the recipe of plain data. Raises UsageError naming `path` and the wrong key."""
     recipe = validated(UpdateRecipe, with_profile(document, profile), path, MODELS)
     for engine in recipe.weight_updates.engines:
         check_engine(engine.engine, engine.version, recipe.environment_variables, str(path))

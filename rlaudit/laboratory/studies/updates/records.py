@@ -1,4 +1,4 @@
-"""What an engine process left: every request with the version that sampled each of its tokens, and every read back."""
+"""The results of an engine process: every request with the version that sampled each of its tokens, every read back."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,29 +14,29 @@ Tokens = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Flight:
-    """One request.
-
-    versions: per token the version that sampled it, None if the token came while the update ran. `submitted` and
-    `finished`: the version in force then. `prompt` counts shared prompts; the unshared twin has the same number.
-    ends: how many final outputs there were. surplus_logprobs: logprobs that came without a token of theirs.
-    """
+    """One request."""
 
     case: str
     run: str
+    # Its place among the shared prompts; the unshared twin has the same.
     prompt: int
     sample: int
     max_tokens: int
     prompt_token_ids: Tokens
     token_ids: Tokens
     logprobs: tuple[float, ...]
+    # The version that sampled each token; None if the token came while the update ran.
     versions: tuple[int | None, ...]
     cached_tokens: int | None
     finish_reason: str | None
+    # The number of final outputs.
     ends: int
     lost: bool
     error: str | None
+    # The version in force at submission and at the end.
     submitted: int
     finished: int | None
+    # Logprobs that came without a token.
     surplus_logprobs: int = 0
 
     @property
@@ -46,27 +46,26 @@ class Flight:
 
     @property
     def after_update(self) -> list[bool]:
-        """Per token whether it surely came from newer weights than those in force when the request was submitted."""
+        """Whether each token surely came from newer weights than those in force when the request was submitted."""
         return [version is not None and version != self.submitted for version in self.versions]
 
 
 @dataclass(frozen=True)
 class ReadBack:
-    """What a worker was found to hold. `believed`: the version it should hold.
-
-    parameters: per name the version its bytes agree with, the version its layer's answers agree with, the version of
-    each of its tensors if the whole is of none.
-    """
+    """The weights that a worker holds, as read back."""
 
     case: str
+    # The version that it should hold.
     believed: str
+    # For each name the version of its bytes, that of its layer's answers, and that of each of its tensors if the whole
+    # is of none.
     parameters: Mapping[str, Mapping[str, Any]]
     logits: str | None
 
 
 @dataclass(frozen=True)
 class StepReport:
-    """A step that failed, or that the release cannot do."""
+    """A step that failed, or that the release does not support."""
 
     case: str
     step: str
@@ -76,11 +75,11 @@ class StepReport:
 
 @dataclass(frozen=True)
 class EngineRecord:
-    """An engine start after it ended. `failure` says why there is nothing in it. transport: what really brought the
-    weights, {"name", "backend", "because"}."""
+    """An engine start after it ended."""
 
     start: EngineStart
     status: str
+    # Why it has no results.
     failure: str | None
     kind: str
     flights: tuple[Flight, ...]
@@ -88,6 +87,7 @@ class EngineRecord:
     steps: tuple[StepReport, ...]
     case_seconds: Mapping[str, float]
     cell_key: str = ""
+    # What really brought the weights: {"name", "backend", "because"}.
     transport: Mapping[str, Any] | None = None
 
     def of(self, case: UpdateCase, *runs: str) -> tuple[Flight, ...]:

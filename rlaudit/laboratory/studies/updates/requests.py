@@ -1,7 +1,7 @@
-"""What became of the requests that an update met: completed, aborted, truncated, duplicated, lost, leaked.
+"""What became of the requests around an update: completed, aborted, truncated, duplicated, lost, leaked.
 
-Every request is asked for a fixed number of tokens with `ignore_eos`, so a completion that is shorter lost something on
-its way and one that is longer got something twice. An abort is an answer, not a loss: mode=abort promises it.
+Every request has a fixed number of tokens with `ignore_eos`, so a shorter completion lost tokens and a longer one got
+some twice. An abort is no loss: mode=abort promises it.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ COMPLETE = ("length", "stop")
 
 @dataclass(frozen=True)
 class RequestCount:
-    """Requests by how they ended. leaked: tokens that arrived while the engine said that it was paused."""
+    """The number of requests by how they ended."""
 
     submitted: int = 0
     completed: int = 0
@@ -23,6 +23,7 @@ class RequestCount:
     duplicated: int = 0
     lost: int = 0
     failed: int = 0
+    # Tokens that arrived while the engine reported that it was paused.
     leaked_tokens: int = 0
 
     @property
@@ -32,7 +33,7 @@ class RequestCount:
 
 
 def count_requests(flights: Sequence[Flight], *, paused: bool) -> RequestCount:
-    """Count how requests ended. `paused`: whether there was a pause in which nothing may be sampled."""
+    """Count how requests ended. paused: whether the update has a pause, in which nothing may be sampled."""
     ends = [_ending(flight) for flight in flights]
     leaked = sum(version is None for flight in flights for version in flight.versions) if paused else 0
     return RequestCount(submitted=len(flights), leaked_tokens=leaked, **{end: ends.count(end) for end in set(ends)})

@@ -1,11 +1,11 @@
-"""Carries a weight-update recipe out: checkpoints, engine starts, what each really held, and scores.
+"""Carries a weight-update recipe out: checkpoints, engine starts, the weights that each really held, and scores.
 
-Order matters: what an engine held is read back before anything is scored, because a part that was never updated would
-otherwise look like stale keys and values in every case.
+Order matters: weights are read back before anything is scored, because a part that was never updated would otherwise
+look like stale keys and values in every case.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure
@@ -28,26 +28,24 @@ from rlaudit.laboratory.study_run import Bookkeeping, StudyRun
 
 @dataclass(frozen=True)
 class FinishedUpdates:
-    """Everything the findings need.
-
-    effective: per engine start, version to the mixture that stands for it because an update left something old.
-    """
+    """Everything the findings need."""
 
     plan: UpdatePlan
     setup: RunSetup
     records: tuple[EngineRecord, ...]
+    # For each engine start from a version to the mixture that it really held, if an update left something old.
     effective: Mapping[str, Mapping[int, str]]
     book: Scorebook
     bookkeeping: Bookkeeping
 
     @property
     def recipe(self) -> UpdateRecipe:
-        """What was asked for."""
+        """The recipe that was carried out."""
         return self.plan.recipe
 
     def book_of(self, record: EngineRecord) -> Scorebook:
-        """Return the scores as this engine is to be judged by."""
-        return self.book.of_engine(self.effective[record.start.name])
+        """Return the scores by which this engine is judged."""
+        return replace(self.book, effective=self.effective[record.start.name])
 
 
 def execute(plan: UpdatePlan, run: StudyRun) -> FinishedUpdates:
@@ -59,60 +57,62 @@ def execute(plan: UpdatePlan, run: StudyRun) -> FinishedUpdates:
     store = CheckpointStore(plan.recipe, run)
     store.write_versions(versions_needed(plan.starts))
     records = tuple(_records(plan, run, [*prompts, *unshared(prompts)], store))
-    effective = {record.start.name: _effective(record, store) for record in records}
-    book = _scored(records, effective, plan, run, store)
+    effective = {record.start.name: _held_mixtures(record, store) for record in records}
+    book = _score(records, effective, plan, run, store)
     return FinishedUpdates(plan, run.setup, records, effective, book, run.books())
 
 
-def _scored(
+def _score(
     records: Sequence[EngineRecord],
     effective: Mapping[str, Mapping[int, str]],
     plan: UpdatePlan,
     run: StudyRun,
     store: CheckpointStore,
 ) -> Scorebook:
-    """Return every score that the analysis needs, from a job per checkpoint over all engines and cases: equal engines
-    sample equal tokens. Raises NotFinished when the trainer cannot score."""
+    """Return every score that the analysis needs, from one job per checkpoint: equal engines sample equal tokens.
+
+    Raises NotFinished if the trainer cannot score.
+    """
     (request,) = plan.scoring
     batches: dict[str, ScoringBatch] = {}
     for record in records:
-        for name, flight in [*wanted_scores(record, effective[record.start.name]), *_of_read_backs(record, store)]:
+        for name, flight in [*wanted_scores(record, effective[record.start.name]), *_mixtures_to_score(record, store)]:
             if flight.token_ids:
                 batch = batches.setdefault(name, ScoringBatch(request))
                 batch.add(flight.prompt_token_ids, flight.token_ids)
-    found = run.scores(
+    scored = run.scores(
         [
             (batch, f"trainer: {len(batch.sequences)} sequences with the weights {name}", store.checkpoint(name))
             for name, batch in sorted(batches.items())
         ]
     )
-    return Scorebook({name: scores.by_sequence() for name, scores in zip(sorted(batches), found, strict=True)})
+    return Scorebook({name: scores.by_sequence() for name, scores in zip(sorted(batches), scored, strict=True)})
 
 
-def _of_read_backs(record: EngineRecord, store: CheckpointStore) -> Iterator[tuple[str, Flight]]:
-    """Yield the mixtures that were read back, each with the requests of a cold cache that have to fit it."""
+def _mixtures_to_score(record: EngineRecord, store: CheckpointStore) -> Iterator[tuple[str, Flight]]:
+    """Yield the mixtures that were read back, each with the requests of a cold cache that must fit it."""
     for read_back in record.read_backs:
-        read = read_parts(read_back)
-        if read is not None and read.old and read.believed != "0":
-            name = store.write_mixture(int(read.believed), read.old)
+        parts = read_parts(read_back)
+        if parts is not None and parts.old and parts.believed != "0":
+            name = store.write_mixture(int(parts.believed), parts.old)
             for flight in record.flights:
                 if (flight.case, flight.run) == (read_back.case, COLD_AFTER):
                     yield name, flight
 
 
-def _effective(record: EngineRecord, store: CheckpointStore) -> dict[int, str]:
-    """Return version to mixture if an update of this engine left something old, as its first read back says."""
-    held = read_parts(record.read_backs[0]) if record.read_backs else None
-    if held is None or not held.old or held.believed == "0":
+def _held_mixtures(record: EngineRecord, store: CheckpointStore) -> dict[int, str]:
+    """Return a mixture for each version if the first read back of this engine shows something old."""
+    parts = read_parts(record.read_backs[0]) if record.read_backs else None
+    if parts is None or not parts.old or parts.believed == "0":
         return {}
     used = {version for flight in record.flights for version in flight.versions if version}
-    return {version: store.write_mixture(version, held.old) for version in sorted(used)}
+    return {version: store.write_mixture(version, parts.old) for version in sorted(used)}
 
 
 def _records(
     plan: UpdatePlan, run: StudyRun, prompts: Sequence[Sequence[int]], store: CheckpointStore
 ) -> Iterator[EngineRecord]:
-    """Yield what every engine start left."""
+    """Run every engine start and yield its record."""
     cells: list[Cell | Failure] = []
     for start in plan.starts:
         engine = run.engine(start.version)

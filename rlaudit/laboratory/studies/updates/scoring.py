@@ -1,5 +1,4 @@
-"""Scores of every sampled sequence under each version that should have sampled some of its tokens, and the
-trainer's."""
+"""Scores of every sampled sequence under the trainer's version and under each that should have sampled its tokens."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,33 +17,30 @@ from rlaudit.tokens.pairs import LogprobPairs
 class Scorebook:
     """Logprobs by checkpoint and sequence.
 
-    A checkpoint is named by its version ("1") or by the mixture that an engine really held. `effective` maps a version
-    to the mixture that one engine held in its place; a version that is not in it was held whole.
+    A checkpoint is named by its version ("1") or by the mixture that an engine really held.
     """
 
     scores: dict[str, dict[SequenceKey, Floats]]
+    # From a version to the mixture that one engine held in its place; other versions were held whole.
     effective: Mapping[int, str] = field(default_factory=dict)
-
-    def of_engine(self, effective: Mapping[int, str]) -> "Scorebook":
-        """Return the same scores, seen by an engine that held these mixtures."""
-        return Scorebook(self.scores, effective)
 
     def has(self, checkpoint: str, flight: Flight) -> bool:
         """Return whether the request was scored with it."""
         return (flight.prompt_token_ids, flight.token_ids) in self.scores.get(checkpoint, {})
 
     def logprobs(self, checkpoint: str, flight: Flight) -> Floats:
-        """Trainer logprobs of the request's tokens under a checkpoint; NaN if it was not asked for."""
+        """Return trainer logprobs of the request's tokens under a checkpoint; NaN if they were not scored."""
         if not self.has(checkpoint, flight):
             return np.full(len(flight.token_ids), np.nan)
         return self.scores[checkpoint][flight.prompt_token_ids, flight.token_ids]
 
     def under_own_versions(self, flight: Flight) -> Floats:
-        """Trainer logprobs, each token's with the weights the engine held then; NaN if that is not known."""
+        """Return trainer logprobs, each token's with the weights that the engine held then; NaN if unknown."""
         result_T = np.full(len(flight.token_ids), np.nan)
         for version in {version for version in flight.versions if version is not None}:
-            own_T = np.array([found == version for found in flight.versions])
-            result_T[own_T] = self.logprobs(self.effective.get(version, str(version)), flight)[own_T]
+            of_version_T = np.array([sampled_by == version for sampled_by in flight.versions])
+            logprobs_T = self.logprobs(self.effective.get(version, str(version)), flight)
+            result_T[of_version_T] = logprobs_T[of_version_T]
         return result_T
 
 
@@ -56,10 +52,10 @@ def wanted_scores(record: EngineRecord, effective: Mapping[int, str]) -> Iterato
         sampled = {version for version in flight.versions if version is not None}
         names = {effective.get(version, str(version)) for version in sampled}
         if flight.run == FLIGHT:
-            # And as a trainer scores them that trains on them a step later.
+            # And as a trainer scores them a step later.
             names |= {str(flight.trainer_version), effective.get(1, "1")}
         if flight.run == COLD_AFTER:
-            # The weights as they should be, and the old ones: the scale of an excess, and the witnesses of parts.py.
+            # The weights that should be in force, and the old ones: scale of an excess, and witnesses of parts.py.
             names |= {str(version) for version in sampled} | {"0"}
         yield from ((name, flight) for name in names)
 
@@ -69,7 +65,7 @@ def pairs_of(
     trainer_logprobs: Callable[[Flight], Floats],
     keep: Callable[[Flight], Sequence[bool] | None] = lambda flight: None,
 ) -> LogprobPairs:
-    """Rollout and trainer logprobs of requests, flat; tokens without a trainer logprob, or not kept, are left out."""
+    """Return flat rollout and trainer logprobs of requests, without tokens that have no score or are not kept."""
     rollout, trainer, sequence = [], [], []
     prompts: list[int] = []
     for flight in flights:
@@ -94,14 +90,14 @@ def pairs_of(
 
 
 def k3_of(pairs: LogprobPairs) -> Measurement | None:
-    """k3 in nats with its interval over prompts; None without a token."""
+    """Return k3 in nats with its interval over prompts; None without a token."""
     return measure(pairs, metrics=[all_metrics()["k3"]])["k3"] if pairs.tokens else None
 
 
 def fit_margin(flights: Sequence[Flight], book: Scorebook, margin: float) -> float:
     """Return k3 in nats below which tokens fit their weights: `margin` above the upper end of k3 before the update.
 
-    What separates engine and trainer before any update is blamed on none: in float32 nothing (1e-10 nats of k3), in
+    The distance of engine and trainer before any update is not the update's: in float32 nothing (1e-10 nats of k3), in
     bfloat16 about 2e-3, above any useful margin.
     """
     before = [flight for flight in flights if flight.run in (BEFORE, FLIGHT) and flight.error is None]

@@ -1,14 +1,14 @@
-"""Stale KV: are tokens sampled with new weights computed from keys and values of the old ones?
+"""Stale KV: whether tokens sampled with new weights are computed from keys and values of the old ones.
 
 The five-run protocol, with k3 against the weights that the engine should have by then:
     excess   k3(after) - k3(cold after), same prompts and seeds, only requests that took tokens from the cache
     control  k3(warm after) - k3(cold after): what a warm cache does by itself, without an update in between
     unshared k3 of requests that no cache can hold: new weights that are not loaded would show here too, stale KV not
-Convicted only when prompt tokens came from the cache and the interval of the excess lies above the control's and above
-a share of the distance between the two versions; acquitted only when it and the control's lie below that share.
-Otherwise the test was too small or too noisy, and says so.
+Convicted only if prompt tokens came from the cache and the interval of the excess lies above the control's and above a
+share of the distance between the two versions; acquitted only if it and the control's lie below that share. Otherwise
+the test was too small or too noisy, and the verdict is inconclusive.
 
-Why not compare sampled tokens: one token that differs changes all that follow it. Source of the protocol: lmdeploy
+Sampled tokens are not compared, because one that differs changes all that follow it. Source of the protocol: lmdeploy
 issue 4917. vLLM leaves resetting to its caller on purpose (vllm issue 46125).
 """
 
@@ -29,22 +29,21 @@ RELEVANT_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Staleness:
-    """What the protocol found in one case.
-
-    cached_tokens: prompt tokens that the requests after the update took from the cache. distance: k3 of tokens of the
-    new version under the old one, which is what an engine without the update would show. margin: where excess starts
-    to count; flight_margin: where k3 of the tokens in flight does, above that of a cold run.
-    """
+    """The result of the protocol in one case."""
 
     verdict: Verdict
     because: str
+    # Prompt tokens that the requests after the update took from the cache.
     cached_tokens: int
     excess: Contrast | None
     control: Contrast | None
     unshared: Measurement | None
     flight: Measurement | None
+    # k3 of tokens of the new version under the old one, which an engine without the update would show.
     distance: float | None
+    # The excess from which it counts.
     margin: float | None
+    # k3 of the tokens in flight from which it counts, above that of a cold run.
     flight_margin: float | None
 
     @property
@@ -54,17 +53,24 @@ class Staleness:
 
 
 def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float) -> Staleness:
-    """Run the protocol over the requests of one case. `relevant`: an excess k3 in nats that counts however large the
-    step between the versions is."""
-    runs = {run: _complete(flights, run) for run in (AFTER, UNSHARED, COLD_AFTER, WARM_AFTER, FLIGHT)}
+    """Judge the requests of one case.
+
+    relevant: an excess k3 in nats that counts however large the step between the versions is.
+    """
+    complete = [flight for flight in flights if flight.error is None and flight.token_ids]
+    runs = {
+        run: [flight for flight in complete if flight.run == run]
+        for run in (AFTER, UNSHARED, COLD_AFTER, WARM_AFTER, FLIGHT)
+    }
     served = [flight for flight in runs[AFTER] if flight.cached_tokens]
     cached = sum(flight.cached_tokens or 0 for flight in runs[AFTER])
-    in_flight = _after_update(runs[FLIGHT], book)
+    # Tokens in flight have the old keys and values of their requests.
+    in_flight = k3_of(pairs_of(runs[FLIGHT], book.under_own_versions, lambda flight: flight.after_update))
     if not runs[AFTER] or not runs[COLD_AFTER] or not runs[WARM_AFTER]:
         why = "the runs after the update did not complete"
         return Staleness(Verdict.NOT_TESTED, why, cached, None, None, None, in_flight, None, None, None)
-    # Where too few took anything from the cache, such as the second sample of a prompt that shares the blocks of the
-    # first, the whole run is tested, with its interval.
+    # If too few requests took anything from the cache, such as the second samples of prompts, which share the blocks of
+    # the first, the whole run is tested, with its interval.
     tested = pairs_of(served if len(served) >= FEWEST_SEQUENCES else runs[AFTER], book.under_own_versions)
     cold, warm = (pairs_of(runs[run], book.under_own_versions) for run in (COLD_AFTER, WARM_AFTER))
     k3 = all_metrics()["k3"]
@@ -109,20 +115,11 @@ def _judge(excess: Contrast, margin: float, noise: float, cached: int | None) ->
     return Verdict.INCONCLUSIVE, f"{source}; the interval of the excess reaches over {margin:.2g}"
 
 
-def _complete(flights: Sequence[Flight], run: str) -> list[Flight]:
-    return [flight for flight in flights if flight.run == run and flight.error is None and flight.token_ids]
-
-
 def _distance(cold: Sequence[Flight], book: Scorebook) -> float:
-    """k3 of new tokens under the version before: the scale that an excess is held against."""
+    """Return k3 of new tokens under the version before: the scale for an excess."""
     measured = k3_of(pairs_of(cold, lambda flight: book.logprobs("0", flight)))
     return (measured.value or 0.0) if measured else 0.0
 
 
-def _after_update(flights: Sequence[Flight], book: Scorebook) -> Measurement | None:
-    """k3 of the tokens that a request in flight got after the update: its own keys and values are the old ones."""
-    return k3_of(pairs_of(flights, book.under_own_versions, lambda flight: flight.after_update))
-
-
-def _high(found: Measurement | None) -> float:
-    return 0.0 if found is None else found.high or found.value or 0.0
+def _high(k3: Measurement | None) -> float:
+    return 0.0 if k3 is None else k3.high or k3.value or 0.0

@@ -10,7 +10,7 @@ from rlaudit.laboratory.study import Cost, Study
 
 
 def cost_of_updates(plan: UpdatePlan, accelerator: Accelerator, prompts: PromptSet) -> Cost:
-    """Return what the plan starts: every engine start with its engine and its cases."""
+    """Return the cost of every engine start with its engine and its cases."""
     machine, lines = machine_of(accelerator), []
     for start in plan.starts:
         engine = start.wanted.expected(machine, plan.recipe.model)
@@ -19,15 +19,15 @@ def cost_of_updates(plan: UpdatePlan, accelerator: Accelerator, prompts: PromptS
         lines += [f"  {case.name}" for case in start.cases]
     steps = [step for start in plan.starts for case in start.cases for step in case.steps]
     sampled = sum(map(_tokens, steps))
-    # Cases mostly differ in their flights alone, each of which is scored with the weights before and after it.
+    # Most cases differ only in their flights, each of which is scored with the weights before and after the update.
     scored = 2 * sum(_tokens(step) for step in steps if step.get("run") == FLIGHT)
     moves = sum(start.moves for start in plan.starts) + 2 * versions_needed(plan.starts)
     return Cost(lines, len(plan.starts), sampled, sampled + scored, moves)
 
 
 def _tokens(step: Step) -> int:
-    own = len(step.get("requests", ())) * step.get("max_tokens", 0)
-    return int(own + sum(map(_tokens, step.get("while_paused", ()))))
+    tokens = len(step.get("requests", ())) * step.get("max_tokens", 0)
+    return int(tokens + sum(map(_tokens, step.get("while_paused", ()))))
 
 
 STUDY = Study("updates", "weight_updates", update_recipe_of, plan_updates, cost_of_updates, execute, in_one_folder=True)

@@ -54,15 +54,15 @@ class LogprobPairs:
 
     def __post_init__(self) -> None:
         for name in ("rollout_logprobs_T", "trainer_logprobs_T", "entropy_T"):
-            given = getattr(self, name)
-            if given is not None:
-                object.__setattr__(self, name, _flat(name, given, np.float64))
+            values = getattr(self, name)
+            if values is not None:
+                object.__setattr__(self, name, _flat(name, values, np.float64))
         for name in ("sequence_T", "prompt_S"):
             object.__setattr__(self, name, _indices(name, getattr(self, name)))
         for name in ("trainer_logprobs_T", "sequence_T", "entropy_T"):
-            given = getattr(self, name)
-            if given is not None and given.size != self.tokens:
-                raise ValueError(f"{name} has {given.size} entries, rollout_logprobs_T has {self.tokens}")
+            values = getattr(self, name)
+            if values is not None and values.size != self.tokens:
+                raise ValueError(f"{name} has {values.size} entries, rollout_logprobs_T has {self.tokens}")
         if self.tokens and int(self.sequence_T.max()) >= self.sequences:
             raise ValueError(
                 f"sequence_T names sequence {self.sequence_T.max()}, prompt_S has {self.sequences} entries"

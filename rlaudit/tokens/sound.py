@@ -33,23 +33,23 @@ def sound(batch: TokenBatch, path: Path, faults: Faults, trainer_excludes: bool 
     """
     batch = best_first(batch)
     broken_S = np.zeros(batch.sequences, dtype=np.bool_)
-    for found in _broken(batch, trainer_excludes):
-        own = np.unique(batch.sequence_T[found.broken_T])
-        new = own[~broken_S[own]]
+    for broken in _broken(batch, trainer_excludes):
+        sequences = np.unique(batch.sequence_T[broken.broken_T])
+        new = sequences[~broken_S[sequences]]
         if not new.size:
             continue
         broken_S[new] = True
         sequence = int(new[0])
         begin, end = batch.offsets[sequence], batch.offsets[sequence + 1]
-        place = int(begin) + int(np.argmax(found.broken_T[begin:end]))
+        place = int(begin) + int(np.argmax(broken.broken_T[begin:end]))
         faults.add(
             Fault(
                 path,
-                found.kind,
-                f"{found.column} {found.said(batch, place)} at position {batch.position_T[place]}{LEFT_OUT}",
+                broken.kind,
+                f"{broken.column} {broken.problem(batch, place)} at position {batch.position_T[place]}{LEFT_OUT}",
                 batch.line_of(sequence),
                 batch.name_of(sequence),
-                found.column,
+                broken.column,
             ),
             sequences=new.size,
             tokens=int(batch.lengths_S[new].sum()),
@@ -60,7 +60,7 @@ def sound(batch: TokenBatch, path: Path, faults: Faults, trainer_excludes: bool 
 
 @dataclass(frozen=True, eq=False)
 class _Broken:
-    """Tokens whose value in one column cannot be. what: said instead of the value, where that tells more."""
+    """Tokens with an impossible value in one column. what: printed instead of the value, if that explains more."""
 
     kind: FaultKind
     column: str
@@ -69,13 +69,13 @@ class _Broken:
     expected: str
     what: str = ""
 
-    def said(self, batch: TokenBatch, place: int) -> str:
+    def problem(self, batch: TokenBatch, place: int) -> str:
         """Return what is wrong at one token."""
         if self.what:
             return f"{self.what}, expected {self.expected}"
         value = self.values[place]
         if np.ndim(value):
-            value = next(one for one in value.tolist() if RANGES[self.column].broken(np.array([one])) is not None)
+            value = next(entry for entry in value.tolist() if RANGES[self.column].broken(np.array([entry])) is not None)
         return f"is {value:.9g}, expected {self.expected}"
 
 

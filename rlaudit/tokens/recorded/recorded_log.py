@@ -6,7 +6,7 @@ its processes and weights were, for the hashes of its sequences with the trainer
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -44,8 +44,8 @@ class RecordedFront:
 
     @cached_property
     def _edges(self) -> tuple[Floats, Floats]:
-        ends = [math.inf if one.end is None else one.end for one in self.served.updates]
-        return np.array([one.begin for one in self.served.updates]), np.array(ends)
+        ends = [math.inf if update.end is None else update.end for update in self.served.updates]
+        return np.array([update.begin for update in self.served.updates]), np.array(ends)
 
     def versions_at(self, stamps_T: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Return (T,) how many updates had ended at each stamp, NaN if unknown, and (T,) whether one went on."""
@@ -112,10 +112,10 @@ def recorded_log(path: Path) -> RecordedLog:
 
 def _version(file: Path) -> tuple[str, int, int]:
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return (file.name, 0, 0)
-    return (file.name, found.st_size, found.st_mtime_ns)
+    return (file.name, status.st_size, status.st_mtime_ns)
 
 
 # One, and what it is held against.
@@ -129,7 +129,8 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     tokens: Counter[SamplingGroup] = Counter()
     inside = unknown = adapters = 0
     several = served_weights(recording)
-    reused = {number: reused_blocks([one for one in several if one.number == number]) for number in _numbers(several)}
+    engines = {served.number for served in several}
+    reused = {number: reused_blocks([served for served in several if served.number == number]) for number in engines}
     models = [_model(served) for served in several]
     apart = len(set(models)) > 1
     for served, model in zip(several, models, strict=True):
@@ -156,13 +157,15 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
                 known[number] = replace(known[number], order=len(fronts) * MOST_REQUESTS + order[place])
     rows = TrainerRows(beginnings, known)
     damage = [Damage(process.file.name) for process in recording.processes]
-    for number, (process, own) in enumerate(zip(recording.processes, damage, strict=True)):
+    for number, (process, file_damage) in enumerate(zip(recording.processes, damage, strict=True)):
         if process.records.get("trainer") and known:
-            rows.read(number, token_records(process, ("trainer",)), process.clock, own)
+            rows.read(number, token_records(process, ("trainer",)), process.clock, file_damage)
     # Of engines with several models, the one in training: a judge may have had more tokens.
-    scored = {group_S[one] for one in rows.scored}
+    scored = {group_S[number] for number in rows.scored}
     sequences = Counter(group_S)
-    groups = sorted(tokens, key=lambda one: (one.is_greedy, apart and one not in scored, -tokens[one], str(one)))
+    groups = sorted(
+        tokens, key=lambda group: (group.is_greedy, apart and group not in scored, -tokens[group], str(group))
+    )
     judged = frozenset(number for number, group in enumerate(group_S) if group == groups[0])
     # That the trainer had no time to score a sequence is no fault of the recording.
     alike = frozenset(rows.ambiguous - rows.scored.keys())
@@ -179,23 +182,18 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
         numbers=judged - late - alike,
         late=len(judged & late),
         elsewhere=sum(
-            any(one.clock != known[number].clock for one in held.values()) for number, held in rows.scored.items()
+            any(call.clock != known[number].clock for call in held.values()) for number, held in rows.scored.items()
         ),
         alike=len(judged & (alike - late)),
         adapters=adapters,
-        damaged=(*recording.damaged, *(sentence for one in damage for sentence in one.counted())),
+        damaged=(*recording.damaged, *(sentence for file_damage in damage for sentence in file_damage.counted())),
     )
-
-
-def _numbers(several: Sequence[ServedWeights]) -> dict[int, None]:
-    """Return the engines, each once."""
-    return dict.fromkeys(one.number for one in several)
 
 
 def _model(served: ServedWeights) -> str:
     """Return what the engine of a front end was started with."""
     written = [engine.written for engine in served.engine.builder.engines]
-    return next((str(one["model"]) for one in written if "model" in one), "unknown")
+    return next((str(settings["model"]) for settings in written if "model" in settings), "unknown")
 
 
 def _name(front: Process) -> str:
@@ -203,8 +201,8 @@ def _name(front: Process) -> str:
 
 
 def _first(scored: Mapping[Caller, Scored], role: Role, roles: Mapping[Caller, Role]) -> Scored | None:
-    own = [held for caller, held in scored.items() if roles[caller] is role]
-    return min(own, key=lambda one: one.at, default=None)
+    of_role = [held for caller, held in scored.items() if roles[caller] is role]
+    return min(of_role, key=lambda call: call.at, default=None)
 
 
 def _logged(
@@ -247,9 +245,9 @@ def _logged(
 
 def unused_rows(log: RecordedLog) -> Counter[Unused]:
     """Return how many rows of the trainer's function are in no figure, and why."""
-    found = Counter(log.rows.unused)
+    unused = Counter(log.rows.unused)
     roles = log.rows.roles()
-    found[Unused.UNDECIDED] = sum(
+    unused[Unused.UNDECIDED] = sum(
         roles[caller] is Role.UNDECIDED for held in log.rows.scored.values() for caller in held
     )
-    return +found
+    return +unused

@@ -29,15 +29,15 @@ def merge(recordings: Sequence[Path], into: Path) -> list[str]:
     if is_recording(into):
         raise UsageError(f"{into} holds a recording", "name another folder, or move it away")
     chosen: dict[str, Path] = {}
-    twice, said, read_here = 0, [], f"{SCHEMA_NAME}/{SCHEMA_VERSION}"
+    twice, notes, read_here = 0, [], f"{SCHEMA_NAME}/{SCHEMA_VERSION}"
     for file in _files(recordings):
         schema = _schema(file)
         if schema is None:
-            said.append(f"left out: {file} is no file of a recording")
+            notes.append(f"left out: {file} is no file of a recording")
         elif file.name not in chosen:
             chosen[file.name] = file
             if schema != read_here:
-                said.append(f"{file} is of {schema}, and {read_here} is read here")
+                notes.append(f"{file} is of {schema}, and {read_here} is read here")
         elif _same(chosen[file.name], file):
             twice += 1
         else:
@@ -46,7 +46,7 @@ def merge(recordings: Sequence[Path], into: Path) -> list[str]:
                 "keep the longer one, if one is an older copy of the other",
             )
     _copy(chosen, into)
-    return [*([f"files that were in several recordings and are here once: {twice}"] if twice else []), *said]
+    return [*([f"files that were in several recordings and are here once: {twice}"] if twice else []), *notes]
 
 
 def _files(recordings: Sequence[Path]) -> Iterator[Path]:

@@ -60,8 +60,8 @@ def run(words: Sequence[str], environment: Mapping[str, str], look: Callable[[in
 def check_command(word: str) -> None:
     """Raise UsageError if no program has this name or path."""
     if shutil.which(word) is None:
-        there = "/" in word and Path(word).exists()
-        raise UsageError(f"{word}: {'this is no program, or may not be run' if there else 'there is no such command'}")
+        exists = "/" in word and Path(word).exists()
+        raise UsageError(f"{word}: {'this is no program, or may not be run' if exists else 'there is no such command'}")
 
 
 def _start(words: Sequence[str], environment: Mapping[str, str], mask: set[int | signal.Signals]) -> int:

@@ -34,6 +34,6 @@ def find():
 
 
 def _attributes(value):
-    """Return what an object holds itself: to ask it for an attribute could run code of the caller's."""
+    """Return an object's attributes without running code of the caller's."""
     held = getattr(value, "__dict__", None)
     return held if isinstance(held, dict) else {}

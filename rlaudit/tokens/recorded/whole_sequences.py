@@ -211,4 +211,5 @@ def _stamps(steps: list[list[int]], tokens: int, stamps: Floats) -> Floats:
     if sum(count * each for _, count, each in steps) != tokens:
         raise _Misfit(f"steps of {sum(count * each for _, count, each in steps)} tokens, {tokens} ids")
     numbers_T = np.concatenate([np.repeat(np.arange(first, first + count), each) for first, count, each in steps])
-    return np.append(stamps, np.nan)[np.minimum(numbers_T, len(stamps))]
+    stamps_T: Floats = np.append(stamps, np.nan)[np.minimum(numbers_T, len(stamps))]
+    return stamps_T

@@ -26,12 +26,9 @@ def has_engine(recording: Recording | None) -> bool:
 def recorded_here(recording: Recording | None) -> set[int]:
     """Return the process ids of this host's processes in a recording."""
     host = os.uname().nodename
+    processes = recording.processes if recording else ()
     # A redacted recording does not name its hosts.
-    return (
-        {process.pid for process in recording.processes if process.host == host or process.redacted}
-        if recording
-        else set()
-    )
+    return {process.pid for process in processes if process.host == host or process.redacted}
 
 
 def closing(
@@ -64,14 +61,12 @@ def closing(
 def _counts(recording: Recording) -> str:
     processes = recording.processes
     totals = [process.totals for process in processes if process.totals is not None]
+    engines = sum(len(process.engines) for process in processes if parent_server(process, processes) is None)
     size = sum(file.stat().st_size for file in recording.path.glob(ENDING))
     return ", ".join(
         (
             _number(len(processes), "process", "processes"),
-            _number(
-                sum(len(process.engines) for process in processes if parent_server(process, processes) is None),
-                "engine",
-            ),
+            _number(engines, "engine"),
             _number(sum(count.requests or 0 for count in totals), "request"),
             _number(sum(count.sequences or 0 for count in totals), "sequence"),
             _number(sum(count.tokens or 0 for count in totals), "token"),

@@ -49,7 +49,7 @@ def engines_of(recording: Recording) -> tuple[EngineProcesses, ...]:
         grouped[key] = replace(engine, fronts=(*engine.fronts, front))
     engines = list(grouped.values())
     served = {engine.builder.file for engine in engines} | {front.file for front in fronts}
-    members: list[list[Process]] = [[*_builder(engine), *engine.fronts] for engine in engines]
+    members = [list(_builder_and_fronts(engine)) for engine in engines]
     missing: list[list[str]] = [_unknown_requests(engine) for engine in engines]
     for process in everyone:
         if process.file in served:
@@ -96,8 +96,8 @@ def _is_front(process: Process) -> bool:
     return bool(process.records.get("steps") or process.records.get("request"))
 
 
-def _builder(engine: EngineProcesses) -> tuple[Process, ...]:
-    return () if engine.builder in engine.fronts else (engine.builder,)
+def _builder_and_fronts(engine: EngineProcesses) -> tuple[Process, ...]:
+    return engine.fronts if engine.builder in engine.fronts else (engine.builder, *engine.fronts)
 
 
 def _views(process: Process) -> Iterator[Process]:
@@ -115,9 +115,8 @@ def _views(process: Process) -> Iterator[Process]:
         totals, is_whole = process.totals, False
         if totals is not None:
             is_whole = totals.requests == sum(process.asked.values())
-            totals = replace(
-                totals, by_sampling={sampling: count for sampling, count in counts.items() if sampling is not None}
-            )
+            by_sampling = {number: count for number, count in counts.items() if number is not None}
+            totals = replace(totals, by_sampling=by_sampling)
         yield replace(
             process,
             only=only,
@@ -149,21 +148,19 @@ def _unknown_requests(engine: EngineProcesses) -> list[str]:
 def _places(process: Process, engines: Sequence[EngineProcesses], everyone: Sequence[Process]) -> list[int]:
     """Return which engines a process, no front end itself, belongs to: one, none, or each that it may be of."""
     near = [place for place, engine in enumerate(engines) if engine.builder.clock == process.clock]
-    groups = [(engine.builder, *engine.fronts) for engine in engines]
     instances = _instances(process, everyone)
     if instances:
-        named = [place for place in near if not instances.isdisjoint(engines[place].instances)]
+        by_name = [place for place in near if not instances.isdisjoint(engines[place].instances)]
         all_instances = {engine.instance for other in everyone for engine in other.engines}
-        if named or not instances.isdisjoint(all_instances):
-            return named  # none: of an engine that had no request
+        if by_name or not instances.isdisjoint(all_instances):
+            return by_name  # none: of an engine that had no request
     if len(near) == 1:
         return near
     parents = {other.pid: other.parent for other in everyone if _is_beside(other, process)}
+    pids = [{other.pid for other in _builder_and_fronts(engine) if _is_beside(other, process)} for engine in engines]
     above, seen = process.parent, {process.pid}
     while above is not None and above not in seen:
-        below = [
-            place for place in near if above in {other.pid for other in groups[place] if _is_beside(other, process)}
-        ]
+        below = [place for place in near if above in pids[place]]
         if below:
             return below
         seen.add(above)
@@ -173,13 +170,13 @@ def _places(process: Process, engines: Sequence[EngineProcesses], everyone: Sequ
 
 def _instances(process: Process, everyone: Sequence[Process]) -> set[str]:
     """Return the names of the configurations of its workers, its own or those of processes that it started."""
-    instances = {worker.instance for worker in process.workers if worker.instance is not None}
+    beside = [other for other in everyone if _is_beside(other, process)]
     below, seen = [process], {process.pid}
-    while below and not instances:
+    while below:
+        instances = {worker.instance for other in below for worker in other.workers if worker.instance is not None}
+        if instances:
+            return instances
         pids = {other.pid for other in below}
-        below = [
-            other for other in everyone if other.parent in pids and other.pid not in seen and _is_beside(other, process)
-        ]
+        below = [other for other in beside if other.parent in pids and other.pid not in seen]
         seen.update(other.pid for other in below)
-        instances.update(worker.instance for other in below for worker in other.workers if worker.instance is not None)
-    return instances
+    return set()

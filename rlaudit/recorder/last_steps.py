@@ -140,7 +140,11 @@ class _Reader:
                 whole = checked(part, number, self.damage, RING_FIELDS)
                 if whole is not None:
                     self._take(number, whole, arrays)
-        requests = {number: self._request(record) for number, record in self.requests.items()}
+        unknown = None, None
+        requests = {
+            number: RingRequest(record["engine"], record["request"], *self.prompts.get(record["prompt"], unknown))
+            for number, record in self.requests.items()
+        }
         unfinished = (
             request for number, request in requests.items() if number not in self.over and request.engine is not None
         )
@@ -205,12 +209,8 @@ class _Reader:
             return
         ended = dict(record["ended"])
         self.over.update(ended)
-        held = (requests, counts, ids, logprobs, record["cached"], ended)
-        self.steps.append(LastStep(record["step"], record["at"], *held))
-
-    def _request(self, record: dict[str, Any]) -> RingRequest:
-        length, ids = self.prompts.get(record["prompt"], (None, None))
-        return RingRequest(record["engine"], record["request"], length, ids)
+        arrays_of_step = (requests, counts, ids, logprobs, record["cached"], ended)
+        self.steps.append(LastStep(record["step"], record["at"], *arrays_of_step))
 
 
 def _blocks(data: bytes, damage: Damage) -> Iterator[tuple[int, dict[str, Any], dict[str, "array[Any]"]]]:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -91,14 +92,12 @@ class RecordedEngine:
         kinds: dict[str, list[_Counted]] = {}
         for front in [served.front for served in self.served] or [self.process]:
             counts = None if front.totals is None else front.totals.by_sampling
+            kept = Counter[int | None]()
+            for (engine, number), requests in front.asked.items():
+                kept[number] += requests if front.only in (None, engine) else 0
             for number, parameters in front.sampling.items():
                 # The last count of a process that was killed is seconds old; its lines may know of more.
-                kept = sum(
-                    requests
-                    for (engine, sampling), requests in front.asked.items()
-                    if sampling == number and front.only in (None, engine)
-                )
-                count = None if counts is None else max(counts.get(number, 0), kept)
+                count = None if counts is None else max(counts.get(number, 0), kept[number])
                 kinds.setdefault(_kind(parameters), []).append(_Counted(front, number, count))
         sampled = [_sampled(alike) for alike in kinds.values()]
         return tuple(sorted(sampled, key=lambda kind: -(kind.requests or 0)))
@@ -109,12 +108,8 @@ class RecordedEngine:
         model = (self.engine.effective or {}).get("model_config")
         hf_config = model.get("hf_config") if isinstance(model, Mapping) else None
         is_tied = isinstance(hf_config, Mapping) and hf_config.get("tie_word_embeddings") is True
-        in_each = (
-            weight_readings(process, replica.processes, is_tied)
-            for replica in self.everywhere
-            for process in replica.processes
-        )
-        readings = tuple(filter(None, in_each))
+        pairs = ((process, replica.processes) for replica in self.everywhere for process in replica.processes)
+        readings = tuple(filter(None, (weight_readings(process, beside, is_tied) for process, beside in pairs)))
         parallel = (self.engine.effective or {}).get("parallel_config")
         if isinstance(parallel, Mapping) and parallel.get("enable_eplb"):
             for reading in readings:  # the engine moves experts by itself

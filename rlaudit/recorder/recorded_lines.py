@@ -92,9 +92,6 @@ def _array(size: int) -> Callable[[Any], bool]:
     return fits
 
 
-IDS, LOGPROBS, STAMPS = _array(4), _array(4), _array(8)
-
-
 def _ended(value: Any) -> bool:
     return isinstance(value, list) and all(
         isinstance(row, list) and len(row) == 2 and _count(row[0]) and _text(row[1]) for row in value
@@ -141,10 +138,7 @@ def _fields(kinds: Mapping[str, Any]) -> Fields:
         kind: {
             **{name: Field(_CHECKS[check], needed=True) for name, check in spec.get("needed", {}).items()},
             **{name: Field(_CHECKS[check]) for name, check in spec.get("optional", {}).items()},
-            **{
-                name: Field(_CHECKS[check], otherwise=value)
-                for name, (check, value) in spec.get("otherwise", {}).items()
-            },
+            **{name: Field(_CHECKS[check], False, value) for name, (check, value) in spec.get("otherwise", {}).items()},
         }
         for kind, spec in kinds.items()
     }

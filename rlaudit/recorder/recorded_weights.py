@@ -79,10 +79,8 @@ def never_sent(engines: Sequence[RecordedEngine]) -> Iterator[tuple[RecordedEngi
     if it was read after its last load: later ones are not written yet. It reads the files of the workers.
     """
     for clock in dict.fromkeys(engine.process.clock for engine in engines):
-        readers = {
-            id(engine): _reader(engine) for engine in engines if engine.process.clock == clock and engine.updates
-        }
-        beside = [(engine, process) for engine in engines if (process := readers.get(id(engine))) is not None]
+        updated = [engine for engine in engines if engine.process.clock == clock and engine.updates]
+        beside = [(engine, process) for engine in updated if (process := _reader(engine)) is not None]
         if not beside:
             continue
         newest, reader = max(beside, key=lambda pair: pair[0].updates[-1].begin)

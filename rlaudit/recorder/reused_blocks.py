@@ -71,8 +71,6 @@ def reused_blocks(fronts: Sequence[ServedWeights]) -> Mapping[tuple[Path, int], 
         sequences += _kept_sequences(served, prompts, kept)
         whole_until = min(whole_until, kept.whole_until(served))
     block = math.gcd(*(sequence.cached for sequence in sequences if sequence.is_known))
-    if not block:
-        return {sequence.key: Reused(sequence.cached, 0 if not sequence.cached else None) for sequence in sequences}
     if block < LEAST_BLOCK or _has_several_cores(fronts[0]):
         return {sequence.key: Reused(sequence.cached, None if sequence.cached else 0) for sequence in sequences}
     return dict(_followed(fronts[0], sequences, _Blocks(prompts, block), whole_until))
@@ -88,10 +86,10 @@ def _followed(
     done = 0
     # Of one step, those that were served less computed what the others were served.
     for sequence in sorted(sequences, key=lambda sequence: (sequence.first, sequence.cached)):
-        upto = bisect_right(moments, sequence.first)
-        if upto > done or len(computed) > MOST_BLOCKS:
+        past = bisect_right(moments, sequence.first)
+        if past > done or len(computed) > MOST_BLOCKS:
             computed.clear()
-            done = upto
+            done = past
         version = served.version_at(sequence.first)
         oldest = served.version_at(resets[done - 1].until) if done else 0
         names = blocks.of(sequence.prompt, sequence.lora) if sequence.is_known else ()
@@ -207,11 +205,8 @@ def _resets(served: ServedWeights) -> list[_Reset]:
 
 
 def _has_several_cores(served: ServedWeights) -> bool:
-    for engine in served.engine.builder.engines:
-        parallel = (engine.effective or {}).get("parallel_config")
-        if isinstance(parallel, Mapping) and parallel.get("data_parallel_size", 1) != 1:
-            return True
-    return False
+    configs = [(engine.effective or {}).get("parallel_config") for engine in served.engine.builder.engines]
+    return any(isinstance(config, Mapping) and config.get("data_parallel_size", 1) != 1 for config in configs)
 
 
 def stale_sentences(reused: Collection[Reused]) -> Iterator[str]:

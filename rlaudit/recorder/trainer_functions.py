@@ -39,9 +39,8 @@ def unread_trainers(recording: Recording) -> Iterator[str]:
             why = f"{' and '.join(imported)} was not called with a recorded completion"
         else:
             why = "no function that is known for it was imported in a process that is recorded"
-        releases = dict.fromkeys(
-            filter(None, (process.versions.get(framework.lower()) for process in recording.processes))
-        )
+        versions = (process.versions.get(framework.lower()) for process in recording.processes)
+        releases = dict.fromkeys(filter(None, versions))
         yield (
             f"{' '.join([framework, *releases])} was imported, and no logprobs of a trainer are recorded: {why} "
             "(rlaudit explain recording; --trainer-function MODULE:NAME)"

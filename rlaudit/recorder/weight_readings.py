@@ -182,13 +182,9 @@ def _ends_of(processes: Sequence[Process], names: Set[str]) -> list[float]:
     """Return when the calls of some methods ended."""
     # `collective_rpc` calls methods of workers by name; those of a user's own may bring weights.
     worker_methods = {"sleep", *_WAKING}
-    all_calls = [
-        (call, call.method if call.method in worker_methods else call.name)
-        for process in processes
-        for call in process.calls
-    ]
-    calls = [call for call, name in all_calls if name in names]
-    return [call.begin if call.end is None else call.end for call in calls]
+    calls = (call for process in processes for call in process.calls)
+    ends = ((call.method if call.method in worker_methods else call.name, call.end, call.begin) for call in calls)
+    return [begin if end is None else end for name, end, begin in ends if name in names]
 
 
 def _any_between(clocks: Sequence[float], begin: float, end: float) -> bool:
@@ -221,8 +217,8 @@ class _Compared:
         changed = rounded_away = elements = 0
         distances: list[float] = []
         for name, now in held.items():
-            nothing = _NAN * (len(now) // _FLOAT)
-            if nothing in (now, sent[name]):
+            incomparable = _NAN * (len(now) // _FLOAT)
+            if incomparable in (now, sent[name]):
                 readings.incomparable.add(name)
                 continue
             readings.compared.add(name)

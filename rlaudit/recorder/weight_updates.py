@@ -9,7 +9,7 @@ Standard library only: `inspect` asks for the protocol, too.
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
@@ -305,10 +305,10 @@ def _update(number: int, parts: Sequence[_Moved], timeline: _Timeline, after: fl
     begin, end = min(part.begin for part in parts), max(part.end for part in parts)
     steps = timeline.steps
     pause = timeline.pause_at(begin)
-    upto = min(after, math.inf if end == math.inf else steps.first_after(end) or math.inf)
+    until = min(after, math.inf if end == math.inf else steps.first_after(end) or math.inf)
     start = begin if pause is None else pause.begin
-    around = [call for call in timeline.between(start, upto) if call.name in AROUND or call.begin <= end]
-    resets = [call for call in around if call.name == CLEARING and call.begin >= begin]
+    around = [call for call in timeline.between(start, until) if call.name in AROUND or call.begin <= end]
+    resets = [emptied(call) for call in around if call.name == CLEARING and call.begin >= begin]
     names = tuple(dict.fromkeys(name for part in parts for name in part.names))
     order = [(call.begin, _shown(call)) for call in around]
     if names:
@@ -316,7 +316,7 @@ def _update(number: int, parts: Sequence[_Moved], timeline: _Timeline, after: fl
         order.append((first, f"load_weights of {len(names)} tensors"))
     clear = None if pause is None else pause.arguments.get("clear_cache")
     mode = None if pause is None else pause.arguments.get("mode")
-    flying = [part.in_flight for part in parts if part.in_flight is not None]
+    in_flight = [part.in_flight for part in parts if part.in_flight is not None]
     return Update(
         number=number,
         begin=begin,
@@ -325,9 +325,9 @@ def _update(number: int, parts: Sequence[_Moved], timeline: _Timeline, after: fl
         how=tuple(dict.fromkeys(how for part in parts for how in part.how)),
         pause=None if pause is None else "" if mode is None else str(mode),
         clear_cache=clear if isinstance(clear, bool) else None,
-        reset=_any(emptied(call) for call in resets),
+        reset=True if True in resets else None if None in resets else False,
         order=tuple(dict.fromkeys(shown for _, shown in sorted(order, key=lambda entry: entry[0]))),
-        in_flight=max(flying) if flying else None,
+        in_flight=max(in_flight) if in_flight else None,
         tokens=steps.tokens_between(begin, end),
         error=next((part.error for part in parts if part.error), None),
     )
@@ -344,14 +344,9 @@ def emptied(reset: Call) -> bool | None:
     return None if reset.result is None and reset.in_flight else True
 
 
-def _any(outcomes: Iterable[bool | None]) -> bool | None:
-    distinct = set(outcomes)
-    return True if True in distinct else None if None in distinct else False
-
-
 def _shown(call: Call) -> str:
     """Return a call as code, without arguments that are no plain values."""
     plain = (f"{name}={value}" for name, value in call.arguments.items() if isinstance(value, bool | int | str))
-    held = ", ".join(plain)
+    arguments = ", ".join(plain)
     refused = " -> False" if call.result is False else ""
-    return f"{call.name}({held[:200]}){refused}{f' x{call.count}' if call.count > 1 else ''}"
+    return f"{call.name}({arguments[:200]}){refused}{f' x{call.count}' if call.count > 1 else ''}"

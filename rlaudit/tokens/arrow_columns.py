@@ -17,8 +17,7 @@ NOT_A_TOKEN = -2
 
 def is_list(table: pa.Table, name: str) -> bool:
     """Return whether a column holds lists: one row per sequence."""
-    kind = table.schema.field(name).type
-    return is_list_type(kind)
+    return is_list_type(table.schema.field(name).type)
 
 
 def is_list_type(kind: pa.DataType) -> bool:

@@ -60,11 +60,11 @@ def _without_empty_tops(batch: TokenBatch) -> tuple[TokenBatch, list[str]]:
         values_TK = getattr(batch, field)
         if values_TK is None:
             continue
-        nothing = MISSING_TOP[name]
-        if not (values_TK != nothing).any():
+        missing = MISSING_TOP[name]
+        if not (values_TK != missing).any():
             notes.append(f"column {name} is not used: no list in it has an entry")
             changed[field] = None
         elif values_TK.shape[1] < NARROWEST_TOP:
             wider = ((0, 0), (0, NARROWEST_TOP - values_TK.shape[1]))
-            changed[field] = np.pad(values_TK, wider, constant_values=nothing)
+            changed[field] = np.pad(values_TK, wider, constant_values=missing)
     return (replace(batch, **changed) if changed else batch), notes

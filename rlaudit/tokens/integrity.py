@@ -46,11 +46,11 @@ def _fault_of(name: str, logprobs_T: Floats, pairs: LogprobPairs) -> str | None:
     return f"{_located(f'{name}: positive logprob', logprobs_T > ROUNDING_ABOVE_ZERO, pairs)}, largest {highest:.3g}"
 
 
-def _located(what: str, faulty_T: NDArray[np.bool_], pairs: LogprobPairs) -> str:
+def _located(fault: str, faulty_T: NDArray[np.bool_], pairs: LogprobPairs) -> str:
     positions = np.flatnonzero(faulty_T)
     sequence = pairs.sequence_T[positions[0]]
     within = int(positions[0]) - int(np.searchsorted(pairs.sequence_T, sequence))
     return (
-        f"{what} at {positions.size} of {pairs.tokens} tokens in {np.unique(pairs.sequence_T[positions]).size} of "
+        f"{fault} at {positions.size} of {pairs.tokens} tokens in {np.unique(pairs.sequence_T[positions]).size} of "
         f"{pairs.sequences} sequences, first in sequence {sequence} at position {within}"
     )

@@ -64,12 +64,8 @@ def parsed(line: bytes) -> Any:
         # NaN and infinities, which Python writes, or what is no JSON: in the words of the standard library.
         return parse_json(line)
     records = value if isinstance(value, list) else (value,)
-    whole = all(abs(number) < EXACT for record in records if isinstance(record, dict) for number in _floats(record))
-    return value if whole else parse_json(line)
-
-
-def _floats(record: dict[str, Any]) -> list[float]:
-    return [value for value in record.values() if type(value) is float]
+    fields = (field for record in records if isinstance(record, dict) for field in record.values())
+    return parse_json(line) if any(type(field) is float and abs(field) >= EXACT for field in fields) else value
 
 
 def first_values(path: Path) -> tuple[Any, ...]:

@@ -204,16 +204,16 @@ def batches_of(
     sequences: Iterable[LoggedSequence], prompts: PromptNumbers, tokens: int = BATCH_TOKENS
 ) -> Iterator[TokenBatch]:
     """Yield batches of at least `tokens` tokens, the last one of what is left."""
-    held: list[LoggedSequence] = []
+    pending: list[LoggedSequence] = []
     size = 0
     for sequence in sequences:
-        held.append(sequence)
+        pending.append(sequence)
         size += sequence.tokens
         if size >= tokens:
-            yield _batch(held, prompts)
-            held, size = [], 0
-    if held:
-        yield _batch(held, prompts)
+            yield _batch(pending, prompts)
+            pending, size = [], 0
+    if pending:
+        yield _batch(pending, prompts)
 
 
 def _batch(parts: list[LoggedSequence], prompts: PromptNumbers) -> TokenBatch:

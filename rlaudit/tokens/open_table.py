@@ -264,8 +264,8 @@ def _renaming(path: Path, of_trainer: bool, groups: str) -> str:
     """Return the option that renames columns whose names are nearly ours; "" if none is."""
     names = _names(path) if path.is_file() else []
     alike = {ours: nearest(ours, names) for ours in _missing(names, of_trainer, groups)}
-    given = " ".join(f"--columns {theirs}={ours}" for ours, theirs in alike.items() if theirs)
-    return f"columns that have other names are named: {given}; otherwise " if given else ""
+    options = " ".join(f"--columns {theirs}={ours}" for ours, theirs in alike.items() if theirs)
+    return f"columns that have other names are named: {options}; otherwise " if options else ""
 
 
 def _names(path: Path) -> list[str]:

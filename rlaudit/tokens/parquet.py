@@ -142,10 +142,10 @@ def _sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Iter
             continue
         rows = _Rows(table, part.groups)
         # The first rows of a row group may be the end of a sequence, the last rows the beginning of one.
-        begun = 0 if rows.begins_whole else 1
-        enough = begun + int(np.searchsorted(rows.starts[begun:], rows.starts[0] + share))
+        first_whole = 0 if rows.begins_whole else 1
+        enough = first_whole + int(np.searchsorted(rows.starts[first_whole:], rows.starts[0] + share))
         complete = len(rows.starts) if group == row_groups - 1 and table.num_rows < 4 * share else len(rows.starts) - 1
-        yield from rows.batches(begun, min(enough, complete), path, silent, prompts)
+        yield from rows.batches(first_whole, min(enough, complete), path, silent, prompts)
 
 
 class _Rows:
@@ -210,7 +210,7 @@ class _Rows:
             sample_names_S=sample_names_S,
             token_columns={name: token_column(part, name) for name in TOKEN_COLUMNS if name in names},
             sequence_columns={
-                name: _numbers(part, name)[starts - rows.start] for name in ("reward", "step") if name in names
+                name: token_column(part, name)[starts - rows.start] for name in ("reward", "step") if name in names
             },
             group_names_S=group_names_S,
             **_top_lists(part),
@@ -226,10 +226,6 @@ def _logprobs(part: pa.Table, name: str) -> Column:
     return floats(part, name) if name in part.column_names else np.full(part.num_rows, np.nan)
 
 
-def _numbers(part: pa.Table, name: str) -> Column:
-    return token_column(part, name) if name in NAMES else floats(part, name)
-
-
 def _without_gaps(batch: TokenBatch, written_T: Any, off_T: Any, path: Path, faults: Faults) -> TokenBatch:
     place = int(np.argmax(off_T))
     first = int(batch.sequence_T[place])
@@ -239,10 +235,8 @@ def _without_gaps(batch: TokenBatch, written_T: Any, off_T: Any, path: Path, fau
         else f"position {written_T[place]} follows position {written_T[place - 1]}"
     )
     broken = np.unique(batch.sequence_T[off_T])
-    problem = (
-        f"{where}: tokens are missing, or the table is not sorted by sequence and position; the sequence is left out"
-    )
-    fault = Fault(path, FaultKind.GAP, problem, None, batch.name_of(first))
+    problem = f"{where}: tokens are missing, or the table is not sorted by sequence and position"
+    fault = Fault(path, FaultKind.GAP, f"{problem}; the sequence is left out", None, batch.name_of(first))
     faults.add(fault, sequences=broken.size, tokens=int(batch.lengths_S[broken].sum()), count=broken.size)
     return batch.take(np.setdiff1d(np.arange(batch.sequences), broken))
 
@@ -320,9 +314,9 @@ def _columns(path: Path, part: Part) -> list[str]:
     # A column without any value has no type, and says no more than none.
     empty = {column.name for column in schema if pa.types.is_null(column.type)} - {*IDENTITY, *LOGPROBS}
     names = [name for name in schema.names if name in {*KNOWN, groups} and name not in empty]
-    twice = [name for name in names if schema.names.count(name) > 1]
-    if twice:
-        raise UsageError(f"{path}: several columns are called {twice[0]}", "keep one of them")
+    repeated = [name for name in names if schema.names.count(name) > 1]
+    if repeated:
+        raise UsageError(f"{path}: several columns are called {repeated[0]}", "keep one of them")
     by_sequence = next(is_list_type(schema.field(name).type) for name in LOGPROBS if name in names)
     for name in names:
         kind = schema.field(name).type

@@ -180,8 +180,8 @@ class TokenBatch:
         """Return these tokens of these sequences. sequence_T: of the tokens, as they are numbered then."""
         arrays: dict[str, Any] = {}
         for names, places in ((_BY_TOKEN, rows_T), (_BY_SEQUENCE, chosen)):
-            given = {name: getattr(self, name) for name in names}
-            arrays |= {name: None if values is None else values[places] for name, values in given.items()}
+            columns = {name: getattr(self, name) for name in names}
+            arrays |= {name: None if values is None else values[places] for name, values in columns.items()}
         return TokenBatch(
             **arrays,
             sequence_T=sequence_T,

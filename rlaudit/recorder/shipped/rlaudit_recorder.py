@@ -288,8 +288,8 @@ def _hook_method(module, target):
 
 def wrap(owner, name, target, before, after):
     """Put before(call) and after(call, error) around a method of a class."""
-    held = inspect.getattr_static(owner, name)
-    function = getattr(held, "__func__", held)
+    method = inspect.getattr_static(owner, name)
+    function = getattr(method, "__func__", method)
     if getattr(function, "_rlaudit", False):
         return
 
@@ -307,7 +307,7 @@ def wrap(owner, name, target, before, after):
 
     new = recorded_async if inspect.iscoroutinefunction(function) else recorded
     new._rlaudit = True
-    setattr(owner, name, type(held)(new) if isinstance(held, (classmethod, staticmethod)) else new)
+    setattr(owner, name, type(method)(new) if isinstance(method, (classmethod, staticmethod)) else new)
     note_hook(target)
 
 
@@ -794,7 +794,7 @@ def _outputs_begin(call):
     names, each = [output.request_id for output in outputs], [output.new_token_ids for output in outputs]
     counts = list(map(len, each))
     ended = [(output.request_id, output) for output in outputs if output.finish_reason is not None]
-    tokens, held, cached = sum(counts), 0, 0
+    tokens, kept_tokens, cached = sum(counts), 0, 0
     for request, output in zip(names, outputs) if unseen else ():
         if request in unseen:
             unseen.discard(request)
@@ -811,7 +811,7 @@ def _outputs_begin(call):
             run[1] = step + 1
         else:
             sequence.add(step, count)
-        held += count
+        kept_tokens += count
         rows = taken.get(request, output.new_logprobs) if sequence.wants_logprobs else None
         rows = None if rows is None else rows[1]  # tokens, logprobs, ranks: lists, arrays since 0.12.0
         if count == 1 and rows is not None:
@@ -821,7 +821,7 @@ def _outputs_begin(call):
             sequence.ids.extend(ids)
             if sequence.wants_logprobs:
                 sequence.logprobs.extend(_sampled(rows, count))
-    process.held_tokens += held
+    process.held_tokens += kept_tokens
     if tokens:
         close_runs(process)
         process.steps.append((stamp, tokens, cached, process.engines.get(engine) or 0))

@@ -189,12 +189,12 @@ class _Ring:
             return
         self.requests += 1
         number = self.requests
-        of = None if engine == WORKER else self.engines.setdefault(engine, len(self.engines) + 1)
+        engine_number = None if engine == WORKER else self.engines.setdefault(engine, len(self.engines) + 1)
         if prompt is not None and self.prompt[0] is not prompt:
             self.prompt = (prompt, self.prompt[1] + 1)
             self.waiting.append(self.of_prompt(self.prompt[1], prompt))
         place = None if prompt is None else self.prompt[1]
-        named = (named["request"], of, named.get("parent"), named.get("lora"))
+        named = (named["request"], engine_number, named.get("parent"), named.get("lora"))
         row = (number, time.monotonic(), *named, place, sampling, index)
         by_name = self.numbers.setdefault(engine, {})
         self.about.pop(by_name.get(name), None)  # one of that name that was not seen to end
@@ -226,8 +226,8 @@ class _Ring:
             arrays.append(_floats(values))
         by_name = self.numbers.get(engine, {})
         over = [[by_name.get(name, 0), str(output.finish_reason)] for name, output in ended]
-        which = (step, stamp, self.engines.get(engine) or "null", cached, recorder._JSON.encode(over) if over else "[]")
-        self.put(STEP % (*which, _listed(arrays)), arrays)
+        number, finished = self.engines.get(engine) or "null", recorder._JSON.encode(over) if over else "[]"
+        self.put(STEP % (step, stamp, number, cached, finished, _listed(arrays)), arrays)
         self.spent += time.thread_time() - began
         self.steps += 1
         if self.steps == STEPS_OF_A_SHARE:
@@ -255,21 +255,17 @@ class _Ring:
         engine, at = self.part_of
         numbers, sequences, lengths, counts = zip(*part)
         if counts.count(1) == len(counts):
-            ids = [sequence.data.output_token_ids_array[length - 1] for sequence, length in zip(sequences, lengths)]
-            rows = [sequence.output_logprobs[length - 1] for sequence, length in zip(sequences, lengths)]
+            ids = [seq.data.output_token_ids_array[length - 1] for seq, length in zip(sequences, lengths)]
+            rows = [seq.output_logprobs[length - 1] for seq, length in zip(sequences, lengths)]
         else:
             spans = [slice(length - tokens, length) for length, tokens in zip(lengths, counts)]
-            ids = [
-                token
-                for sequence, span in zip(sequences, spans)
-                for token in sequence.data.output_token_ids_array[span]
-            ]
-            rows = [row for sequence, span in zip(sequences, spans) for row in sequence.output_logprobs[span]]
+            ids = [token for seq, span in zip(sequences, spans) for token in seq.data.output_token_ids_array[span]]
+            rows = [row for seq, span in zip(sequences, spans) for row in seq.output_logprobs[span]]
         logprobs = [row[token].logprob for row, token in zip(rows, ids)]
         arrays = [_whole("numbers", numbers), _whole("ids", ids), _whole("counts", counts), _floats(logprobs)]
         ended, self.part_ended = self.part_ended, []
-        which = {"kind": "step", "step": self.part_step, "at": at, "engine": self.engines.get(engine)}
-        return ((({**which, "cached": None, "ended": ended}), arrays),)
+        fields = {"kind": "step", "step": self.part_step, "at": at, "engine": self.engines.get(engine)}
+        return ((({**fields, "cached": None, "ended": ended}), arrays),)
 
     def coded(self, engine, names):
         """Return the numbers of requests; of those of the step before they are encoded already."""
@@ -471,13 +467,9 @@ def _taken(waiting):
     return taken
 
 
-def _is_request(record):
-    return type(record[0]) is tuple
-
-
 def _joined(records):
     """Yield records, requests that follow one another as one: a record each takes longer than all else about them."""
-    for are_requests, run in groupby(records, _is_request):
+    for are_requests, run in groupby(records, lambda record: type(record[0]) is tuple):
         if are_requests:
             yield ({"kind": "requests", "requests": [row for row, *_ in run]},)
         else:

@@ -45,7 +45,7 @@ def _note_framework(module, target):
 def _hook(module, target):
     """Put a recorder around a trainer's function, under every name by which it was imported."""
     *way, name = target.partition(":")[2].split(".")
-    owner = functools.reduce(lambda held, part: getattr(held, part, None), way, module)
+    owner = functools.reduce(lambda outer, part: getattr(outer, part, None), way, module)
     function = getattr(owner, name, None)
     if function is None and target in FUNCTIONS:  # another release
         return
@@ -97,9 +97,7 @@ def _scored(target, ids, args, kwargs, result):
     candidates = arguments if ids is None else (kwargs[ids[1]] if ids[1] in kwargs else args[ids[0]],)
     if result is None or not result.numel():
         return
-    if any(
-        "DTensor" == type(tensor).__name__ for tensor in (result, *candidates)
-    ):  # to gather it would be a collective
+    if "DTensor" in [type(value).__name__ for value in (result, *candidates)]:  # to gather it would be a collective
         recorder.drop("trainer logprobs", "they are spread over ranks (DTensor)")
         return
     if result.is_cuda and torch.cuda.is_current_stream_capturing():

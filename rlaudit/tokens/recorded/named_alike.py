@@ -129,15 +129,12 @@ def _prompts_by_completion(log: RecordedLog) -> dict[str, frozenset[str]]:
 
 
 def _completions(batch: TokenBatch) -> list[str]:
-    bounds = zip(batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True)
-    return [f"{hash_of(batch.token_id_T[begin:end]):016x}" for begin, end in bounds]
+    return [f"{hash_of(ids_T):016x}" for ids_T in np.split(batch.token_id_T, batch.offsets[1:])[:-1]]
 
 
 def _hashed(batch: TokenBatch, rules: Redaction) -> Integers:
-    bounds = zip(batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True)
-    return np.concatenate(
-        [np.asarray(rules.beginnings(batch.token_id_T[begin:end].tolist()), dtype=np.int64) for begin, end in bounds]
-    )
+    ids_of_each = np.split(batch.token_id_T, batch.offsets[1:])[:-1]
+    return np.concatenate([np.asarray(rules.beginnings(ids_T.tolist()), dtype=np.int64) for ids_T in ids_of_each])
 
 
 def _numbered(prompts: list[str], samples: list[str], seen: Counter[tuple[str, str]]) -> Column:

@@ -128,16 +128,16 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     group_S: list[SamplingGroup] = []
     tokens: Counter[SamplingGroup] = Counter()
     inside = unknown = adapters = 0
-    several = served_weights(recording)
-    engines = {served.number for served in several}
-    reused = {number: reused_blocks([served for served in several if served.number == number]) for number in engines}
-    models = [_model(served) for served in several]
-    apart = len(set(models)) > 1
-    for served, model in zip(several, models, strict=True):
-        whole = WholeSequences(served, model if apart else "")
+    all_served = served_weights(recording)
+    engines = {served.number for served in all_served}
+    reused = {number: reused_blocks([served for served in all_served if served.number == number]) for number in engines}
+    models = [_model(served) for served in all_served]
+    several_models = len(set(models)) > 1
+    for served, model in zip(all_served, models, strict=True):
+        whole = WholeSequences(served, model if several_models else "")
         front = RecordedFront(served, whole, len(known), reused[served.number])
         fronts.append(front)
-        asked: list[int] = []
+        request_places: list[int] = []
         for sequence in whole:
             beginnings.add(len(known), sequence.ids_T, sequence.prompt_ids)
             version_T, inside_T = front.versions_at(sequence.stamps_T)
@@ -148,12 +148,12 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
             unknown += int(np.isnan(version_T).sum())
             adapters += sequence.lora is not None
             group_S.append(sequence.sampling)
-            asked.append(sequence.asked)
+            request_places.append(sequence.asked)
             tokens[sequence.sampling] += len(sequence.ids_T)
         # The order of its requests is known once all of them are.
         order = whole.order.orders()
         if order is not None:
-            for number, place in enumerate(asked, front.first):
+            for number, place in enumerate(request_places, front.first):
                 known[number] = replace(known[number], order=len(fronts) * MOST_REQUESTS + order[place])
     rows = TrainerRows(beginnings, known)
     damage = [Damage(process.file.name) for process in recording.processes]
@@ -164,7 +164,7 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     scored = {group_S[number] for number in rows.scored}
     sequences = Counter(group_S)
     groups = sorted(
-        tokens, key=lambda group: (group.is_greedy, apart and group not in scored, -tokens[group], str(group))
+        tokens, key=lambda group: (group.is_greedy, several_models and group not in scored, -tokens[group], str(group))
     )
     judged = frozenset(number for number, group in enumerate(group_S) if group == groups[0])
     # That the trainer had no time to score a sequence is no fault of the recording.
@@ -182,7 +182,7 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
         numbers=judged - late - alike,
         late=len(judged & late),
         elsewhere=sum(
-            any(call.clock != known[number].clock for call in held.values()) for number, held in rows.scored.items()
+            any(call.clock != known[number].clock for call in calls.values()) for number, calls in rows.scored.items()
         ),
         alike=len(judged & (alike - late)),
         adapters=adapters,
@@ -201,12 +201,12 @@ def _name(front: Process) -> str:
 
 
 def _first(scored: Mapping[Caller, Scored], role: Role, roles: Mapping[Caller, Role]) -> Scored | None:
-    of_role = [held for caller, held in scored.items() if roles[caller] is role]
+    of_role = [call for caller, call in scored.items() if roles[caller] is role]
     return min(of_role, key=lambda call: call.at, default=None)
 
 
 def _logged(
-    front: RecordedFront, sequence: WholeSequence, by_role: Mapping[Role, Scored | None], several: bool
+    front: RecordedFront, sequence: WholeSequence, by_role: Mapping[Role, Scored | None], several_fronts: bool
 ) -> LoggedSequence:
     served = front.served
     version_T, _ = front.versions_at(sequence.stamps_T)
@@ -231,7 +231,7 @@ def _logged(
     step = version_T[0]
     return LoggedSequence(
         prompt=sequence.prompt,
-        sample=f"{_name(served.front)}/{sequence.request}" if several else sequence.request,
+        sample=f"{_name(served.front)}/{sequence.request}" if several_fronts else sequence.request,
         rollout_logprobs_T=sequence.logprobs_T,
         trainer_logprobs_T=None if scored is None else scored.logprobs_T.astype(np.float64),
         token_id_T=sequence.ids_T,
@@ -248,6 +248,6 @@ def unused_rows(log: RecordedLog) -> Counter[Unused]:
     unused = Counter(log.rows.unused)
     roles = log.rows.roles()
     unused[Unused.UNDECIDED] = sum(
-        roles[caller] is Role.UNDECIDED for held in log.rows.scored.values() for caller in held
+        roles[caller] is Role.UNDECIDED for calls in log.rows.scored.values() for caller in calls
     )
     return +unused

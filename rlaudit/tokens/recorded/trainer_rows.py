@@ -133,21 +133,15 @@ class TrainerRows:
             caller = _caller(process, record)
             self.computed.setdefault(caller, set()).add(_computed_in(record["model"] or {}))
             ids_N, logprobs_N = np.asarray(ids, dtype=np.int64), np.asarray(values, dtype=np.float32)
-            self._join(ids_N, logprobs_N, stretches, caller, (at, clock))
+            self._join(ids_N, logprobs_N, stretches, caller, at, clock)
 
     def _join(
-        self,
-        ids_N: NDArray[np.int64],
-        logprobs_N: Row,
-        stretches: "_Stretches",
-        caller: Caller,
-        when: tuple[float, str],
+        self, ids_N: NDArray[np.int64], logprobs_N: Row, stretches: "_Stretches", caller: Caller, at: float, clock: str
     ) -> None:
-        at, clock = when
         self.callers[caller] += 1
         completions = list(self.beginnings.find(ids_N, stretches.begins, stretches.lengths))
-        met = [
-            (completion, [number for number in completion.numbers if self._may_be_scored(number, at, clock)])
+        candidates = [
+            [number for number in completion.numbers if self._may_be_scored(number, at, clock)]
             for completion in completions
         ]
         # A row of all sequences has them in its own order, a row each has them in that of the rows.
@@ -155,9 +149,9 @@ class TrainerRows:
         places = rows if len(set(rows)) == len(rows) else list(range(len(rows)))
         in_order: Mapping[int, Sequence[int]] = {}
         if not caller.gradients:
-            in_order = self._in_order([(place, numbers) for place, (_, numbers) in zip(places, met, strict=True)])
+            in_order = self._in_order(list(zip(places, candidates, strict=True)))
         joined = set()
-        for place, (completion, numbers) in zip(places, met, strict=True):
+        for place, completion, numbers in zip(places, completions, candidates, strict=True):
             if not numbers:
                 continue
             joined.add(completion.stretch)
@@ -172,7 +166,7 @@ class TrainerRows:
         self.unused[Unused.NO_SEQUENCE] += len(stretches.rows) - len(joined)
 
     def _may_be_scored(self, number: int, at: float, clock: str) -> bool:
-        """Return whether a sequence had finished by then, True if another clock says when it did."""
+        """Return whether a sequence may have finished by then. Moments of two clocks are in no order."""
         sequence = self.known[number]
         return sequence.clock != clock or sequence.finished <= at
 
@@ -186,18 +180,19 @@ class TrainerRows:
         if len(certain) < 2 or len(firsts) != 1:
             return {}
         first = firsts.pop()
-        ordered = {
-            place: [number for number in numbers if self.known[number].order == first + place] for place, numbers in met
-        }
-        return ordered if all(ordered[place] for place, numbers in met if numbers) else {}
+        ordered = {}
+        for place, numbers in met:
+            ordered[place] = [number for number in numbers if self.known[number].order == first + place]
+            if numbers and not ordered[place]:
+                return {}
+        return ordered
 
     def _keep(self, numbers: Sequence[int], caller: Caller, scored: Scored) -> None:
         """Keep a row for one of the latest sequences with the same tokens that has none of this caller."""
         latest = self.known[numbers[-1]].version
-        for number in (number for number in numbers if self.known[number].version == latest):
-            held = self.scored.setdefault(number, {})
-            if caller not in held:
-                held[caller] = scored
+        for number in numbers:
+            if self.known[number].version == latest and caller not in self.scored.get(number, {}):
+                self.scored.setdefault(number, {})[caller] = scored
                 self.once[caller] += 1
                 return
         first = self.scored[numbers[-1]][caller].logprobs_T
@@ -209,8 +204,8 @@ class TrainerRows:
         A trainer with another clock had ended, as far as is proven, when the last sequence finished that it scored.
         """
         ended: dict[tuple[int, str], float] = {}
-        for number, held in self.scored.items():
-            for call in held.values():
+        for number, calls in self.scored.items():
+            for call in calls.values():
                 key = self.known[number].front, call.clock
                 ended[key] = max(ended.get(key, -np.inf), self.known[number].finished)
         return frozenset(

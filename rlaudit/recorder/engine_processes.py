@@ -18,7 +18,7 @@ class EngineProcesses:
     """One engine that had requests. builder: the process whose configuration it has, a front end or their parent.
 
     A process that built several engines stands in it with the requests and calls of this one alone (`Process.only`).
-    processes: all of them, fronts too. missing: what cannot be told apart, in sentences.
+    processes: all of them, fronts too. missing: what cannot be assigned to one engine, in sentences.
     """
 
     builder: Process

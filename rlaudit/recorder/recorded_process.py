@@ -167,8 +167,8 @@ class Process:
     each kind can be used. salted: how many kept requests had a cache salt. asked: how many kept requests each engine
     (None: unknown) had with each sampling.
     key: names the key under which a redacted recording is hashed; None for one that is not.
-    missing: what is not recorded, in sentences. damaged: those of them on lines that cannot be used, with the number of
-    lines. only: the one engine, of several that the process built, whose requests and calls these are.
+    missing: what is not recorded, in sentences. damaged: the sentences on lines that cannot be used, each with the
+    number of lines. only: the one engine, of several that the process built, whose requests and calls these are.
     """
 
     file: Path
@@ -259,7 +259,7 @@ def _made(kind: type[Made], record: Mapping[str, Any], **changed: Any) -> Made:
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
-# Kinds of which every record is kept as it is.
+# Every record of these kinds is kept unchanged.
 _LISTED: Mapping[str, type] = {
     "engine": Engine,
     "worker": Worker,

@@ -19,9 +19,9 @@ from rlaudit.recorder.weight_readings import Elements, ReadUpdate, elements_of
 class WeightsOfVersion:
     """What was read of one version of the weights, the number of updates that had ended before.
 
-    changed: elements that were sent with another value than the time before. rounded_away: those of them that the
-    engine's dtype rounds to the value it had. apart: how far what is held is from what was sent, relative to that; None
-    if no tensor compares.
+    changed: elements that were sent with another value than the time before. rounded_away: how many of these the
+    engine's dtype rounds to the value it had. apart: the distance of what is held from what was sent, relative to that;
+    None if no tensor compares.
     """
 
     version: int

@@ -24,9 +24,9 @@ REDACTED = (
 class Recording:
     """The processes of a training, in the order in which they began.
 
-    absent: parts of which no process had a method, so that they are not recorded. missing: what is not recorded, of all
-    processes and of the folder, in sentences. damaged: those of them on lines and files that cannot be used, with the
-    number of these.
+    absent: parts that are not recorded because no process had a method for them. missing: what is not recorded, of all
+    processes and of the folder, in sentences. damaged: the sentences on lines and files that cannot be used, each with
+    the number of these.
     """
 
     path: Path

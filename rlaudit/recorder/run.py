@@ -68,7 +68,7 @@ def _start(words: Sequence[str], environment: Mapping[str, str], mask: set[int |
     try:
         return os.posix_spawnp(words[0], list(words), environment, setsigmask=mask, setsigdef=_IGNORED_BY_PYTHON)
     except OSError as error:
-        # A script without a first line that names its program, or with one that names a program that is not there.
+        # A script whose first line names no program, or a missing one.
         raise UsageError(
             f"{words[0]} cannot be started: {error.strerror}", "does its first line name a program?"
         ) from error

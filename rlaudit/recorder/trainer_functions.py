@@ -1,4 +1,4 @@
-"""The functions of frameworks in which a trainer's logprobs are read, and frameworks of which none were.
+"""The functions of frameworks in which a trainer's logprobs are read, and frameworks whose logprobs were not read.
 
 A framework that has moved a function is not recorded any more, and nothing fails. The recording shows it: a framework
 was imported, and no row of a trainer's was written.

@@ -21,7 +21,7 @@ _PYTHON = re.compile(r"python[\d.]*|pypy[\d.]*")
 # Options of Python's that take a value, in the same word or in the next.
 _WITH_VALUE = "WX"
 _VLLM_PROCESS = re.compile(r"VLLM::(EngineCore|Worker|APIServer)")
-# vLLM looks at a model's class in a process of its own, which has nothing to record.
+# vLLM inspects a model's class in a separate process, which has nothing to record.
 _MODEL_REGISTRY = "vllm.model_executor.models.registry"
 _ELSEWHERE = {
     **dict.fromkeys(("docker", "podman", "nerdctl"), "what runs in its containers is not recorded"),

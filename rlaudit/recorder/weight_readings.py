@@ -25,7 +25,7 @@ _SHOWN = 3
 _FLOAT = 4  # bytes
 # What stands for an element that does not compare.
 _NAN = b"\x00\x00\xc0\x7f"
-# Distance between what is sent and what is held, relative to what is sent, up to which a tensor is held as it is sent.
+# A tensor that is held at most this far from what was sent, relative to that, was not transformed by its loader.
 # The trade: what a training moves before it is read for the first time, against what a loader makes of other elements.
 _NEAR = 0.1
 
@@ -37,10 +37,10 @@ Elements = dict[str, bytes]
 class ReadUpdate:
     """What was read after an update whose tensors were seen. at: on the process's clock.
 
-    changed: elements that were sent with another value than the time before. rounded_away: those of them that the
+    changed: elements that were sent with another value than the time before. rounded_away: how many of these the
     engine's dtype rounds to the value it had. compared: all elements that were sent before as well.
-    apart: root mean square, over tensors, of the distance between what was sent and what is held, relative to the
-    tensor's own; None if no tensor compares.
+    apart: root mean square, over tensors, of the distance between what was sent and what is held, relative to what was
+    sent; None if no tensor compares.
     """
 
     at: float

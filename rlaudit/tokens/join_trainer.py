@@ -23,7 +23,7 @@ from rlaudit.errors import NotFinished
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 
-# What tells a prompt's sample of one step from that of another.
+# These distinguish a prompt's sample of one step from that of another.
 ONCE_PER_SEQUENCE = ("step", "rollout_version", "trainer_version", "batch_id")
 # Of both tables together: some 600 MB with the columns that most have. Tables in the same order hold a million tokens.
 MOST_WAITING_TOKENS = 1 << 24
@@ -85,14 +85,14 @@ class _Key:
 
     @property
     def lacks(self) -> str:
-        """Columns that would tell more sequences apart."""
+        """Columns that would distinguish more sequences."""
         used = (*self.columns, *(("token_id",) if self.token_ids else ()))
         return " or ".join(name for name in ("step", "token_id", *ONCE_PER_SEQUENCE[1:]) if name not in used)
 
 
 @dataclass(eq=False)
 class _Held:
-    """A batch of which sequences wait. waits: (S,)."""
+    """A batch with sequences that wait for a counterpart. waits: (S,)."""
 
     batch: TokenBatch
     keys: list[int]

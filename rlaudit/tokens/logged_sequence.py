@@ -39,7 +39,7 @@ PLURALS: Mapping[str, str] = {
 
 # What numpy raises for text, lists within lists and numbers that are too large.
 NOT_NUMBERS = (TypeError, ValueError, OverflowError)
-# Either says how many tokens there are; a table that a trainer wrote alone has no other.
+# Either has an entry for every token; a table that a trainer wrote alone has only its own.
 LOGPROBS = ("rollout_logprob", "trainer_logprob")
 LISTS = (*LOGPROBS, "token_id", "position", *TOPS)
 PER_SEQUENCE = ("reward", "step")

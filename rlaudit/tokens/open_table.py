@@ -38,7 +38,7 @@ SPECIAL_FILES = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-# Files there are made while they are read, by the kernel: some never end, some wait for ever.
+# The kernel makes these files while they are read: some never end, some wait for ever.
 KERNEL_FILES = ("/proc", "/sys", "/dev")
 MOST_FILES = 20_000
 TRIED = 4

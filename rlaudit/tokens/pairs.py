@@ -37,12 +37,10 @@ class LogprobPairs:
     rollout_logprobs_T, trainer_logprobs_T: (T,) what each side says of the sampled token.
     sequence_T: (T,) sequence of each token, 0..S-1, non-decreasing.
     prompt_S: (S,) prompt of each sequence, 0..P-1. Two arms that share prompts number them alike.
-    entropy_T: (T,) entropy of the trainer's distribution, where the trainer recorded it.
-    prompts: P, where prompts without a sequence here must keep their number (chunks of one file, paired
-    arms).
+    entropy_T: (T,) entropy of the trainer's distribution, if the trainer recorded it.
+    prompts: P, if prompts without a sequence must keep their number (chunks of one file, paired arms).
 
-    Raises ValueError that names the field when shapes or indices do not fit. Values are judged by
-    `integrity.py`.
+    Raises ValueError that names the field if shapes or indices do not fit. `integrity.py` judges values.
     """
 
     rollout_logprobs_T: Floats

@@ -54,7 +54,7 @@ MEASURED = (
 # A number, or a text that stands for one.
 NAMES = ("batch_id", "step")
 NUMBERS = ("position", "token_id", "reward", *(name for name in TOKEN_COLUMNS if name not in NAMES))
-# What a sequence can be told from its neighbour by, besides its position.
+# These distinguish a sequence from its neighbour, besides its position.
 BOUNDS = (*IDENTITY, "step")
 # What pyarrow raises for bytes that are not Parquet, or no longer; names of columns are decoded by Python.
 DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)
@@ -168,7 +168,7 @@ class _Rows:
 
     @property
     def begins_whole(self) -> bool:
-        """Whether the first row begins a sequence, as far as its position tells."""
+        """Whether the first row begins a sequence, as far as its position shows."""
         return self.position_T is None or not self.position_T.size or bool(self.position_T[0] == 0)
 
     def batches(self, begin: int, end: int, path: Path, faults: Faults, prompts: PromptNumbers) -> Iterator[TokenBatch]:

@@ -2,9 +2,9 @@
 
 What the user names counts: a column that has our name already is not read if another one was named for it.
 
-One column may say which sequences share a prompt if a table's prompt ids do not (`compare --groups COLUMN`). What a
-table calls prompt_id stays the name of the prompt, by which a trainer's table is joined; if a table has none,
-the column is that too. A sequence without a value there is of its own prompt's group.
+One column may say which sequences share a prompt if a table's prompt ids do not (`compare --groups COLUMN`). A column
+prompt_id stays the name of the prompt, by which a trainer's table is joined; without one, the column of groups is that
+too. A sequence without a group is in the group of its prompt.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -74,12 +74,12 @@ def parse_columns(options: Iterable[str], ours: Iterable[str]) -> RenamedColumns
 
 
 def identity(groups: str) -> tuple[str, ...]:
-    """Return the columns that tell sequences apart in a table whose prompts are called by this column."""
+    """Return the columns that identify a sequence in a table whose prompts are named by this column."""
     return tuple(groups if name == PROMPT else name for name in IDENTITY)
 
 
 def not_there(path: Path, column: str, names: Iterable[str], known_by: str) -> UsageError:
-    """Return the error for a column that a table lacks. known_by: how its format tells groups by itself."""
+    """Return the error for a column that a table lacks. known_by: how its format knows groups itself."""
     hint = f"; left out, groups are told by {known_by}" if known_by else ""
     return UsageError(f"{path} has no column {column!r} for --groups", f"there are: {', '.join(names)}{hint}")
 

@@ -1,8 +1,8 @@
 """Leaves out, by name, sequences with impossible values: those outside `column_range.py`, and missing logprobs.
 
-A logprob that is missing and one that is NaN cannot be told apart in every format (pandas writes NaN as missing), so a
-sequence that the trainer did not score at all is kept without a score, and one that it scored in part is broken. Other
-columns may have gaps; `complete.py` judges those where the columns are used.
+Not every format distinguishes a missing logprob from NaN (pandas writes NaN as missing). So a sequence that the trainer
+did not score at all is kept without a score, and one that it scored in part is broken. Other columns may have gaps;
+`complete.py` judges those where the columns are used.
 
 Top lists get their best token first, as every test of them expects: vLLM puts the sampled token before the others, and
 a log may keep them in the order of their ids.
@@ -80,7 +80,7 @@ class _Broken:
 
 
 def _broken(batch: TokenBatch, excludes: bool) -> Iterator[_Broken]:
-    # A mask that is none says nothing of which tokens may hold anything.
+    # First: an impossible mask does not say which tokens may have any value.
     if "loss_mask" in batch.token_columns:
         yield from _outside("loss_mask", batch.token_columns["loss_mask"], batch, counted=False)
     yield from _missing("rollout_logprob", np.isnan(batch.rollout_logprobs_T), batch)
@@ -158,7 +158,7 @@ def _top_lists(side: str, batch: TokenBatch) -> Iterator[_Broken]:
 def best_first(batch: TokenBatch) -> TokenBatch:
     """Return the batch with its lists (T, K) in order, padding at the end.
 
-    Lists of unequal length stay as they are, and so do those of which only the beginning was read.
+    Lists of unequal length stay unchanged, and so do lists that were read only in part.
     """
     for side in ("rollout", "trainer"):
         ids, logprobs = TOPS[f"{side}_top_ids"], TOPS[f"{side}_top_logprobs"]

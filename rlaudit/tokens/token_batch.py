@@ -126,7 +126,7 @@ class TokenBatch:
 
     @cached_property
     def counts_T(self) -> NDArray[np.bool_]:
-        """Tokens that the loss counts (all, where there is no loss mask)."""
+        """Tokens that the loss counts: all, if there is no loss mask."""
         mask_T = self.token_columns.get("loss_mask")
         return np.ones(self.tokens, dtype=np.bool_) if mask_T is None else np.asarray(mask_T) != 0
 

@@ -182,7 +182,7 @@ def quantile(counts: NDArray[np.integer], share: float) -> float:
 
 
 def _grouped(log_ratio_T: Floats, size_T: Integers, values_T: Floats, limits: tuple[float, ...]) -> list[TokenGroup]:
-    """Return a row for each group between `limits` that has tokens: |d| by the values, of which some may be missing."""
+    """Return a row of |d| for each group between `limits` that has tokens. values_T: NaN if missing."""
     finite_T = np.isfinite(values_T)
     group_T = np.maximum(np.searchsorted(limits, values_T[finite_T], side="right") - 1, 0)
     groups = len(limits)

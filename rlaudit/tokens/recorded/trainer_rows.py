@@ -96,7 +96,7 @@ class TrainerRows:
     known: the sequences, by their numbers. ambiguous: sequences that a row was of, or another of the same tokens.
     once, again: how many sequences a caller has scored, and how often it scored one again with another result.
     scored: sequence -> caller -> row. last: when the last call was, by clock.
-    computed: in which dtypes the model of each caller computed, None for a call of which that is not known.
+    computed: the dtypes in which the model of each caller computed, None for a call whose dtype is unknown.
     Moments of two clocks are in no order; that a completion is scored proves that it had been sampled.
     """
 
@@ -199,7 +199,7 @@ class TrainerRows:
         self.again[caller] += not np.array_equal(first, scored.logprobs_T)
 
     def late(self) -> frozenset[int]:
-        """Return the sequences that came too late for every call of a trainer, none of which scored them.
+        """Return the sequences that no call of a trainer scored, because they came too late for all.
 
         A trainer with another clock had ended, as far as is proven, when the last sequence finished that it scored.
         """
@@ -286,6 +286,6 @@ def _role_of_model(caller: Caller, trained: Sequence[Caller]) -> Role:
         return Role.REFERENCE
     if same:
         return Role.OLD
-    # A wrapper of the trained model (DistributedDataParallel) has a number and a class of its own.
+    # A wrapper of the trained model (DistributedDataParallel) has another number and class.
     is_another = caller.trainable is False or any(other.class_name == caller.class_name for other in trained)
     return Role.REFERENCE if is_another else Role.UNDECIDED

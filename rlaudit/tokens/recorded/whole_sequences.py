@@ -46,7 +46,7 @@ class LeftOut(StrEnum):
 class WholeSequence:
     """A completion of T tokens, as far as its caller saw them. number: among all that are whole, from 0.
 
-    asked: the place of its request among the lines of requests. prompt: the hash of prompt_ids.
+    asked: the place of its request among those of the front end. prompt: the hash of prompt_ids.
     stamps_T: when the step of each token ended, NaN if its line is lost. step: the number of its first token's step
     among those of its front end. finished: when it was written.
     """

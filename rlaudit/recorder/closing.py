@@ -25,9 +25,10 @@ def has_engine(recording: Recording | None) -> bool:
 
 def recorded_here(recording: Recording | None) -> set[int]:
     """Return the process ids of this host's processes in a recording."""
-    here = os.uname().nodename
+    host = os.uname().nodename
+    processes = recording.processes if recording else ()
     # A redacted recording does not name its hosts.
-    return {one.pid for one in recording.processes if one.host == here or one.redacted} if recording else set()
+    return {process.pid for process in processes if process.host == host or process.redacted}
 
 
 def closing(
@@ -37,7 +38,7 @@ def closing(
     still_running: Collection[int],
     code: int = 0,
 ) -> Iterator[str]:
-    """Yield what was recorded, what is missing, which processes were not reached, and what to do next.
+    """Yield sentences on what was recorded, what is missing, which processes were not reached, and what to do next.
 
     recording: None if nothing was recorded. still_running: recorded processes that the command left behind. code:
     of the command's exit.
@@ -49,8 +50,8 @@ def closing(
         yield from _missing(recording)
         yield from death_sentences(recording, recording.processes, still_running, code)
     if still_running:
-        some = ", ".join(str(pid) for pid in list(still_running)[:_NAMED])
-        yield f"the recording may grow: {_number(len(still_running), 'process', 'processes')} still running ({some})"
+        pids = ", ".join(str(pid) for pid in list(still_running)[:_NAMED])
+        yield f"the recording may grow: {_number(len(still_running), 'process', 'processes')} still running ({pids})"
     yield from _unreached(unreached)
     if recording is not None:
         place = shlex.quote(str(out))
@@ -60,14 +61,15 @@ def closing(
 def _counts(recording: Recording) -> str:
     processes = recording.processes
     totals = [process.totals for process in processes if process.totals is not None]
+    engines = sum(len(process.engines) for process in processes if parent_server(process, processes) is None)
     size = sum(file.stat().st_size for file in recording.path.glob(ENDING))
     return ", ".join(
         (
             _number(len(processes), "process", "processes"),
-            _number(sum(len(one.engines) for one in processes if parent_server(one, processes) is None), "engine"),
-            _number(sum(one.requests or 0 for one in totals), "request"),
-            _number(sum(one.sequences or 0 for one in totals), "sequence"),
-            _number(sum(one.tokens or 0 for one in totals), "token"),
+            _number(engines, "engine"),
+            _number(sum(count.requests or 0 for count in totals), "request"),
+            _number(sum(count.sequences or 0 for count in totals), "sequence"),
+            _number(sum(count.tokens or 0 for count in totals), "token"),
             f"{size / 1e6:,.1f} MB",
         )
     )
@@ -77,11 +79,11 @@ def _missing(recording: Recording) -> Iterator[str]:
     processes = recording.processes
     if recording.absent:
         yield f"not recorded, as no method that is known for it was loaded: {', '.join(recording.absent)}"
-    dropped = dict.fromkeys((one.what, one.why) for process in processes for one in process.dropped)
+    dropped = dict.fromkeys((drop.what, drop.why) for process in processes for drop in process.dropped)
     for what, why in dropped:
         yield f"not recorded from some moment on: {what} ({why})"
     yield from unread_trainers(recording)
-    failed = Counter((one.hook, one.error) for process in processes for one in process.failed)
+    failed = Counter((failure.hook, failure.error) for process in processes for failure in process.failed)
     for (hook, error), times in failed.most_common(_NAMED):
         yield f"the recorder failed in {hook}{f' ({times} times)' if times > 1 else ''}: {error}"
     if len(failed) > _NAMED:
@@ -100,8 +102,8 @@ def _lost_its_end(process: Process) -> bool:
 
 
 def _unreached(unreached: Collection[Unreached]) -> Iterator[str]:
-    alike = Counter((_command_line(one), one.why) for one in unreached)
-    pids = {(_command_line(one), one.why): one.pid for one in unreached}
+    alike = Counter((_command_line(process), process.why) for process in unreached)
+    pids = {(_command_line(process), process.why): process.pid for process in unreached}
     for (command, why), times in list(alike.items())[:_NAMED]:
         which = f"process {pids[command, why]}" if times == 1 else f"{times} processes"
         yield f"not reached: {command} ({which}): {why}"
@@ -109,8 +111,8 @@ def _unreached(unreached: Collection[Unreached]) -> Iterator[str]:
         yield f"not reached: {len(alike) - _NAMED} other command lines"
 
 
-def _command_line(one: Unreached) -> str:
-    text = shlex.join(one.words).replace("\n", " ")
+def _command_line(process: Unreached) -> str:
+    text = shlex.join(process.words).replace("\n", " ")
     return text if len(text) <= _LONGEST_COMMAND_LINE else text[: _LONGEST_COMMAND_LINE - 3] + "..."
 
 

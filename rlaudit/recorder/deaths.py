@@ -16,17 +16,17 @@ SHOWN_STEPS = 10
 def death_sentences(
     recording: Recording, processes: Collection[Process], alive: Collection[int] = (), code: int = 0
 ) -> Iterator[str]:
-    """Yield what is known of those of these processes that did not end in order.
+    """Yield sentences on those of these processes that did not end in order.
 
     alive: process ids of this host that still run. code: of the recorded command's exit.
     """
     if code > 128 and code - 128 in set(signal.Signals):
         yield f"the command ended with {code}: so does a process that {_signal(code - 128)} ended"
-    known = {process.pid: process for process in recording.processes}
+    pids = {process.pid for process in recording.processes}
     for process in processes:
         for child in process.children:
             name = f" ({child.name})" if child.name else ""
-            recorded = "" if child.pid in known else ", which is not in the recording"
+            recorded = "" if child.pid in pids else ", which is not in the recording"
             yield f"process {child.pid}{name}{recorded} was ended by {_cause(child.code)}"
     for process in processes:
         kept = None if process.pid in alive else last_steps(process)
@@ -68,10 +68,10 @@ def _kept(recording: Recording, process: Process, kept: LastSteps) -> Iterator[s
     name = f" ({process.name})" if process.name else ""
     ended = "ended in order with requests in flight" if kept.left else "did not end in order, or still runs"
     parts = [f"{len(kept.steps)} steps" if kept.steps else "", f"{len(kept.batches)} batches" if kept.batches else ""]
-    held = " and ".join(part for part in parts if part) or "no step"
+    contents = " and ".join(part for part in parts if part) or "no step"
     until = "" if kept.at is None else f", the last at {_time(process, kept.at)}"
     flying = f"; {len(kept.in_flight)} requests in flight" if kept.in_flight else ""
-    yield f"process {process.pid}{name} {ended}; its last steps are kept in {kept.file.name}: {held}{until}{flying}"
+    yield f"process {process.pid}{name} {ended}; its last steps are kept in {kept.file.name}: {contents}{until}{flying}"
     batch = kept.computing
     if batch is not None:
         how = "had not returned" if batch.error is None else f"failed: {batch.error}"
@@ -87,7 +87,7 @@ def _kept(recording: Recording, process: Process, kept: LastSteps) -> Iterator[s
 
 
 def _last_update(recording: Recording, process: Process, kept: LastSteps) -> float | None:
-    loads = [load.begin for one in recording.processes if one.clock == process.clock for load in one.loads]
+    loads = [load.begin for other in recording.processes if other.clock == process.clock for load in other.loads]
     loads += [call["at"] for call in kept.calls if call["kind"] == "load" and call["side"] == "begin"]
     return max(loads, default=None)
 

@@ -44,13 +44,13 @@ class EarlierRay:
             pid: parent for pid, parent in parents.items() if parent is not None and parent in self._raylets
         }
 
-    def workers(self, own: Collection[int]) -> Iterator[tuple[int, str, dict[str, str]]]:
+    def workers(self, pids: Collection[int]) -> Iterator[tuple[int, str, dict[str, str]]]:
         """Yield process id, title and environment of the workers that may work for the command's processes."""
         if not self._raylets:
             return
-        for pid in own:
-            for found in filter(None, map(_DRIVER.fullmatch, open_files(pid))):
-                self._jobs.setdefault(found[1], set()).add(found[2])
+        for pid in pids:
+            for driver_log in filter(None, map(_DRIVER.fullmatch, open_files(pid))):
+                self._jobs.setdefault(driver_log[1], set()).add(driver_log[2])
         for pid, raylet in list(self._workers.items()):
             jobs = self._jobs.get(self._raylets[raylet])
             line = command_line(pid)

@@ -65,9 +65,9 @@ class EngineLife:
 
 def engine_life(served: ServedWeights, recording: Recording) -> EngineLife:
     """Return the life of one front end of a recording. It reads the file of the front end."""
-    own = [one for one in recording.processes if one.clock == served.front.clock]
-    begin = min(one.at for one in own)
-    clocks = [clock for one in own for clock in _clocks(one)]
+    processes = [process for process in recording.processes if process.clock == served.front.clock]
+    begin = min(process.at for process in processes)
+    clocks = [clock for process in processes for clock in _clocks(process)]
     clocks += [clock for clock in served.steps.stamps if math.isfinite(clock)]
     seconds = max((clock - begin for clock in clocks), default=0.0)
     width = seconds / BINS or 1.0
@@ -91,7 +91,7 @@ def engine_life(served: ServedWeights, recording: Recording) -> EngineLife:
         )
         for number in range(BINS)
     )
-    marks = sorted(_marks(served, begin), key=lambda one: one.begin)
+    marks = sorted(_marks(served, begin), key=lambda mark: mark.begin)
     return EngineLife(seconds, bins, tuple(marks), len(served.updates))
 
 

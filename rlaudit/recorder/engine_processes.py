@@ -18,7 +18,7 @@ class EngineProcesses:
     """One engine that had requests. builder: the process whose configuration it has, a front end or their parent.
 
     A process that built several engines stands in it with the requests and calls of this one alone (`Process.only`).
-    processes: all of them, fronts too. missing: what cannot be told apart, in sentences.
+    processes: all of them, fronts too. missing: what cannot be assigned to one engine, in sentences.
     """
 
     builder: Process
@@ -45,18 +45,18 @@ def engines_of(recording: Recording) -> tuple[EngineProcesses, ...]:
     for front in fronts:
         builder = parent_server(front, everyone) or front
         key = (builder.file, builder.only)
-        known = grouped.get(key, EngineProcesses(builder, (), ()))
-        grouped[key] = replace(known, fronts=(*known.fronts, front))
+        engine = grouped.get(key, EngineProcesses(builder, (), ()))
+        grouped[key] = replace(engine, fronts=(*engine.fronts, front))
     engines = list(grouped.values())
     served = {engine.builder.file for engine in engines} | {front.file for front in fronts}
-    own: list[list[Process]] = [[*_builder(engine), *engine.fronts] for engine in engines]
+    members = [list(_builder_and_fronts(engine)) for engine in engines]
     missing: list[list[str]] = [_unknown_requests(engine) for engine in engines]
     for process in everyone:
         if process.file in served:
             continue
         places = _places(process, engines, everyone)
         for place in places:
-            own[place].append(process)
+            members[place].append(process)
             if len(places) > 1 and (process.calls or process.loads):
                 missing[place].append(
                     f"process {process.pid} may serve each of {len(places)} engines: its updates are counted for each"
@@ -65,30 +65,30 @@ def engines_of(recording: Recording) -> tuple[EngineProcesses, ...]:
     return tuple(
         replace(
             engine,
-            processes=tuple(sorted(processes, key=lambda one: order[one.file])),
+            processes=tuple(sorted(processes, key=lambda process: order[process.file])),
             missing=tuple(sentences),
         )
-        for engine, processes, sentences in zip(engines, own, missing, strict=True)
+        for engine, processes, sentences in zip(engines, members, missing, strict=True)
     )
 
 
 def parent_server(process: Process, everyone: Sequence[Process]) -> Process | None:
-    """Return what started a front end and built the engine behind it; None if the front end built its own.
+    """Return the process that started a front end and built its engine; None if the front end built its own.
 
     An API server builds a configuration, as its parent did, and no worker ever gets it.
     """
     if not process.engines:
         return None
-    parent = next((one for one in everyone if one.pid == process.parent and _is_beside(one, process)), None)
+    parent = next((other for other in everyone if other.pid == process.parent and _is_beside(other, process)), None)
     if parent is None or _is_front(parent):
         return None
-    held = {worker.instance for one in everyone for worker in one.workers} - {None}
-    has_workers = [any(engine.instance in held for engine in one.engines) for one in (process, parent)]
+    instances = {worker.instance for other in everyone for worker in other.workers} - {None}
+    has_workers = [any(engine.instance in instances for engine in candidate.engines) for candidate in (process, parent)]
     return parent if has_workers == [False, True] else None
 
 
 def _is_beside(one: Process, other: Process) -> bool:
-    """Return whether the ids of two processes are of one count. Containers of a host share its clock, not these."""
+    """Return whether the process ids of two processes are comparable: containers of a host share only its clock."""
     return one.clock == other.clock and one.host == other.host
 
 
@@ -96,17 +96,17 @@ def _is_front(process: Process) -> bool:
     return bool(process.records.get("steps") or process.records.get("request"))
 
 
-def _builder(engine: EngineProcesses) -> tuple[Process, ...]:
-    return () if engine.builder in engine.fronts else (engine.builder,)
+def _builder_and_fronts(engine: EngineProcesses) -> tuple[Process, ...]:
+    return engine.fronts if engine.builder in engine.fronts else (engine.builder, *engine.fronts)
 
 
 def _views(process: Process) -> Iterator[Process]:
-    """Yield a front end once for each engine that it gave requests to."""
-    asked = sorted({number for number, _ in process.asked if number is not None})
-    if len(process.engines) < 2 or not asked:
+    """Yield a front end once for each engine that it sent requests to."""
+    numbers = sorted({number for number, _ in process.asked if number is not None})
+    if len(process.engines) < 2 or not numbers:
         yield process
         return
-    for only in asked:
+    for only in numbers:
         calls = tuple(call for call in process.calls if call.engine in (None, only))
         others = {call.number for call in process.calls} - {call.number for call in calls}
         engines = tuple(engine for engine in process.engines if engine.number == only)
@@ -115,7 +115,8 @@ def _views(process: Process) -> Iterator[Process]:
         totals, is_whole = process.totals, False
         if totals is not None:
             is_whole = totals.requests == sum(process.asked.values())
-            totals = replace(totals, by_sampling={one: count for one, count in counts.items() if one is not None})
+            by_sampling = {number: count for number, count in counts.items() if number is not None}
+            totals = replace(totals, by_sampling=by_sampling)
         yield replace(
             process,
             only=only,
@@ -123,7 +124,7 @@ def _views(process: Process) -> Iterator[Process]:
             calls=calls,
             loads=tuple(load for load in process.loads if load.inside not in others),
             workers=tuple(worker for worker in process.workers if worker.instance in instances),
-            sampling={number: held for number, held in process.sampling.items() if number in counts},
+            sampling={number: parameters for number, parameters in process.sampling.items() if number in counts},
             totals=totals if is_whole else None,
             records={**process.records, "request": sum(counts.values())},
         )
@@ -147,19 +148,19 @@ def _unknown_requests(engine: EngineProcesses) -> list[str]:
 def _places(process: Process, engines: Sequence[EngineProcesses], everyone: Sequence[Process]) -> list[int]:
     """Return which engines a process, no front end itself, belongs to: one, none, or each that it may be of."""
     near = [place for place, engine in enumerate(engines) if engine.builder.clock == process.clock]
-    own = [(engine.builder, *engine.fronts) for engine in engines]
     instances = _instances(process, everyone)
     if instances:
-        named = [place for place in near if not instances.isdisjoint(engines[place].instances)]
-        known = {engine.instance for one in everyone for engine in one.engines}
-        if named or not instances.isdisjoint(known):
-            return named  # none: of an engine that had no request
+        by_name = [place for place in near if not instances.isdisjoint(engines[place].instances)]
+        all_instances = {engine.instance for other in everyone for engine in other.engines}
+        if by_name or not instances.isdisjoint(all_instances):
+            return by_name  # none: of an engine that had no request
     if len(near) == 1:
         return near
-    parents = {one.pid: one.parent for one in everyone if _is_beside(one, process)}
+    parents = {other.pid: other.parent for other in everyone if _is_beside(other, process)}
+    pids = [{other.pid for other in _builder_and_fronts(engine) if _is_beside(other, process)} for engine in engines]
     above, seen = process.parent, {process.pid}
     while above is not None and above not in seen:
-        below = [place for place in near if above in {one.pid for one in own[place] if _is_beside(one, process)}]
+        below = [place for place in near if above in pids[place]]
         if below:
             return below
         seen.add(above)
@@ -169,11 +170,13 @@ def _places(process: Process, engines: Sequence[EngineProcesses], everyone: Sequ
 
 def _instances(process: Process, everyone: Sequence[Process]) -> set[str]:
     """Return the names of the configurations of its workers, its own or those of processes that it started."""
-    found = {worker.instance for worker in process.workers if worker.instance is not None}
+    beside = [other for other in everyone if _is_beside(other, process)]
     below, seen = [process], {process.pid}
-    while below and not found:
-        pids = {one.pid for one in below}
-        below = [one for one in everyone if one.parent in pids and one.pid not in seen and _is_beside(one, process)]
-        seen.update(one.pid for one in below)
-        found.update(worker.instance for one in below for worker in one.workers if worker.instance is not None)
-    return found
+    while below:
+        instances = {worker.instance for other in below for worker in other.workers if worker.instance is not None}
+        if instances:
+            return instances
+        pids = {other.pid for other in below}
+        below = [other for other in beside if other.parent in pids and other.pid not in seen]
+        seen.update(other.pid for other in below)
+    return set()

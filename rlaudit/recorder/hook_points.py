@@ -62,10 +62,10 @@ class HookPoints:
 def where_recorded(points: HookPoints | None = None) -> str:
     """Return a table of the parts, and of the calls inside a worker, with the releases that they are recorded in."""
     points = points or hook_points()
-    rows = {part: [bool(points.found(part, one)) for one in points.releases] for part in PARTS}
-    workers = {one: points.objects.names(WORKER, one) for one in points.releases}
+    rows = {part: [bool(points.found(part, release)) for release in points.releases] for part in PARTS}
+    workers = {release: points.objects.names(WORKER, release) for release in points.releases}
     for method in WORKER_METHODS:
-        rows[f"a worker's {method}"] = [method in workers[one] for one in points.releases]
+        rows[f"a worker's {method}"] = [method in workers[release] for release in points.releases]
     width = max(map(len, rows)) + 2
     lines = [f"  {name:<{width}}{_in_words(flags, points.releases)}" for name, flags in rows.items()]
     return "\n".join([f"Recorded, of vLLM {points.releases[0]} to {points.releases[-1]}:", *lines])

@@ -45,12 +45,12 @@ class RingRequest:
 
 @dataclass(frozen=True)
 class LastStep:
-    """A step as its front end saw it. requests: by number; 0 is one that the ring does not know. step: its number; what
-    came within a millisecond has one in V0, which stamps none.
+    """A step as its front end saw it. requests: by number, 0 for one that the ring does not know.
 
-    counts: tokens of each request. ids and logprobs: of all its tokens in that order; logprobs in nats, NaN for one
-    that was not returned, None if none was, or if the ring left them out for want of time. cached: prompt tokens from
-    the prefix cache; None if that is not known.
+    step: its number. V0 stamps no step: what came within a millisecond is one. counts: tokens of each request.
+    ids, logprobs: of all its tokens in that order. Logprobs are in nats, NaN for one that was not returned; None if
+    none was, or if the ring left them out for want of time. cached: prompt tokens from the prefix cache, None if
+    unknown.
     """
 
     step: int
@@ -77,9 +77,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class LastSteps:
-    """The ring of one process. requests: by number, of those that are in it. in_flight: those of its front end that had
-    not ended. calls: records of the recording, in order. left: whether the process ended in order, and with this in
-    flight. missed: records that were not written. lost: what cannot be read, in sentences.
+    """The ring of one process. requests: by number. in_flight: those of its front end that had not ended.
+
+    calls: records of the recording, in order. left: whether the process ended in order, with this in flight. missed:
+    records that were not written. lost: what cannot be read, in sentences.
     """
 
     process: Process
@@ -102,7 +103,7 @@ class LastSteps:
     @property
     def at(self) -> float | None:
         """The clock of the last thing in it."""
-        clocks = (*(one.at for one in self.steps[-1:]), *(one.returned or one.at for one in self.batches[-1:]))
+        clocks = [step.at for step in self.steps[-1:]] + [batch.returned or batch.at for batch in self.batches[-1:]]
         return max(clocks, default=None)
 
 
@@ -111,8 +112,8 @@ def last_steps(process: Process) -> LastSteps | None:
     file = process.file.with_suffix(ENDING)
     damage = Damage(file.name)
     try:
-        with opened(file) as held:
-            data = held.read(MOST_BYTES)
+        with opened(file) as ring:
+            data = ring.read(MOST_BYTES)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -135,12 +136,18 @@ class _Reader:
 
     def read(self, process: Process, file: Path, data: bytes) -> LastSteps:
         for number, record, arrays in _blocks(data, self.damage):
-            for one in self._each(number, record):
-                whole = checked(one, number, self.damage, RING_FIELDS)
+            for part in self._each(number, record):
+                whole = checked(part, number, self.damage, RING_FIELDS)
                 if whole is not None:
                     self._take(number, whole, arrays)
-        requests = {number: self._request(record) for number, record in self.requests.items()}
-        unfinished = (one for number, one in requests.items() if number not in self.over and one.engine is not None)
+        unknown = None, None
+        requests = {
+            number: RingRequest(record["engine"], record["request"], *self.prompts.get(record["prompt"], unknown))
+            for number, record in self.requests.items()
+        }
+        unfinished = (
+            request for number, request in requests.items() if number not in self.over and request.engine is not None
+        )
         return LastSteps(
             process,
             file,
@@ -202,12 +209,8 @@ class _Reader:
             return
         ended = dict(record["ended"])
         self.over.update(ended)
-        held = (requests, counts, ids, logprobs, record["cached"], ended)
-        self.steps.append(LastStep(record["step"], record["at"], *held))
-
-    def _request(self, record: dict[str, Any]) -> RingRequest:
-        length, ids = self.prompts.get(record["prompt"], (None, None))
-        return RingRequest(record["engine"], record["request"], length, ids)
+        arrays_of_step = (requests, counts, ids, logprobs, record["cached"], ended)
+        self.steps.append(LastStep(record["step"], record["at"], *arrays_of_step))
 
 
 def _blocks(data: bytes, damage: Damage) -> Iterator[tuple[int, dict[str, Any], dict[str, "array[Any]"]]]:
@@ -256,9 +259,9 @@ def _decoded(text: bytes, body: bytes) -> tuple[dict[str, Any] | None, dict[str,
         return None, {}
     arrays: dict[str, array[Any]] = {}
     at = 0
-    may_have, named = _ARRAYS.get(str(record.get("kind")), {}), record.get("arrays", [])
-    for one in named if isinstance(named, list) else ():
-        name, code, count = one if isinstance(one, list) and len(one) == 3 else ("", "", 0)
+    may_have, declared = _ARRAYS.get(str(record.get("kind")), {}), record.get("arrays", [])
+    for entry in declared if isinstance(declared, list) else ():
+        name, code, count = entry if isinstance(entry, list) and len(entry) == 3 else ("", "", 0)
         fits = isinstance(name, str) and isinstance(count, int) and 0 <= count <= (len(body) - at) // 4
         if not fits or may_have.get(name) != code:
             return None, {}

@@ -29,24 +29,24 @@ def merge(recordings: Sequence[Path], into: Path) -> list[str]:
     if is_recording(into):
         raise UsageError(f"{into} holds a recording", "name another folder, or move it away")
     chosen: dict[str, Path] = {}
-    twice, said, read_here = 0, [], f"{SCHEMA_NAME}/{SCHEMA_VERSION}"
+    repeated, notes, read_here = 0, [], f"{SCHEMA_NAME}/{SCHEMA_VERSION}"
     for file in _files(recordings):
         schema = _schema(file)
         if schema is None:
-            said.append(f"left out: {file} is no file of a recording")
+            notes.append(f"left out: {file} is no file of a recording")
         elif file.name not in chosen:
             chosen[file.name] = file
             if schema != read_here:
-                said.append(f"{file} is of {schema}, and {read_here} is read here")
+                notes.append(f"{file} is of {schema}, and {read_here} is read here")
         elif _same(chosen[file.name], file):
-            twice += 1
+            repeated += 1
         else:
             raise UsageError(
                 f"{chosen[file.name]} and {file} have one name and differ",
                 "keep the longer one, if one is an older copy of the other",
             )
     _copy(chosen, into)
-    return [*([f"files that were in several recordings and are here once: {twice}"] if twice else []), *said]
+    return [*([f"files that were in several recordings and are here once: {repeated}"] if repeated else []), *notes]
 
 
 def _files(recordings: Sequence[Path]) -> Iterator[Path]:
@@ -79,11 +79,11 @@ def _copy(files: dict[str, Path], into: Path) -> None:
         for name, file in files.items():
             target = into / name
             with (
-                opened(file) as held,
+                opened(file) as source,
                 os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as copy,
             ):
                 copied.append(target)
-                shutil.copyfileobj(held, copy)
+                shutil.copyfileobj(source, copy)
     except (OSError, ValueError) as error:
         for target in copied:
             target.unlink(missing_ok=True)

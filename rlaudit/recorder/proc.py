@@ -19,7 +19,7 @@ def words_of(line: bytes) -> tuple[str, ...]:
 
 
 def environment_of(pid: int) -> dict[str, str] | None:
-    """Return what a process was started with. It keeps its own changes to itself."""
+    """Return the variables that a process was started with, without its own changes."""
     try:
         entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
@@ -30,12 +30,12 @@ def environment_of(pid: int) -> dict[str, str] | None:
 
 def open_files(pid: int) -> list[str]:
     """Return the paths of the files that a process holds open."""
-    found = []
+    paths = []
     with contextlib.suppress(OSError):  # it is another user's, or ends
         for link in Path(f"/proc/{pid}/fd").iterdir():
             with contextlib.suppress(OSError):  # it was closed meanwhile
-                found.append(str(link.readlink()))
-    return found
+                paths.append(str(link.readlink()))
+    return paths
 
 
 def parent_of(pid: int) -> int | None:

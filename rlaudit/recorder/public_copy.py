@@ -31,5 +31,5 @@ def write_public_copy(recording: Recording, into: Path) -> None:
             # What could not be used may hold anything: here it is as many lines that cannot be used.
             file.write(_UNUSABLE * sum(count for _, count in damage.counted()))
     of_processes = {sentence for process in recording.processes for sentence, _ in process.damaged}
-    for number, _ in enumerate((one for one, _ in recording.damaged if one not in of_processes), 1):
+    for number, _ in enumerate((sentence for sentence, _ in recording.damaged if sentence not in of_processes), 1):
         (into / f"unreadable-{number}.jsonl").write_text(_UNUSABLE, encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -36,9 +37,10 @@ class Sampled:
 
 @dataclass(frozen=True)
 class RecordedEngine:
-    """An engine. process: what built it. served: the front ends that gave it requests. processes: these, and those that
-    hold its weights. replicas: how many were built alike, of which this is the first; others: those of them that other
-    processes built.
+    """An engine. process: the one that built it. served: the front ends that gave it requests.
+
+    processes: these, and those that hold its weights. replicas: how many were built alike, of which this is the first.
+    others: those of them that other processes built.
     """
 
     process: Process
@@ -56,12 +58,12 @@ class RecordedEngine:
     @property
     def all_processes(self) -> tuple[Process, ...]:
         """The processes of all that were built alike, each once."""
-        return tuple({process.file: process for one in self.everywhere for process in one.processes}.values())
+        return tuple({process.file: process for replica in self.everywhere for process in replica.processes}.values())
 
     @property
     def all_updates(self) -> tuple[Update, ...]:
         """The updates of all that were built alike."""
-        return tuple(update for one in self.everywhere for update in one.updates)
+        return tuple(update for replica in self.everywhere for update in replica.updates)
 
     @property
     def started(self) -> bool:
@@ -82,37 +84,37 @@ class RecordedEngine:
     def tokens_since(self) -> int:
         """How many tokens were sampled after the last update; of all if there was none."""
         end = self.updates[-1].end if self.updates else -math.inf
-        return 0 if end is None else sum(one.steps.tokens_between(end, math.inf) for one in self.served)
+        return 0 if end is None else sum(front.steps.tokens_between(end, math.inf) for front in self.served)
 
     @property
     def sampled(self) -> tuple[Sampled, ...]:
         """How its requests were sampled, what most requests used first."""
         kinds: dict[str, list[_Counted]] = {}
-        for front in [one.front for one in self.served] or [self.process]:
+        for front in [served.front for served in self.served] or [self.process]:
             counts = None if front.totals is None else front.totals.by_sampling
+            kept = Counter[int | None]()
+            for (engine, number), requests in front.asked.items():
+                kept[number] += requests if front.only in (None, engine) else 0
             for number, parameters in front.sampling.items():
                 # The last count of a process that was killed is seconds old; its lines may know of more.
-                own = [n for (who, what), n in front.asked.items() if what == number and front.only in (None, who)]
-                count = None if counts is None else max(counts.get(number, 0), sum(own))
+                count = None if counts is None else max(counts.get(number, 0), kept[number])
                 kinds.setdefault(_kind(parameters), []).append(_Counted(front, number, count))
-        found = [_sampled(alike) for alike in kinds.values()]
-        return tuple(sorted(found, key=lambda one: -(one.requests or 0)))
+        sampled = [_sampled(alike) for alike in kinds.values()]
+        return tuple(sorted(sampled, key=lambda kind: -(kind.requests or 0)))
 
     @cached_property
     def weight_readings(self) -> tuple[WeightReadings, ...]:
-        """What the weights were found to be, in the processes of all that were built alike, where they were read."""
+        """The weights as they were read, in the processes of all that were built alike."""
         model = (self.engine.effective or {}).get("model_config")
         hf_config = model.get("hf_config") if isinstance(model, Mapping) else None
         is_tied = isinstance(hf_config, Mapping) and hf_config.get("tie_word_embeddings") is True
-        found = [
-            weight_readings(process, one.processes, is_tied) for one in self.everywhere for process in one.processes
-        ]
-        read = tuple(one for one in found if one is not None)
+        pairs = ((process, replica.processes) for replica in self.everywhere for process in replica.processes)
+        readings = tuple(filter(None, (weight_readings(process, beside, is_tied) for process, beside in pairs)))
         parallel = (self.engine.effective or {}).get("parallel_config")
         if isinstance(parallel, Mapping) and parallel.get("enable_eplb"):
-            for one in read:  # the engine moves experts by itself
-                one.unannounced.clear()
-        return read
+            for reading in readings:  # the engine moves experts by itself
+                reading.unannounced.clear()
+        return readings
 
     @property
     def worker_classes(self) -> tuple[str, ...]:
@@ -124,28 +126,28 @@ class RecordedEngine:
 def recorded_engines(recording: Recording) -> tuple[RecordedEngine, ...]:
     """Return the engines in the order in which they were built; those that were built alike are one."""
     served: dict[tuple[Path, int | None], list[ServedWeights]] = {}
-    for one in served_weights(recording):
-        served.setdefault((one.engine.builder.file, one.engine.builder.only), []).append(one)
-    found: list[RecordedEngine] = []
+    for front in served_weights(recording):
+        served.setdefault((front.engine.builder.file, front.engine.builder.only), []).append(front)
+    engines: list[RecordedEngine] = []
     for process in recording.processes:
         if parent_server(process, recording.processes) is not None:
             continue  # its configuration is its parent's
         for engine in process.engines:
-            own = served.get((process.file, engine.number)) or served.get((process.file, None))
+            fronts = served.get((process.file, engine.number)) or served.get((process.file, None))
             built = RecordedEngine(process, engine, (), (process,))
-            if own is not None:
-                built = RecordedEngine(own[0].engine.builder, engine, tuple(own), own[0].processes)
-            alike = next((place for place, one in enumerate(found) if _alike(one, built)), None)
+            if fronts is not None:
+                built = RecordedEngine(fronts[0].engine.builder, engine, tuple(fronts), fronts[0].processes)
+            alike = next((place for place, engine in enumerate(engines) if _alike(engine, built)), None)
             if alike is None:
-                found.append(built)
+                engines.append(built)
                 continue
-            first = found[alike]
-            # Of those of one process that cannot be told apart, what is known of one is known of all.
-            known = {(one.process.file, one.process.only) for one in first.everywhere}
-            is_new = (built.process.file, built.process.only) not in known
+            first = engines[alike]
+            # Engines of one process that cannot be distinguished have the same requests and updates.
+            places = {(engine.process.file, engine.process.only) for engine in first.everywhere}
+            is_new = (built.process.file, built.process.only) not in places
             others = (*first.others, built) if is_new else first.others
-            found[alike] = replace(first, replicas=first.replicas + 1, others=others)
-    return tuple(found)
+            engines[alike] = replace(first, replicas=first.replicas + 1, others=others)
+    return tuple(engines)
 
 
 @dataclass(frozen=True)
@@ -158,16 +160,16 @@ class _Counted:
 
 
 def _sampled(alike: Sequence[_Counted]) -> Sampled:
-    most = max(alike, key=lambda one: one.requests or 0)
-    room = [one.front.sampling[one.number].get("max_tokens") for one in alike]
-    known = [one for one in room if isinstance(one, int)]
-    counts = [one.requests for one in alike if one.requests is not None]
+    most = max(alike, key=lambda counted: counted.requests or 0)
+    room = [counted.front.sampling[counted.number].get("max_tokens") for counted in alike]
+    limits = [counted for counted in room if isinstance(counted, int)]
+    counts = [counted.requests for counted in alike if counted.requests is not None]
     return Sampled(
         most.front.sampling[most.number],
         sum(counts) if len(counts) == len(alike) else None,
         most.front,
         most.front.sampling_lines[most.number],
-        (min(known), max(known)) if len(known) == len(room) else None,
+        (min(limits), max(limits)) if len(limits) == len(room) else None,
     )
 
 

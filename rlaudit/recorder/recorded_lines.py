@@ -33,7 +33,7 @@ class Damage:
     met: dict[str, tuple[int | None, int]] = field(default_factory=dict)
 
     def add(self, what: str, line: int | None = None) -> None:
-        """Note it. line: from 1."""
+        """Note one damage. line: from 1."""
         first, count = self.met.get(what, (line, 0))
         self.met[what] = (first, count + 1)
 
@@ -70,15 +70,15 @@ def _clock(value: Any) -> bool:
 
 
 def _counts(value: Any) -> bool:
-    return isinstance(value, list) and all(_count(one) for one in value)
+    return isinstance(value, list) and all(_count(number) for number in value)
 
 
 def _shapes(value: Any) -> bool:
-    return isinstance(value, list) and all(_counts(one) for one in value)
+    return isinstance(value, list) and all(_counts(shape) for shape in value)
 
 
 def _steps(value: Any) -> bool:
-    return _shapes(value) and all(len(one) == 3 and min(one[1:]) > 0 for one in value)
+    return _shapes(value) and all(len(row) == 3 and min(row[1:]) > 0 for row in value)
 
 
 def _array(size: int) -> Callable[[Any], bool]:
@@ -92,12 +92,9 @@ def _array(size: int) -> Callable[[Any], bool]:
     return fits
 
 
-IDS, LOGPROBS, STAMPS = _array(4), _array(4), _array(8)
-
-
 def _ended(value: Any) -> bool:
     return isinstance(value, list) and all(
-        isinstance(one, list) and len(one) == 2 and _count(one[0]) and _text(one[1]) for one in value
+        isinstance(row, list) and len(row) == 2 and _count(row[0]) and _text(row[1]) for row in value
     )
 
 
@@ -139,11 +136,11 @@ Fields = Mapping[str, Mapping[str, Field]]
 def _fields(kinds: Mapping[str, Any]) -> Fields:
     return {
         kind: {
-            **{name: Field(_CHECKS[check], needed=True) for name, check in given.get("needed", {}).items()},
-            **{name: Field(_CHECKS[check]) for name, check in given.get("optional", {}).items()},
-            **{name: Field(_CHECKS[one[0]], otherwise=one[1]) for name, one in given.get("otherwise", {}).items()},
+            **{name: Field(_CHECKS[check], needed=True) for name, check in spec.get("needed", {}).items()},
+            **{name: Field(_CHECKS[check]) for name, check in spec.get("optional", {}).items()},
+            **{name: Field(_CHECKS[check], False, value) for name, (check, value) in spec.get("otherwise", {}).items()},
         }
-        for kind, given in kinds.items()
+        for kind, spec in kinds.items()
     }
 
 
@@ -159,7 +156,7 @@ RING_FIELDS: Fields = {
 
 
 def _with_stretches(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a trainer's record with the stretches of its rows, which those of before 2026-11-24 have as a shape."""
+    """Return a trainer's record with the stretches of its rows, which were a shape before 2026-11-24."""
     shape, rows = record.get("shape"), record.get("rows")
     if record.get("kind") != "trainer" or "begins" in record or not shape or not _counts(shape) or not _counts(rows):
         return record
@@ -168,9 +165,9 @@ def _with_stretches(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def checked(record: dict[str, Any], line: int, damage: Damage, fields: Fields = FIELDS) -> dict[str, Any] | None:
-    """Return the record with every field of its kind as it has to be; None if it cannot be used.
+    """Return the record with every field of its kind valid; None if it cannot be used.
 
-    A field that is not as it has to be is replaced and named. An unknown kind is named.
+    An invalid field is replaced and named. An unknown kind is named.
     """
     record = _with_stretches(record)
     kind = record.get("kind")
@@ -179,18 +176,18 @@ def checked(record: dict[str, Any], line: int, damage: Damage, fields: Fields = 
         damage.add(f"a record of the unknown kind {str(kind)[:40]!r} is left out", line)
         return None
     whole = dict(record)
-    for name, one in shape.items():
+    for name, rule in shape.items():
         value = record.get(name)
-        may_be_missing = not one.needed and (one.otherwise is None or name not in record)
-        if may_be_missing if value is None else one.fits(value):
-            whole[name] = one.otherwise if value is None else value
+        may_be_missing = not rule.needed and (rule.otherwise is None or name not in record)
+        if may_be_missing if value is None else rule.fits(value):
+            whole[name] = rule.otherwise if value is None else value
             continue
         fault = f"no {name}" if name not in record else f"a {name} that is none"
-        if one.needed:
+        if rule.needed:
             damage.add(f"a {kind} record with {fault} is left out", line)
             return None
         damage.add(f"a {kind} record has {fault}, which counts as unknown", line)
-        whole[name] = one.otherwise
+        whole[name] = rule.otherwise
     return whole
 
 

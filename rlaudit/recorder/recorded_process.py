@@ -167,8 +167,8 @@ class Process:
     each kind can be used. salted: how many kept requests had a cache salt. asked: how many kept requests each engine
     (None: unknown) had with each sampling.
     key: names the key under which a redacted recording is hashed; None for one that is not.
-    missing: what is not there, in sentences. damaged: those of them that are of lines that cannot be used, with how
-    many lines these are. only: the one engine, of several that the process built, whose requests and calls these are.
+    missing: what is not recorded, in sentences. damaged: the sentences on lines that cannot be used, each with the
+    number of lines. only: the one engine, of several that the process built, whose requests and calls these are.
     """
 
     file: Path
@@ -221,10 +221,10 @@ class Process:
 
 
 def token_records(process: Process, kinds: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line number and record of the kinds that are asked for, arrays undecoded (`arrays.py`).
+    """Yield line number and record of these kinds, arrays undecoded (`arrays.py`).
 
-    Of a process that stands for one of its engines, without requests and sequences of the others. Lines that cannot be
-    used are named in `process.missing` already.
+    Of a process with `only`, requests and sequences of that engine alone. Lines that cannot be used are named in
+    `process.missing` already.
     """
     for line, record in recorded_lines(process.file, Damage(process.file.name)):
         if record["kind"] in kinds and (process.only is None or record.get("engine", process.only) == process.only):
@@ -232,7 +232,7 @@ def token_records(process: Process, kinds: tuple[str, ...]) -> Iterator[tuple[in
 
 
 def read_process(file: Path, damage: Damage) -> Process | None:
-    """Return the process that a file is of; None, and a sentence in `damage`, for a file that is of none."""
+    """Return the process of a file; None, and a sentence in `damage`, if it has none."""
     try:
         line = first_line(file)
     except (OSError, ValueError) as error:
@@ -241,25 +241,25 @@ def read_process(file: Path, damage: Damage) -> Process | None:
     if not is_first_line(line):
         damage.add(f"{file.name} is left out: its first line does not say which process it is of")
         return None
-    own = Damage(file.name)
-    lines = recorded_lines(file, own)
+    file_damage = Damage(file.name)
+    lines = recorded_lines(file, file_damage)
     _, first = next(lines, (0, {}))
     version = str(first.get("schema", "")).partition("/")[2]
     if first.get("kind") != "process" or version != SCHEMA_VERSION:
         why = f"its schema is {first['schema']}" if first.get("kind") == "process" else "its first line is damaged"
         damage.add(f"{file.name} is left out: {why}, and {SCHEMA_NAME}/{SCHEMA_VERSION} is read here")
         return None
-    return _Reader(first, own).process(file, lines)
+    return _Reader(first, file_damage).process(file, lines)
 
 
-def _made(kind: type[Made], record: Mapping[str, Any], **own: Any) -> Made:
-    """Return a record as a dataclass with fields of the same names. own: fields that are not as in the record."""
-    held = {**record, **own}
-    values = {one.name: held[one.name] for one in fields(kind)}  # type: ignore[arg-type]
+def _made(kind: type[Made], record: Mapping[str, Any], **changed: Any) -> Made:
+    """Return a record as a dataclass with fields of the same names. changed: fields with other values than there."""
+    values = {**record, **changed}
+    values = {attribute.name: values[attribute.name] for attribute in fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
-# Kinds of which every record is kept as it is.
+# Every record of these kinds is kept unchanged.
 _LISTED: Mapping[str, type] = {
     "engine": Engine,
     "worker": Worker,
@@ -368,29 +368,29 @@ class _Reader:
         self.trainer_calls = max(self.trainer_calls, record["call"] or 0)
 
     def _event(self, line: int, record: dict[str, Any]) -> None:
-        known = self.calls.get(record["call"])
+        call = self.calls.get(record["call"])
         if record["side"] == "begin":
-            if known is not None:
+            if call is not None:
                 self.damage.add("a call whose number is taken is left out", line)
                 return
             self.calls[record["call"]] = {**record, "end": None, "count": 1, "errors": 0}
-        elif known is None:
+        elif call is None:
             self.damage.add("the end of a call that has no beginning is left out", line)
-        elif known["end"] is None:
-            known.update(end=record["at"], result=record["result"], error=record["error"])
-            known["errors"] = int(record["error"] is not None)
+        elif call["end"] is None:
+            call.update(end=record["at"], result=record["result"], error=record["error"])
+            call["errors"] = int(record["error"] is not None)
         else:
             # A call like the one before, which failed: how many there were stands in `repeats`.
-            known.update(end=max(known["end"], record["at"]), error=known["error"] or record["error"])
+            call.update(end=max(call["end"], record["at"]), error=call["error"] or record["error"])
 
     def _repeats(self, line: int, record: dict[str, Any]) -> None:
-        known = self.calls.get(record["call"])
-        if known is None:
+        call = self.calls.get(record["call"])
+        if call is None:
             self.damage.add("repeats of a call that has no beginning are left out", line)
             return
-        known["count"] += record["count"]
-        known["errors"] += record["errors"]
-        known["end"] = max(known["end"] or record["end"], record["end"])
+        call["count"] += record["count"]
+        call["errors"] += record["errors"]
+        call["end"] = max(call["end"] or record["end"], record["end"])
 
     def _tensors(self, line: int, record: dict[str, Any]) -> None:
         number = record["tensors"]
@@ -401,19 +401,19 @@ class _Reader:
         self.tensors[number] = TensorSet(tuple(record["names"]), shapes)
 
     def _load(self, line: int, record: dict[str, Any]) -> None:
-        known = self.loads.get(record["load"])
+        load = self.loads.get(record["load"])
         if record["side"] == "begin":
-            if known is not None:
+            if load is not None:
                 self.damage.add("a load whose number is taken is left out", line)
                 return
             first = record["names"][0] if record["names"] else None
             open_end = {"begin": record["at"], "end": None, "tensors": None, "error": None}
             self.loads[record["load"]] = {**record, **open_end, "first": first}
-        elif known is None or known["end"] is not None:
+        elif load is None or load["end"] is not None:
             self.damage.add("the end of a load that has no beginning is left out", line)
         else:
             end = record["at"] if record["end"] is None else record["end"]
-            known.update(end=max(end, known["begin"]), tensors=record["tensors"], error=record["error"])
+            load.update(end=max(end, load["begin"]), tensors=record["tensors"], error=record["error"])
 
     def _totals(self, line: int, record: dict[str, Any]) -> None:
         counts = record["by_sampling"].items()
@@ -421,26 +421,26 @@ class _Reader:
         self.totals = _made(Totals, record, by_sampling=by_sampling)
 
     def _calls(self) -> Iterator[Call]:
-        for number, one in self.calls.items():
-            if one["end"] is not None and one["end"] < one["at"]:
+        for number, call in self.calls.items():
+            if call["end"] is not None and call["end"] < call["at"]:
                 self.damage.add(f"call {number} ends before it begins: it counts as one that did not end")
-                one["end"] = None
-            yield _made(Call, one, number=number, begin=one["at"])
+                call["end"] = None
+            yield _made(Call, call, number=number, begin=call["at"])
 
     def _loads(self) -> Iterator[Load]:
-        for number, one in self.loads.items():
-            if one["tensors"] is not None and one["tensors"] not in self.tensors:
+        for number, load in self.loads.items():
+            if load["tensors"] is not None and load["tensors"] not in self.tensors:
                 self.damage.add("which tensors a load brought is in no line that can be read")
-            yield _made(Load, one, number=number)
+            yield _made(Load, load, number=number)
 
     def _missing(self) -> tuple[str, ...]:
         lost = Damage(self.damage.name)
-        for dropped in dict.fromkeys((one.what, one.why) for one in self.listed["dropped"]):
+        for dropped in dict.fromkeys((entry.what, entry.why) for entry in self.listed["dropped"]):
             lost.add(f"from some moment on not recorded: {dropped[0]} ({dropped[1]})")
-        for failed in dict.fromkeys((one.hook, one.error) for one in self.listed["failed"]):
+        for failed in dict.fromkeys((entry.hook, entry.error) for entry in self.listed["failed"]):
             lost.add(f"the recorder failed in {failed[0]}: {failed[1]}")
-        calls = sum(one["end"] is None for one in self.calls.values())
-        loads = sum(one["end"] is None for one in self.loads.values())
+        calls = sum(call["end"] is None for call in self.calls.values())
+        loads = sum(load["end"] is None for load in self.loads.values())
         requests = sum(self.open_requests.values())
         if calls:
             lost.add(f"{calls} of {len(self.calls)} calls have no end")

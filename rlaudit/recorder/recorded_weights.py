@@ -19,9 +19,9 @@ from rlaudit.recorder.weight_readings import Elements, ReadUpdate, elements_of
 class WeightsOfVersion:
     """What was read of one version of the weights, the number of updates that had ended before.
 
-    changed: elements that were sent with another value than the time before. rounded_away: those of them that the
-    engine's dtype rounds to the value it had. apart: how far what is held is from what was sent, relative to that; None
-    if no tensor compares.
+    changed: elements that were sent with another value than the time before. rounded_away: how many of these the
+    engine's dtype rounds to the value it had. apart: the distance of what is held from what was sent, relative to that;
+    None if no tensor compares.
     """
 
     version: int
@@ -32,8 +32,9 @@ class WeightsOfVersion:
 
 @dataclass(frozen=True)
 class RecordedWeights:
-    """faults: what no update explains, each as what follows "the engine's weights". dtypes: in which the engine holds
-    them. trainer_dtypes: in which the trainer computed the policy's logprobs, None for a call of which that is unknown.
+    """faults: what no update explains, each as what follows "the engine's weights". dtypes: of the engine's tensors.
+
+    trainer_dtypes: in which the trainer computed the policy's logprobs, None for a call whose dtype is unknown.
     versions: those that were read after an update, in their order.
     """
 
@@ -46,16 +47,16 @@ class RecordedWeights:
 def recorded_weights(
     engines: Sequence[RecordedEngine], trainer_dtypes: frozenset[str | None]
 ) -> RecordedWeights | None:
-    """Return what the weights of engines were found to be; None if nothing was read. Replicas are one."""
-    readings = [reading for one in engines for reading in one.weight_readings]
+    """Return what was read of the weights of engines; None if nothing was. Replicas are one."""
+    readings = [reading for engine in engines for reading in engine.weight_readings]
     if not readings:
         return None
     by_version: dict[int, list[ReadUpdate]] = {}
-    for one in engines:
-        for update in (update for reading in one.weight_readings for update in reading.updates):
-            version = one.served[0].version_at(update.at) if one.served else 0
+    for engine in engines:
+        for update in (update for reading in engine.weight_readings for update in reading.updates):
+            version = engine.served[0].version_at(update.at) if engine.served else 0
             by_version.setdefault(version, []).append(update)
-    models = [model for one in engines for process in one.processes for model in process.models]
+    models = [model for engine in engines for process in engine.processes for model in process.models]
     return RecordedWeights(
         faults=tuple(dict.fromkeys(fault for reading in readings for fault in reading.faults())),
         dtypes=frozenset(dtype for model in models for dtype in model.dtypes),
@@ -66,42 +67,42 @@ def recorded_weights(
 
 def _together(version: int, updates: Sequence[ReadUpdate]) -> WeightsOfVersion:
     """Return what the ranks and replicas of one version have in common."""
-    apart = [one.apart for one in updates if one.apart is not None]
-    changed, rounded_away = (sum(getattr(one, name) for one in updates) for name in ("changed", "rounded_away"))
+    apart = [update.apart for update in updates if update.apart is not None]
+    changed, rounded_away = (sum(getattr(update, name) for update in updates) for name in ("changed", "rounded_away"))
     return WeightsOfVersion(version, changed, rounded_away, max(apart, default=None))
 
 
 def never_sent(engines: Sequence[RecordedEngine]) -> Iterator[tuple[RecordedEngine, RecordedEngine, int, int]]:
-    """Yield an engine, the one that was sent weights last, how many of their tensors it never was, and of how many.
+    """Yield an engine, the one that was sent weights last, how many of these tensors the former never got, of how many.
 
     Weights are known by a few elements of each tensor as it was sent, in any order and parts. An engine is judged only
-    if it was read after its last load: what it was sent since is not written yet. It reads the files of the workers.
+    if it was read after its last load: later ones are not written yet. It reads the files of the workers.
     """
-    for clock in dict.fromkeys(one.process.clock for one in engines):
-        readers = {id(one): _reader(one) for one in engines if one.process.clock == clock and one.updates}
-        beside = [(one, process) for one in engines if (process := readers.get(id(one))) is not None]
+    for clock in dict.fromkeys(engine.process.clock for engine in engines):
+        updated = [engine for engine in engines if engine.process.clock == clock and engine.updates]
+        beside = [(engine, process) for engine in updated if (process := _reader(engine)) is not None]
         if not beside:
             continue
         newest, reader = max(beside, key=lambda pair: pair[0].updates[-1].begin)
         last: Elements = {}
         for sent in _sent(reader):
             last.update(sent)
-        for one, process in beside:
+        for engine, process in beside:
             missing = dict(last)
             for sent in _sent(process):
                 for name in [name for name, elements in sent.items() if missing.get(name) == elements]:
                     del missing[name]
             if missing:
-                yield one, newest, len(missing), len(last)
+                yield engine, newest, len(missing), len(last)
 
 
-def _reader(one: RecordedEngine) -> Process | None:
-    """Return the first process in which an engine's weights were read; None also if it has loaded some since."""
-    process = next((process for process in one.processes if process.records.get("weights")), None)
+def _reader(engine: RecordedEngine) -> Process | None:
+    """Return the first process in which an engine's weights were read; None if none was, or if it has loaded since."""
+    process = next((process for process in engine.processes if process.records.get("weights")), None)
     if process is None:
         return None
-    read = max((record["load"] or 0 for _, record in token_records(process, ("weights",))), default=0)
-    return process if read >= max((load.number for load in process.loads), default=0) else None
+    last_read = max((record["load"] or 0 for _, record in token_records(process, ("weights",))), default=0)
+    return process if last_read >= max((load.number for load in process.loads), default=0) else None
 
 
 def _sent(process: Process) -> Iterator[Elements]:

@@ -24,9 +24,9 @@ REDACTED = (
 class Recording:
     """The processes of a training, in the order in which they began.
 
-    absent: parts of which no process had a method, so that they are not recorded. missing: what is not there, of all
-    processes and of the folder, in sentences. damaged: those of them that are of lines and files that cannot be used,
-    with how many these are.
+    absent: parts that are not recorded because no process had a method for them. missing: what is not recorded, of all
+    processes and of the folder, in sentences. damaged: the sentences on lines and files that cannot be used, each with
+    the number of these.
     """
 
     path: Path
@@ -64,19 +64,19 @@ def open_recording(path: Path) -> Recording:
             "give the folder that `rlaudit record --into DIR` or RLAUDIT_RECORD=DIR named, or a file of it",
         )
     # For a reader's eye alone: the times of day of several hosts prove no order.
-    processes.sort(key=lambda one: (one.at if one.wall is None else one.wall, str(one.file)))
-    hooked = {target for one in processes for target in one.hooked}
+    processes.sort(key=lambda process: (process.at if process.wall is None else process.wall, str(process.file)))
+    hooked = {target for process in processes for target in process.hooked}
     absent = tuple(part for part, targets in PARTS.items() if hooked.isdisjoint(targets))
-    missing = [*damage.sentences(), *(sentence for one in processes for sentence in one.missing)]
+    missing = [*damage.sentences(), *(sentence for process in processes for sentence in process.missing)]
     missing += [f"not recorded here: {part} (no method that is known for it was loaded)" for part in absent]
-    clocks = len({one.clock for one in processes})
+    clocks = len({process.clock for process in processes})
     if clocks > 1:
         missing.append(
             f"the clocks of {clocks} hosts are in no order: what happened first, on one or another, is unknown"
         )
-    if any(one.redacted for one in processes):
+    if any(process.redacted for process in processes):
         missing.append(REDACTED)
-    damaged = (*damage.counted(), *(one for process in processes for one in process.damaged))
+    damaged = (*damage.counted(), *(entry for process in processes for entry in process.damaged))
     return Recording(path, tuple(processes), absent, tuple(missing), damaged)
 
 

@@ -46,7 +46,7 @@ class Reused:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _KeptSequence:
     """A kept sequence whose first token is known. blocks: of its prompt; None if they cannot be known."""
 
     key: tuple[Path, int]
@@ -64,49 +64,47 @@ def reused_blocks(fronts: Sequence[ServedWeights]) -> Mapping[tuple[Path, int], 
     release does not say what was cached are left out.
     """
     prompts: dict[str, bytes] = {}
-    asked: list[_Asked] = []
+    sequences: list[_KeptSequence] = []
     whole_until = math.inf
     for served in fronts if fronts and fronts[0].updates else ():
         kept = _KeptTokens(len(served.steps.tokens))
-        asked += _asked(served, prompts, kept)
+        sequences += _kept_sequences(served, prompts, kept)
         whole_until = min(whole_until, kept.whole_until(served))
-    block = math.gcd(*(one.cached for one in asked if one.is_known))
-    if not block:
-        return {one.key: Reused(one.cached, 0 if not one.cached else None) for one in asked}
+    block = math.gcd(*(sequence.cached for sequence in sequences if sequence.is_known))
     if block < LEAST_BLOCK or _has_several_cores(fronts[0]):
-        return {one.key: Reused(one.cached, None if one.cached else 0) for one in asked}
-    return dict(_followed(fronts[0], asked, _Blocks(prompts, block), whole_until))
+        return {sequence.key: Reused(sequence.cached, None if sequence.cached else 0) for sequence in sequences}
+    return dict(_followed(fronts[0], sequences, _Blocks(prompts, block), whole_until))
 
 
 def _followed(
-    served: ServedWeights, asked: Sequence[_Asked], blocks: "_Blocks", whole_until: float
+    served: ServedWeights, sequences: Sequence[_KeptSequence], blocks: "_Blocks", whole_until: float
 ) -> Iterator[tuple[tuple[Path, int], Reused]]:
     """Yield what each sequence took, following the cache from one to the next."""
     resets = _resets(served)
-    emptied = [one.at for one in resets]
+    moments = [reset.at for reset in resets]
     computed: dict[int, int] = {}  # a block, and the version of the weights that computed it
     done = 0
     # Of one step, those that were served less computed what the others were served.
-    for one in sorted(asked, key=lambda each: (each.first, each.cached)):
-        upto = bisect_right(emptied, one.first)
-        if upto > done or len(computed) > MOST_BLOCKS:
+    for sequence in sorted(sequences, key=lambda sequence: (sequence.first, sequence.cached)):
+        past = bisect_right(moments, sequence.first)
+        if past > done or len(computed) > MOST_BLOCKS:
             computed.clear()
-            done = upto
-        now = served.version_at(one.first)
+            done = past
+        version = served.version_at(sequence.first)
         oldest = served.version_at(resets[done - 1].until) if done else 0
-        names = blocks.of(one.prompt, one.lora) if one.is_known else ()
-        count = one.cached // blocks.size
-        if one.first >= whole_until or not one.is_known:
-            yield one.key, Reused(one.cached, None if one.cached and oldest < now else 0)
+        names = blocks.of(sequence.prompt, sequence.lora) if sequence.is_known else ()
+        count = sequence.cached // blocks.size
+        if sequence.first >= whole_until or not sequence.is_known:
+            yield sequence.key, Reused(sequence.cached, None if sequence.cached and oldest < version else 0)
             continue
         versions = [computed.get(name) for name in names[:count]]
-        old = [version for version in versions if version is not None and version < now]
-        unknown = oldest < now and (None in versions or len(versions) < count)
-        outlived = now - min(old, default=now)
-        yield one.key, Reused(one.cached, None if unknown and not old else len(old) * blocks.size, outlived)
-        computed.update(dict.fromkeys(names[count:], now))
+        old = [computed_by for computed_by in versions if computed_by is not None and computed_by < version]
+        unknown = oldest < version and (None in versions or len(versions) < count)
+        outlived = version - min(old, default=version)
+        yield sequence.key, Reused(sequence.cached, None if unknown and not old else len(old) * blocks.size, outlived)
+        computed.update(dict.fromkeys(names[count:], version))
         for name in names[:count]:
-            computed.setdefault(name, now)
+            computed.setdefault(name, version)
 
 
 class _Blocks:
@@ -114,18 +112,18 @@ class _Blocks:
 
     def __init__(self, prompts: Mapping[str, bytes], size: int) -> None:
         self.prompts, self.size = prompts, size
-        self._known: dict[tuple[str, str | None], tuple[int, ...]] = {}
+        self._names: dict[tuple[str, str | None], tuple[int, ...]] = {}
 
     def of(self, prompt: str, lora: str | None) -> tuple[int, ...]:
         """Return the names of a prompt's whole blocks, in order."""
         key = (prompt, lora)
-        if key not in self._known:
-            if len(self._known) > MOST_BLOCKS // 16:
-                self._known.clear()
-            self._known[key] = tuple(self._named(self.prompts.get(prompt, b""), lora))
-        return self._known[key]
+        if key not in self._names:
+            if len(self._names) > MOST_BLOCKS // 16:
+                self._names.clear()
+            self._names[key] = tuple(self._names_of(self.prompts.get(prompt, b""), lora))
+        return self._names[key]
 
-    def _named(self, ids: bytes, lora: str | None) -> Iterator[int]:
+    def _names_of(self, ids: bytes, lora: str | None) -> Iterator[int]:
         width = self.size * array("i").itemsize
         running = hashlib.blake2b((lora or "").encode(), digest_size=8)
         for end in range(width, len(ids) + 1, width):
@@ -133,7 +131,7 @@ class _Blocks:
             yield int.from_bytes(running.digest(), "little")
 
 
-def _asked(served: ServedWeights, prompts: dict[str, bytes], kept: "_KeptTokens") -> Iterator[_Asked]:
+def _kept_sequences(served: ServedWeights, prompts: dict[str, bytes], kept: "_KeptTokens") -> Iterator[_KeptSequence]:
     """Yield the sequences of a front end, and note their prompts and tokens."""
     requests: dict[str, dict[str, Any]] = {}
     stamps = served.steps.stamps
@@ -155,27 +153,27 @@ def _asked(served: ServedWeights, prompts: dict[str, bytes], kept: "_KeptTokens"
             is_known = request is not None and request["parts"] == _TEXT and request["salted"] is False
             lora = None if request is None else request["lora"]
             is_known = is_known and record["prompt"] in prompts
-            yield _Asked((served.front.file, line), stamp, record["cached"], record["prompt"], lora, is_known)
+            yield _KeptSequence((served.front.file, line), stamp, record["cached"], record["prompt"], lora, is_known)
 
 
 class _KeptTokens:
     """How many tokens of kept sequences each step of a front end brought, as differences from one step to the next."""
 
     def __init__(self, steps: int) -> None:
-        self.more = array("q", bytes(8 * (steps + 1)))
+        self.changes = array("q", bytes(8 * (steps + 1)))
 
     def add(self, steps: Sequence[Sequence[int]]) -> None:
         """Add the tokens of a sequence: [first step, steps, tokens of each]."""
         for first, count, each in steps:
-            if first + count < len(self.more) and each < _MOST_OF_A_STEP:
-                self.more[first] += each
-                self.more[first + count] -= each
+            if first + count < len(self.changes) and each < _MOST_OF_A_STEP:
+                self.changes[first] += each
+                self.changes[first + count] -= each
 
     def whole_until(self, served: ServedWeights) -> float:
         """Return when the first step ended that brought a token which was not kept; infinity for none."""
         kept = 0
-        for tokens, more, stamp in zip(served.steps.tokens, self.more, served.steps.stamps, strict=False):
-            kept += more
+        for tokens, change, stamp in zip(served.steps.tokens, self.changes, served.steps.stamps, strict=False):
+            kept += change
             if tokens != kept and math.isfinite(stamp):
                 return stamp
         return math.inf
@@ -191,44 +189,43 @@ class _Reset:
 
 def _resets(served: ServedWeights) -> list[_Reset]:
     """Return when the cache was emptied, in order."""
-    found: list[_Reset] = []
+    resets: list[_Reset] = []
     is_paused, waiting = False, 0
     for call in served.engine.calls:
         if call.name in PAUSING:
             is_paused = True
         elif call.name in RESUMING:
             is_paused = False
-            found[waiting:] = [_Reset(one.at, call.begin) for one in found[waiting:]]
-            waiting = len(found)
+            resets[waiting:] = [_Reset(reset.at, call.begin) for reset in resets[waiting:]]
+            waiting = len(resets)
         elif call.name == CLEARING and emptied(call):
-            found.append(_Reset(call.begin, math.inf if is_paused else call.begin))
-            waiting = waiting if is_paused else len(found)
-    return found
+            resets.append(_Reset(call.begin, math.inf if is_paused else call.begin))
+            waiting = waiting if is_paused else len(resets)
+    return resets
 
 
 def _has_several_cores(served: ServedWeights) -> bool:
-    for engine in served.engine.builder.engines:
-        parallel = (engine.effective or {}).get("parallel_config")
-        if isinstance(parallel, Mapping) and parallel.get("data_parallel_size", 1) != 1:
-            return True
-    return False
+    configs = [(engine.effective or {}).get("parallel_config") for engine in served.engine.builder.engines]
+    return any(isinstance(config, Mapping) and config.get("data_parallel_size", 1) != 1 for config in configs)
 
 
-def stale_sentences(found: Collection[Reused]) -> Iterator[str]:
-    """Yield what of the prefix cache outlived an update and was served, in sentences; nothing if nothing was cached."""
-    cached = sum(one.cached for one in found)
-    stale = [one for one in found if one.stale]
-    unknown = [one for one in found if one.stale is None]
+def stale_sentences(reused: Collection[Reused]) -> Iterator[str]:
+    """Yield sentences on cached tokens that outlived an update and were served; none if nothing was cached."""
+    cached = sum(sequence.cached for sequence in reused)
+    stale = [sequence for sequence in reused if sequence.stale]
+    unknown = [sequence for sequence in reused if sequence.stale is None]
     if stale:
-        most = max(one.outlived for one in stale)
+        stale_tokens = sum(sequence.stale or 0 for sequence in stale)
+        most = max(sequence.outlived for sequence in stale)
         yield (
-            f"{len(stale)} of {len(found)} sequences went on from {sum(one.stale or 0 for one in stale)} cached prompt "
+            f"{len(stale)} of {len(reused)} sequences went on from {stale_tokens} cached prompt "
             f"tokens that older weights had computed, which had outlived up to {most} updates"
         )
     elif cached and not unknown:
         yield f"of {cached} cached prompt tokens, older weights than those that went on from them had computed none"
     if unknown:
+        unknown_tokens = sum(sequence.cached for sequence in unknown)
         yield (
-            f"of the {sum(one.cached for one in unknown)} cached prompt tokens of {len(unknown)} sequences it is "
+            f"of the {unknown_tokens} cached prompt tokens of {len(unknown)} sequences it is "
             "unknown which weights computed them"
         )

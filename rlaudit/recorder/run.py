@@ -60,15 +60,15 @@ def run(words: Sequence[str], environment: Mapping[str, str], look: Callable[[in
 def check_command(word: str) -> None:
     """Raise UsageError if no program has this name or path."""
     if shutil.which(word) is None:
-        there = "/" in word and Path(word).exists()
-        raise UsageError(f"{word}: {'this is no program, or may not be run' if there else 'there is no such command'}")
+        exists = "/" in word and Path(word).exists()
+        raise UsageError(f"{word}: {'this is no program, or may not be run' if exists else 'there is no such command'}")
 
 
 def _start(words: Sequence[str], environment: Mapping[str, str], mask: set[int | signal.Signals]) -> int:
     try:
         return os.posix_spawnp(words[0], list(words), environment, setsigmask=mask, setsigdef=_IGNORED_BY_PYTHON)
     except OSError as error:
-        # A script without a first line that names its program, or with one that names a program that is not there.
+        # A script whose first line names no program, or a missing one.
         raise UsageError(
             f"{words[0]} cannot be started: {error.strerror}", "does its first line name a program?"
         ) from error

@@ -52,23 +52,23 @@ class SampledSteps:
 
 
 def together(several: Sequence[SampledSteps]) -> SampledSteps:
-    """Return the steps of several front ends of one engine as one: their numbers mean nothing any more."""
+    """Return the steps of several front ends of one engine as one, without their numbers."""
     if len(several) == 1:
         return several[0]
     every = SampledSteps(array("d"), array("i"))
-    for one in several:
-        every.stamps.extend(one.stamps)
-        every.tokens.extend(one.tokens)
+    for steps in several:
+        every.stamps.extend(steps.stamps)
+        every.tokens.extend(steps.tokens)
     return every
 
 
 def sampled_steps(
     records: Iterable[tuple[int, dict[str, Any]]], began: float, damage: Damage, only: int | None = None
 ) -> SampledSteps:
-    """Put the `steps` records of one process together. A record that does not fit is left out and named.
+    """Return the steps of one process from its `steps` records. A record that does not fit is left out and named.
 
     began: when the process did. A step that ended before, or after its line was written, was stamped on another host.
-    only: the engine whose steps these are, of several that the process built; the others' have no tokens and no stamp.
+    only: the engine, of several that the process built, whose steps count; the others' have no tokens and no stamp.
     """
     steps = SampledSteps(array("d"), array("i"))
     for line, record in records:

@@ -1,7 +1,7 @@
-"""The functions of frameworks in which a trainer's logprobs are read, and frameworks of which none were.
+"""The functions of frameworks in which a trainer's logprobs are read, and frameworks whose logprobs were not read.
 
-A framework that has moved a function is not recorded any more, and nothing fails. That is seen by what is there: a
-framework was imported, and no row of a trainer's is in the recording.
+A framework that has moved a function is not recorded any more, and nothing fails. The recording shows it: a framework
+was imported, and no row of a trainer's was written.
 """
 
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from rlaudit.recorder.shipped.rlaudit_frameworks import FUNCTIONS, MODULES, NOT_
 
 def known_functions() -> str:
     """Return a list of the functions that are known, each with the releases that it was read in."""
-    known = [f"  {target}\n    {where}" for target, (_, where) in FUNCTIONS.items()]
-    missing = [f"  {one}" for one in NOT_READ]
+    lines = [f"  {target}\n    {where}" for target, (_, where) in FUNCTIONS.items()]
+    missing = [f"  {framework}" for framework in NOT_READ]
     return "\n".join(
         (
             "A trainer's logprobs are read off these functions (in the oldest and newest release that was read, line):",
-            *known,
+            *lines,
             "and off those that --trainer-function names. Not read:",
             *missing,
         )
@@ -39,7 +39,8 @@ def unread_trainers(recording: Recording) -> Iterator[str]:
             why = f"{' and '.join(imported)} was not called with a recorded completion"
         else:
             why = "no function that is known for it was imported in a process that is recorded"
-        releases = dict.fromkeys(filter(None, (one.versions.get(framework.lower()) for one in recording.processes)))
+        versions = (process.versions.get(framework.lower()) for process in recording.processes)
+        releases = dict.fromkeys(filter(None, versions))
         yield (
             f"{' '.join([framework, *releases])} was imported, and no logprobs of a trainer are recorded: {why} "
             "(rlaudit explain recording; --trainer-function MODULE:NAME)"

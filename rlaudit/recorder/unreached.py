@@ -21,7 +21,7 @@ _PYTHON = re.compile(r"python[\d.]*|pypy[\d.]*")
 # Options of Python's that take a value, in the same word or in the next.
 _WITH_VALUE = "WX"
 _VLLM_PROCESS = re.compile(r"VLLM::(EngineCore|Worker|APIServer)")
-# vLLM looks at a model's class in a process of its own, which has nothing to record.
+# vLLM inspects a model's class in a separate process, which has nothing to record.
 _MODEL_REGISTRY = "vllm.model_executor.models.registry"
 _ELSEWHERE = {
     **dict.fromkeys(("docker", "podman", "nerdctl"), "what runs in its containers is not recorded"),
@@ -47,7 +47,7 @@ class Onlooker:
     # The folder of the recorder.
     folder: Path
     # Command lines of the command's living processes, as the kernel gives them, and how often each was seen so.
-    _own: dict[int, tuple[bytes, int]] = field(default_factory=dict)
+    _lines: dict[int, tuple[bytes, int]] = field(default_factory=dict)
     _others: set[int] = field(default_factory=set)
     _unreached: dict[int, Unreached] = field(default_factory=dict)
     _names_vllm: dict[int, tuple[str, ...]] = field(default_factory=dict)
@@ -56,27 +56,27 @@ class Onlooker:
     def look(self, root: int) -> None:
         """Look at the process `root` and all below it.
 
-        New processes alone are placed: on a machine with thousands, reading them all takes a tenth of a second.
+        Only the parents of new processes are read: on a machine with thousands, all of them take a tenth of a second.
         """
         numbers = {int(name) for name in os.listdir("/proc") if name.isdigit()}  # noqa: PTH208 - names are enough
         self._others &= numbers
-        self._own = {pid: seen for pid, seen in self._own.items() if pid in numbers}
-        self._own.setdefault(root, (b"", 0))
-        parents = {pid: parent_of(pid) for pid in numbers - self._others - self._own.keys()}
+        self._lines = {pid: seen for pid, seen in self._lines.items() if pid in numbers}
+        self._lines.setdefault(root, (b"", 0))
+        parents = {pid: parent_of(pid) for pid in numbers - self._others - self._lines.keys()}
         others: dict[int, int | None] = {}
         for pid, parent in parents.items():
             above: int | None = pid
             while above in parents:
                 above = parents[above]
-            if above in self._own:
-                self._own[pid] = (b"", 0)
+            if above in self._lines:
+                self._lines[pid] = (b"", 0)
             else:
                 others[pid] = parent
         self._others |= others.keys()
         self._ray.place(others)
-        for pid in list(self._own):
+        for pid in list(self._lines):
             self._look_at(pid)
-        for pid, title, environment in self._ray.workers(self._own):
+        for pid, title, environment in self._ray.workers(self._lines):
             lacks = _lacks(environment, self.folder)
             if lacks is not None:
                 why = f"its raylet ran before the command, and {lacks}: pass both variables on in ray.init(runtime_env)"
@@ -94,20 +94,20 @@ class Onlooker:
             for pid, words in self._names_vllm.items()
             if pid not in self._unreached and words not in written
         ]
-        return [one for one in (*self._unreached.values(), *silent) if one.pid not in recorded]
+        return [process for process in (*self._unreached.values(), *silent) if process.pid not in recorded]
 
     def alive(self, pids: Collection[int]) -> list[int]:
         """Return those of the process ids that still belong to processes of the command."""
-        return [pid for pid in pids if pid in self._own and command_line(pid)]
+        return [pid for pid in pids if pid in self._lines and command_line(pid)]
 
     def _look_at(self, pid: int) -> None:
         line = command_line(pid)
-        known, looks = self._own[pid]
+        earlier_line, looks = self._lines[pid]
         # Nothing is left of a process that has ended and whose parent has not noticed.
-        if not line or (line == known and looks >= _LOOKS_TO_BE_SURE):
+        if not line or (line == earlier_line and looks >= _LOOKS_TO_BE_SURE):
             return
-        looks = looks + 1 if line == known else 1
-        self._own[pid] = (line, looks)
+        looks = looks + 1 if line == earlier_line else 1
+        self._lines[pid] = (line, looks)
         words = words_of(line)
         if looks == 1:
             environment = environment_of(pid)
@@ -123,9 +123,9 @@ class Onlooker:
 
 
 def why_unreached(words: Sequence[str], environment: Mapping[str, str] | None, folder: Path) -> str | None:
-    """Return why a process with this command line is not recorded; None if nothing says that it is not.
+    """Return why a process with this command line is not recorded; None if there is no reason.
 
-    environment: that it was started with; None if it cannot be read, as that of another user's process.
+    environment: the one at its start; None if it cannot be read, as another user's process's.
     """
     if not _is_python(words):
         return _ELSEWHERE.get(_base(words[0])) if words else None
@@ -175,13 +175,13 @@ def _python_options(words: Sequence[str]) -> tuple[str, Sequence[str]]:
             continue
         for index, letter in enumerate(word[1:], 1):
             letters += letter
-            rest = word[index + 1 :]
+            value = word[index + 1 :]
             if letter == "m":
-                return letters, [rest, *words[place:]] if rest else words[place:]
+                return letters, [value, *words[place:]] if value else words[place:]
             if letter == "c":
                 return letters, []
             if letter in _WITH_VALUE:
-                place += not rest
+                place += not value
                 break
     return letters, words[place:]
 

@@ -1,4 +1,4 @@
-"""What an engine's weights were found to be: after each update, and once a minute, a few elements of each tensor.
+"""An engine's weights as they were read: after each update, and once a minute, a few elements of each tensor.
 
 Held against what the updates sent, as the engine's dtype rounds it. Faults are what no update explains: tensors that
 stayed as they were when others were sent, tied tensors that came apart, changes that nothing announced. The same
@@ -25,7 +25,7 @@ _SHOWN = 3
 _FLOAT = 4  # bytes
 # What stands for an element that does not compare.
 _NAN = b"\x00\x00\xc0\x7f"
-# Distance between what is sent and what is held, relative to what is sent, up to which a tensor is held as it is sent.
+# A tensor that is held at most this far from what was sent, relative to that, was not transformed by its loader.
 # The trade: what a training moves before it is read for the first time, against what a loader makes of other elements.
 _NEAR = 0.1
 
@@ -37,10 +37,10 @@ Elements = dict[str, bytes]
 class ReadUpdate:
     """What was read after an update whose tensors were seen. at: on the process's clock.
 
-    changed: elements that were sent with another value than the time before. rounded_away: those of them that the
+    changed: elements that were sent with another value than the time before. rounded_away: how many of these the
     engine's dtype rounds to the value it had. compared: all elements that were sent before as well.
-    apart: root mean square, over tensors, of the distance between what was sent and what is held, relative to the
-    tensor's own; None if no tensor compares.
+    apart: root mean square, over tensors, of the distance between what was sent and what is held, relative to what was
+    sent; None if no tensor compares.
     """
 
     at: float
@@ -57,10 +57,11 @@ class WeightReadings:
     readings: int = 0
     # Readings after an update whose tensors were seen.
     updates: list[ReadUpdate] = field(default_factory=list)
-    # Tensors of updates that have a counterpart in the engine, those of them that were held about as they were sent at
-    # some time, so that they may be held against each other, and those that have no counterpart.
+    # Tensors of updates that have a counterpart in the engine.
     compared: set[str] = field(default_factory=set)
+    # Those of them that the engine held at some time about as they were sent, so that a difference means something.
     known: set[str] = field(default_factory=set)
+    # Tensors of updates that have no counterpart.
     incomparable: set[str] = field(default_factory=set)
     # Tensors that updates brought and that were not noted: of very many experts.
     unread: int = 0
@@ -80,12 +81,12 @@ class WeightReadings:
     @property
     def changed(self) -> int:
         """How many elements changed in all updates together."""
-        return sum(one.changed for one in self.updates)
+        return sum(update.changed for update in self.updates)
 
     @property
     def rounded_away(self) -> int:
         """How many of them the engine's dtype rounds to the value it had."""
-        return sum(one.rounded_away for one in self.updates)
+        return sum(update.rounded_away for update in self.updates)
 
     def faults(self) -> Iterator[str]:
         """Yield what no update explains, each as what follows "the engine's weights"."""
@@ -125,7 +126,7 @@ class WeightReadings:
             parts.append(f"{len(unknown)} never held anything near it, which is no proof: a loader may transform them")
         if self.incomparable:
             parts.append(f"{len(self.incomparable)} have no counterpart of their shape")
-        if same := sum(one.compared > 0 and not one.changed for one in self.updates):
+        if same := sum(update.compared > 0 and not update.changed for update in self.updates):
             parts.append(f"{same} sent what the update before them had sent")
         if self.unread:
             parts.append(f"{self.unread} of very many experts were not read")
@@ -133,7 +134,7 @@ class WeightReadings:
             share = self.rounded_away / self.changed
             parts.append(f"{share:.1%} of {self.changed} elements that changed were rounded to the value they had")
         if self.rounded_away:
-            shares = [f"{one.rounded_away / one.changed:.1%}" for one in self.updates if one.changed]
+            shares = [f"{update.rounded_away / update.changed:.1%}" for update in self.updates if update.changed]
             left_out = ["..."] if len(shares) > 2 * _SHOWN else []
             shares = [*shares[:_SHOWN], *left_out, *shares[-_SHOWN:]] if left_out else shares
             parts.append(f"by update {', '.join(shares)}")
@@ -147,16 +148,16 @@ def weight_readings(process: Process, processes: Sequence[Process], is_tied: boo
     """
     if not process.records.get("weights"):
         return None
-    own = [one for one in processes if one.clock == process.clock]
-    announced, woken = _ends_of(own, _ANNOUNCING), _ends_of(own, _WAKING)
+    same_clock = [other for other in processes if other.clock == process.clock]
+    announced, woken = _ends_of(same_clock, _ANNOUNCING), _ends_of(same_clock, _WAKING)
     compared, last = _Compared(), None
-    found = compared.found
+    readings = compared.readings
     model: Elements = {}  # as it was read last
     for _, record in token_records(process, ("weights",)):
         held = elements_of(process.tensors, record["tensors"], record["values"])
         if held is None:
             continue
-        found.readings += 1
+        readings.readings += 1
         if record["sent"] is not None:
             compared.add(process.tensors, record, model)
         elif last is not None and record["load"] == last["load"]:
@@ -165,25 +166,25 @@ def weight_readings(process: Process, processes: Sequence[Process], is_tied: boo
             moved = [name for name in held if "scale" not in name and model.get(name) not in (None, held[name])]
             if moved and not _any_between(announced, begin, end):
                 if _any_between(woken, begin, end):
-                    found.lost_asleep += 1
+                    readings.lost_asleep += 1
                 else:
-                    found.unannounced.append(moved[0])
-        found.untied += is_tied and _is_untied(held)
+                    readings.unannounced.append(moved[0])
+        readings.untied += is_tied and _is_untied(held)
         model, last = held, record
     compared.close()
     sets = {load.tensors for load in process.loads if load.tensors is not None}
     brought = {name for number in sets & process.tensors.keys() for name in process.tensors[number].names}
-    found.unread = len(brought - found.compared - found.incomparable) if found.updates else 0
-    return found
+    readings.unread = len(brought - readings.compared - readings.incomparable) if readings.updates else 0
+    return readings
 
 
 def _ends_of(processes: Sequence[Process], names: Set[str]) -> list[float]:
     """Return when the calls of some methods ended."""
     # `collective_rpc` calls methods of workers by name; those of a user's own may bring weights.
-    named = {"sleep", *_WAKING}
-    all_calls = [(call, call.method if call.method in named else call.name) for one in processes for call in one.calls]
-    calls = [call for call, name in all_calls if name in names]
-    return [call.begin if call.end is None else call.end for call in calls]
+    worker_methods = {"sleep", *_WAKING}
+    calls = (call for process in processes for call in process.calls)
+    ends = ((call.method if call.method in worker_methods else call.name, call.end, call.begin) for call in calls)
+    return [begin if end is None else end for name, end, begin in ends if name in names]
 
 
 def _any_between(clocks: Sequence[float], begin: float, end: float) -> bool:
@@ -198,7 +199,7 @@ class _Compared:
     stayed: of each update, the tensors that did not move, and whether any other tensor did or held what was sent.
     """
 
-    found: WeightReadings = field(default_factory=WeightReadings)
+    readings: WeightReadings = field(default_factory=WeightReadings)
     past: dict[str, tuple[bytes, bytes, bytes]] = field(default_factory=dict)
     stayed: list[tuple[list[str], bool]] = field(default_factory=list)
 
@@ -210,20 +211,20 @@ class _Compared:
         sent, rounded, held = (elements_of(sets, record["sent"], text) for text in texts)
         if sent is None or rounded is None or held is None:
             return
-        found, stayed, arrived = self.found, [], False
+        readings, stayed, arrived = self.readings, [], False
         same = _shapes(sets, record["sent"]).items() & _shapes(sets, record["tensors"]).items()
         of_one_shape = {name for name, _ in same}
         changed = rounded_away = elements = 0
         distances: list[float] = []
         for name, now in held.items():
-            nothing = _NAN * (len(now) // _FLOAT)
-            if nothing in (now, sent[name]):
-                found.incomparable.add(name)
+            incomparable = _NAN * (len(now) // _FLOAT)
+            if incomparable in (now, sent[name]):
+                readings.incomparable.add(name)
                 continue
-            found.compared.add(name)
+            readings.compared.add(name)
             distance = _distance(sent[name], now)
             if distance <= _NEAR:
-                found.known.add(name)
+                readings.known.add(name)
                 distances.append(distance)
             before: bytes | None = None
             if name in self.past:
@@ -238,32 +239,32 @@ class _Compared:
                 if now == before:
                     stayed.append(name)
             if rounded[name] != now and now != before:
-                found.otherwise[name] += 1
+                readings.otherwise[name] += 1
             self.past[name] = sent[name], rounded[name], now
         self.stayed.append((stayed, arrived))
-        apart = math.sqrt(sum(one * one for one in distances) / len(distances)) if distances else None
-        found.updates.append(ReadUpdate(record["at"], changed, rounded_away, elements, apart))
+        apart = math.sqrt(sum(distance * distance for distance in distances) / len(distances)) if distances else None
+        readings.updates.append(ReadUpdate(record["at"], changed, rounded_away, elements, apart))
 
     def close(self) -> None:
-        """Count the tensors that stayed, if they are known to be held as they are sent, or if no tensor is."""
+        """Count the tensors that stayed: only known ones, as loaders may transform the others; all if none is known."""
         for stayed, arrived in self.stayed:
-            known = [name for name in stayed if name in self.found.known] if self.found.known else stayed
-            self.found.stayed.update(known)
-            self.found.unmoved += bool(known) and not arrived
+            unmoved = [name for name in stayed if name in self.readings.known] if self.readings.known else stayed
+            self.readings.stayed.update(unmoved)
+            self.readings.unmoved += bool(unmoved) and not arrived
 
 
 def _distance(sent: bytes, held: bytes) -> float:
     """Return the root mean square distance, relative to what was sent; 0 for equal ones."""
     if sent == held:
         return 0.0
-    one, other = array("f", sent), array("f", held)
-    size = sum(value * value for value in one)
-    apart = sum((value - own) ** 2 for value, own in zip(one, other, strict=True))
+    sent_values, held_values = array("f", sent), array("f", held)
+    size = sum(value * value for value in sent_values)
+    apart = sum((before - after) ** 2 for before, after in zip(sent_values, held_values, strict=True))
     return math.sqrt(apart / size) if size > 0 and math.isfinite(apart) else math.inf
 
 
 def _changes(now: tuple[bytes, bytes], before: tuple[bytes, bytes]) -> tuple[int, int]:
-    """Return how many elements were sent with another value, and how many of them rounding gives the old one."""
+    """Return how many elements were sent with another value, and how many of them round to the old one."""
     if now[0] == before[0]:
         return 0, 0
     sent, old = array("I", now[0]), array("I", before[0])
@@ -273,22 +274,22 @@ def _changes(now: tuple[bytes, bytes], before: tuple[bytes, bytes]) -> tuple[int
 
 
 def _shapes(sets: Mapping[int, TensorSet], number: int) -> dict[str, tuple[int, ...]]:
-    one = sets.get(number)
-    return {} if one is None else dict(zip(one.names, one.shapes, strict=False))
+    tensors = sets.get(number)
+    return {} if tensors is None else dict(zip(tensors.names, tensors.shapes, strict=False))
 
 
 def elements_of(sets: Mapping[int, TensorSet], number: int | None, values: str | None) -> Elements | None:
     """Return the elements of each tensor of a set, as many of each; None if they cannot be read."""
-    held = None if number is None else sets.get(number)
-    names = () if held is None else held.names
+    tensors = None if number is None else sets.get(number)
+    names = () if tensors is None else tensors.names
     try:
-        found = float32s(values or "").tobytes()
+        data = float32s(values or "").tobytes()
     except NotNumbers:
         return None
-    size = len(found) // max(1, len(names))
-    if not size or size % _FLOAT or size * len(names) != len(found):
+    size = len(data) // max(1, len(names))
+    if not size or size % _FLOAT or size * len(names) != len(data):
         return None
-    return {name: found[size * place : size * (place + 1)] for place, name in enumerate(names)}
+    return {name: data[size * place : size * (place + 1)] for place, name in enumerate(names)}
 
 
 def _is_untied(held: Elements) -> bool:

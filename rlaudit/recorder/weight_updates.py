@@ -9,10 +9,11 @@ Standard library only: `inspect` asks for the protocol, too.
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
+from operator import attrgetter
 from typing import TypeVar
 
 from rlaudit.recorder.engine_processes import EngineProcesses, engines_of
@@ -38,8 +39,8 @@ class Update:
 
     names: tensors that were loaded, without repeats. how: what brought them, in order.
     pause: the mode that generation was paused with, "" if the call named none, None without a pause.
-    clear_cache: as the pause asked for; None if it did not say. reset: whether the prefix cache was reset after the
-    update began and before the next token; False also if the engine refused, None if it may have (`emptied`).
+    clear_cache: the pause's argument; None if it had none. reset: whether the prefix cache was reset after the update
+    began and before the next token; False also if the engine refused, None if it may have (`emptied`).
     order: the calls from the pause, or the first load, to the next token. in_flight: requests that the engine held.
     tokens: sampled while it went on. error: of a load or a call that failed.
     """
@@ -100,32 +101,32 @@ class ServedWeights:
 
     @cached_property
     def _begins(self) -> list[float]:
-        return [one.begin for one in self.updates]
+        return [update.begin for update in self.updates]
 
     @cached_property
     def _ends(self) -> list[float]:
-        return [math.inf if one.end is None else one.end for one in self.updates]
+        return [math.inf if update.end is None else update.end for update in self.updates]
 
 
 def served_weights(recording: Recording) -> tuple[ServedWeights, ...]:
     """Return the front ends of a recording, each with the updates of its weights."""
-    elsewhere = [one for one in recording.processes if one.loads]
-    found = []
+    loading = [process for process in recording.processes if process.loads]
+    served = []
     for number, engine in enumerate(engines_of(recording)):
-        named = [Damage(front.file.name) for front in engine.fronts]
-        steps = [_steps(front, damage) for front, damage in zip(engine.fronts, named, strict=True)]
-        others = sum(one.clock != engine.builder.clock for one in elsewhere)
-        for damage in named if others else ():
+        damages = [Damage(front.file.name) for front in engine.fronts]
+        steps = [_steps(front, damage) for front, damage in zip(engine.fronts, damages, strict=True)]
+        others = sum(process.clock != engine.builder.clock for process in loading)
+        for damage in damages if others else ():
             damage.add(
                 f"{others} processes of other hosts loaded weights: their clocks are others, and the versions of the "
                 "weights are those of this host alone"
             )
         # A reset is in time if it comes before the next token, whichever front end that is for.
         updates = tuple(_updates(engine, together(steps)))
-        for front, own, damage in zip(engine.fronts, steps, named, strict=True):
+        for front, front_steps, damage in zip(engine.fronts, steps, damages, strict=True):
             missing = (*engine.missing, *damage.sentences())
-            found.append(ServedWeights(front, number, engine, own, updates, missing))
-    return tuple(found)
+            served.append(ServedWeights(front, number, engine, front_steps, updates, missing))
+    return tuple(served)
 
 
 def _steps(front: Process, damage: Damage) -> SampledSteps:
@@ -171,10 +172,10 @@ class _Timeline:
         """Return the names of the tensors whose load began in [begin, end]."""
         first = bisect_left(self.loads, (begin,))
         names: dict[str, None] = {}
-        for at, own in self.loads[first:]:
+        for at, loaded in self.loads[first:]:
             if at > end:
                 break
-            names.update(dict.fromkeys(own))
+            names.update(dict.fromkeys(loaded))
         return tuple(names)
 
     def pause_at(self, clock: float) -> Call | None:
@@ -197,86 +198,84 @@ def _timeline(engine: EngineProcesses, steps: SampledSteps) -> _Timeline:
 
 def _updates(engine: EngineProcesses, steps: SampledSteps) -> Iterator[Update]:
     timeline = _timeline(engine, steps)
-    moved = sorted((one for process in engine.processes for one in _moved(process, timeline)), key=_begin)
-    together: list[list[_Moved]] = []
-    for one in moved:
-        if together and _belongs(one, together[-1], steps):
-            together[-1].append(one)
+    moved = sorted(
+        (move for process in engine.processes for move in _moved(process, timeline)), key=attrgetter("begin")
+    )
+    groups: list[list[_Moved]] = []
+    for move in moved:
+        if groups and _belongs(move, groups[-1], steps):
+            groups[-1].append(move)
         else:
-            together.append([one])
-    for number, parts in enumerate(together, 1):
-        after = together[number][0].begin if number < len(together) else math.inf
+            groups.append([move])
+    for number, parts in enumerate(groups, 1):
+        after = groups[number][0].begin if number < len(groups) else math.inf
         yield _update(number, parts, timeline, after)
 
 
-def _begin(one: _Moved) -> float:
-    return one.begin
-
-
-def _belongs(one: _Moved, parts: Sequence[_Moved], steps: SampledSteps) -> bool:
+def _belongs(move: _Moved, parts: Sequence[_Moved], steps: SampledSteps) -> bool:
     """Return whether weights that moved are of the same update as those of other processes before them."""
     end = max(part.end for part in parts)
-    if one.begin <= end:
+    if move.begin <= end:
         return True
-    again = any(part.process is one.process and not set(part.names).isdisjoint(one.names) for part in parts)
-    return not again and not steps.tokens_between(end, one.begin)
+    again = any(part.process is move.process and not set(part.names).isdisjoint(move.names) for part in parts)
+    return not again and not steps.tokens_between(end, move.begin)
 
 
 def _moved(process: Process, timeline: _Timeline) -> Iterator[_Moved]:
-    """Yield what moved in one process: loads, and calls that move weights, until a name repeats.
+    """Yield what moved in one process without a break: loads, and calls that move weights.
 
-    Another call ends it as well, if tokens came in between.
+    A break is a name that repeats, or another call if tokens came in between.
     """
-    held: list[_Moved] = []
+    moves: list[_Moved] = []
     names: set[str] = set()
     end = -math.inf
-    for one in sorted((*_of_loads(process), *_of_calls(process, timeline)), key=_begin):
-        if held and one.begin > end and _ends(held, names, end, one, timeline):
-            yield _one(held)
-            held, names = [], set()
-        held.append(one)
-        names.update(one.names)
-        end = max(end, one.end) if len(held) > 1 else one.end
-    if held:
-        yield _one(held)
+    for move in sorted((*_of_loads(process), *_of_calls(process, timeline)), key=attrgetter("begin")):
+        if moves and move.begin > end and _ends(moves, names, end, move, timeline):
+            yield _joined(moves)
+            moves, names = [], set()
+        moves.append(move)
+        names.update(move.names)
+        end = max(end, move.end) if len(moves) > 1 else move.end
+    if moves:
+        yield _joined(moves)
 
 
-def _ends(held: Sequence[_Moved], names: set[str], end: float, one: _Moved, timeline: _Timeline) -> bool:
-    if not names.isdisjoint(one.names):
+def _ends(moves: Sequence[_Moved], names: set[str], end: float, move: _Moved, timeline: _Timeline) -> bool:
+    if not names.isdisjoint(move.names):
         return True
-    if not timeline.steps.tokens_between(end, one.begin):
+    if not timeline.steps.tokens_between(end, move.begin):
         return False
-    if not names or not one.names:
+    if not names or not move.names:
         # Calls without tensors: only a protocol of several calls says that tokens between them are no end.
-        how = {part.how[0] for part in held}
+        how = {part.how[0] for part in moves}
         begun = "start_weight_update" in how and "finish_weight_update" not in how
-        return not begun or one.how[0] == "start_weight_update"
+        return not begun or move.how[0] == "start_weight_update"
     return any(
         call.name in AROUND
         or (call.method is not None and not timeline.names_loaded(call.begin, call.end or call.begin))
-        for call in timeline.between(end, one.begin)
+        for call in timeline.between(end, move.begin)
     )
 
 
-def _one(held: Sequence[_Moved]) -> _Moved:
-    """Return what moved together as one."""
+def _joined(moves: Sequence[_Moved]) -> _Moved:
+    """Return moves without a break as one."""
     return _Moved(
-        process=held[0].process,
-        begin=held[0].begin,
-        end=max(part.end for part in held),
-        names=tuple(dict.fromkeys(name for part in held for name in part.names)),
-        how=tuple(dict.fromkeys(how for part in held for how in part.how)),
-        in_flight=next((part.in_flight for part in held if part.in_flight is not None), None),
-        error=next((part.error for part in held if part.error), None),
+        process=moves[0].process,
+        begin=moves[0].begin,
+        end=max(part.end for part in moves),
+        names=tuple(dict.fromkeys(name for part in moves for name in part.names)),
+        how=tuple(dict.fromkeys(how for part in moves for how in part.how)),
+        in_flight=next((part.in_flight for part in moves if part.in_flight is not None), None),
+        error=next((part.error for part in moves if part.error), None),
     )
 
 
 def _with_ends(begun: Sequence[Begun]) -> Iterator[tuple[Begun, float]]:
-    """Yield each with its end. One whose end is in no line ended before the next began; the last one, never."""
-    in_order = sorted(begun, key=lambda one: one.begin)
-    for one, following in zip_longest(in_order, in_order[1:]):
+    """Yield each with its end. If no line has it, it ended before the next began; the last one, never."""
+    in_order = sorted(begun, key=attrgetter("begin"))
+    for event, following in zip_longest(in_order, in_order[1:]):
         unknown = math.inf if following is None else math.nextafter(following.begin, -math.inf)
-        yield one, unknown if one.end is None else one.end
+        yield event, unknown if event.end is None else event.end
 
 
 def _of_loads(process: Process) -> Iterator[_Moved]:
@@ -289,8 +288,8 @@ def _of_loads(process: Process) -> Iterator[_Moved]:
 
 
 def _names(process: Process, load: Load) -> tuple[str, ...]:
-    held = process.tensors.get(load.tensors) if load.tensors is not None else None
-    return held.names if held is not None else () if load.first is None else (load.first,)
+    tensors = process.tensors.get(load.tensors) if load.tensors is not None else None
+    return tensors.names if tensors is not None else () if load.first is None else (load.first,)
 
 
 def _of_calls(process: Process, timeline: _Timeline) -> Iterator[_Moved]:
@@ -306,10 +305,10 @@ def _update(number: int, parts: Sequence[_Moved], timeline: _Timeline, after: fl
     begin, end = min(part.begin for part in parts), max(part.end for part in parts)
     steps = timeline.steps
     pause = timeline.pause_at(begin)
-    upto = min(after, math.inf if end == math.inf else steps.first_after(end) or math.inf)
+    until = min(after, math.inf if end == math.inf else steps.first_after(end) or math.inf)
     start = begin if pause is None else pause.begin
-    around = [call for call in timeline.between(start, upto) if call.name in AROUND or call.begin <= end]
-    resets = [call for call in around if call.name == CLEARING and call.begin >= begin]
+    around = [call for call in timeline.between(start, until) if call.name in AROUND or call.begin <= end]
+    resets = [emptied(call) for call in around if call.name == CLEARING and call.begin >= begin]
     names = tuple(dict.fromkeys(name for part in parts for name in part.names))
     order = [(call.begin, _shown(call)) for call in around]
     if names:
@@ -317,7 +316,7 @@ def _update(number: int, parts: Sequence[_Moved], timeline: _Timeline, after: fl
         order.append((first, f"load_weights of {len(names)} tensors"))
     clear = None if pause is None else pause.arguments.get("clear_cache")
     mode = None if pause is None else pause.arguments.get("mode")
-    flying = [part.in_flight for part in parts if part.in_flight is not None]
+    in_flight = [part.in_flight for part in parts if part.in_flight is not None]
     return Update(
         number=number,
         begin=begin,
@@ -326,9 +325,9 @@ def _update(number: int, parts: Sequence[_Moved], timeline: _Timeline, after: fl
         how=tuple(dict.fromkeys(how for part in parts for how in part.how)),
         pause=None if pause is None else "" if mode is None else str(mode),
         clear_cache=clear if isinstance(clear, bool) else None,
-        reset=_any(emptied(call) for call in resets),
-        order=tuple(dict.fromkeys(shown for _, shown in sorted(order, key=lambda one: one[0]))),
-        in_flight=max(flying) if flying else None,
+        reset=True if True in resets else None if None in resets else False,
+        order=tuple(dict.fromkeys(shown for _, shown in sorted(order, key=lambda entry: entry[0]))),
+        in_flight=max(in_flight) if in_flight else None,
         tokens=steps.tokens_between(begin, end),
         error=next((part.error for part in parts if part.error), None),
     )
@@ -345,14 +344,9 @@ def emptied(reset: Call) -> bool | None:
     return None if reset.result is None and reset.in_flight else True
 
 
-def _any(outcomes: Iterable[bool | None]) -> bool | None:
-    found = set(outcomes)
-    return True if True in found else None if None in found else False
-
-
 def _shown(call: Call) -> str:
-    """Return a call as it would be written, without values that are no plain ones."""
+    """Return a call as code, without arguments that are no plain values."""
     plain = (f"{name}={value}" for name, value in call.arguments.items() if isinstance(value, bool | int | str))
-    held = ", ".join(plain)
+    arguments = ", ".join(plain)
     refused = " -> False" if call.result is False else ""
-    return f"{call.name}({held[:200]}){refused}{f' x{call.count}' if call.count > 1 else ''}"
+    return f"{call.name}({arguments[:200]}){refused}{f' x{call.count}' if call.count > 1 else ''}"

@@ -87,21 +87,21 @@ class AlignmentReport:
     def of_kind(self, kind: Misalignment) -> tuple[MisalignedSequence, ...]:
         """Return the sequences that fail in one way.
 
-        Text that differs just where a resume was, or from the first token on, looks like another failure in that one
-        sequence; what most of them show decides for all.
+        Text that differs just at a resume, or from the first token on, looks like another failure in that one sequence;
+        what most of them show decides for all.
         """
         settled = {Misalignment.LAST_TOKEN: Misalignment.LAST_TOKEN, Misalignment.OFF_BY_ONE: Misalignment.OFF_BY_ONE}
-        whole, lost, other = (self._count(one) for one in _LIKE_EACH_OTHER)
+        whole, lost, other = (self._count(failure) for failure in _LIKE_EACH_OTHER)
         within = Misalignment.TOKEN_DROPPED if lost >= MOST * (lost + other) else Misalignment.RETOKENISED
         settled |= dict.fromkeys((Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED), within)
         if whole < BY_CHANCE * (lost + other):
             settled[Misalignment.OFF_BY_ONE] = within
         elif lost + other < BY_CHANCE * whole:
             settled |= dict.fromkeys((Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED), Misalignment.OFF_BY_ONE)
-        return tuple(found for found in self.misaligned if settled[found.kind] is kind)
+        return tuple(sequence for sequence in self.misaligned if settled[sequence.kind] is kind)
 
     def _count(self, kind: Misalignment) -> int:
-        return sum(found.kind is kind for found in self.misaligned)
+        return sum(sequence.kind is kind for sequence in self.misaligned)
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -109,9 +109,9 @@ class AlignmentReport:
         return tuple(message for kind in Misalignment if (message := self.message_of(kind)))
 
     def message_of(self, kind: Misalignment) -> str:
-        """Return what is said of one kind, "" where no sequence fails in this way."""
-        found = self.of_kind(kind)
-        return _message(kind, found, self.sequences) if found else ""
+        """Return the sentence on one kind of failure, "" if no sequence fails in this way."""
+        sequences = self.of_kind(kind)
+        return _message(kind, sequences, self.sequences) if sequences else ""
 
     def __add__(self, other: "AlignmentReport") -> "AlignmentReport":
         """The report of two parts of one stream."""
@@ -126,15 +126,15 @@ class AlignmentReport:
 def alignment_report(batch: TokenBatch) -> AlignmentReport:
     """Search the sequences of a batch for shifts. Sequences keep the numbers they have in the batch."""
     counted = _counted(batch)
-    found = _shifted(counted, _suspects(counted))
-    found |= _last_tokens(counted, found)
+    misaligned = _shifted(counted, _suspects(counted))
+    misaligned |= _last_tokens(counted, misaligned)
     not_tested = []
     if "rollout_version" not in batch.token_columns:
         not_tested.append("whether a shift begins at a resume: column rollout_version is missing")
     return AlignmentReport(
         sequences=batch.sequences,
         tokens=batch.tokens,
-        misaligned=tuple(found[s] for s in sorted(found)),
+        misaligned=tuple(misaligned[s] for s in sorted(misaligned)),
         not_tested=tuple(not_tested),
     )
 
@@ -166,12 +166,12 @@ def _shifted(batch: TokenBatch, suspects: Sequence[int]) -> dict[int, Misaligned
     part = batch.take(suspects)
     paths = lag_paths(part.rollout_logprobs_T, part.trainer_logprobs_T, part.offsets, unrelated)
     lost = lost_agreement(paths, part, unrelated)
-    found = {}
+    shifted = {}
     for place, (sequence, path) in enumerate(zip(suspects, paths, strict=True)):
         real = [stretch for stretch in path if _shifts(stretch) or (place, stretch.first) in lost]
         if real:
-            found[sequence] = _judge(batch, sequence, path, real)
-    return found
+            shifted[sequence] = _judge(batch, sequence, path, real)
+    return shifted
 
 
 def _shifts(stretch: Stretch) -> bool:
@@ -215,8 +215,8 @@ def _last_tokens(batch: TokenBatch, misaligned: Collection[int]) -> dict[int, Mi
         return {}
     before_S = last_S[looked_S] - 1
     before_S = np.abs(batch.rollout_logprobs_T[before_S] - batch.trainer_logprobs_T[before_S])
-    known_S = before_S[np.isfinite(before_S)]
-    before = float(np.median(known_S)) if known_S.size else 0.0
+    scored_S = before_S[np.isfinite(before_S)]
+    before = float(np.median(scored_S)) if scored_S.size else 0.0
     off_S = looked_S & (apart_S > LAST_TOKEN_NATS)
     if off_S.sum() < looked_S.sum() / 2 or before > ORDINARY_NATS:
         return {}
@@ -226,21 +226,21 @@ def _last_tokens(batch: TokenBatch, misaligned: Collection[int]) -> dict[int, Mi
     }
 
 
-def _message(kind: Misalignment, found: Sequence[MisalignedSequence], sequences: int) -> str:
-    lags = sorted({one.lag for one in found if one.lag is not None})
+def _message(kind: Misalignment, misaligned: Sequence[MisalignedSequence], sequences: int) -> str:
+    lags = sorted({sequence.lag for sequence in misaligned if sequence.lag is not None})
     shift = f"by {' or '.join(f'{lag:+d}' for lag in lags)}" if lags else "by no fixed number of tokens"
-    what = {
+    failure = {
         Misalignment.OFF_BY_ONE: f"the trainer's logprobs are shifted against the rollout's {shift}",
-        Misalignment.TOKEN_DROPPED: f"aligned up to a token, shifted {shift} from there on{_resumes(found)}",
+        Misalignment.TOKEN_DROPPED: f"aligned up to a token, shifted {shift} from there on{_resumes(misaligned)}",
         Misalignment.RETOKENISED: f"the two sides hold other tokens from some place on (shifted {shift})",
         Misalignment.LAST_TOKEN: "only the last token is far off: one side scored an end of sequence that the other "
         "did not sample",
     }[kind]
-    shown = "; ".join(f"{one.name} from token {one.first}" for one in found[:SHOWN])
-    rest = len(found) - SHOWN
-    return f"{len(found)} of {sequences} sequences: {what} ({shown}{f'; and {rest} more' if rest > 0 else ''})"
+    shown = "; ".join(f"{sequence.name} from token {sequence.first}" for sequence in misaligned[:SHOWN])
+    more = f"; and {len(misaligned) - SHOWN} more" if len(misaligned) > SHOWN else ""
+    return f"{len(misaligned)} of {sequences} sequences: {failure} ({shown}{more})"
 
 
-def _resumes(found: Iterable[MisalignedSequence]) -> str:
-    known = [one.at_a_resume for one in found if one.at_a_resume is not None]
-    return f", at a change of the weights' version in {sum(known)} of {len(known)}" if known else ""
+def _resumes(misaligned: Iterable[MisalignedSequence]) -> str:
+    at_a_resume = [sequence.at_a_resume for sequence in misaligned if sequence.at_a_resume is not None]
+    return f", at a change of the weights' version in {sum(at_a_resume)} of {len(at_a_resume)}" if at_a_resume else ""

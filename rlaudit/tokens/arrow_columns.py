@@ -17,8 +17,7 @@ NOT_A_TOKEN = -2
 
 def is_list(table: pa.Table, name: str) -> bool:
     """Return whether a column holds lists: one row per sequence."""
-    kind = table.schema.field(name).type
-    return is_list_type(kind)
+    return is_list_type(table.schema.field(name).type)
 
 
 def is_list_type(kind: pa.DataType) -> bool:
@@ -41,7 +40,7 @@ def single_array(table: pa.Table, name: str) -> pa.Array:
 
 
 def filled(column: pa.Array, value: float) -> pa.Array:
-    """Return the column with `value` where there is none. pyarrow imports pandas for a scalar: only if it is needed."""
+    """Return the column with `value` for nulls. pyarrow imports pandas for a scalar: only if it is needed."""
     return pc.fill_null(column, value) if column.null_count else column
 
 
@@ -58,24 +57,24 @@ def plain(column: pa.Array) -> Column:
 
 
 def floats(table: pa.Table, name: str) -> Floats:
-    """Return a column of numbers; NaN where there is none."""
+    """Return a column of numbers; NaN for null."""
     column = single_array(table, name)
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
     if column.null_count:
-        # A whole number that float64 rounds is out of every column's range: to be found there, not here.
+        # A whole number that float64 rounds is out of every column's range, and judged there (`column_range.py`).
         column = filled(pc.cast(column, pa.float64(), safe=False), float("nan"))
     return plain(column).astype(np.float64, copy=False)
 
 
 def positions(table: pa.Table) -> Integers:
-    """Return the positions; -1, which none is, where there is none."""
+    """Return the positions; -1 for null."""
     column = pc.cast(single_array(table, "position"), pa.int64(), safe=False)
     return plain(filled(column, -1))
 
 
 def token_ids(table: pa.Table) -> Integers:
-    """Return the token ids; NO_TOKEN where there is none, NOT_A_TOKEN where there is a fraction of one."""
+    """Return the token ids; NO_TOKEN for null, NOT_A_TOKEN for a fraction."""
     column = single_array(table, "token_id")
     if pa.types.is_integer(column.type):
         return plain(filled(column, NO_TOKEN)).astype(np.int64, copy=False)
@@ -87,10 +86,10 @@ def token_ids(table: pa.Table) -> Integers:
 
 
 def token_column(table: pa.Table, name: str) -> Column:
-    """Return one of TOKEN_COLUMNS, or the step; a batch or step that is called by a text becomes a number."""
+    """Return one of TOKEN_COLUMNS, or the step; a text that names a batch or step becomes a number."""
     column = single_array(table, name)
     if name == "loss_mask":
-        # What has no mask is not counted.
+        # A token without a mask is not counted.
         if pa.types.is_boolean(column.type):
             return plain(filled(column, False))
         mask_T = floats(table, name)

@@ -38,10 +38,10 @@ class Range:
     minus_infinity: bool = False
 
     def broken(self, values: NDArray[Any]) -> NDArray[np.bool_] | None:
-        """Return where a value cannot be, of any shape; None if all can. NaN counts as possible."""
+        """Return which values, of any shape, are impossible; None if none is. NaN counts as possible."""
         if not values.size or values.dtype == np.bool_:
             return None
-        # Extremes tell of nearly every column that nothing is wrong; fmin and fmax pass over NaN.
+        # Extremes show of nearly every column that nothing is wrong; fmin and fmax pass over NaN.
         fits = np.fmin.reduce(values, axis=None) >= self.low and np.fmax.reduce(values, axis=None) <= self.high
         broken = (values < self.low) | (values > self.high) if not fits else np.zeros(values.shape, dtype=np.bool_)
         if self.minus_infinity:

@@ -20,15 +20,15 @@ NARROWEST_TOP = 2
 def complete(batch: TokenBatch, sequences_may_go: bool = True) -> tuple[TokenBatch, tuple[str, ...]]:
     """Return the batch without gaps in the columns that it keeps, and what was left out, in sentences.
 
-    sequences_may_go: otherwise columns with a gap go, however few there are: where other arrays count on the sequences.
+    sequences_may_go: if not, because other arrays are by sequence, a column goes for a single gap.
     """
-    batch, said = _without_empty_tops(batch)
+    batch, notes = _without_empty_tops(batch)
     gaps_S = {name: _gaps(batch, values) for name, values in batch.token_columns.items()}
     gaps_S |= {name: np.isnan(values) for name, values in batch.sequence_columns.items() if name != LINE}
     most = MOST_LEFT_OUT * batch.sequences if sequences_may_go else 0.0
     rare = [name for name, gap_S in gaps_S.items() if 0 < gap_S.sum() <= most]
     often = {name: int(gap_S.sum()) for name, gap_S in gaps_S.items() if gap_S.sum() > most}
-    said += [
+    notes += [
         f"column {name} is not used: {count} of {batch.sequences} sequences have a gap in it"
         for name, count in often.items()
     ]
@@ -38,12 +38,12 @@ def complete(batch: TokenBatch, sequences_may_go: bool = True) -> tuple[TokenBat
         sequence_columns={name: values for name, values in batch.sequence_columns.items() if name not in often},
     )
     if not rare:
-        return batch, tuple(said)
+        return batch, tuple(notes)
     gap_S = np.any([gaps_S[name] for name in rare], axis=0)
-    said.append(
+    notes.append(
         f"no cause is looked for in {int(gap_S.sum())} of {batch.sequences} sequences: a gap in {', '.join(rare)}"
     )
-    return batch.take(np.flatnonzero(~gap_S)), tuple(said)
+    return batch.take(np.flatnonzero(~gap_S)), tuple(notes)
 
 
 def _gaps(batch: TokenBatch, values_T: Column) -> NDArray[np.bool_]:
@@ -55,16 +55,16 @@ def _gaps(batch: TokenBatch, values_T: Column) -> NDArray[np.bool_]:
 
 
 def _without_empty_tops(batch: TokenBatch) -> tuple[TokenBatch, list[str]]:
-    said, changed = [], dict[str, Any]()
-    for name, own in TOPS.items():
-        values_TK = getattr(batch, own)
+    notes, changed = [], dict[str, Any]()
+    for name, field in TOPS.items():
+        values_TK = getattr(batch, field)
         if values_TK is None:
             continue
-        nothing = MISSING_TOP[name]
-        if not (values_TK != nothing).any():
-            said.append(f"column {name} is not used: no list in it has an entry")
-            changed[own] = None
+        missing = MISSING_TOP[name]
+        if not (values_TK != missing).any():
+            notes.append(f"column {name} is not used: no list in it has an entry")
+            changed[field] = None
         elif values_TK.shape[1] < NARROWEST_TOP:
             wider = ((0, 0), (0, NARROWEST_TOP - values_TK.shape[1]))
-            changed[own] = np.pad(values_TK, wider, constant_values=nothing)
-    return (replace(batch, **changed) if changed else batch), said
+            changed[field] = np.pad(values_TK, wider, constant_values=missing)
+    return (replace(batch, **changed) if changed else batch), notes

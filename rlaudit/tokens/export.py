@@ -15,12 +15,12 @@ from rlaudit.tokens.token_batch import TokenBatch
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison of a file that holds several: its name, and the columns and values that tell its rows.
+    """One comparison of a file that holds several.
 
-    groups: the column that says which sequences share a prompt; "" where the format's own says it. renamed: columns
-    that have other names in the file. sampling: how its tokens were sampled, by our names, if the format says it.
-    notes, not_seen: what a reader of its figures must know, and what is in none of them. weights: what the engine's
-    were found to be, if the format says it.
+    where: the columns and values that its rows have. groups: the column that says which sequences share a prompt; ""
+    if the format says it itself. renamed: columns that have other names in the file. sampling: how its tokens were
+    sampled, by our names, if the format says it. notes, not_seen: what a reader of its figures must know, and what is
+    in none of them. weights: what the engine's were, if the format says it.
     """
 
     name: str = ""
@@ -89,12 +89,12 @@ def nothing_aside(path: Path) -> bool:
 class Export:
     """name: as in messages and documents. title: what it is. files: what it looks like on disk.
 
-    groups: what tells that sequences share a prompt.
-    columns: of a format that is known by these alone, those that a file has. A file without some is of this format for
-    a trainer's side, which need not have rollout logprobs, or once another column is its prompt id.
+    groups: how it shows that sequences share a prompt.
+    columns: those of a file, if they alone make it one of this format. A trainer's table without rollout logprobs is
+    one too, and so is a table without a prompt id if another column stands for it.
     sample: None if no part of the file can be read without the rest: then the stream is sampled.
-    trainer: which policy its trainer logprobs are of, "" where the format has none.
-    tokens: how many there are in a file, if that is known without reading it.
+    trainer: which policy its trainer logprobs are of, "" if the format has none.
+    tokens: how many are in a file, if that is known without reading it.
     aside: whether a file of a folder is not among its rollouts.
     is_folder: whether a folder is recognised and read as a whole, as a file of another format is.
     scorable: gives the sequences of a batch that a model may score: those of the first token's weights.

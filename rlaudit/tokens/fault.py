@@ -31,9 +31,9 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing wrong, in one sentence. line: 1-based, in a text file. sequence: its name, where only one is concerned.
+    """One thing wrong, in one sentence. Faults of one kind and column are counted together.
 
-    column: of the token table, where only one is concerned; faults of one kind and column are counted together.
+    line: 1-based, in a text file. sequence, column: the names of the only ones concerned.
     """
 
     path: Path
@@ -52,7 +52,7 @@ class Fault:
 class Met:
     """The first fault of a kind, and how many there were. sequences, tokens: left out because of them.
 
-    How many tokens a sequence had that could not be read is unknown: they count as none.
+    Tokens that could not be read are unknown, and count as none.
     """
 
     first: Fault
@@ -76,36 +76,36 @@ class Faults:
 
     def extend(self, other: "Faults") -> None:
         """Note what another part met."""
-        for one in other.met.values():
-            self._note(one)
+        for met in other.met.values():
+            self._note(met)
 
     def of_a_sample(self) -> "Faults":
-        """Return the same, where the sequences are counted elsewhere."""
-        return Faults({key: replace(one, sequences=0, tokens=0) for key, one in self.met.items()})
+        """Return the same, without the sequences, which are counted elsewhere."""
+        return Faults({key: replace(met, sequences=0, tokens=0) for key, met in self.met.items()})
 
     def without(self, columns: Sequence[str]) -> "Faults":
         """Return those of no column, or of another one."""
-        return Faults({key: one for key, one in self.met.items() if one.first.column not in columns})
+        return Faults({key: met for key, met in self.met.items() if met.first.column not in columns})
 
     @property
     def shown(self) -> list[Fault]:
         """The first fault of each kind."""
-        return [one.first for one in self.met.values()]
+        return [met.first for met in self.met.values()]
 
     @property
     def count(self) -> int:
         """Faults of all kinds."""
-        return sum(one.count for one in self.met.values())
+        return sum(met.count for met in self.met.values())
 
     @property
     def sequences_left_out(self) -> int:
         """Sequences, or lines that may have held one."""
-        return sum(one.sequences for one in self.met.values())
+        return sum(met.sequences for met in self.met.values())
 
     @property
     def tokens_left_out(self) -> int:
         """Tokens of the sequences left out, as far as they were read."""
-        return sum(one.tokens for one in self.met.values())
+        return sum(met.tokens for met in self.met.values())
 
     @property
     def unread(self) -> bool:
@@ -118,14 +118,9 @@ class Faults:
 
     def _note(self, new: Met) -> None:
         key = (new.first.kind, new.first.column)
-        known = self.met.get(key)
-        self.met[key] = (
-            new
-            if known is None
-            else replace(
-                known,
-                count=known.count + new.count,
-                sequences=known.sequences + new.sequences,
-                tokens=known.tokens + new.tokens,
+        earlier = self.met.get(key)
+        if earlier is not None:
+            new = Met(
+                earlier.first, earlier.count + new.count, earlier.sequences + new.sequences, earlier.tokens + new.tokens
             )
-        )
+        self.met[key] = new

@@ -23,7 +23,7 @@ from rlaudit.errors import NotFinished
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 
-# What tells a prompt's sample of one step from that of another.
+# These distinguish a prompt's sample of one step from that of another.
 ONCE_PER_SEQUENCE = ("step", "rollout_version", "trainer_version", "batch_id")
 # Of both tables together: some 600 MB with the columns that most have. Tables in the same order hold a million tokens.
 MOST_WAITING_TOKENS = 1 << 24
@@ -41,8 +41,8 @@ def joined(
     # Of the whole table: a sequence without a trainer logprob must not get the rollout's own for one.
     alone = trainers_first is None or bool(np.isnan(trainers_first.trainer_logprobs_T).all())
     left, right = _Side(paths[0]), _Side(paths[1])
-    own_logprobs = (_trainers_own(batch, alone, paths[1]) for batch in _again(trainers_first, trainer))
-    streams = ((left, _again(first, rollouts)), (right, own_logprobs))
+    trainer_batches = (_with_trainer_logprobs(batch, alone, paths[1]) for batch in _again(trainers_first, trainer))
+    streams = ((left, _again(first, rollouts)), (right, trainer_batches))
     while not (left.ended and right.ended):
         for side, stream in streams:
             batch = next(stream, None)
@@ -85,14 +85,14 @@ class _Key:
 
     @property
     def lacks(self) -> str:
-        """Columns that would tell more sequences apart."""
-        told = (*self.columns, *(("token_id",) if self.token_ids else ()))
-        return " or ".join(name for name in ("step", "token_id", *ONCE_PER_SEQUENCE[1:]) if name not in told)
+        """Columns that would distinguish more sequences."""
+        used = (*self.columns, *(("token_id",) if self.token_ids else ()))
+        return " or ".join(name for name in ("step", "token_id", *ONCE_PER_SEQUENCE[1:]) if name not in used)
 
 
 @dataclass(eq=False)
 class _Held:
-    """A batch of which sequences wait. waits: (S,)."""
+    """A batch with sequences that wait for a counterpart. waits: (S,)."""
 
     batch: TokenBatch
     keys: list[int]
@@ -129,11 +129,11 @@ class _Side:
         """Let the sequences of a batch wait, count those whose key has come before, and return the keys."""
         keys = key.of(batch)
         self.sequences += batch.sequences
-        for place, own in enumerate(keys):
-            if own in self.seen:
+        for place, sequence_key in enumerate(keys):
+            if sequence_key in self.seen:
                 self.repeats += 1
-                self.first_repeated = self.first_repeated or _placed(batch, place)
-            self.seen.add(own)
+                self.first_repeated = self.first_repeated or _location(batch, place)
+            self.seen.add(sequence_key)
         number = max(self.held, default=-1) + 1
         self._hold(number, _Held(batch, keys, np.ones(len(keys), dtype=np.bool_)))
         return keys
@@ -145,7 +145,7 @@ class _Side:
     def take(self, keys: Sequence[int]) -> TokenBatch:
         """Return these sequences of one batch, which wait no more."""
         number = self.waiting[keys[0]][0]
-        places = [self.waiting.pop(own)[1] for own in keys]
+        places = [self.waiting.pop(key)[1] for key in keys]
         held = self.held[number]
         held.waits[places] = False
         taken = held.batch.take(places)
@@ -169,26 +169,26 @@ class _Side:
 
     def _hold(self, number: int, held: _Held) -> None:
         self.held[number] = held
-        self.waiting.update((own, (number, place)) for place, own in enumerate(held.keys))
+        self.waiting.update((key, (number, place)) for place, key in enumerate(held.keys))
 
 
-def _again(first: TokenBatch | None, rest: Iterable[TokenBatch]) -> Iterator[TokenBatch]:
-    return chain([] if first is None else [first], rest)
+def _again(first: TokenBatch | None, batches: Iterable[TokenBatch]) -> Iterator[TokenBatch]:
+    return chain([] if first is None else [first], batches)
 
 
 def _shared_key(mine: TokenBatch | None, other: TokenBatch | None) -> _Key:
-    """Return what both tables tell of their sequences, by their first batches."""
+    """Return the columns that both tables have, as far as their first batches show."""
     both = [batch for batch in (mine, other) if batch is not None]
-    columns = tuple(name for name in ONCE_PER_SEQUENCE if all(_told(batch, name) for batch in both))
+    columns = tuple(name for name in ONCE_PER_SEQUENCE if all(_has_column(batch, name) for batch in both))
     return _Key(columns, all(np.all(batch.token_id_T != NO_TOKEN) for batch in both))
 
 
-def _told(batch: TokenBatch, name: str) -> bool:
+def _has_column(batch: TokenBatch, name: str) -> bool:
     return not np.isnan(_at_first(batch, name)).all()
 
 
 def _at_first(batch: TokenBatch, name: str) -> Floats:
-    """Return (S,) a column's value at the first token of each sequence; NaN where it has none."""
+    """Return (S,) a column's value at the first token of each sequence; NaN if it has none."""
     if name in batch.sequence_columns:
         return np.asarray(batch.sequence_columns[name], dtype=np.float64)
     if name in batch.token_columns:
@@ -196,10 +196,10 @@ def _at_first(batch: TokenBatch, name: str) -> Floats:
     return np.full(batch.sequences, np.nan)
 
 
-def _trainers_own(batch: TokenBatch, alone: bool, path: Path) -> TokenBatch:
-    """Return the batch with the trainer's logprobs where they belong.
+def _with_trainer_logprobs(batch: TokenBatch, alone: bool, path: Path) -> TokenBatch:
+    """Return the batch with its logprobs as the trainer's.
 
-    alone: the table has one kind of logprobs, which are the trainer's however it calls them.
+    alone: the table has one kind of logprobs, which are the trainer's by any name.
     """
     if not alone:
         return batch
@@ -212,13 +212,13 @@ def _trainers_own(batch: TokenBatch, alone: bool, path: Path) -> TokenBatch:
 
 
 def _paired(left: _Side, right: _Side, fresh: Sequence[int]) -> Iterator[TokenBatch]:
-    """Yield what came last, with its counterparts: one batch for each two batches that share sequences."""
+    """Yield the sequences that came last, with their counterparts: a batch for each two that share sequences."""
     groups: dict[tuple[int, int], list[int]] = {}
-    for own in fresh:
-        if own in left.waiting and own in right.waiting:
-            groups.setdefault((left.waiting[own][0], right.waiting[own][0]), []).append(own)
+    for key in fresh:
+        if key in left.waiting and key in right.waiting:
+            groups.setdefault((left.waiting[key][0], right.waiting[key][0]), []).append(key)
     for keys in groups.values():
-        in_order = sorted(keys, key=lambda own: left.waiting[own][1])
+        in_order = sorted(keys, key=lambda key: left.waiting[key][1])
         yield _pair(left.take(in_order), right.take(in_order))
 
 
@@ -249,7 +249,7 @@ def _check_waiting(left: _Side, right: _Side, key: _Key) -> None:
         return
     batch, place = next(chain(left.left_over(), right.left_over()))
     raise NotFinished(
-        f"{tokens} tokens of {left.path} and {right.path} wait for a counterpart, first {_placed(batch, place)}: "
+        f"{tokens} tokens of {left.path} and {right.path} wait for a counterpart, first {_location(batch, place)}: "
         "the tables hold other sequences, or the same in another order",
         f"sort both tables by {key}, so that counterparts lie near each other",
     )
@@ -263,40 +263,41 @@ def _say_left_over(left: _Side, right: _Side, key: _Key, faults: Faults) -> None
         of_name.setdefault(batch.name_of(place), deque()).append((batch, place))
     for batch, place in left.left_over():
         others = of_name.get(batch.name_of(place))
-        kind, said = FaultKind.NO_TRAINER, f"{right.path} does not have this sequence"
+        kind, reason = FaultKind.NO_TRAINER, f"{right.path} does not have this sequence"
         if others:
-            kind, said = FaultKind.OTHER_TOKENS, _difference(batch, place, *others.popleft(), key, right.path)
-        _leave_out(batch, place, left.path, kind, said, faults)
+            kind, reason = FaultKind.OTHER_TOKENS, _difference(batch, place, *others.popleft(), key, right.path)
+        _leave_out(batch, place, left.path, kind, reason, faults)
     for batch, place in chain.from_iterable(of_name.values()):
-        said = f"{left.path} does not have this sequence"
-        _leave_out(batch, place, right.path, FaultKind.NO_ROLLOUT, said, faults)
+        reason = f"{left.path} does not have this sequence"
+        _leave_out(batch, place, right.path, FaultKind.NO_ROLLOUT, reason, faults)
 
 
-def _leave_out(batch: TokenBatch, place: int, path: Path, kind: FaultKind, said: str, faults: Faults) -> None:
-    whole = f"{said}; the sequence is left out"
-    fault = Fault(path, kind, whole, batch.line_of(place), batch.name_of(place))
+def _leave_out(batch: TokenBatch, place: int, path: Path, kind: FaultKind, reason: str, faults: Faults) -> None:
+    message = f"{reason}; the sequence is left out"
+    fault = Fault(path, kind, message, batch.line_of(place), batch.name_of(place))
     faults.add(fault, sequences=1, tokens=int(batch.lengths_S[place]))
 
 
-def _difference(mine: TokenBatch, place: int, other: TokenBatch, others: int, key: _Key, path: Path) -> str:
+def _difference(mine: TokenBatch, place: int, other: TokenBatch, other_place: int, key: _Key, path: Path) -> str:
     """Return why two sequences of one prompt and sample are no partners."""
-    lengths = int(mine.lengths_S[place]), int(other.lengths_S[others])
+    lengths = int(mine.lengths_S[place]), int(other.lengths_S[other_place])
     if lengths[0] != lengths[1]:
         return f"{lengths[0]} tokens here, {lengths[1]} in {path}"
     for name in key.columns:
-        values = _at_first(mine, name)[place], _at_first(other, name)[others]
+        values = _at_first(mine, name)[place], _at_first(other, name)[other_place]
         # A column that neither has here is NaN twice.
         if str(values[0]) != str(values[1]):
             return f"{name} is {values[0]:g} here and {values[1]:g} in {path}"
-    ids = (batch.token_id_T[batch.offsets[at] :][: lengths[0]] for batch, at in ((mine, place), (other, others)))
-    here, there = ids
-    first = int(np.argmax(here != there))
+    my_ids_T, other_ids_T = (
+        batch.token_id_T[batch.offsets[at] :][: lengths[0]] for batch, at in ((mine, place), (other, other_place))
+    )
+    first = int(np.argmax(my_ids_T != other_ids_T))
     return (
-        f"token {first} is {here[first]} here and {there[first]} in {path}: the trainer scored other tokens "
+        f"token {first} is {my_ids_T[first]} here and {other_ids_T[first]} in {path}: the trainer scored other tokens "
         "(re-tokenised?)"
     )
 
 
-def _placed(batch: TokenBatch, place: int) -> str:
+def _location(batch: TokenBatch, place: int) -> str:
     line = batch.line_of(place)
     return batch.name_of(place) + ("" if line is None else f", line {line}")

@@ -46,7 +46,7 @@ def json_lines(path: Path, faults: Faults) -> Iterator[tuple[int, Any]]:
                     value = parsed(line)
                 except ValueError as error:
                     kind = FaultKind.NOT_JSON if line.endswith(b"\n") else FaultKind.CUT_OFF
-                    faults.add(Fault(path, kind, _said(line, error), number), sequences=1)
+                    faults.add(Fault(path, kind, _why_not_json(line, error), number), sequences=1)
                     continue
                 yield number, value
     except BROKEN as error:
@@ -64,16 +64,12 @@ def parsed(line: bytes) -> Any:
         # NaN and infinities, which Python writes, or what is no JSON: in the words of the standard library.
         return parse_json(line)
     records = value if isinstance(value, list) else (value,)
-    whole = all(abs(one) < EXACT for record in records if isinstance(record, dict) for one in _floats(record))
-    return value if whole else parse_json(line)
-
-
-def _floats(record: dict[str, Any]) -> list[float]:
-    return [one for one in record.values() if type(one) is float]
+    fields = (field for record in records if isinstance(record, dict) for field in record.values())
+    return parse_json(line) if any(type(field) is float and abs(field) >= EXACT for field in fields) else value
 
 
 def first_values(path: Path) -> tuple[Any, ...]:
-    """Return the first few lines that are JSON; none where the file does not begin with any."""
+    """Return the first few lines that are JSON; none if the file does not begin with any."""
     state = None if is_remote(path) else path.stat()
     return _first_values(path, state and (state.st_size, state.st_mtime_ns))
 
@@ -81,13 +77,13 @@ def first_values(path: Path) -> tuple[Any, ...]:
 # All formats look at the same file before the next one is opened.
 @lru_cache(maxsize=1)
 def _first_values(path: Path, version: tuple[int, int] | None) -> tuple[Any, ...]:
-    found = []
+    values = []
     for line, value in json_lines(path, Faults()):
-        found.append(value)
-        # The first object or list tells the format.
+        values.append(value)
+        # The first object or list shows the format.
         if isinstance(value, dict | list) or line >= LOOKED_AT:
             break
-    return tuple(found)
+    return tuple(values)
 
 
 def forget_first_values() -> None:
@@ -96,7 +92,7 @@ def forget_first_values() -> None:
 
 
 def first_record(path: Path) -> dict[str, Any]:
-    """Return the first line that is a JSON object; {} where the file does not begin with any."""
+    """Return the first line that is a JSON object; {} if the file does not begin with any."""
     if not is_json_lines(path):
         return {}
     return next((value for value in first_values(path) if isinstance(value, dict)), {})
@@ -117,7 +113,7 @@ def beginning(path: Path) -> bytes:
 
 
 def opened(path: Path) -> BufferedReader:
-    """Return the file's bytes after a byte order mark, unpacked where it is gzip or Zstandard. Raises one of BROKEN."""
+    """Return the file's bytes after a byte order mark, unpacked if it is gzip or Zstandard. Raises one of BROKEN."""
     file = _decompressed(path)
     try:
         if file.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
@@ -151,7 +147,7 @@ def _too_long(line: bytes) -> str:
     return ""
 
 
-def _said(line: bytes, error: Exception) -> str:
+def _why_not_json(line: bytes, error: Exception) -> str:
     if not line.endswith(b"\n"):
         return f"the last line is cut off after {len(line)} bytes: was the file still being written?"
     if line.strip(b"\x00\n") == b"":

@@ -66,14 +66,14 @@ class Stretch:
 def unrelated_cost(rollout_T: Floats, trainer_T: Floats) -> float:
     """Return what the logprobs of unrelated tokens differ by, capped nats per token."""
     apart_T = _capped(rollout_T, np.roll(trainer_T, 7))
-    known_T = apart_T[~np.isnan(apart_T)]
-    return float(known_T.mean()) if known_T.size else 0.0
+    finite_T = apart_T[~np.isnan(apart_T)]
+    return float(finite_T.mean()) if finite_T.size else 0.0
 
 
 def lag_paths(rollout_T: Floats, trainer_T: Floats, offsets: Integers, unrelated: float) -> list[list[Stretch]]:
-    """Return each sequence's stretches in order. offsets: (S + 1,) into the flat logprobs; NaN where there is none."""
+    """Return each sequence's stretches in order. offsets: (S + 1,) into the flat logprobs, NaN if missing."""
     lengths_S = np.diff(offsets)
-    found: list[list[Stretch]] = []
+    paths: list[list[Stretch]] = []
     first = 0
     while first < len(lengths_S):
         longest, end = 0, first
@@ -82,9 +82,9 @@ def lag_paths(rollout_T: Floats, trainer_T: Floats, offsets: Integers, unrelated
             if end > first and longest * (end + 1 - first) > _MOST_CELLS:
                 break
             end += 1
-        found += _paths(rollout_T, trainer_T, offsets[first : end + 1], unrelated)
+        paths += _paths(rollout_T, trainer_T, offsets[first : end + 1], unrelated)
         first = end
-    return found
+    return paths
 
 
 def _paths(rollout_T: Floats, trainer_T: Floats, offsets: Integers, unrelated: float) -> list[list[Stretch]]:
@@ -95,17 +95,18 @@ def _paths(rollout_T: Floats, trainer_T: Floats, offsets: Integers, unrelated: f
     rows_SL = np.where(inside_SL, offsets[:-1, None] + place_SL, 0)
     costs = np.full((len(lengths_S), longest, LOST + 1), LOST_SHARE * unrelated, dtype=np.float64)
     for state, lag in enumerate(LAGS):
-        there_SL = inside_SL & (place_SL + lag >= 0) & (place_SL + lag < lengths_S[:, None])
-        partner_SL = np.where(there_SL, rows_SL + lag, 0)
+        has_partner_SL = inside_SL & (place_SL + lag >= 0) & (place_SL + lag < lengths_S[:, None])
+        partner_SL = np.where(has_partner_SL, rows_SL + lag, 0)
         apart_SL = _capped(rollout_T[rows_SL], trainer_T[partner_SL])
         # A token without a counterpart, or without a logprob, says nothing for or against a lag.
         apart_SL = np.where(np.isnan(apart_SL), LOST_SHARE * unrelated, apart_SL)
-        costs[:, :, state] = np.where(there_SL, apart_SL, LOST_SHARE * unrelated)
-    told_SL = inside_SL & ~np.isnan(rollout_T[rows_SL])
-    costs[~told_SL] = 0.0
+        costs[:, :, state] = np.where(has_partner_SL, apart_SL, LOST_SHARE * unrelated)
+    scored_SL = inside_SL & ~np.isnan(rollout_T[rows_SL])
+    costs[~scored_SL] = 0.0
     states_SL = _cheapest(costs)
     return [
-        _stretches(states_SL[s, :length], costs[s, :length], told_SL[s, :length]) for s, length in enumerate(lengths_S)
+        _stretches(states_SL[s, :length], costs[s, :length], scored_SL[s, :length])
+        for s, length in enumerate(lengths_S)
     ]
 
 
@@ -116,12 +117,12 @@ def _cheapest(costs_SLK: Floats) -> Integers:
     total_SK = costs_SLK[:, 0].copy()
     # Not to be shifted needs no excuse.
     total_SK[:, [k for k in range(states) if k == LOST or LAGS[k] != 0]] += CHANGE_NATS
-    own = np.arange(states, dtype=np.int8)
+    states_K = np.arange(states, dtype=np.int8)
     for place in range(1, longest):
         best_S = total_SK.argmin(axis=1)
         switched_S = total_SK[np.arange(sequences), best_S] + CHANGE_NATS
         stay_SK = total_SK <= switched_S[:, None]
-        came_from[:, place] = np.where(stay_SK, own, best_S[:, None].astype(np.int8))
+        came_from[:, place] = np.where(stay_SK, states_K, best_S[:, None].astype(np.int8))
         total_SK = np.where(stay_SK, total_SK, switched_S[:, None]) + costs_SLK[:, place]
     states_SL = np.zeros((sequences, longest), dtype=np.int64)
     if longest:
@@ -131,15 +132,15 @@ def _cheapest(costs_SLK: Floats) -> Integers:
     return states_SL
 
 
-def _stretches(states_L: Integers, costs_LK: Floats, told_L: NDArray[np.bool_]) -> list[Stretch]:
+def _stretches(states_L: Integers, costs_LK: Floats, scored_L: NDArray[np.bool_]) -> list[Stretch]:
     edges = [0, *(np.flatnonzero(np.diff(states_L)) + 1).tolist(), len(states_L)]
     return [
-        _stretch(first, end, int(states_L[first]), costs_LK, told_L) for first, end in pairwise(edges) if end > first
+        _stretch(first, end, int(states_L[first]), costs_LK, scored_L) for first, end in pairwise(edges) if end > first
     ]
 
 
-def _stretch(first: int, end: int, state: int, costs_LK: Floats, told_L: NDArray[np.bool_]) -> Stretch:
-    tokens = int(told_L[first:end].sum())
+def _stretch(first: int, end: int, state: int, costs_LK: Floats, scored_L: NDArray[np.bool_]) -> Stretch:
+    tokens = int(scored_L[first:end].sum())
     cost_K = costs_LK[first:end].sum(axis=0) / max(tokens, 1)
     lag = None if state == LOST else LAGS[state]
     return Stretch(first, end, lag, float(cost_K[state]), float(cost_K[LAGS.index(0)]), tokens)
@@ -151,9 +152,9 @@ def _capped(rollout: Floats, trainer: Floats) -> Floats:
 
 
 def lost_agreement(paths: Sequence[Sequence[Stretch]], part: TokenBatch, unrelated: float) -> set[tuple[int, int]]:
-    """Return (place of the sequence, first token) of stretches that lost an agreement which was there before.
+    """Return (place of the sequence, first token) of stretches that lost an earlier agreement.
 
-    Engines that differ much disagree for a while too. They agree little elsewhere, and agree again unshifted; where
+    Engines that differ much disagree for a while too, but they agree little elsewhere, and agree again unshifted. If
     few of such stretches look like other tokens to the end of their sequence, those do so by chance.
     """
     unshifted = [stretch for path in paths for stretch in path if stretch.lag == 0 and stretch.tokens]
@@ -177,12 +178,12 @@ def _unlike(stretch: Stretch, part: TokenBatch, place: int) -> bool:
     rows = slice(part.offsets[place] + stretch.first, part.offsets[place] + stretch.end)
     rollout_T, trainer_T = part.rollout_logprobs_T[rows], part.trainer_logprobs_T[rows]
     usable_T = np.isfinite(rollout_T) & np.isfinite(trainer_T)
-    found = correlation(rollout_T[usable_T], trainer_T[usable_T])
-    return found is not None and found < LOST_CORRELATION
+    similarity = correlation(rollout_T[usable_T], trainer_T[usable_T])
+    return similarity is not None and similarity < LOST_CORRELATION
 
 
 def correlation(first: Floats, second: Floats) -> float | None:
-    """Return Pearson's correlation; None of fewer than three finite pairs, and where one side is constant."""
+    """Return Pearson's correlation; None of fewer than three finite pairs, or if a side is constant."""
     if len(first) < FEWEST_PAIRS or not (np.isfinite(first).all() and np.isfinite(second).all()):
         return None
     spreads = []

@@ -39,7 +39,7 @@ PLURALS: Mapping[str, str] = {
 
 # What numpy raises for text, lists within lists and numbers that are too large.
 NOT_NUMBERS = (TypeError, ValueError, OverflowError)
-# Either says how many tokens there are; a table that a trainer wrote alone has no other.
+# Either has an entry for every token; a table that a trainer wrote alone has only its own.
 LOGPROBS = ("rollout_logprob", "trainer_logprob")
 LISTS = (*LOGPROBS, "token_id", "position", *TOPS)
 PER_SEQUENCE = ("reward", "step")
@@ -49,8 +49,8 @@ PER_SEQUENCE = ("reward", "step")
 class LoggedSequence:
     """One completion of T tokens. Arrays that are None were not logged; token_columns are (T,).
 
-    group: what sequences of one prompt share, where that is not the prompt's id.
-    Raises Unusable for a prompt that nothing can be called by, one of NOT_NUMBERS for a value that is no number.
+    group: what sequences of one prompt share, if that is not the prompt's id.
+    Raises Unusable for an id that is a list or an object, one of NOT_NUMBERS for a value that is no number.
     """
 
     prompt: Any
@@ -85,22 +85,22 @@ class Unusable(ValueError):
 def sequence_of_record(
     record: Mapping[str, Any], path: Path, line: int | None, faults: Faults, groups: str = ""
 ) -> LoggedSequence | None:
-    """Return a record of the generic schema whose columns are lists; None, and a fault, where it cannot be used.
+    """Return a record of the generic schema whose columns are lists; None, and a fault, if it cannot be used.
 
-    groups: the column that says which sequences share a prompt; it is the prompt's id where there is none, and the
-    prompt's id is the group where the column is empty.
+    groups: the column that says which sequences share a prompt. It stands for a missing prompt id, and the prompt's id
+    stands for an empty group.
     """
     named = {PLURALS.get(name, name): value for name, value in record.items()}
-    told = record.get(groups) if groups else None
-    named = {"prompt_id": told, **named}
+    group = record.get(groups) if groups else None
+    named = {"prompt_id": group, **named}
     try:
-        return _checked(named, line, told if told is not None or not groups else named["prompt_id"])
+        return _checked(named, line, group if group is not None or not groups else named["prompt_id"])
     except Unusable as why:
-        said = str(why)
+        problem = str(why)
     except NOT_NUMBERS as error:
-        said = f"holds what is not a number ({error})"
+        problem = f"holds what is not a number ({error})"
     name = f"prompt {named.get('prompt_id')}, sample {named.get('sample_id')}"
-    faults.add(Fault(path, FaultKind.UNUSABLE, f"{said}; the sequence is left out", line, name), sequences=1)
+    faults.add(Fault(path, FaultKind.UNUSABLE, f"{problem}; the sequence is left out", line, name), sequences=1)
     return None
 
 
@@ -141,7 +141,7 @@ def _checked(named: Mapping[str, Any], line: int | None, group: Any) -> LoggedSe
 
 def _per_sequence(named: Mapping[str, Any]) -> dict[str, float]:
     """Return numbers that hold for a whole sequence. A step may be a text, and may be repeated for every token."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name in PER_SEQUENCE:
         value = named.get(name)
         if isinstance(value, list):
@@ -149,8 +149,8 @@ def _per_sequence(named: Mapping[str, Any]) -> dict[str, float]:
         if isinstance(value, str) and name == "step":
             value = batch_number(value)
         if isinstance(value, int | float):
-            found[name] = float(value)
-    return found
+            numbers[name] = float(value)
+    return numbers
 
 
 def prompt_text(record: Mapping[str, Any]) -> str | list[Any] | None:
@@ -160,7 +160,7 @@ def prompt_text(record: Mapping[str, Any]) -> str | list[Any] | None:
 
 
 def floats(values: Iterable[float | None]) -> Floats:
-    """Return numbers, NaN where there is none. Raises one of NOT_NUMBERS for anything else."""
+    """Return numbers, NaN for None. Raises one of NOT_NUMBERS for anything else."""
     return _flat(np.array(values, dtype=np.float64))
 
 
@@ -179,9 +179,9 @@ def _column(name: str, value: Any, length: int) -> Column:
     """Return a value per token, or one for all of them."""
     values = value if isinstance(value, list) else [value] * length
     if name == "batch_id":
-        values = [batch_number(one) if isinstance(one, str) else one for one in values]
+        values = [batch_number(entry) if isinstance(entry, str) else entry for entry in values]
     column = floats(values)
-    # What has no mask is not counted.
+    # A token without a mask is not counted.
     return np.where(np.isnan(column), 0.0, column) if name == "loss_mask" else column
 
 
@@ -190,8 +190,8 @@ def _tops(lists: Mapping[str, list[Any]]) -> dict[str, list[list[float]]]:
     for name in TOPS:
         if name in lists:
             missing = MISSING_TOP[name]
-            tops[name] = [[missing if one is None else one for one in entry or ()] for entry in lists[name]]
-            flat = [one for entry in tops[name] for one in entry]
+            tops[name] = [[missing if value is None else value for value in entry or ()] for entry in lists[name]]
+            flat = [value for entry in tops[name] for value in entry]
             _ = whole_numbers(flat) if name.endswith("ids") else floats(flat)
     for side in ("rollout", "trainer"):
         ids, logprobs = tops.get(f"{side}_top_ids"), tops.get(f"{side}_top_logprobs")
@@ -204,16 +204,16 @@ def batches_of(
     sequences: Iterable[LoggedSequence], prompts: PromptNumbers, tokens: int = BATCH_TOKENS
 ) -> Iterator[TokenBatch]:
     """Yield batches of at least `tokens` tokens, the last one of what is left."""
-    held: list[LoggedSequence] = []
+    pending: list[LoggedSequence] = []
     size = 0
-    for one in sequences:
-        held.append(one)
-        size += one.tokens
+    for sequence in sequences:
+        pending.append(sequence)
+        size += sequence.tokens
         if size >= tokens:
-            yield _batch(held, prompts)
-            held, size = [], 0
-    if held:
-        yield _batch(held, prompts)
+            yield _batch(pending, prompts)
+            pending, size = [], 0
+    if pending:
+        yield _batch(pending, prompts)
 
 
 def _batch(parts: list[LoggedSequence], prompts: PromptNumbers) -> TokenBatch:
@@ -235,8 +235,8 @@ def _batch(parts: list[LoggedSequence], prompts: PromptNumbers) -> TokenBatch:
             for name in names
         },
         sequence_columns={name: floats([_value(part, name) for part in parts]) for name in values},
-        prompt_token_ids_S=_where_all([part.prompt_token_ids for part in parts]),
-        prompt_texts_S=_where_all([part.prompt_text for part in parts]),
+        prompt_token_ids_S=_if_complete([part.prompt_token_ids for part in parts]),
+        prompt_texts_S=_if_complete([part.prompt_text for part in parts]),
         group_names_S=_groups(parts),
         **{f"{name}_TK": _padded(parts, name) for name in TOPS},
     )
@@ -255,7 +255,7 @@ def _value(part: LoggedSequence, name: str) -> float | None:
     return part.line if name == LINE else part.sequence_columns.get(name)
 
 
-def _where_all(values: list[Any]) -> Column | None:
+def _if_complete(values: list[Any]) -> Column | None:
     return None if any(value is None for value in values) else objects(values)
 
 

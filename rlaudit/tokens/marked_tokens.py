@@ -1,4 +1,4 @@
-"""Prompt and completion in one list of tokens, told apart by the loss mask: the common layout of trainer dumps."""
+"""Prompt and completion in one list of tokens, separated by the loss mask: the common layout of trainer dumps."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
@@ -35,43 +35,45 @@ def marked_sequence(
     lists: dict[str, Sequence[Any]] = {"mask": mask, "rollout logprobs": rollout, **(columns or {})}
     if trainer is not None:
         lists["trainer logprobs"] = trainer
-    said = _unfit(token_ids, lists, mask)
-    if said:
-        faults.add(Fault(path, FaultKind.UNUSABLE, f"{said}; the sequence is left out", line, sample), sequences=1)
+    problem = _misfit(token_ids, lists, mask)
+    if problem:
+        faults.add(Fault(path, FaultKind.UNUSABLE, f"{problem}; the sequence is left out", line, sample), sequences=1)
         return None
     counted_T = np.array(mask) == 1
     places = np.flatnonzero(counted_T)
     if not places.size:
         return None
-    own = slice(int(places[0]), int(places[-1]) + 1)
+    completion = slice(int(places[0]), int(places[-1]) + 1)
     try:
         ids = whole_numbers(token_ids)
-        token_columns: dict[str, Column] = {name: floats(given[own]) for name, given in (columns or {}).items()}
-        if not counted_T[own].all():
-            token_columns["loss_mask"] = counted_T[own]
+        token_columns: dict[str, Column] = {
+            name: floats(column[completion]) for name, column in (columns or {}).items()
+        }
+        if not counted_T[completion].all():
+            token_columns["loss_mask"] = counted_T[completion]
         return LoggedSequence(
-            prompt=prompt_name(ids[: own.start]) if prompt is None else prompt,
+            prompt=prompt_name(ids[: completion.start]) if prompt is None else prompt,
             sample=sample,
-            rollout_logprobs_T=floats(rollout[own]),
-            trainer_logprobs_T=None if trainer is None else floats(trainer[own]),
-            token_id_T=ids[own],
+            rollout_logprobs_T=floats(rollout[completion]),
+            trainer_logprobs_T=None if trainer is None else floats(trainer[completion]),
+            token_id_T=ids[completion],
             token_columns=token_columns,
             sequence_columns=values or {},
-            prompt_token_ids=ids[: own.start],
+            prompt_token_ids=ids[: completion.start],
             line=line,
         )
     except NOT_NUMBERS as error:
-        said = f"holds what is not a number ({error}); the sequence is left out"
-        faults.add(Fault(path, FaultKind.UNUSABLE, said, line, sample), sequences=1)
+        problem = f"holds what is not a number ({error}); the sequence is left out"
+        faults.add(Fault(path, FaultKind.UNUSABLE, problem, line, sample), sequences=1)
         return None
 
 
-def _unfit(token_ids: Sequence[int], lists: Mapping[str, Sequence[Any]], mask: Sequence[Any]) -> str:
-    for name, given in {"token ids": token_ids, **lists}.items():
-        if not isinstance(given, list):
-            return f"{name}: {type(given).__name__} where a list was expected"
+def _misfit(token_ids: Sequence[int], lists: Mapping[str, Sequence[Any]], mask: Sequence[Any]) -> str:
+    for name, entries in {"token ids": token_ids, **lists}.items():
+        if not isinstance(entries, list):
+            return f"{name}: {type(entries).__name__} where a list was expected"
     length = len(token_ids)
-    unequal = [f"{len(given)} {name}" for name, given in lists.items() if len(given) != length]
+    unequal = [f"{len(entries)} {name}" for name, entries in lists.items() if len(entries) != length]
     if unequal:
         return f"{length} token ids, {', '.join(unequal)}"
     impossible = next((entry for entry in mask if entry not in (0, 1)), None)

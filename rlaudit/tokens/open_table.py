@@ -38,7 +38,7 @@ SPECIAL_FILES = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-# Files there are made while they are read, by the kernel: some never end, some wait for ever.
+# The kernel makes these files while they are read: some never end, some wait for ever.
 KERNEL_FILES = ("/proc", "/sys", "/dev")
 MOST_FILES = 20_000
 TRIED = 4
@@ -88,12 +88,10 @@ def open_tables(
     """Return the comparisons that a path holds: one, or one per arm of a run.
 
     of_trainer: the path was given for the trainer's side, and need not have rollout logprobs.
-    groups: the column that says which sequences share a prompt; "" where the format's own says it. renamed: columns
-    that have other names there than ours, as far as it has them: then it is read as a token table, and its format
-    is not looked for.
+    groups: the column that says which sequences share a prompt; "" if the format says it itself. renamed: columns
+    with other names than ours; a path with any of them is read as a token table.
     Raises UsageError for a path that does not exist, a special file, a pickle, an unknown format, a directory of
-    several formats, or a column that is not there; NotFinished for a file that is damaged where it begins or cannot be
-    read.
+    several formats, or a missing column; NotFinished for a file that cannot be read or is damaged at its beginning.
     """
     check_readable(path)
     try:
@@ -126,9 +124,9 @@ def _renamed(path: Path, of_trainer: bool, groups: str, renamed: RenamedColumns)
     lines = kinds.pop()
     names = list(first_record(files[0])) if lines else columns_of(files[0]) or []
     renamed = renamed.of(names)
-    there = {PLURALS.get(name, name) for name in renamed.ours(names)}
+    columns = {PLURALS.get(name, name) for name in renamed.ours(names)}
     required = (*identity(groups or PROMPT), "trainer_logprob" if of_trainer else "rollout_logprob")
-    missing = [name for name in required if name not in there]
+    missing = [name for name in required if name not in columns]
     if missing:
         raise UsageError(
             f"{files[0]}: nothing there is {' and nothing '.join(missing)}",
@@ -139,32 +137,32 @@ def _renamed(path: Path, of_trainer: bool, groups: str, renamed: RenamedColumns)
 
 
 def _opened(path: Path, of_trainer: bool, groups: str) -> tuple[TokenTable, ...]:
-    whole = next((one for one in all_exports().values() if one.is_folder and one.recognise(path)), None)
-    if whole is not None:
+    folder = next((export for export in all_exports().values() if export.is_folder and export.recognise(path)), None)
+    if folder is not None:
         if groups:
             raise UsageError(
-                f"{path} is a {whole.title}, and --groups is for tables", f"groups are known by {whole.groups}"
+                f"{path} is a {folder.title}, and --groups is for tables", f"groups are known by {folder.groups}"
             )
-        return tuple(TokenTable(path, whole, (path,), part) for part in whole.parts(path))
+        return tuple(TokenTable(path, folder, (path,), part) for part in folder.parts(path))
     if path.is_file():
         export = _export_of(path, of_trainer, groups)
         if export is None:
             _check_beginning(path)
             raise _unknown(path, of_trainer, groups)
         return tuple(TokenTable(path, export, (path,), part) for part in export.parts(path))
-    own = path / "tokens.parquet"
-    if is_file(own):
-        tables = _opened(own, of_trainer, groups)
+    tokens_file = path / "tokens.parquet"
+    if is_file(tokens_file):
+        tables = _opened(tokens_file, of_trainer, groups)
         return tuple(TokenTable(path, table.export, table.files, table.part) for table in tables)
     return (_directory(path, of_trainer, groups),)
 
 
 def _directory(path: Path, of_trainer: bool, groups: str) -> TokenTable:
     by_export: dict[str, list[Path]] = {}
-    known = all_exports()
+    exports = all_exports()
     for alike in _alike(path):
         tried = (_export_of(file, of_trainer, groups) for file in alike[:TRIED])
-        export = next((found for found in tried if found is not None), None)
+        export = next((candidate for candidate in tried if candidate is not None), None)
         if export is not None:
             by_export.setdefault(export.name, []).extend(alike)
     for other, better in PREFERRED.items():
@@ -173,11 +171,11 @@ def _directory(path: Path, of_trainer: bool, groups: str) -> TokenTable:
     if not by_export:
         raise _unknown(path, of_trainer, groups)
     if len(by_export) > 1:
-        found = ", ".join(f"{known[name].title} ({len(held)} files)" for name, held in by_export.items())
-        raise UsageError(f"{path} holds several formats: {found}", "give the file or folder of one of them")
-    ((name, held),) = by_export.items()
-    held = [file for file in held if not known[name].aside(file)] or held
-    return TokenTable(path, known[name], tuple(sorted(held, key=_natural)))
+        formats = ", ".join(f"{exports[name].title} ({len(files)} files)" for name, files in by_export.items())
+        raise UsageError(f"{path} holds several formats: {formats}", "give the file or folder of one of them")
+    ((name, files),) = by_export.items()
+    files = [file for file in files if not exports[name].aside(file)] or files
+    return TokenTable(path, exports[name], tuple(sorted(files, key=_natural)))
 
 
 def _alike(path: Path) -> list[list[Path]]:
@@ -190,24 +188,24 @@ def _alike(path: Path) -> list[list[Path]]:
 
 
 def _files(path: Path) -> list[Path]:
-    found = []
+    files = []
     for file in files_below(path):
         if is_file(file) and (is_remote(file) or not special(file, 0)):
-            found.append(file)
-        if len(found) > MOST_FILES:
+            files.append(file)
+        if len(files) > MOST_FILES:
             raise UsageError(f"{path} holds more than {MOST_FILES} files", "give the folder of the dumps themselves")
-    return found
+    return files
 
 
 def _export_of(path: Path, of_trainer: bool, groups: str) -> Export | None:
     if path.name.endswith((*PICKLES, *ARCHIVES)):
         return None
-    known = [export for export in all_exports().values() if not export.is_folder]
-    whole = next((export for export in known if export.recognise(path)), None)
+    exports = [export for export in all_exports().values() if not export.is_folder]
+    whole = next((export for export in exports if export.recognise(path)), None)
     needed = [{*identity(groups), "rollout_logprob"}] if groups else []
     needed += [{*IDENTITY, "trainer_logprob"}] if of_trainer else []
     for columns in needed if whole is None else ():
-        for export in known:
+        for export in exports:
             if export.columns is not None and columns <= set(export.columns(path)):
                 return export
     return whole
@@ -219,7 +217,7 @@ def _natural(path: Path) -> list[tuple[bool, int, str]]:
 
 
 def _check_beginning(path: Path) -> None:
-    """Raises NotFinished if JSON lines cannot be read up to the first record."""
+    """Raise NotFinished if JSON lines cannot be read up to the first record."""
     faults = Faults()
     if is_json_lines(path) and next(json_lines(path, faults), None) is None and faults.unread:
         raise NotFinished(faults.lines()[-1], "is it whole, and of the format that you take it for?")
@@ -238,15 +236,15 @@ def _unknown(path: Path, of_trainer: bool, groups: str) -> UsageError:
         return UsageError(
             f"{path} is an archive, and what is packed in it is not read", "unpack it and give the folder"
         )
-    known = "; ".join(f"{export.title}: {export.files}" for export in all_exports().values())
+    formats = "; ".join(f"{export.title}: {export.files}" for export in all_exports().values())
     return UsageError(
-        f"{path} is no token table that rlaudit knows{_found(path, of_trainer, groups)}",
-        f"{_renaming(path, of_trainer, groups)}there are: {known}",
+        f"{path} is no token table that rlaudit knows{_content(path, of_trainer, groups)}",
+        f"{_renaming(path, of_trainer, groups)}there are: {formats}",
     )
 
 
-def _found(path: Path, of_trainer: bool, groups: str) -> str:
-    """Return what a file is instead, as far as that can be told."""
+def _content(path: Path, of_trainer: bool, groups: str) -> str:
+    """Return what the file is instead, "" if that is unknown."""
     if not path.is_file():
         return ""
     if not size_of(path):
@@ -263,11 +261,11 @@ def _found(path: Path, of_trainer: bool, groups: str) -> str:
 
 
 def _renaming(path: Path, of_trainer: bool, groups: str) -> str:
-    """Return the way out if columns have names that are nearly ours; "" if none has."""
+    """Return the option that renames columns whose names are nearly ours; "" if none is."""
     names = _names(path) if path.is_file() else []
     alike = {ours: nearest(ours, names) for ours in _missing(names, of_trainer, groups)}
-    given = " ".join(f"--columns {theirs}={ours}" for ours, theirs in alike.items() if theirs)
-    return f"columns that have other names are named: {given}; otherwise " if given else ""
+    options = " ".join(f"--columns {theirs}={ours}" for ours, theirs in alike.items() if theirs)
+    return f"columns that have other names are named: {options}; otherwise " if options else ""
 
 
 def _names(path: Path) -> list[str]:
@@ -275,15 +273,17 @@ def _names(path: Path) -> list[str]:
 
 
 def _missing(names: Sequence[str], of_trainer: bool, groups: str) -> list[str]:
-    """Return the columns that a table of these still needs. groups: the column that stands for the prompt's id."""
-    there = {PLURALS.get(name, name) for name in names}
+    """Return the columns that a table of these needs as well. groups: the one that stands for the prompt's id."""
+    columns = {PLURALS.get(name, name) for name in names}
     needed = (*IDENTITY, "trainer_logprob") if of_trainer else REQUIRED
-    missing = [name for name in needed if name not in there]
-    return [groups if name == PROMPT and groups else name for name in missing if name != PROMPT or groups not in there]
+    missing = [name for name in needed if name not in columns]
+    return [
+        groups if name == PROMPT and groups else name for name in missing if name != PROMPT or groups not in columns
+    ]
 
 
 def check_readable(path: Path) -> None:
-    """Raises UsageError for a path that does not exist or cannot be looked at, and for a special file."""
+    """Raise UsageError for a path that does not exist or cannot be looked at, and for a special file."""
     if is_remote(path):
         if not exists(path):
             raise UsageError(f"there is no {path}", "is the bucket right, and the name within it?")

@@ -37,12 +37,10 @@ class LogprobPairs:
     rollout_logprobs_T, trainer_logprobs_T: (T,) what each side says of the sampled token.
     sequence_T: (T,) sequence of each token, 0..S-1, non-decreasing.
     prompt_S: (S,) prompt of each sequence, 0..P-1. Two arms that share prompts number them alike.
-    entropy_T: (T,) entropy of the trainer's distribution, where the trainer recorded it.
-    prompts: P, where prompts without a sequence here must keep their number (chunks of one file, paired
-    arms).
+    entropy_T: (T,) entropy of the trainer's distribution, if the trainer recorded it.
+    prompts: P, if prompts without a sequence must keep their number (chunks of one file, paired arms).
 
-    Raises ValueError that names the field when shapes or indices do not fit. Values are judged by
-    `integrity.py`.
+    Raises ValueError that names the field if shapes or indices do not fit. `integrity.py` judges values.
     """
 
     rollout_logprobs_T: Floats
@@ -54,15 +52,15 @@ class LogprobPairs:
 
     def __post_init__(self) -> None:
         for name in ("rollout_logprobs_T", "trainer_logprobs_T", "entropy_T"):
-            given = getattr(self, name)
-            if given is not None:
-                object.__setattr__(self, name, _flat(name, given, np.float64))
+            values = getattr(self, name)
+            if values is not None:
+                object.__setattr__(self, name, _flat(name, values, np.float64))
         for name in ("sequence_T", "prompt_S"):
             object.__setattr__(self, name, _indices(name, getattr(self, name)))
         for name in ("trainer_logprobs_T", "sequence_T", "entropy_T"):
-            given = getattr(self, name)
-            if given is not None and given.size != self.tokens:
-                raise ValueError(f"{name} has {given.size} entries, rollout_logprobs_T has {self.tokens}")
+            values = getattr(self, name)
+            if values is not None and values.size != self.tokens:
+                raise ValueError(f"{name} has {values.size} entries, rollout_logprobs_T has {self.tokens}")
         if self.tokens and int(self.sequence_T.max()) >= self.sequences:
             raise ValueError(
                 f"sequence_T names sequence {self.sequence_T.max()}, prompt_S has {self.sequences} entries"

@@ -54,7 +54,7 @@ MEASURED = (
 # A number, or a text that stands for one.
 NAMES = ("batch_id", "step")
 NUMBERS = ("position", "token_id", "reward", *(name for name in TOKEN_COLUMNS if name not in NAMES))
-# What a sequence can be told from its neighbour by, besides its position.
+# These distinguish a sequence from its neighbour, besides its position.
 BOUNDS = (*IDENTITY, "step")
 # What pyarrow raises for bytes that are not Parquet, or no longer; names of columns are decoded by Python.
 DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)
@@ -84,11 +84,11 @@ def parquet_batches(
 ) -> Iterator[TokenBatch]:
     """Return the file's sequences in batches of about a row group, with these columns only.
 
-    Raises NotFinished for a file that ends in the middle, UsageError for types that cannot be logprobs and for a column
-    of groups that is not there.
+    Raises NotFinished for a file that ends in the middle, UsageError for types that cannot be logprobs and for a
+    missing column of groups.
     """
     wanted = {*IDENTITY, *LOGPROBS, *columns, part.groups}
-    return prefetched(_batches(path, faults, prompts, [name for name in _known(path, part) if name in wanted], part))
+    return prefetched(_batches(path, faults, prompts, [name for name in _columns(path, part) if name in wanted], part))
 
 
 def _batches(path: Path, faults: Faults, prompts: PromptNumbers, names: list[str], part: Part) -> Iterator[TokenBatch]:
@@ -110,8 +110,8 @@ def _batches(path: Path, faults: Faults, prompts: PromptNumbers, names: list[str
             )
         yield from rows.batches(0, len(rows.starts) - 1, path, faults, prompts)
     if carried is not None and carried.num_rows:
-        rest = _Rows(carried, part.groups)
-        yield from rest.batches(0, len(rest.starts), path, faults, prompts)
+        remainder = _Rows(carried, part.groups)
+        yield from remainder.batches(0, len(remainder.starts), path, faults, prompts)
 
 
 def parquet_sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part = WHOLE) -> Iterator[TokenBatch]:
@@ -128,7 +128,7 @@ def parquet_sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part =
 def _sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Iterator[TokenBatch]:
     row_groups = pq.read_metadata(open_at_random(path)).num_row_groups
     chosen = sorted({int(place) for place in np.linspace(0, row_groups - 1, min(row_groups, 8))}) if row_groups else []
-    names = [*part.renamed.in_table(_known(path, part)), *part.where]
+    names = [*part.renamed.in_table(_columns(path, part)), *part.where]
     for group in chosen:
         share = tokens // len(chosen)
         with _opened(path, names) as file:
@@ -142,10 +142,10 @@ def _sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Iter
             continue
         rows = _Rows(table, part.groups)
         # The first rows of a row group may be the end of a sequence, the last rows the beginning of one.
-        begun = 0 if rows.begins_whole else 1
-        enough = begun + int(np.searchsorted(rows.starts[begun:], rows.starts[0] + share))
+        first_whole = 0 if rows.begins_whole else 1
+        enough = first_whole + int(np.searchsorted(rows.starts[first_whole:], rows.starts[0] + share))
         complete = len(rows.starts) if group == row_groups - 1 and table.num_rows < 4 * share else len(rows.starts) - 1
-        yield from rows.batches(begun, min(enough, complete), path, silent, prompts)
+        yield from rows.batches(first_whole, min(enough, complete), path, silent, prompts)
 
 
 class _Rows:
@@ -168,7 +168,7 @@ class _Rows:
 
     @property
     def begins_whole(self) -> bool:
-        """Whether the first row begins a sequence, as far as its position tells."""
+        """Whether the first row begins a sequence, as far as its position shows."""
         return self.position_T is None or not self.position_T.size or bool(self.position_T[0] == 0)
 
     def batches(self, begin: int, end: int, path: Path, faults: Faults, prompts: PromptNumbers) -> Iterator[TokenBatch]:
@@ -210,7 +210,7 @@ class _Rows:
             sample_names_S=sample_names_S,
             token_columns={name: token_column(part, name) for name in TOKEN_COLUMNS if name in names},
             sequence_columns={
-                name: _numbers(part, name)[starts - rows.start] for name in ("reward", "step") if name in names
+                name: token_column(part, name)[starts - rows.start] for name in ("reward", "step") if name in names
             },
             group_names_S=group_names_S,
             **_top_lists(part),
@@ -226,10 +226,6 @@ def _logprobs(part: pa.Table, name: str) -> Column:
     return floats(part, name) if name in part.column_names else np.full(part.num_rows, np.nan)
 
 
-def _numbers(part: pa.Table, name: str) -> Column:
-    return token_column(part, name) if name in NAMES else floats(part, name)
-
-
 def _without_gaps(batch: TokenBatch, written_T: Any, off_T: Any, path: Path, faults: Faults) -> TokenBatch:
     place = int(np.argmax(off_T))
     first = int(batch.sequence_T[place])
@@ -239,8 +235,8 @@ def _without_gaps(batch: TokenBatch, written_T: Any, off_T: Any, path: Path, fau
         else f"position {written_T[place]} follows position {written_T[place - 1]}"
     )
     broken = np.unique(batch.sequence_T[off_T])
-    said = f"{where}: tokens are missing, or the table is not sorted by sequence and position; the sequence is left out"
-    fault = Fault(path, FaultKind.GAP, said, None, batch.name_of(first))
+    problem = f"{where}: tokens are missing, or the table is not sorted by sequence and position"
+    fault = Fault(path, FaultKind.GAP, f"{problem}; the sequence is left out", None, batch.name_of(first))
     faults.add(fault, sequences=broken.size, tokens=int(batch.lengths_S[broken].sum()), count=broken.size)
     return batch.take(np.setdiff1d(np.arange(batch.sequences), broken))
 
@@ -248,8 +244,8 @@ def _without_gaps(batch: TokenBatch, written_T: Any, off_T: Any, path: Path, fau
 def _top_lists(rows: pa.Table) -> dict[str, Column | None]:
     """Return the fields of top lists, ids as wide as logprobs. NaN where a token has more or fewer logprobs than ids,
     for `sound.py` to find; a token that the loss does not count may stay so."""
-    there = [name for name in TOPS if name in rows.column_names]
-    tops = {name: padded_lists(rows.column(name), MISSING_TOP[name]) for name in there}
+    columns = [name for name in TOPS if name in rows.column_names]
+    tops = {name: padded_lists(rows.column(name), MISSING_TOP[name]) for name in columns}
     for side in ("rollout", "trainer"):
         ids, logprobs = f"{side}_top_ids", f"{side}_top_logprobs"
         if {ids, logprobs} <= tops.keys():
@@ -258,15 +254,15 @@ def _top_lists(rows: pa.Table) -> dict[str, Column | None]:
                 wider = ((0, 0), (0, widest - tops[name].shape[1]))
                 tops[name] = np.pad(tops[name], wider, constant_values=MISSING_TOP[name])
             tops[logprobs][list_lengths(rows.column(ids)) != list_lengths(rows.column(logprobs))] = np.nan
-    return {own: tops.get(name) for name, own in TOPS.items()}
+    return {field: tops.get(name) for name, field in TOPS.items()}
 
 
 def _of_lists(table: pa.Table, path: Path, faults: Faults, prompts: PromptNumbers, groups: str) -> Iterator[TokenBatch]:
     from rlaudit.tokens.logged_sequence import batches_of, sequence_of_record
 
-    records = ((row, record) for batch in table.to_batches(1024) for row, record in enumerate(batch.to_pylist()))
-    logged = (sequence_of_record(record, path, None, faults, groups) for _, record in records)
-    yield from batches_of((one for one in logged if one is not None), prompts)
+    records = (record for batch in table.to_batches(1024) for record in batch.to_pylist())
+    logged = (sequence_of_record(record, path, None, faults, groups) for record in records)
+    yield from batches_of((sequence for sequence in logged if sequence is not None), prompts)
 
 
 def _tables(path: Path, names: list[str], part: Part) -> Iterator[pa.Table]:
@@ -308,31 +304,31 @@ def _texts(schema: pa.Schema, names: list[str]) -> list[str]:
     return [name for name in names if name in schema.names and any(is_a(schema.field(name).type) for is_a in texts)]
 
 
-def _known(path: Path, part: Part) -> list[str]:
-    """Return the columns of a token table that a file has. Raises UsageError for types that they cannot have."""
+def _columns(path: Path, part: Part) -> list[str]:
+    """Return the file's columns that a token table has. Raises UsageError for types that they cannot have."""
     written, groups = pq.read_schema(open_at_random(path)), part.groups
     ours = part.renamed.ours(written.names)
     schema = pa.schema([field.with_name(name) for field, name in zip(written, ours, strict=True)])
     if groups and groups not in schema.names:
         raise not_there(path, groups, schema.names, "")
     # A column without any value has no type, and says no more than none.
-    empty = {one.name for one in schema if pa.types.is_null(one.type)} - {*IDENTITY, *LOGPROBS}
+    empty = {column.name for column in schema if pa.types.is_null(column.type)} - {*IDENTITY, *LOGPROBS}
     names = [name for name in schema.names if name in {*KNOWN, groups} and name not in empty]
-    twice = [name for name in names if schema.names.count(name) > 1]
-    if twice:
-        raise UsageError(f"{path}: several columns are called {twice[0]}", "keep one of them")
-    whole = next(is_list_type(schema.field(name).type) for name in LOGPROBS if name in names)
+    repeated = [name for name in names if schema.names.count(name) > 1]
+    if repeated:
+        raise UsageError(f"{path}: several columns are called {repeated[0]}", "keep one of them")
+    by_sequence = next(is_list_type(schema.field(name).type) for name in LOGPROBS if name in names)
     for name in names:
         kind = schema.field(name).type
         inner = kind.value_type if is_list_type(kind) else kind
-        if name in LOGPROBS and not (is_number_type(inner) and is_list_type(kind) is whole):
-            expected = "lists of logprobs" if whole else "logprobs"
+        if name in LOGPROBS and not (is_number_type(inner) and is_list_type(kind) is by_sequence):
+            expected = "lists of logprobs" if by_sequence else "logprobs"
             raise UsageError(f"{path}: column {name} holds {kind}, expected {expected} in nats (float)")
         # Of one row per sequence every value is looked at.
-        if pa.types.is_nested(inner if whole and name in NAMES else kind) and name in {*IDENTITY, *NAMES, groups}:
+        if pa.types.is_nested(inner if by_sequence and name in NAMES else kind) and name in {*IDENTITY, *NAMES, groups}:
             raise UsageError(f"{path}: column {name} holds {kind}, expected a text or a number")
-        if not whole and name in TOPS and not (is_list_type(kind) and is_number_type(inner)):
+        if not by_sequence and name in TOPS and not (is_list_type(kind) and is_number_type(inner)):
             raise UsageError(f"{path}: column {name} holds {kind}, expected lists of numbers")
-        if not whole and name in NUMBERS and not is_number_type(kind):
+        if not by_sequence and name in NUMBERS and not is_number_type(kind):
             raise UsageError(f"{path}: column {name} holds {kind}, expected numbers")
     return names

@@ -18,14 +18,14 @@ PROMPTS = 4096
 
 
 class PromptNumbers:
-    """Numbers 0..PROMPTS-1: own ones for the first prompts met, the group of its name for every later one.
+    """Numbers 0..PROMPTS-1: one for each of the first prompts, the group of its name for every later one.
 
-    apart: groups are numbered from PROMPTS on, so that a file's sums of its own prompts can be told from those of its
-    groups when files are put together (`ours`).
+    apart: groups are numbered from PROMPTS on. So a file's sums of single prompts stay distinct from those of groups
+    when files are put together (`ours`).
     """
 
     def __init__(self, apart: bool = False) -> None:
-        self._own: dict[Any, int] = {}
+        self._numbers: dict[Any, int] = {}
         self._apart = PROMPTS if apart else 0
         self.grouped = False
 
@@ -38,21 +38,21 @@ class PromptNumbers:
     @property
     def used(self) -> int:
         """How many numbers there may be: what every chunk of the file must agree on."""
-        return self._apart + PROMPTS if self.grouped else len(self._own)
+        return self._apart + PROMPTS if self.grouped else len(self._numbers)
 
     @property
     def names(self) -> tuple[Any, ...]:
-        """The prompts that have numbers of their own, in the order of these."""
-        return tuple(self._own)
+        """The prompts that are in no group, in the order of their numbers."""
+        return tuple(self._numbers)
 
     def ours(self, names: Sequence[Any], grouped: bool) -> Integers:
-        """Return (2 PROMPTS,) our number for each that a file gave `apart`. names: of its prompts with own numbers.
+        """Return (2 PROMPTS,) our number for each that a file gave `apart`. names: of its prompts outside groups.
 
         In a file of more than PROMPTS prompts, one that comes late is in its group, even if another file numbers it.
         """
-        own = self.of(names)
+        numbered = self.of(names)
         self.grouped = self.grouped or grouped
-        return np.concatenate([own, np.zeros(PROMPTS - own.size, dtype=np.int64), np.arange(PROMPTS)])
+        return np.concatenate([numbered, np.zeros(PROMPTS - numbered.size, dtype=np.int64), np.arange(PROMPTS)])
 
     def note(self) -> str:
         """Return what a reader of the intervals must know; "" where every prompt has its own number."""
@@ -61,10 +61,10 @@ class PromptNumbers:
         return f"more than {PROMPTS} prompts: intervals resample {PROMPTS} random groups of them"
 
     def _number(self, name: Any) -> int:
-        known = self._own.get(name)
-        if known is not None:
-            return known
-        if len(self._own) < PROMPTS:
-            return self._own.setdefault(name, len(self._own))
+        number = self._numbers.get(name)
+        if number is not None:
+            return number
+        if len(self._numbers) < PROMPTS:
+            return self._numbers.setdefault(name, len(self._numbers))
         self.grouped = True
         return self._apart + crc32(str(name).encode()) % PROMPTS

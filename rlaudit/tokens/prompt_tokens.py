@@ -22,7 +22,7 @@ NAME = "prompts.jsonl"
 
 
 def with_prompt_tokens(batch: TokenBatch, table: Path, faults: Faults) -> TokenBatch:
-    """Return the batch with the ids or texts of its prompts; as it is if they are there already or any is missing."""
+    """Return the batch with the ids or texts of its prompts; unchanged if it has ids, or if one is missing."""
     if batch.prompt_token_ids_S is not None:
         return batch
     folder = table if table.is_dir() else table.parent
@@ -34,17 +34,17 @@ def with_prompt_tokens(batch: TokenBatch, table: Path, faults: Faults) -> TokenB
         if isinstance(record.get("prompt_token_ids"), list)
     }
     texts = {name: prompt_text(record) for name, record in written.items() if prompt_text(record) is not None}
-    own_ids = _for_each(names, ids or _of_run(folder))
-    own_texts = _for_each(names, texts)
+    ids_S = _for_each(names, ids or _of_run(folder))
+    texts_S = _for_each(names, texts)
     return replace(
         batch,
-        prompt_token_ids_S=own_ids,
-        prompt_texts_S=batch.prompt_texts_S if own_texts is None else own_texts,
+        prompt_token_ids_S=ids_S,
+        prompt_texts_S=batch.prompt_texts_S if texts_S is None else texts_S,
     )
 
 
 def _beside(path: Path, wanted: set[str], faults: Faults) -> dict[str, Mapping[str, Any]]:
-    """Return the records of prompts.jsonl by the prompt's name; {} where there is no such file."""
+    """Return the records of prompts.jsonl by the prompt's name; {} if there is no such file."""
     if not is_file(path):
         return {}
     return {
@@ -55,8 +55,8 @@ def _beside(path: Path, wanted: set[str], faults: Faults) -> dict[str, Mapping[s
 
 
 def _of_run(folder: Path) -> dict[str, Column]:
-    """Return the ids of a run's prompts, which are numbered; {} outside a run, or where its cells do not agree."""
-    told = []
+    """Return the ids of a run's prompts, which are numbered; {} outside a run, or if its cells do not agree."""
+    prompts = []
     for path in sorted(folder.glob("cells/*/result.json")):
         try:
             with opened_log(path) as file:
@@ -64,15 +64,15 @@ def _of_run(folder: Path) -> dict[str, Column]:
         except (OSError, ValueError):
             continue
         ids = result.get("prompt_token_ids") if isinstance(result, dict) else None
-        if isinstance(ids, list) and ids not in told:
-            told.append(ids)
-    if len(told) != 1:
+        if isinstance(ids, list) and ids not in prompts:
+            prompts.append(ids)
+    if len(prompts) != 1:
         return {}
-    return {str(number): np.array(ids, dtype=np.int64) for number, ids in enumerate(told[0])}
+    return {str(number): np.array(ids, dtype=np.int64) for number, ids in enumerate(prompts[0])}
 
 
-def _for_each(names: list[str], known: Mapping[str, Any]) -> Column | None:
-    """Return what is known of every sequence's prompt; None if one is missing."""
-    if not set(names) <= known.keys():
+def _for_each(names: list[str], by_name: Mapping[str, Any]) -> Column | None:
+    """Return the entry of every sequence's prompt; None if one is missing."""
+    if not set(names) <= by_name.keys():
         return None
-    return objects([known[name] for name in names])
+    return objects([by_name[name] for name in names])

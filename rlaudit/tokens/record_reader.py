@@ -22,21 +22,22 @@ Sequences = Callable[[dict[str, Any], Path, int, Faults], Iterable[LoggedSequenc
 UNFIT = (TypeError, ValueError, OverflowError, KeyError, IndexError, AttributeError)
 
 
-def recogniser(own: Collection[str]) -> Callable[[Path], bool]:
+def recogniser(keys: Collection[str]) -> Callable[[Path], bool]:
     """Return a test of whether the first record of a file has all of these keys."""
-    return lambda path: set(first_record(path)) >= set(own)
+    return lambda path: set(first_record(path)) >= set(keys)
 
 
 def reader(
-    own: Collection[str],
+    keys: Collection[str],
     what: str,
     sequences: Sequences,
     plain: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     many: str = "",
 ) -> Read:
-    """Read every column of a file. what: a record, as a fault calls it: "a PipelineRL batch". plain: its fields as
-    `sequences` takes them. many: by what groups are known, if a record holds many sequences: none of its columns then
-    says which of them share a prompt.
+    """Return a function that reads every column of a file.
+
+    keys: of every record. what: a record, as a fault calls it: "a PipelineRL batch". plain: its fields as `sequences`
+    takes them. many: what groups are known by, if a record holds many sequences, so that no column can say it.
     """
 
     def read(
@@ -44,11 +45,11 @@ def reader(
     ) -> Iterator[TokenBatch]:
         if many and part.groups:
             raise no_column_tells(path, what, many)
-        return batches_of(found(path, faults, part.groups), prompts)
+        return batches_of(sequences_of(path, faults, part.groups), prompts)
 
-    def found(path: Path, faults: Faults, groups: str) -> Iterator[LoggedSequence]:
+    def sequences_of(path: Path, faults: Faults, groups: str) -> Iterator[LoggedSequence]:
         for line, record in json_lines(path, faults):
-            if not isinstance(record, dict) or not set(record) >= set(own):
+            if not isinstance(record, dict) or not set(record) >= set(keys):
                 faults.add(Fault(path, FaultKind.OTHER_RECORD, f"not {what}; the line is left out", line), sequences=1)
                 continue
             fields = record if plain is None else plain(record)
@@ -57,25 +58,25 @@ def reader(
     def in_record(
         record: dict[str, Any], path: Path, line: int, faults: Faults, groups: str
     ) -> Iterator[LoggedSequence | None]:
-        for one in sequences(record, path, line, faults):
-            yield one if one is None or not groups else of_group(one, record, groups)
+        for sequence in sequences(record, path, line, faults):
+            yield sequence if sequence is None or not groups else of_group(sequence, record, groups)
 
     return read
 
 
 def of_group(sequence: LoggedSequence, record: Mapping[str, Any], groups: str) -> LoggedSequence:
-    """Put it under the group that a record's column says, or its own prompt if the record does not."""
-    told = record.get(groups)
-    return replace(sequence, group=sequence.prompt if told is None else told)
+    """Return the sequence in the group that a column of its record names, else in that of its prompt."""
+    group = record.get(groups)
+    return replace(sequence, group=sequence.prompt if group is None else group)
 
 
 def usable(
     sequences: Callable[[], Iterable[LoggedSequence | None]], what: str, path: Path, line: int, faults: Faults
 ) -> list[LoggedSequence]:
-    """Return the sequences of one record; none, and a fault, where a field is not what it should be."""
+    """Return the sequences of one record; none, and a fault, if a field is not what it should be."""
     try:
-        return [one for one in sequences() if one is not None]
+        return [sequence for sequence in sequences() if sequence is not None]
     except UNFIT as error:
-        said = f"not as {what} is written ({type(error).__name__}: {error}); the line is left out"
-        faults.add(Fault(path, FaultKind.UNUSABLE, said, line), sequences=1)
+        problem = f"not as {what} is written ({type(error).__name__}: {error}); the line is left out"
+        faults.add(Fault(path, FaultKind.UNUSABLE, problem, line), sequences=1)
         return []

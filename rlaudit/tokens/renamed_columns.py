@@ -2,9 +2,9 @@
 
 What the user names counts: a column that has our name already is not read if another one was named for it.
 
-One column may say which sequences share a prompt if a table's prompt ids do not (`compare --groups COLUMN`). What a
-table calls prompt_id stays the name of the prompt, by which a trainer's table is joined; if a table has none,
-the column is that too. A sequence without a value there is of its own prompt's group.
+One column may say which sequences share a prompt if a table's prompt ids do not (`compare --groups COLUMN`). A column
+prompt_id stays the name of the prompt, by which a trainer's table is joined; without one, the column of groups is that
+too. A sequence without a group is in the group of its prompt.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ IDENTITY = (PROMPT, "sample_id")
 
 @dataclass(frozen=True)
 class RenamedColumns:
-    """theirs: the table's name of each of our columns that has another one there."""
+    """theirs: our name of a column to the table's."""
 
     theirs: Mapping[str, str] = field(default_factory=dict)
 
@@ -33,9 +33,9 @@ class RenamedColumns:
         return [self.theirs.get(name, name) for name in ours]
 
     def ours(self, theirs: Sequence[str]) -> list[str]:
-        """Return our names of the table's columns, in order; one that we do not know for a column that is not read."""
-        known = {name: own for own, name in self.theirs.items()}
-        return [known.get(name, f"({name})" if name in self.theirs else name) for name in theirs]
+        """Return our names of the table's columns, in order; an unknown one for a column that is not to be read."""
+        our_names = {name: our for our, name in self.theirs.items()}
+        return [our_names.get(name, f"({name})" if name in self.theirs else name) for name in theirs]
 
     def record(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return one record under our names."""
@@ -44,48 +44,48 @@ class RenamedColumns:
     def of(self, names: Iterable[str]) -> "RenamedColumns":
         """Return those that a table has."""
         names = set(names)
-        return RenamedColumns({own: name for own, name in self.theirs.items() if name in names})
+        return RenamedColumns({our: name for our, name in self.theirs.items() if name in names})
 
 
 AS_OURS = RenamedColumns()
 
 
 def check_used(renamed: RenamedColumns, tables: Iterable[RenamedColumns]) -> None:
-    """Raises UsageError for a column that none of the tables has. tables: the columns that each of them has."""
+    """Raise UsageError if a column is in none of the tables. tables: what each of them has."""
     used = {name for table in tables for name in table.theirs.values()}
     unused = [name for name in renamed.theirs.values() if name not in used]
     if unused:
         raise UsageError(f"--columns names {unused[0]!r}, which no table has")
 
 
-def parse_columns(given: Iterable[str], known: Iterable[str]) -> RenamedColumns:
-    """Read THEIRS=OURS. known: the columns of ours. Raises UsageError for what names none of them, or one twice."""
+def parse_columns(options: Iterable[str], ours: Iterable[str]) -> RenamedColumns:
+    """Read options THEIRS=OURS. Raises UsageError for a name that is none of `ours`, or comes twice."""
     theirs: dict[str, str] = {}
-    known = list(known)
-    for text in given:
-        name, _, own = text.rpartition("=")
-        if not name or own not in known:
-            said = f"--columns {text!r} names no column of ours" if name else f"--columns {text!r} is no THEIRS=OURS"
-            raise UsageError(said, f"there are: {', '.join(known)}")
-        if own in theirs:
-            raise UsageError(f"--columns names {own} twice: {theirs[own]} and {name}")
-        theirs[own] = name
+    ours = list(ours)
+    for text in options:
+        name, _, our = text.rpartition("=")
+        if not name or our not in ours:
+            problem = f"--columns {text!r} names no column of ours" if name else f"--columns {text!r} is no THEIRS=OURS"
+            raise UsageError(problem, f"there are: {', '.join(ours)}")
+        if our in theirs:
+            raise UsageError(f"--columns names {our} twice: {theirs[our]} and {name}")
+        theirs[our] = name
     return RenamedColumns(theirs)
 
 
 def identity(groups: str) -> tuple[str, ...]:
-    """Return the columns that tell sequences apart in a table whose prompts are called by this column."""
+    """Return the columns that identify a sequence in a table whose prompts are named by this column."""
     return tuple(groups if name == PROMPT else name for name in IDENTITY)
 
 
 def not_there(path: Path, column: str, names: Iterable[str], known_by: str) -> UsageError:
-    """Return the error for a column that a table lacks. known_by: how its format tells groups by itself."""
-    told = f"; left out, groups are told by {known_by}" if known_by else ""
-    return UsageError(f"{path} has no column {column!r} for --groups", f"there are: {', '.join(names)}{told}")
+    """Return the error for a column that a table lacks. known_by: how its format knows groups itself."""
+    hint = f"; left out, groups are told by {known_by}" if known_by else ""
+    return UsageError(f"{path} has no column {column!r} for --groups", f"there are: {', '.join(names)}{hint}")
 
 
 def no_column_tells(path: Path, what: str, known_by: str) -> UsageError:
-    """Return the error for a record of many sequences, whose values are of all of them. what: the record."""
+    """Return the error for a column of a record that holds many sequences. what: the record."""
     return UsageError(
         f"{path}: {what} holds many sequences, so no column of it can be given with --groups",
         f"leave it out: groups are told by {known_by}",

@@ -40,6 +40,6 @@ class SequenceSample:
         return concatenate(part for _, part in self._held) if self._held else None
 
     def _hold(self, numbers_S: "np.ndarray[tuple[int], np.dtype[np.int64]]", batch: TokenBatch) -> None:
-        mine = np.flatnonzero(numbers_S % self._stride == 0)
-        if mine.size:
-            self._held.append((numbers_S[mine], batch if mine.size == batch.sequences else batch.take(mine)))
+        chosen = np.flatnonzero(numbers_S % self._stride == 0)
+        if chosen.size:
+            self._held.append((numbers_S[chosen], batch if chosen.size == batch.sequences else batch.take(chosen)))

@@ -26,8 +26,8 @@ OF_SEQUENCES = ("step", "reward")
 class SiblingGroups:
     """The beginnings of whole groups. Groups are of one prompt and one step of training: the same weights drew them.
 
-    stride: groups are held whose hash it divides. held: the hashes of sequences' groups, and the sequences; of so many
-    tokens.
+    stride: groups are held whose hash it divides. held: the hashes of sequences' groups, and the sequences. tokens: of
+    all held.
     """
 
     def __init__(self, tokens: int = HELD_TOKENS, stride: int = 1) -> None:
@@ -37,11 +37,11 @@ class SiblingGroups:
         self.tokens = 0
 
     def add(self, batch: TokenBatch) -> None:
-        """Offer the sequences of a batch; those without token ids share no context that could be seen."""
-        told = np.flatnonzero(np.minimum.reduceat(batch.token_id_T, batch.offsets[:-1]) != NO_TOKEN)
-        if not told.size:
+        """Offer the sequences of a batch. Those without token ids have no visible context."""
+        with_ids = np.flatnonzero(np.minimum.reduceat(batch.token_id_T, batch.offsets[:-1]) != NO_TOKEN)
+        if not with_ids.size:
             return
-        batch = batch if told.size == batch.sequences else batch.take(told)
+        batch = batch if with_ids.size == batch.sequences else batch.take(with_ids)
         self._hold(_names(batch), batch, cut=True)
         self._thin()
 
@@ -54,8 +54,8 @@ class SiblingGroups:
             self.stride = other.stride
             self._hold_again()
         for names_S, batch in other.held:
-            own = batch if number_of is None else replace(batch, prompt_S=number_of[batch.prompt_S])
-            self._hold(names_S, own, cut=False)
+            renumbered = batch if number_of is None else replace(batch, prompt_S=number_of[batch.prompt_S])
+            self._hold(names_S, renumbered, cut=False)
         self._thin()
 
     def _thin(self) -> None:
@@ -80,12 +80,12 @@ class SiblingGroups:
         return (whole.take(several), group_S[several]) if several.size else None
 
     def _hold(self, names_S: Integers, batch: TokenBatch, cut: bool) -> None:
-        mine = np.flatnonzero(names_S % self.stride == 0)
-        if mine.size:
+        chosen = np.flatnonzero(names_S % self.stride == 0)
+        if chosen.size:
             lean = _lean(batch) if cut else batch
-            part = lean if mine.size == batch.sequences else lean.take(mine)
+            part = lean if chosen.size == batch.sequences else lean.take(chosen)
             part = part.beginning(BEGINNING) if cut else part
-            self.held.append((names_S[mine], part))
+            self.held.append((names_S[chosen], part))
             self.tokens += part.tokens
 
 

@@ -1,8 +1,8 @@
 """Leaves out, by name, sequences with impossible values: those outside `column_range.py`, and missing logprobs.
 
-A logprob that is missing and one that is NaN cannot be told apart in every format (pandas writes NaN as missing), so a
-sequence that the trainer did not score at all is kept without a score, and one that it scored in part is broken. Other
-columns may have gaps; `complete.py` judges those where the columns are used.
+Not every format distinguishes a missing logprob from NaN (pandas writes NaN as missing). So a sequence that the trainer
+did not score at all is kept without a score, and one that it scored in part is broken. Other columns may have gaps;
+`complete.py` judges those where the columns are used.
 
 Top lists get their best token first, as every test of them expects: vLLM puts the sampled token before the others, and
 a log may keep them in the order of their ids.
@@ -33,23 +33,23 @@ def sound(batch: TokenBatch, path: Path, faults: Faults, trainer_excludes: bool 
     """
     batch = best_first(batch)
     broken_S = np.zeros(batch.sequences, dtype=np.bool_)
-    for found in _broken(batch, trainer_excludes):
-        own = np.unique(batch.sequence_T[found.broken_T])
-        new = own[~broken_S[own]]
+    for broken in _broken(batch, trainer_excludes):
+        sequences = np.unique(batch.sequence_T[broken.broken_T])
+        new = sequences[~broken_S[sequences]]
         if not new.size:
             continue
         broken_S[new] = True
         sequence = int(new[0])
         begin, end = batch.offsets[sequence], batch.offsets[sequence + 1]
-        place = int(begin) + int(np.argmax(found.broken_T[begin:end]))
+        place = int(begin) + int(np.argmax(broken.broken_T[begin:end]))
         faults.add(
             Fault(
                 path,
-                found.kind,
-                f"{found.column} {found.said(batch, place)} at position {batch.position_T[place]}{LEFT_OUT}",
+                broken.kind,
+                f"{broken.column} {broken.problem(batch, place)} at position {batch.position_T[place]}{LEFT_OUT}",
                 batch.line_of(sequence),
                 batch.name_of(sequence),
-                found.column,
+                broken.column,
             ),
             sequences=new.size,
             tokens=int(batch.lengths_S[new].sum()),
@@ -60,7 +60,7 @@ def sound(batch: TokenBatch, path: Path, faults: Faults, trainer_excludes: bool 
 
 @dataclass(frozen=True, eq=False)
 class _Broken:
-    """Tokens whose value in one column cannot be. what: said instead of the value, where that tells more."""
+    """Tokens with an impossible value in one column. what: printed instead of the value, if that explains more."""
 
     kind: FaultKind
     column: str
@@ -69,18 +69,18 @@ class _Broken:
     expected: str
     what: str = ""
 
-    def said(self, batch: TokenBatch, place: int) -> str:
+    def problem(self, batch: TokenBatch, place: int) -> str:
         """Return what is wrong at one token."""
         if self.what:
             return f"{self.what}, expected {self.expected}"
         value = self.values[place]
         if np.ndim(value):
-            value = next(one for one in value.tolist() if RANGES[self.column].broken(np.array([one])) is not None)
+            value = next(entry for entry in value.tolist() if RANGES[self.column].broken(np.array([entry])) is not None)
         return f"is {value:.9g}, expected {self.expected}"
 
 
 def _broken(batch: TokenBatch, excludes: bool) -> Iterator[_Broken]:
-    # A mask that is none says nothing of which tokens may hold anything.
+    # First: an impossible mask does not say which tokens may have any value.
     if "loss_mask" in batch.token_columns:
         yield from _outside("loss_mask", batch.token_columns["loss_mask"], batch, counted=False)
     yield from _missing("rollout_logprob", np.isnan(batch.rollout_logprobs_T), batch)
@@ -158,7 +158,7 @@ def _top_lists(side: str, batch: TokenBatch) -> Iterator[_Broken]:
 def best_first(batch: TokenBatch) -> TokenBatch:
     """Return the batch with its lists (T, K) in order, padding at the end.
 
-    Lists of unequal length stay as they are, and so do those of which only the beginning was read.
+    Lists of unequal length stay unchanged, and so do lists that were read only in part.
     """
     for side in ("rollout", "trainer"):
         ids, logprobs = TOPS[f"{side}_top_ids"], TOPS[f"{side}_top_logprobs"]

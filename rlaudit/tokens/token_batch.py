@@ -57,17 +57,17 @@ _PADDING: Mapping[str, float] = {TOPS[name]: missing for name, missing in MISSIN
 class TokenBatch:
     """T sampled tokens in S sequences; logprobs in nats.
 
-    rollout_logprobs_T: as the engine reported them. trainer_logprobs_T: NaN where the trainer said nothing.
-    token_id_T: -1 where the export has none. position_T: 0 is the first completion token.
+    rollout_logprobs_T: as the engine reported them. trainer_logprobs_T: NaN for a token that was not scored.
+    token_id_T: -1 if the export has none. position_T: 0 is the first completion token.
     sequence_T: 0..S-1, non-decreasing, every sequence has a token.
-    prompt_S: number of the prompt, or of its group where a file has more prompts than numbers; the same for the
+    prompt_S: number of the prompt, or of its group if a file has more prompts than numbers; the same for the
     whole file. prompt_names_S, sample_names_S: as in the file, for messages.
-    group_names_S: which sequences share a prompt, where names of prompts do not say it.
+    group_names_S: which sequences share a prompt, if names of prompts do not say it.
     token_columns: those of TOKEN_COLUMNS that the file has, each (T,); loss_mask is 0 or 1.
     sequence_columns: reward, step, batch_id and cached_tokens, as far as it has them once per sequence, each (S,).
     *_top_ids_TK, *_top_logprobs_TK: best first, padded with -1 and -inf; None if the file has none.
     prompt_token_ids_S: the prompt's token ids, an array each; None if the file has none. Only scoring needs them.
-    prompt_texts_S: the prompt as a text, or as a list of chat messages, where the file has that.
+    prompt_texts_S: the prompt as a text, or as a list of chat messages, if the file has that.
     Raises ValueError, naming the field, when sizes do not fit.
     """
 
@@ -101,7 +101,7 @@ class TokenBatch:
 
     @property
     def has_hashed_ids(self) -> bool:
-        """Whether its ids are those of a redacted recording: equal where all ids up to there are, and no tokens."""
+        """Whether its ids are those of a redacted recording: hashes of all ids up to there, and no tokens."""
         return self.tokens > 0 and int(self.token_id_T.min()) >= FIRST_HASHED
 
     @property
@@ -126,7 +126,7 @@ class TokenBatch:
 
     @cached_property
     def counts_T(self) -> NDArray[np.bool_]:
-        """Tokens that the loss counts (all, where there is no loss mask)."""
+        """Tokens that the loss counts: all, if there is no loss mask."""
         mask_T = self.token_columns.get("loss_mask")
         return np.ones(self.tokens, dtype=np.bool_) if mask_T is None else np.asarray(mask_T) != 0
 
@@ -154,7 +154,7 @@ class TokenBatch:
         return whole if self.comparable_T.all() else whole.keep(self.comparable_T)
 
     def name_of(self, sequence: int) -> str:
-        """Return how a sequence is called in a message."""
+        """Return a sequence's name in messages."""
         return f"prompt {self.prompt_names_S[sequence]}, sample {self.sample_names_S[sequence]}"
 
     def line_of(self, sequence: int) -> int | None:
@@ -178,12 +178,12 @@ class TokenBatch:
 
     def _of(self, rows_T: NDArray[Any], chosen: Integers | slice, sequence_T: Integers) -> "TokenBatch":
         """Return these tokens of these sequences. sequence_T: of the tokens, as they are numbered then."""
-        held: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
         for names, places in ((_BY_TOKEN, rows_T), (_BY_SEQUENCE, chosen)):
-            given = {name: getattr(self, name) for name in names}
-            held |= {name: None if values is None else values[places] for name, values in given.items()}
+            columns = {name: getattr(self, name) for name in names}
+            arrays |= {name: None if values is None else values[places] for name, values in columns.items()}
         return TokenBatch(
-            **held,
+            **arrays,
             sequence_T=sequence_T,
             token_columns={name: values[rows_T] for name, values in self.token_columns.items()},
             sequence_columns={name: values[chosen] for name, values in self.sequence_columns.items()},
@@ -197,19 +197,19 @@ def concatenate(batches: Iterable[TokenBatch]) -> TokenBatch:
         raise ValueError("there is no batch to concatenate")
     firsts = np.cumsum([0, *(part.sequences for part in parts)])
     flat: dict[str, Any] = {}
-    for one in fields(TokenBatch):
-        values = [getattr(part, one.name) for part in parts]
-        if one.name in _TOPS:
-            flat[one.name] = _stacked(one.name, values)
-        elif one.name in _PROMPTS:
-            flat[one.name] = None if any(value is None for value in values) else np.concatenate(values)
-        elif one.name in {"token_columns", "sequence_columns"}:
-            shared = [name for name in values[0] if all(name in columns for columns in values)]
-            flat[one.name] = {name: np.concatenate([columns[name] for columns in values]) for name in shared}
-        elif one.name == "sequence_T":
-            flat[one.name] = np.concatenate([part + first for part, first in zip(values, firsts[:-1], strict=True)])
+    for name in (attribute.name for attribute in fields(TokenBatch)):
+        values = [getattr(part, name) for part in parts]
+        if name in _TOPS:
+            flat[name] = _stacked(name, values)
+        elif name in _PROMPTS:
+            flat[name] = None if any(value is None for value in values) else np.concatenate(values)
+        elif name in {"token_columns", "sequence_columns"}:
+            shared = [column for column in values[0] if all(column in columns for columns in values)]
+            flat[name] = {column: np.concatenate([columns[column] for columns in values]) for column in shared}
+        elif name == "sequence_T":
+            flat[name] = np.concatenate([part + first for part, first in zip(values, firsts[:-1], strict=True)])
         else:
-            flat[one.name] = np.concatenate(values)
+            flat[name] = np.concatenate(values)
     return TokenBatch(**flat)
 
 

@@ -98,9 +98,9 @@ def token_figures(
     entropy_T: ArrayLike | None = None,
     lag_T: ArrayLike | None = None,
 ) -> TokenFigures:
-    """Return the figures of one arm's tokens, or of one table's; what the tokens do not tell is None.
+    """Return the figures of one arm's tokens, or of one table's; None for what the tokens do not have.
 
-    Logprobs and entropy in nats. lag_T: trainer version minus rollout version, NaN if it is not known.
+    Logprobs and entropy in nats. lag_T: trainer version minus rollout version, NaN if unknown.
     """
     kept_T = np.isfinite(rollout_logprobs_T) & np.isfinite(trainer_logprobs_T)
     rollout_T, trainer_T = rollout_logprobs_T[kept_T], trainer_logprobs_T[kept_T]
@@ -109,8 +109,8 @@ def token_figures(
     density = signed_counts(log_ratio_T, size_T)
 
     def kept(column_T: ArrayLike) -> Floats:
-        own_T: Floats = np.asarray(column_T, dtype=np.float64)[kept_T]
-        return own_T
+        values_T: Floats = np.asarray(column_T, dtype=np.float64)[kept_T]
+        return values_T
 
     bins = [(*signed_limits(place), int(density[place])) for place in np.flatnonzero(density).tolist()]
     return TokenFigures(
@@ -125,10 +125,10 @@ def token_figures(
     )
 
 
-def logged_figures(read: TokenBatch, trainer_excludes: bool) -> TokenFigures:
+def logged_figures(logged: TokenBatch, trainer_excludes: bool) -> TokenFigures:
     """Return the figures of logged tokens: of sound sequences, those that the loss counts and the trainer scored."""
     # Broken sequences are named by the comparison; here they are only left out.
-    batch = sound(read, Path(), Faults(), trainer_excludes)
+    batch = sound(logged, Path(), Faults(), trainer_excludes)
     counted_T = batch.comparable_T
 
     def counted(name: str) -> Floats | None:
@@ -182,12 +182,12 @@ def quantile(counts: NDArray[np.integer], share: float) -> float:
 
 
 def _grouped(log_ratio_T: Floats, size_T: Integers, values_T: Floats, limits: tuple[float, ...]) -> list[TokenGroup]:
-    """Return a row for each group between `limits` that has tokens: |d| by the values, of which some may be missing."""
-    known_T = np.isfinite(values_T)
-    group_T = np.maximum(np.searchsorted(limits, values_T[known_T], side="right") - 1, 0)
+    """Return a row of |d| for each group between `limits` that has tokens. values_T: NaN if missing."""
+    finite_T = np.isfinite(values_T)
+    group_T = np.maximum(np.searchsorted(limits, values_T[finite_T], side="right") - 1, 0)
     groups = len(limits)
-    sums = np.bincount(group_T, np.abs(log_ratio_T[known_T]), minlength=groups)
-    counts = np.bincount(group_T * (SIZES + 1) + size_T[known_T], minlength=groups * (SIZES + 1))
+    sums = np.bincount(group_T, np.abs(log_ratio_T[finite_T]), minlength=groups)
+    counts = np.bincount(group_T * (SIZES + 1) + size_T[finite_T], minlength=groups * (SIZES + 1))
     counts = counts.reshape(groups, SIZES + 1)
     tokens = counts.sum(axis=1)
     return [
@@ -231,10 +231,10 @@ def _probabilities(rollout_T: Floats, trainer_T: Floats) -> Probabilities:
 
 def _lags(log_ratio_T: Floats, lag_T: Floats) -> list[Lag]:
     """Return a row for each lag that has tokens; negative ones, which no clock allows, are one group before 0."""
-    known_T = np.isfinite(lag_T)
-    place_T = np.clip(lag_T[known_T].astype(np.int64), -1, FURTHEST) + 1
+    finite_T = np.isfinite(lag_T)
+    place_T = np.clip(lag_T[finite_T].astype(np.int64), -1, FURTHEST) + 1
     tokens = np.bincount(place_T, minlength=FURTHEST + 2)
-    sums = np.bincount(place_T, np.abs(log_ratio_T[known_T]), minlength=FURTHEST + 2)
+    sums = np.bincount(place_T, np.abs(log_ratio_T[finite_T]), minlength=FURTHEST + 2)
     return [
         Lag(lag=place - 1, tokens=int(tokens[place]), mean=_four_digits(sums[place] / tokens[place]))
         for place in np.flatnonzero(tokens).tolist()

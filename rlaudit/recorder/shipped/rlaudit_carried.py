@@ -24,8 +24,8 @@ def find():
     """Return what was left on the configuration that a caller holds; None if no caller has one."""
     frame = sys._getframe(1)
     while frame is not None:
-        held = frame.f_locals
-        for config in (held.get("vllm_config"), _attributes(held.get("self")).get("vllm_config")):
+        variables = frame.f_locals
+        for config in (variables.get("vllm_config"), _attributes(variables.get("self")).get("vllm_config")):
             left = _attributes(config).get(ATTRIBUTE)
             if isinstance(left, dict):
                 return left
@@ -34,6 +34,6 @@ def find():
 
 
 def _attributes(value):
-    """Return what an object holds itself: to ask it for an attribute could run code of the caller's."""
-    held = getattr(value, "__dict__", None)
-    return held if isinstance(held, dict) else {}
+    """Return an object's attributes without running code of the caller's."""
+    attributes = getattr(value, "__dict__", None)
+    return attributes if isinstance(attributes, dict) else {}

@@ -26,7 +26,7 @@ _HALF = 1 << 63
 
 
 def remember(process, prompt, ids):
-    """Note how a sequence begins. prompt: at least the last ids of it; of what has none, only rows are known."""
+    """Note how a sequence begins. prompt: at least its last ids; without them it is found only where a row begins."""
     first = tuple(ids[:KNOWN_BY])
     _keep(process.beginnings, first, len(ids), recorder.MOST_REMEMBERED)
     if len(prompt) >= BEHIND:
@@ -37,11 +37,11 @@ def remember(process, prompt, ids):
         process.remembered += 1
 
 
-def _keep(known, key, length, most):
+def _keep(table, key, length, most):
     """Keep the longest of a key, and the latest keys."""
-    known[key] = max(length, known.pop(key, 0))
-    if len(known) > most:
-        del known[next(iter(known))]
+    table[key] = max(length, table.pop(key, 0))
+    if len(table) > most:
+        del table[next(iter(table))]
 
 
 def longest(process, first):
@@ -50,14 +50,14 @@ def longest(process, first):
 
 
 def at_row_starts(process, ids_RT, hashed):
-    """Return [row, begin, end] of the completions with which rows begin: the only ones that can be joined if a stretch
-    is hashed from its first id on. hashed: makes of ids what other processes have written of them.
+    """Return [row, begin, end] of the completions with which rows begin. No others can be joined if a stretch is hashed
+    from its first id on. hashed: makes of ids what other processes have written of them.
     """
-    found = []
+    spans = []
     for row, first in enumerate(ids_RT[:, :KNOWN_BY].tolist()):
         long = max(longest(process, first), longest(process, hashed(first)))
-        found += [[row, 0, min(long, ids_RT.shape[1])]] if long else []
-    return found
+        spans += [[row, 0, min(long, ids_RT.shape[1])]] if long else []
+    return spans
 
 
 def stretches(process, ids_RT):
@@ -70,9 +70,9 @@ def stretches(process, ids_RT):
         if places > 0:
             hashes = sum(flat[at : at + places] * _WEIGHTS[at] for at in range(size))
             nearest = torch.searchsorted(keys, hashes).clamp_(max=len(keys) - 1)
-            found = torch.where(keys[nearest] == hashes, long[nearest], 0)
+            matched = torch.where(keys[nearest] == hashes, long[nearest], 0)
             behind = lengths[BEHIND : BEHIND + places]  # a view
-            torch.maximum(behind, found, out=behind)
+            torch.maximum(behind, matched, out=behind)
     begins = (flat[1:] >= 0) & (flat[:-1] < 0)
     lengths = torch.cat([lengths[:1], torch.where(begins, -1, lengths[1:])])
     places = torch.cat([lengths.nonzero().squeeze(-1), torch.arange(rows, device=flat.device) * tokens]).unique()
@@ -89,11 +89,11 @@ def stretches(process, ids_RT):
 
 def _table(process, device):
     """Return [(ids in a window, sorted hashes, longest completion of each)] on a device; kept until more is known."""
-    torch, known = sys.modules["torch"], process.inside
+    torch, inside = sys.modules["torch"], process.inside
     kept = process.tables.get(device)
     if kept is None or kept[0] != process.remembered:
         by_size = {}
-        for (size, hashed), length in known.copy().items():
+        for (size, hashed), length in inside.copy().items():
             by_size.setdefault(size, ([], []))
             by_size[size][0].append(hashed)
             by_size[size][1].append(length)

@@ -288,8 +288,8 @@ def _hook_method(module, target):
 
 def wrap(owner, name, target, before, after):
     """Put before(call) and after(call, error) around a method of a class."""
-    held = inspect.getattr_static(owner, name)
-    function = getattr(held, "__func__", held)
+    method = inspect.getattr_static(owner, name)
+    function = getattr(method, "__func__", method)
     if getattr(function, "_rlaudit", False):
         return
 
@@ -307,7 +307,7 @@ def wrap(owner, name, target, before, after):
 
     new = recorded_async if inspect.iscoroutinefunction(function) else recorded
     new._rlaudit = True
-    setattr(owner, name, type(held)(new) if isinstance(held, (classmethod, staticmethod)) else new)
+    setattr(owner, name, type(method)(new) if isinstance(method, (classmethod, staticmethod)) else new)
     note_hook(target)
 
 
@@ -428,13 +428,13 @@ def _boot():
 def _versions():
     from importlib import metadata
 
-    found = {}
+    versions = {}
     for package in PACKAGES:
         with contextlib.suppress(Exception):  # it is not installed, or its metadata is damaged
-            found[package] = metadata.version(package)
+            versions[package] = metadata.version(package)
     if "vllm" in sys.modules:
-        found["vllm"] = sys.modules["vllm"].__version__
-    return found
+        versions["vllm"] = sys.modules["vllm"].__version__
+    return versions
 
 
 class Numbers:
@@ -531,9 +531,9 @@ def _write_queued(process, seconds):
 def is_full(process):
     """Return whether the folder holds as much as it may, with what waits here. Other processes write there as well."""
     waiting = process.queued - process.taken
-    here = process.bytes + waiting
-    if not process.full and here - process.looked_at >= _settings["limit"] // 128:
-        process.looked_at = here
+    size = process.bytes + waiting
+    if not process.full and size - process.looked_at >= _settings["limit"] // 128:
+        process.looked_at = size
         with os.scandir(os.path.dirname(process.file)) as entries:  # rings have a bound of their own
             sizes = [entry.stat().st_size for entry in entries if entry.name.endswith(".jsonl")]
         process.full = waiting + sum(sizes) >= _settings["limit"]
@@ -556,11 +556,11 @@ def _is_idle(totals):
 
 def _put_totals(process):
     process.totals_at = time.monotonic()
-    now = {**process.totals, "by_sampling": dict(process.totals["by_sampling"])}
-    if now != process.totals_written or now["ended"]:
-        process.totals_written = now
-        put("totals", **now)
-        if process.totals["ended"] and not now["ended"]:  # it has ended meanwhile, and the last line holds
+    totals = {**process.totals, "by_sampling": dict(process.totals["by_sampling"])}
+    if totals != process.totals_written or totals["ended"]:
+        process.totals_written = totals
+        put("totals", **totals)
+        if process.totals["ended"] and not totals["ended"]:  # it has ended meanwhile, and the last line holds
             _put_totals(process)
 
 
@@ -568,7 +568,7 @@ def _end(process):
     """Close what is open at an orderly exit. Even if that fails, what waits is written, if the disk takes it."""
     if process is not _process or process.totals["ended"]:
         return
-    for engine, request in [(engine, one) for engine, held in list(process.kept.items()) for one in list(held)]:
+    for engine, request in [(engine, name) for engine, kept in list(process.kept.items()) for name in list(kept)]:
         quietly("end", finish, process, engine, request, None)
     for name, close in (("end", close_runs), ("end", put_steps), ("ring", _ring.close)):
         quietly(name, close, process)
@@ -601,9 +601,9 @@ def _plain(value, depth=0):
     if depth > 5 or isinstance(value, type) or inspect.isroutine(value):
         return name_of(value)
     if isinstance(value, dict):
-        return {str(key): _plain(held, depth + 1) for key, held in list(value.items())[:500]}
+        return {str(key): _plain(item, depth + 1) for key, item in list(value.items())[:500]}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(held, depth + 1) for held in list(value)[:200]]
+        return [_plain(item, depth + 1) for item in list(value)[:200]]
     if dataclasses.is_dataclass(value):
         names = [field.name for field in dataclasses.fields(value)]
     elif type(value).__module__.startswith("vllm.config"):  # a plain class in 0.8.5
@@ -612,7 +612,7 @@ def _plain(value, depth=0):
         names = [name for name in value.__struct_fields__ if name[0] != "_"]
     elif hasattr(value, "model_type"):  # a model's config.json: which architecture runs
         kept = (bool, int, float, str)
-        return {name: held for name, held in vars(value).items() if isinstance(held, kept) or name == "architectures"}
+        return {name: item for name, item in vars(value).items() if isinstance(item, kept) or name == "architectures"}
     else:
         text = str(value)
         return text if len(text) <= 300 and " object at 0x" not in text else name_of(value)
@@ -671,15 +671,14 @@ def engine_of(owner):
 class _Sequence:
     """A kept request that is not finished. Its tokens take 8 bytes each.
 
-    run: [first step, the step after the last, tokens in each] of its latest steps. asked: for logprobs. held: what the
-    engine's front end knows of the request. take: what takes the tokens from there, if they are not noted here.
-    prompt: its last ids.
+    run: [first step, the step after the last, tokens in each] of its latest steps. held: what the engine's front end
+    knows of the request. take: reads the tokens from there, if they are not noted here. prompt: its last ids.
     """
 
-    __slots__ = ("asked", "cached", "held", "ids", "logprobs", "prompt", "record", "resumed", "run", "runs", "take")
+    __slots__ = tuple("cached held ids logprobs prompt record resumed run runs take wants_logprobs".split())
 
-    def __init__(self, record, asked, prompt):
-        self.record, self.asked, self.prompt = record, asked, prompt
+    def __init__(self, record, wants_logprobs, prompt):
+        self.record, self.wants_logprobs, self.prompt = record, wants_logprobs, prompt
         self.ids, self.logprobs = array("i"), array("f")
         self.run = [0, 0, 0]
         self.runs = [self.run]
@@ -719,7 +718,7 @@ def _request_ends(call, error):
         request.sampling_params.logprobs = 0
         _process.hidden.add((engine, request.request_id))
         if sequence is not None:
-            sequence.asked = True
+            sequence.wants_logprobs = True
 
 
 def requested(engine, request, prompt, parameters, index, parent, lora, **fields):
@@ -742,8 +741,8 @@ def requested(engine, request, prompt, parameters, index, parent, lora, **fields
     if name is None:
         return None
     record = {"request": named["request"], "prompt": name, "index": index, "engine": process.engines.get(engine)}
-    asked = getattr(parameters, "logprobs", None) is not None
-    sequence = _Sequence(record, asked, tuple(prompt[-_completions.BEHIND :]))
+    wants_logprobs = getattr(parameters, "logprobs", None) is not None
+    sequence = _Sequence(record, wants_logprobs, tuple(prompt[-_completions.BEHIND :]))
     process.kept.setdefault(engine, {})[request] = sequence
     seed = getattr(parameters, "seed", None)
     put("request", **{**named, **record}, sampling=sampling, seed=seed, **fields)
@@ -793,8 +792,9 @@ def _outputs_begin(call):
     # Most of what the recorder costs is from here on: it runs once a sequence and step.
     kept, unseen = process.kept.get(engine, {}), process.unseen.get(engine, ())
     names, each = [output.request_id for output in outputs], [output.new_token_ids for output in outputs]
-    counts, ended = list(map(len, each)), [(one.request_id, one) for one in outputs if one.finish_reason is not None]
-    tokens, held, cached = sum(counts), 0, 0
+    counts = list(map(len, each))
+    ended = [(output.request_id, output) for output in outputs if output.finish_reason is not None]
+    tokens, kept_tokens, cached = sum(counts), 0, 0
     for request, output in zip(names, outputs) if unseen else ():
         if request in unseen:
             unseen.discard(request)
@@ -811,17 +811,17 @@ def _outputs_begin(call):
             run[1] = step + 1
         else:
             sequence.add(step, count)
-        held += count
-        rows = taken.get(request, output.new_logprobs) if sequence.asked else None
+        kept_tokens += count
+        rows = taken.get(request, output.new_logprobs) if sequence.wants_logprobs else None
         rows = None if rows is None else rows[1]  # tokens, logprobs, ranks: lists, arrays since 0.12.0
         if count == 1 and rows is not None:
             sequence.ids.append(ids[0])
             sequence.logprobs.append(rows[0][0] if type(rows) is list else rows.item(0))
         else:
             sequence.ids.extend(ids)
-            if sequence.asked:
+            if sequence.wants_logprobs:
                 sequence.logprobs.extend(_sampled(rows, count))
-    process.held_tokens += held
+    process.held_tokens += kept_tokens
     if tokens:
         close_runs(process)
         process.steps.append((stamp, tokens, cached, process.engines.get(engine) or 0))
@@ -905,8 +905,8 @@ def finish(process, engine, request, reason, stop=None):
     if is_full(process):
         return
     put_steps(process)
-    asked = bool(sequence.logprobs) and not math.isnan(sequence.logprobs[0])
-    tokens = {"ids": Numbers(sequence.ids), "logprobs": Numbers(sequence.logprobs, "f") if asked else None}
+    has_logprobs = bool(sequence.logprobs) and not math.isnan(sequence.logprobs[0])
+    tokens = {"ids": Numbers(sequence.ids), "logprobs": Numbers(sequence.logprobs, "f") if has_logprobs else None}
     # Not those behind a stop string, though the engine had sampled them.
     visible = getattr(getattr(sequence.held, "detokenizer", None), "output_token_ids", sequence.ids)
     seen = {"cached": sequence.cached, "visible": len(visible)}
@@ -937,8 +937,8 @@ def call_begins(call):
     stack = process.thread.__dict__.setdefault("calls", [])
     if any(outer["name"] == name for outer in stack):  # an override that calls its parent's
         return
-    named = list(inspect.signature(call.function).bind(*call.args, **call.kwargs).arguments.items())[1:]
-    arguments = {argument: _plain(value) for argument, value in named}
+    bound = list(inspect.signature(call.function).bind(*call.args, **call.kwargs).arguments.items())[1:]
+    arguments = {argument: _plain(value) for argument, value in bound}
     engine = engine_of(call.args[0])
     key, run = (call.what, str(arguments.get("method")), engine), process.rpc_run
     repeated = run is not None and run["key"] == key and time.monotonic() - run["end"] < SAME_RUN_SECONDS

@@ -59,7 +59,7 @@ _ARGUMENTS = frozenset(
 
 
 def of_this_process(folder):
-    """Return the rules with the user's key. folder: the recorder's. Raises what tells that the key is not here."""
+    """Return the rules with the user's key. folder: the recorder's. Raises an error if the key is missing."""
     with open(os.environ[VARIABLE], encoding="ascii") as file:
         key = bytes.fromhex(file.read().strip())
     if len(key) != 32:
@@ -76,7 +76,7 @@ class Redaction:
         self.key, self.words, self.names = key, frozenset(words), frozenset(names)
 
     def redacted(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return what others may read of a record; of one without rules that it was dropped."""
+        """Return what others may read of a record; if it has no rules, a record that says so."""
         rules = _RULES.get(record["kind"])
         if rules is None:
             kind = self._text(record["kind"])
@@ -107,7 +107,7 @@ class Redaction:
 
     def is_public(self, text):
         """Return whether a text is a word of public code, or a small number."""
-        return text in self.words or any(one.fullmatch(text) for one in (_OF_A_PACKAGE, _PROCESS, _NUMBER))
+        return text in self.words or any(pattern.fullmatch(text) for pattern in (_OF_A_PACKAGE, _PROCESS, _NUMBER))
 
     # Rules, of one value each -----------------------------------------------------------------------------------------
 
@@ -118,10 +118,10 @@ class Redaction:
         return value if _HOOK.fullmatch(value) else self._text(value)
 
     def _hooks(self, value):
-        return [self._hook(one) for one in value]
+        return [self._hook(hook) for hook in value]
 
     def _tensors(self, value):
-        return [one if _TENSOR.fullmatch(one) else self.hidden(one) for one in value]
+        return [name if _TENSOR.fullmatch(name) else self.hidden(name) for name in value]
 
     def _kept(self, value):
         return value
@@ -134,12 +134,12 @@ class Redaction:
         ids, begin = record["ids"], 0
         if isinstance(ids, str):
             return ""
-        found = array("i")
+        beginnings = array("i")
         # Of a recording that is read, one of an older release has rows of one length.
         for length in record.get("lengths") or [record["shape"][-1]] * record["shape"][0]:
-            found.extend(self.beginnings(ids.values[begin : begin + length]))
+            beginnings.extend(self.beginnings(ids.values[begin : begin + length]))
             begin += length
-        return type(ids)(found)
+        return type(ids)(beginnings)
 
     def _logprobs(self, value):
         return "" if isinstance(value, str) else value
@@ -151,44 +151,44 @@ class Redaction:
         return value if value == "a stop string" else self.hidden(value)
 
     def _error(self, value):
-        known = _ERROR.match(value)
-        return known.group(1) if known else self.hidden(value)
+        match = _ERROR.match(value)
+        return match.group(1) if match else self.hidden(value)
 
     def _answer(self, value):
         return value if isinstance(value, bool) else None
 
     def _release(self, value):
-        known = _RELEASE.fullmatch(value)
-        return None if known is None else known.group(1) + ("+" + known.group(2) if known.group(2) else "")
+        match = _RELEASE.fullmatch(value)
+        return None if match is None else match.group(1) + ("+" + match.group(2) if match.group(2) else "")
 
     def _versions(self, value):
-        kept = {name: self._release(held) for name, held in value.items() if isinstance(held, str)}
-        return {name: held for name, held in kept.items() if held is not None and name in self.words}
+        kept = {name: self._release(release) for name, release in value.items() if isinstance(release, str)}
+        return {name: release for name, release in kept.items() if release is not None and name in self.words}
 
     def _variables(self, value):
-        return {name: self._text(held) for name, held in value.items() if name in self.names}
+        return {name: self._text(text) for name, text in value.items() if name in self.names}
 
     def _arguments(self, value):
-        return {name: self._plain(held, name) for name, held in value.items() if name in _ARGUMENTS}
+        return {name: self._plain(argument, name) for name, argument in value.items() if name in _ARGUMENTS}
 
     def _table(self, value):
         # These are names of fields, of which a fork of vLLM may have others.
-        return {name: self._plain(held, name) for name, held in value.items() if name in self.names}
+        return {name: self._plain(field, name) for name, field in value.items() if name in self.names}
 
     def _model(self, value):
         kept = {name: value.get(name) for name in ("number", "trainable", "adapters", "casts")}
         return {**kept, "class": self._text(value.get("class")), "dtype": self._text(value.get("dtype"))}
 
     def _plain(self, value, name):
-        """Return plain data with public names, words and numbers; in each table, what stands for the rest of it."""
+        """Return plain data with public names, words and numbers, and in each table a hash of the rest of it."""
         if isinstance(value, dict):
-            kept = {one: self._plain(held, one) for one, held in value.items() if one in self.names}
-            rest = {one: held for one, held in value.items() if one not in self.names}
-            return {**kept, "left_out": self.hidden(rest)} if rest else kept
+            kept = {key: self._plain(entry, key) for key, entry in value.items() if key in self.names}
+            others = {key: entry for key, entry in value.items() if key not in self.names}
+            return {**kept, "left_out": self.hidden(others)} if others else kept
         if isinstance(value, (list, tuple)):
-            if name not in _SIZES and any(isinstance(one, (int, float)) for one in value):
+            if name not in _SIZES and any(isinstance(entry, (int, float)) for entry in value):
                 return [self.hidden(value)]
-            return [self._plain(one, name) for one in value]
+            return [self._plain(entry, name) for entry in value]
         if isinstance(value, str):
             return self._text(value) if value else value
         return self.hidden(value) if "token_id" in name and type(value) is int else value

@@ -95,7 +95,7 @@ def ring_of(process):
 def close(process):
     """Note which processes of this one have died, and end its ring."""
     died, limit = list(_died()), time.monotonic() + DYING_SECONDS
-    # A process that dies closes its pipes first: who is told by that may be at its own end before the other one is.
+    # A process that dies closes its pipes first: this one may notice, and end, before the other one has ended.
     while not died and process.ring and process.ring.in_flight() and time.monotonic() < limit:
         time.sleep(0.01)
         died = list(_died())
@@ -137,7 +137,7 @@ def _begun(process):
 
 def _file_system(folder):
     """Return the type of the file system that a folder lies on, as the kernel names it; "" if it does not say."""
-    folder, found, longest = os.path.realpath(folder), "", -1
+    folder, system, longest = os.path.realpath(folder), "", -1
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
             for line in file:
@@ -145,10 +145,10 @@ def _file_system(folder):
                 point = place.split()[4].replace("\\040", " ")
                 inside = folder == point or folder.startswith(point.rstrip("/") + "/")
                 if inside and len(point) >= longest:  # of two on one point the later one covers the other
-                    longest, found = len(point), kind.split()[0]
+                    longest, system = len(point), kind.split()[0]
     except (OSError, IndexError):
         return ""
-    return found
+    return system
 
 
 class _Ring:
@@ -156,9 +156,9 @@ class _Ring:
 
     numbers: of requests in flight, by engine and name. about: of each number, its record and its prompt's ids. same: of
     each engine, the names in the last step, and their numbers as an array. waiting: records for the next write. due:
-    whether they are to be written now. part: the step of V0 that is being filled. free: whose element is taken by the
-    thread that writes; another one does not wait for it. has_time: for logprobs. spent: seconds of the processor that
-    steps took since then.
+    whether they are to be written now. part: the step of V0 that is being filled. free: a lock that is never waited
+    for: the thread that writes holds its element. has_time: for logprobs. spent: seconds of the processor that steps
+    took `since` then.
     """
 
     def __init__(self, process, size):
@@ -183,22 +183,22 @@ class _Ring:
     # What is written ---------------------------------------------------------------------------------------------
 
     def request(self, engine, name, named, prompt, sampling=None, index=None):
-        """Note a request that arrives. named: what it is called, without secrets. prompt: its ids, if given."""
+        """Note a request that arrives. named: its names, without secrets. prompt: its ids, if known."""
         if len(self.about) > recorder.MOST_REMEMBERED:
             self.give_up("there are more than %d requests in flight" % recorder.MOST_REMEMBERED)
             return
         self.requests += 1
         number = self.requests
-        of = None if engine == WORKER else self.engines.setdefault(engine, len(self.engines) + 1)
+        engine_number = None if engine == WORKER else self.engines.setdefault(engine, len(self.engines) + 1)
         if prompt is not None and self.prompt[0] is not prompt:
             self.prompt = (prompt, self.prompt[1] + 1)
             self.waiting.append(self.of_prompt(self.prompt[1], prompt))
         place = None if prompt is None else self.prompt[1]
-        named = (named["request"], of, named.get("parent"), named.get("lora"))
+        named = (named["request"], engine_number, named.get("parent"), named.get("lora"))
         row = (number, time.monotonic(), *named, place, sampling, index)
-        known = self.numbers.setdefault(engine, {})
-        self.about.pop(known.get(name), None)  # one of that name that was not seen to end
-        known[name] = number
+        by_name = self.numbers.setdefault(engine, {})
+        self.about.pop(by_name.get(name), None)  # one of that name that was not seen to end
+        by_name[name] = number
         self.about[number] = (row, prompt)
         self.same.pop(engine, None)
         self.waiting.append((row, ()))
@@ -214,7 +214,7 @@ class _Ring:
         return record, [_whole("ids", ids)]
 
     def step(self, engine, outputs, names, ids, counts, taken, step, stamp, cached, ended):
-        """Note what all requests were given. taken: logprobs that the caller is not given. ended: [(name, output)]."""
+        """Note what all requests got. taken: logprobs that the caller does not get. ended: [(name, output)]."""
         began = time.thread_time()
         arrays, single = [self.coded(engine, names)], counts.count(1) == len(counts)
         if single:
@@ -224,10 +224,10 @@ class _Ring:
         values = _logprobs(outputs, taken, counts, single) if self.has_time else None
         if values is not None:
             arrays.append(_floats(values))
-        known = self.numbers.get(engine, {})
-        over = [[known.get(name, 0), str(output.finish_reason)] for name, output in ended]
-        which = (step, stamp, self.engines.get(engine) or "null", cached, recorder._JSON.encode(over) if over else "[]")
-        self.put(STEP % (*which, _listed(arrays)), arrays)
+        by_name = self.numbers.get(engine, {})
+        over = [[by_name.get(name, 0), str(output.finish_reason)] for name, output in ended]
+        number, finished = self.engines.get(engine) or "null", recorder._JSON.encode(over) if over else "[]"
+        self.put(STEP % (step, stamp, number, cached, finished, _listed(arrays)), arrays)
         self.spent += time.thread_time() - began
         self.steps += 1
         if self.steps == STEPS_OF_A_SHARE:
@@ -255,32 +255,32 @@ class _Ring:
         engine, at = self.part_of
         numbers, sequences, lengths, counts = zip(*part)
         if counts.count(1) == len(counts):
-            ids = [one.data.output_token_ids_array[length - 1] for one, length in zip(sequences, lengths)]
-            rows = [one.output_logprobs[length - 1] for one, length in zip(sequences, lengths)]
+            ids = [seq.data.output_token_ids_array[length - 1] for seq, length in zip(sequences, lengths)]
+            rows = [seq.output_logprobs[length - 1] for seq, length in zip(sequences, lengths)]
         else:
             spans = [slice(length - tokens, length) for length, tokens in zip(lengths, counts)]
-            ids = [token for one, span in zip(sequences, spans) for token in one.data.output_token_ids_array[span]]
-            rows = [row for one, span in zip(sequences, spans) for row in one.output_logprobs[span]]
+            ids = [token for seq, span in zip(sequences, spans) for token in seq.data.output_token_ids_array[span]]
+            rows = [row for seq, span in zip(sequences, spans) for row in seq.output_logprobs[span]]
         logprobs = [row[token].logprob for row, token in zip(rows, ids)]
         arrays = [_whole("numbers", numbers), _whole("ids", ids), _whole("counts", counts), _floats(logprobs)]
         ended, self.part_ended = self.part_ended, []
-        which = {"kind": "step", "step": self.part_step, "at": at, "engine": self.engines.get(engine)}
-        return ((({**which, "cached": None, "ended": ended}), arrays),)
+        fields = {"kind": "step", "step": self.part_step, "at": at, "engine": self.engines.get(engine)}
+        return ((({**fields, "cached": None, "ended": ended}), arrays),)
 
     def coded(self, engine, names):
         """Return the numbers of requests; of those of the step before they are encoded already."""
         same = self.same.get(engine)
         if same is None or same[0] != names:
-            known = self.numbers.get(engine, {})
-            same = self.same[engine] = (names, _whole("numbers", [known.get(name, 0) for name in names]))
+            by_name = self.numbers.get(engine, {})
+            same = self.same[engine] = (names, _whole("numbers", [by_name.get(name, 0) for name in names]))
         return same[1]
 
     def gone(self, engine, names, finish):
         """Forget requests that have ended, and write it if no step says it."""
         if not names:
             return
-        known = self.numbers.get(engine, {})
-        numbers = [known.pop(name) for name in names if name in known]
+        by_name = self.numbers.get(engine, {})
+        numbers = [by_name.pop(name) for name in names if name in by_name]
         for number in numbers:
             del self.about[number]
         if numbers:
@@ -293,11 +293,11 @@ class _Ring:
         self.gone(WORKER, finished, None)
         names = list(tokens)
         if self.same.get(WORKER, (None,))[0] != names:
-            known = self.numbers.get(WORKER, {})
-            for name in [name for name in names if name not in known]:
+            by_name = self.numbers.get(WORKER, {})
+            for name in [name for name in names if name not in by_name]:
                 self.request(WORKER, name, {"request": recorder._secrets.mask(name)}, None)
-            if len(known) > 4 * len(names) + 1000:  # releases that do not say which are over
-                self.gone(WORKER, [name for name in known if name not in tokens], None)
+            if len(by_name) > 4 * len(names) + 1000:  # releases that do not say which are over
+                self.gone(WORKER, [name for name in by_name if name not in tokens], None)
         self.batches += 1
         self.computing = True
         arrays = [self.coded(WORKER, names), _whole("tokens", list(tokens.values()))]
@@ -373,11 +373,11 @@ class _Ring:
     def new_half(self):
         """Begin the other half anew; return its first blocks: what is in flight, as far as half of it goes."""
         self.half, self.at, self.room = 1 - self.half, 0, self.half_size // 4
-        known, records, room, left_out = set(), [], self.half_size // 2, 0
+        prompts, records, room, left_out = set(), [], self.half_size // 2, 0
         for row, prompt in list(self.about.values()):
             parts, number = [(row,)], row[PROMPT_OF_A_REQUEST]
-            if prompt is not None and number not in known:
-                known.add(number)
+            if prompt is not None and number not in prompts:
+                prompts.add(number)
                 parts.insert(0, self.of_prompt(number, prompt))
             room -= MOST_OF_A_REQUEST + sum(array[2] * 4 for _, *arrays in parts for array in chain(*arrays))
             if room > 0:
@@ -442,15 +442,15 @@ def around_steps(before):
 
 
 def _batch_begins(call):
-    given = call.args[1] if len(call.args) > 1 else next(iter(call.kwargs.values()), None)
-    tokens = getattr(given, "num_scheduled_tokens", None)
+    scheduled = call.args[1] if len(call.args) > 1 else next(iter(call.kwargs.values()), None)
+    tokens = getattr(scheduled, "num_scheduled_tokens", None)
     if tokens is None:  # V0; a worker that is not the first is given nothing
-        groups = getattr(given, "seq_group_metadata_list", None) or ()
+        groups = getattr(scheduled, "seq_group_metadata_list", None) or ()
         tokens = {group.request_id: group.token_chunk_size for group in groups}
     process = recorder._process
     if tokens and ring_of(process):
         recorder.start_writer(process)
-        over = getattr(given, "finished_req_ids", None) or getattr(given, "finished_requests_ids", None)
+        over = getattr(scheduled, "finished_req_ids", None) or getattr(scheduled, "finished_requests_ids", None)
         note(process, "batch", tokens, over or ())
         call.noted["batch"] = True
 
@@ -460,24 +460,20 @@ def _batch_ends(call, error):
         note(recorder._process, "computed", error)
 
 
-def _taken(held):
+def _taken(waiting):
     """Take all of a list that other threads append to."""
-    taken = held[:]
-    del held[: len(taken)]
+    taken = waiting[:]
+    del waiting[: len(taken)]
     return taken
-
-
-def _is_request(record):
-    return type(record[0]) is tuple
 
 
 def _joined(records):
     """Yield records, requests that follow one another as one: a record each takes longer than all else about them."""
-    for are_requests, some in groupby(records, _is_request):
+    for are_requests, run in groupby(records, lambda record: type(record[0]) is tuple):
         if are_requests:
-            yield ({"kind": "requests", "requests": [row for row, *_ in some]},)
+            yield ({"kind": "requests", "requests": [row for row, *_ in run]},)
         else:
-            yield from some
+            yield from run
 
 
 def _listed(arrays):

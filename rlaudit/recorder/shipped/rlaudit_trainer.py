@@ -29,9 +29,9 @@ import rlaudit_recorder as recorder
 from rlaudit_frameworks import ASKED_FOR, FUNCTIONS, LOGPROBS, MODULES
 
 
-def watch(watched, more):
-    """Have these functions, and more of a user's own, hooked when their modules are imported."""
-    for target in (*FUNCTIONS, *more):
+def watch(watched, extra):
+    """Have the known functions, and extra ones of the user's, hooked when their modules are imported."""
+    for target in (*FUNCTIONS, *extra):
         watched.setdefault(target.partition(":")[0], {})[target] = _hook
     for module in MODULES:
         watched.setdefault(module, {})[module] = _note_framework
@@ -45,7 +45,7 @@ def _note_framework(module, target):
 def _hook(module, target):
     """Put a recorder around a trainer's function, under every name by which it was imported."""
     *way, name = target.partition(":")[2].split(".")
-    owner = functools.reduce(lambda held, part: getattr(held, part, None), way, module)
+    owner = functools.reduce(lambda outer, part: getattr(outer, part, None), way, module)
     function = getattr(owner, name, None)
     if function is None and target in FUNCTIONS:  # another release
         return
@@ -78,7 +78,7 @@ def _hook(module, target):
 
 
 def _place(function, ids):
-    """Return place and name of the argument with the ids. ids: its name, or its place where there is no signature."""
+    """Return place and name of the argument with the ids. ids: its name, or its place if there is no signature."""
     return (ids, None) if isinstance(ids, int) else (list(inspect.signature(function).parameters).index(ids), ids)
 
 
@@ -94,23 +94,23 @@ def _scored(target, ids, args, kwargs, result):
     if not (process.beginnings or _is_apart(process)):
         return
     result, arguments = _logprobs(result), (*args, *kwargs.values())
-    held = arguments if ids is None else (kwargs[ids[1]] if ids[1] in kwargs else args[ids[0]],)
+    candidates = arguments if ids is None else (kwargs[ids[1]] if ids[1] in kwargs else args[ids[0]],)
     if result is None or not result.numel():
         return
-    if any("DTensor" == type(tensor).__name__ for tensor in (result, *held)):  # to gather it would be a collective
+    if "DTensor" in [type(value).__name__ for value in (result, *candidates)]:  # to gather it would be a collective
         recorder.drop("trainer logprobs", "they are spread over ranks (DTensor)")
         return
     if result.is_cuda and torch.cuda.is_current_stream_capturing():
         recorder.drop("trainer logprobs", "they are computed in a CUDA graph")
         return
-    scored_ids = _scored_ids(held, result)
+    scored_ids = _scored_ids(candidates, result)
     if scored_ids is None and ids is not None:
         recorder.drop("trainer logprobs", "the ids that the function was given have another shape")
     if scored_ids is None or recorder.is_full(process):
         return
     tokens = result.shape[-1]
     ids_RT, logprobs_RT = scored_ids.detach().reshape(-1, tokens), result.detach().reshape(-1, tokens)
-    # Of a front end elsewhere the last sequences may not be written yet: at first everything is kept, as it is there.
+    # A front end in another process may not have written its last sequences yet: at first everything is kept here too.
     takes_all = _is_apart(process) and process.bytes < recorder.KEPT_BYTES
     if _is_apart(process) and not takes_all:
         _read_others(process)
@@ -206,14 +206,14 @@ def _ids_of(record):
 
 def _asked_for(frame):
     """Return what a call was for, "old" or "reference"; None if no method on the stack says it."""
-    found = None
-    while frame is not None and found != "reference":
+    purpose = None
+    while frame is not None and purpose != "reference":
         package, code = str(frame.f_globals.get("__name__")).partition(".")[0], frame.f_code
         for name in (code.co_name, getattr(code, "co_qualname", None)):
             use = ASKED_FOR.get((package, name))
-            found = use if use == "reference" else found or use
+            purpose = use if use == "reference" else purpose or use
         frame = frame.f_back
-    return found
+    return purpose
 
 
 def _called_model(process, arguments):

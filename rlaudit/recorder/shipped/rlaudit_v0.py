@@ -98,19 +98,19 @@ def _step(process, tokens, cached):
 
 
 def _take_tokens(sequence):
-    held = sequence.held
-    sequence.ids = list(held.get_output_token_ids())
-    each_token = zip(held.output_logprobs or (), sequence.ids)
+    state = sequence.held
+    sequence.ids = list(state.get_output_token_ids())
+    each_token = zip(state.output_logprobs or (), sequence.ids)
     sequence.logprobs = [float(logprobs[token].logprob) for logprobs, token in each_token]
-    sequence.cached = held.data.get_num_cached_tokens()
+    sequence.cached = state.data.get_num_cached_tokens()
 
 
 def _aborts_end(call, error):
     request = call.argument(1, "request_id")
-    named = {request} if isinstance(request, str) else set(request)
+    names = {request} if isinstance(request, str) else set(request)
     unfinished = recorder._process.unseen.get("v0", set())
     for request in list(unfinished):
-        if request in named or request.rpartition("_parallel_sample_")[0] in named:
+        if request in names or request.rpartition("_parallel_sample_")[0] in names:
             recorder._process.totals["aborted"] += 1
             unfinished.discard(request)
             recorder._ring.note(recorder._process, "gone", "v0", (request,), "abort")

@@ -221,7 +221,7 @@ def _note_sent(served, name, tensor):
         served.sent_shapes[name] = shape
         served.parts.clear()
     if served.shapes is None:
-        served.holds({held: tuple(one.shape) for held, one in served.named()})
+        served.holds({held: tuple(parameter.shape) for held, parameter in served.named()})
     if served.one_expert_in > 1 and ".experts." in name and zlib.crc32(name.encode()) % served.one_expert_in:
         return
     share, starts = _share(served, name, shape) or (shape, (0,) * len(shape))
@@ -254,13 +254,13 @@ def _read_weights(process, served):
     sent, served.sent = served.sent, {}
     counterparts = [_counterpart(served, held, name, shape) for name, (_, shape, _) in sent.items()]
     elements = [_elements(tensor, served.shapes[name]) for name, tensor in held.items()]
-    elements += [one for _, _, one in sent.values()] + [one for one, _ in counterparts]
+    elements += [values for _, _, values in sent.values()] + [values for values, _ in counterparts]
     rows, ends = _on_the_host(elements), (len(held), len(held) + len(sent))
     values, values_sent, values_held = rows[: ends[0]], rows[ends[0] : ends[1]], rows[ends[1] :]
     fields = {"load": process.numbers["load"] or None, "sent": None}
     if sent:
         rounded = _rounded(values_sent, [dtype for _, dtype in counterparts])
-        packed = [_packed(some) for some in (values_sent, rounded, values_held)]
+        packed = [_packed(rows) for rows in (values_sent, rounded, values_held)]
         fields["sent"] = _set_of(process, {name: (dtype, shape) for name, (dtype, shape, _) in sent.items()})
         fields["values_sent"] = packed[0]
         fields["values_rounded"] = None if _same(packed[1], packed[0]) else packed[1]
@@ -272,7 +272,7 @@ def _read_weights(process, served):
 
 
 def _packed(rows):
-    """Return the rows as they are written: less elements of each of very many."""
+    """Return the rows as they are written: fewer elements of each if they are very many."""
     kept = max(LEAST_ELEMENTS, min(recorder.ELEMENTS, MOST_ELEMENTS // max(1, len(rows))))
     step = recorder.ELEMENTS // kept
     return recorder.Numbers(array("f", [value for row in rows for value in row[:: max(1, step)]]), "f")
@@ -298,7 +298,7 @@ def _place(served, name):
         layer, parts, place = served.packed[part]
         held = served.renamed("%s.%s.%s" % (path, layer, kind))
         if held in served.shapes:
-            return held, (), ["%s.%s.%s" % (path, one, kind) for one in parts], place
+            return held, (), ["%s.%s.%s" % (path, sibling, kind) for sibling in parts], place
     experts, _, number = path.rpartition(".")
     if part in EXPERT_PARTS and number.isdigit() and served.ranks == 1:
         layer, place = EXPERT_PARTS[part]
@@ -345,19 +345,19 @@ def _part(served, name, shape):
     held, expert, parts, place = _place(served, name)
     rows = []
     for part in parts:
-        own = _share(served, part, served.sent_shapes[part]) if part in served.sent_shapes else None
-        rows.append(None if own is None else own[0][0])
+        part_share = _share(served, part, served.sent_shapes[part]) if part in served.sent_shapes else None
+        rows.append(None if part_share is None else part_share[0][0])
     # Heads of keys that are fewer than the ranks are held several times.
     if None in rows[:place] or (served.ranks > 1 and parts and (None in rows or sum(rows) != served.shapes[held][0])):
         return None
-    own = (*[1] * len(expert), *share[0])
-    starts = (*expert, sum(rows[:place]), *[0] * len(shape))[: len(own)]
-    fits = all(start + size <= most for start, size, most in zip(starts, own, served.shapes[held]))
-    return (held, own, starts) if fits else None
+    part_shape = (*[1] * len(expert), *share[0])
+    starts = (*expert, sum(rows[:place]), *[0] * len(shape))[: len(part_shape)]
+    fits = all(start + size <= most for start, size, most in zip(starts, part_shape, served.shapes[held]))
+    return (held, part_shape, starts) if fits else None
 
 
 def _counterpart(served, held, name, shape):
-    """Return the elements that a model holds of a tensor that was sent, and their dtype; (None, None) for none."""
+    """Return the elements that a model holds of a sent tensor, and their dtype; (None, None) if it has none."""
     if (name, shape) not in served.parts:
         served.parts[name, shape] = _part(served, name, shape)
     part = served.parts[name, shape]
@@ -365,7 +365,7 @@ def _counterpart(served, held, name, shape):
 
 
 def _elements(tensor, share, starts=None):
-    """Return fixed elements of a tensor, or of a part of it, where they are; None if it has none that compare.
+    """Return fixed elements of a tensor, or of a part of it, on its device; None if it has none that compare.
 
     share: the part's shape. starts: its first place.
     """
@@ -390,22 +390,22 @@ def flat_places(shape, share, starts):
     for size in share:
         count *= size
     for place in range(recorder.ELEMENTS):
-        left, stride, found = (2 * place + 1) * count // (2 * recorder.ELEMENTS), 1, 0
-        for size, own, start in zip(reversed(shape), reversed(share), reversed(starts)):
-            found += (left % own + start) * stride
-            left, stride = left // own, stride * size
-        flat.append(found)
+        left, stride, index = (2 * place + 1) * count // (2 * recorder.ELEMENTS), 1, 0
+        for size, part, start in zip(reversed(shape), reversed(share), reversed(starts)):
+            index += (left % part + start) * stride
+            left, stride = left // part, stride * size
+        flat.append(index)
     return flat
 
 
 def _on_the_host(elements):
     """Return ELEMENTS floats of each tensor, MISSING for those that have none: one copy a device and dtype."""
-    torch, found = sys.modules["torch"], {}
-    for place, one in enumerate(elements):
-        if one is not None:
-            found.setdefault((one.device, one.dtype), []).append((place, one))
+    torch, by_kind = sys.modules["torch"], {}
+    for place, values in enumerate(elements):
+        if values is not None:
+            by_kind.setdefault((values.device, values.dtype), []).append((place, values))
     rows = [[MISSING] * recorder.ELEMENTS for _ in elements]
-    for pairs in found.values():
+    for pairs in by_kind.values():
         places, picked = zip(*pairs)
         for place, row in zip(places, torch.stack(picked).cpu().float().tolist()):
             rows[place] = row
@@ -413,13 +413,13 @@ def _on_the_host(elements):
 
 
 def _rounded(rows, dtypes):
-    """Return rows of what was sent in the precision in which the model holds them."""
-    torch, found, rounded = sys.modules["torch"], {}, list(rows)
+    """Return what was sent, rounded to the dtypes in which the model holds it."""
+    torch, by_dtype, rounded = sys.modules["torch"], {}, list(rows)
     for place, dtype in enumerate(dtypes):
         if dtype not in (None, torch.float32):
-            found.setdefault(dtype, []).append(place)
-    for dtype, places in found.items():
-        for place, row in zip(places, torch.tensor([rows[one] for one in places]).to(dtype).float().tolist()):
+            by_dtype.setdefault(dtype, []).append(place)
+    for dtype, places in by_dtype.items():
+        for place, row in zip(places, torch.tensor([rows[place] for place in places]).to(dtype).float().tolist()):
             rounded[place] = row
     return rounded
 

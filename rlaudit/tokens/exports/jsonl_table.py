@@ -35,46 +35,42 @@ def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
     """Read every column: JSON has to be parsed anyway."""
-    return batches_of(_sequences(path, faults, part.groups, part.renamed), prompts)
+    sequences = _sequences(path, faults, part.groups, part.renamed)
+    return batches_of((sequence for sequence in sequences if sequence is not None), prompts)
 
 
-def _sequences(path: Path, faults: Faults, groups: str, renamed: RenamedColumns) -> Iterator[LoggedSequence]:
+def _sequences(path: Path, faults: Faults, groups: str, renamed: RenamedColumns) -> Iterator[LoggedSequence | None]:
     by_sequence: bool | None = None
     rows: list[tuple[int, Mapping[str, Any]]] = []
     for line, written in json_lines(path, faults):
         record = renamed.record(written) if renamed and isinstance(written, dict) else written
         key = _logprob_key(record) if isinstance(record, dict) else None
         if key is None or not (set(IDENTITY) <= set(record) or set(identity(groups)) <= set(record)):
-            kind, said = FaultKind.OTHER_RECORD, "no prompt_id, sample_id and rollout_logprob"
+            kind, problem = FaultKind.OTHER_RECORD, "no prompt_id, sample_id and rollout_logprob"
             if not isinstance(record, dict):
-                kind, said = FaultKind.NOT_AN_OBJECT, "not an object"
-            faults.add(Fault(path, kind, f"{said}; the line is left out", line), sequences=1)
+                kind, problem = FaultKind.NOT_AN_OBJECT, "not an object"
+            faults.add(Fault(path, kind, f"{problem}; the line is left out", line), sequences=1)
             continue
         listed = isinstance(record[key], list)
         if by_sequence is None:
             by_sequence = listed
         if listed is not by_sequence:
-            said = f"this line is {KINDS[listed]}, the file's first is {KINDS[by_sequence]}: mixed schemas"
-            faults.add(Fault(path, FaultKind.MIXED, f"{said}; the line is left out", line), sequences=1)
+            problem = f"this line is {KINDS[listed]}, the file's first is {KINDS[by_sequence]}: mixed schemas"
+            faults.add(Fault(path, FaultKind.MIXED, f"{problem}; the line is left out", line), sequences=1)
             continue
         if by_sequence:
-            yield from _one(sequence_of_record(record, path, line, faults, groups))
+            yield sequence_of_record(record, path, line, faults, groups)
             continue
         if rows and _starts_anew(rows[-1][1], record, groups):
-            yield from _one(_of_rows(rows, path, faults, groups))
+            yield _of_rows(rows, path, faults, groups)
             rows = []
         rows.append((line, record))
     if rows:
-        yield from _one(_of_rows(rows, path, faults, groups))
-
-
-def _one(sequence: LoggedSequence | None) -> Iterator[LoggedSequence]:
-    if sequence is not None:
-        yield sequence
+        yield _of_rows(rows, path, faults, groups)
 
 
 def _logprob_key(record: Mapping[str, Any]) -> str | None:
-    """Return how the logprobs are called that say how many tokens there are: the rollout's, or else the trainer's."""
+    """Return the record's name of the rollout's logprobs, or else of the trainer's."""
     named = {PLURALS.get(key, key): key for key in record}
     return next((named[name] for name in LOGPROBS if name in named), None)
 

@@ -40,7 +40,7 @@ def recognise(path: Path) -> bool:
 def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
-    """Read every column. Raises UsageError if a column of groups is asked for, NotFinished for a cut file."""
+    """Read every column. Raises UsageError if a column of groups is requested, NotFinished for a cut file."""
     if part.groups:
         raise no_column_tells(path, WHAT, GROUPS)
     return batches_of(_sequences(path, faults), prompts)
@@ -52,8 +52,8 @@ def of_evaluation(path: Path) -> bool:
 
 
 def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
-    told = re.fullmatch(r"rollout_(?:eval_)?(\d+)", path.name.partition(".")[0])
-    rollout = int(told[1]) if told else None
+    match = re.fullmatch(r"rollout_(?:eval_)?(\d+)", path.name.partition(".")[0])
+    rollout = int(match[1]) if match else None
     number = 0
     try:
         with pq.ParquetFile(open_at_random(path), pre_buffer=False) as file:
@@ -68,21 +68,21 @@ def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
 def _of_row(
     row: dict[str, Any], rollout: int | None, path: Path, number: int, faults: Faults
 ) -> Iterator[LoggedSequence | None]:
-    own = int(row["response_length"])
-    before = int(row["total_length"]) - own
+    length = int(row["response_length"])
+    prompt_length = int(row["total_length"]) - length
     logprobs = row["rollout_log_probs"]
-    if not own or logprobs is None:
+    if not length or logprobs is None:
         # A sample that was aborted before its first token, or whose engine reported nothing.
         return
-    mask = row["loss_mask"] if row["loss_mask"] is not None else [1] * own
+    mask = row["loss_mask"] if row["loss_mask"] is not None else [1] * length
     yield marked_sequence(
         path=path,
         line=number,
         faults=faults,
         sample=f"rollout {rollout} sample {row['sample_index']}",
         token_ids=row["tokens"],
-        mask=[0] * before + mask,
-        rollout=[None] * before + logprobs,
+        mask=[0] * prompt_length + mask,
+        rollout=[None] * prompt_length + logprobs,
         # A prompt that comes again in a later rollout is sampled from other weights.
         values={} if rollout is None else {"step": float(rollout)},
     )

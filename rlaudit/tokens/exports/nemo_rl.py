@@ -22,8 +22,8 @@ LISTS = {*OWN, "token_ids", "token_loss_mask", "advantages"}
 
 def _sequences(record: dict[str, Any], path: Path, line: int, faults: Faults) -> Iterator[LoggedSequence | None]:
     if not isinstance(record.get("token_loss_mask"), list) or not isinstance(record.get("token_ids"), list):
-        said = "no token_ids and token_loss_mask (an older NeMo-RL): prompt and completion cannot be told apart"
-        faults.add(Fault(path, FaultKind.OTHER_RECORD, f"{said}; the line is left out", line), sequences=1)
+        problem = "no token_ids and token_loss_mask (an older NeMo-RL): prompt and completion cannot be told apart"
+        faults.add(Fault(path, FaultKind.OTHER_RECORD, f"{problem}; the line is left out", line), sequences=1)
         return
     step = re.search(r"step(\d+)", path.name)
     yield _sequence(record, path, line, int(step[1]) if step else None, faults)
@@ -31,14 +31,14 @@ def _sequences(record: dict[str, Any], path: Path, line: int, faults: Faults) ->
 
 def _sequence(record: dict[str, Any], path: Path, line: int, step: int | None, faults: Faults) -> LoggedSequence | None:
     length = record.get("input_lengths")
-    own = slice(0, length if isinstance(length, int) else None)
-    ids = record["token_ids"][own]
-    mask = record["token_loss_mask"][own]
+    unpadded = slice(0, length if isinstance(length, int) else None)
+    ids = record["token_ids"][unpadded]
+    mask = record["token_loss_mask"][unpadded]
     if record.get("sample_loss_mask") in {0}:
         return None
     columns = {}
     if isinstance(record.get("advantages"), list):
-        columns["advantage"] = record["advantages"][own]
+        columns["advantage"] = record["advantages"][unpadded]
     if step is not None:
         columns["trainer_version"] = [step] * len(ids)
     reward = record.get("rewards")
@@ -50,8 +50,8 @@ def _sequence(record: dict[str, Any], path: Path, line: int, step: int | None, f
         sample=f"{f'step {step} ' if step is not None else ''}line {line}",
         token_ids=ids,
         mask=mask,
-        rollout=record["generation_logprobs"][own],
-        trainer=record["prev_logprobs"][own],
+        rollout=record["generation_logprobs"][unpadded],
+        trainer=record["prev_logprobs"][unpadded],
         columns=columns,
         # A prompt that comes again in a later epoch is sampled from other weights.
         values=values if step is None else {**values, "step": float(step)},

@@ -59,31 +59,31 @@ def _sequence(
     sample = f"line {line} text {metadata.get('rollout_index', place)}"
     logprobs = text["logprobs"]
     if sum(mask) != len(logprobs):
-        said = f"{len(logprobs)} logprobs for {sum(mask)} completion tokens; the sequence is left out"
-        faults.add(Fault(path, FaultKind.UNUSABLE, said, line, sample), sequences=1)
+        problem = f"{len(logprobs)} logprobs for {sum(mask)} completion tokens; the sequence is left out"
+        faults.add(Fault(path, FaultKind.UNUSABLE, problem, line, sample), sequences=1)
         return None
-    given = iter(logprobs)
+    sampled = iter(logprobs)
     columns: dict[str, list[Any]] = {}
     version = metadata.get("model_version")
     if isinstance(version, int):
         columns["rollout_version"] = [version] * len(mask)
     reference = text.get("ref_logprobs") or []
     if len(reference) == len(logprobs) and any(reference):
-        other = iter(reference)
-        columns["base_logprob"] = [next(other) if counted else None for counted in mask]
-    found = marked_sequence(
+        references = iter(reference)
+        columns["base_logprob"] = [next(references) if counted else None for counted in mask]
+    sequence = marked_sequence(
         path=path,
         line=line,
         faults=faults,
         sample=sample,
         token_ids=text["input_ids"],
         mask=mask,
-        rollout=[next(given) if counted else None for counted in mask],
+        rollout=[next(sampled) if counted else None for counted in mask],
         columns=columns,
         values={"reward": float(text["reward"])} if isinstance(text.get("reward"), int | float) else None,
         prompt=text.get("group_id"),
     )
-    return of_group(found, text, groups) if found is not None and groups else found
+    return of_group(sequence, text, groups) if sequence is not None and groups else sequence
 
 
 EXPORT = Export(

@@ -55,8 +55,8 @@ def _sequence(
     version: Any,
     faults: Faults,
 ) -> LoggedSequence | None:
-    own = {name: values[begin:end] for name, values in fields.items()}
-    columns: dict[str, list[Any]] = {"advantage": own["advantages"]} if "advantages" in own else {}
+    lists = {name: values[begin:end] for name, values in fields.items()}
+    columns: dict[str, list[Any]] = {"advantage": lists["advantages"]} if "advantages" in lists else {}
     if isinstance(version, int):
         columns["rollout_version"] = [version] * (end - begin)
     return marked_sequence(
@@ -64,9 +64,9 @@ def _sequence(
         line=line,
         faults=faults,
         sample=f"line {line} sequence {place}",
-        token_ids=own["input_ids"],
-        mask=[label != MASKED for label in own["labels"]],
-        rollout=own["old_logprobs"],
+        token_ids=lists["input_ids"],
+        mask=[label != MASKED for label in lists["labels"]],
+        rollout=lists["old_logprobs"],
         columns=columns,
     )
 

@@ -2,9 +2,11 @@
 
 A trainer pads its rows or lays all sequences behind one another, so neither where a completion begins nor where it ends
 is known. It begins with a row; behind ids that are no tokens (a masked prompt); or behind the last ids of its own
-prompt, as many as are there. It is met if the hash of all its tokens is that of as many ids of the row. The hash of any
-part of a row comes from two sums over the row, so thousands of tokens and of lengths are looked up in one step. With
-hashes of 64 bits a million sequences and a thousand million parts meet by chance in one of twenty thousand recordings.
+prompt, as many as the row has. It is met if the hash of all its tokens is that of as many ids of the row.
+
+The hash of any part of a row comes from two sums over the row, so thousands of tokens and of lengths are looked up in
+one step. With hashes of 64 bits a million sequences and a thousand million parts meet by chance in one of twenty
+thousand recordings.
 """
 
 from collections.abc import Iterator, Sequence
@@ -83,7 +85,7 @@ class Beginnings:
             self._behind.add((*prompt_T[-_BEHIND:].tolist(), int(ids_T[0])))
         self._hashes = None
 
-    def found(self, ids_N: Integers, begins: Integers, lengths: Integers) -> Iterator[Found]:
+    def find(self, ids_N: Integers, begins: Integers, lengths: Integers) -> Iterator[Found]:
         """Yield the longest sequence at each place where one begins, in the order of the ids.
 
         ids_N: stretches of rows, one behind the other. begins: the place of each in its row. lengths: how long each is.
@@ -103,10 +105,10 @@ class Beginnings:
         back = _powers(_INVERSE, len(ids_N))
         places = np.flatnonzero(begins_N | anchored_N)
         block = max(_MOST_PARTS // len(self._lengths), 1)
-        for some in (places[at : at + block] for at in range(0, len(places), block)):
-            ends = firsts[stretch_N[some] + 1]
-            until_PL = some[:, None] + self._lengths
-            hashes_PL = (sums[np.minimum(until_PL, ends[:, None])] - sums[some][:, None]) * back[some][:, None]
+        for places_P in (places[at : at + block] for at in range(0, len(places), block)):
+            ends = firsts[stretch_N[places_P] + 1]
+            until_PL = places_P[:, None] + self._lengths
+            hashes_PL = (sums[np.minimum(until_PL, ends[:, None])] - sums[places_P][:, None]) * back[places_P][:, None]
             nearest_PL = np.minimum(np.searchsorted(self._hashes, hashes_PL), len(self._hashes) - 1)
             met_PL = (self._hashes[nearest_PL] == hashes_PL) & (until_PL <= ends[:, None])
             last = -1
@@ -114,11 +116,11 @@ class Beginnings:
             for at, column in zip(*np.nonzero(met_PL[:, ::-1]), strict=True):
                 if at == last:
                     continue
-                place, length = int(some[at]), int(self._lengths[-1 - column])
+                place, length = int(places_P[at]), int(self._lengths[-1 - column])
                 numbers = self.by_hash.get((int(hashes_PL[at, -1 - column]), length), [])
                 if not begins_N[place]:
                     before = ids_N[max(int(firsts[stretch_N[place]]), place - CONTEXT) : place]
-                    numbers = [one for one in numbers if _ends_alike(self._prompts[one], before)]
+                    numbers = [number for number in numbers if _ends_alike(self._prompts[number], before)]
                 if numbers:
                     last = at
                     yield Found(int(stretch_N[place]), place, length, numbers)

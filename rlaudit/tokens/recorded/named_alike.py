@@ -6,7 +6,7 @@ no partner in a table without the ids of its prompts. Equal completions of one p
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -40,13 +40,12 @@ class NamedAlike:
     def rollouts(self, batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
         """Yield the recorded sequences, without what the recording has of the trainer."""
         for batch in batches:
-            columns = {name: held for name, held in batch.token_columns.items() if name not in RECORDED}
             samples = _completions(batch)
             names = [str(name) for name in batch.prompt_names_S]
             yield replace(
                 batch,
                 trainer_logprobs_T=np.full(batch.tokens, np.nan),
-                token_columns=columns,
+                token_columns=_without(batch.token_columns, RECORDED),
                 sample_names_S=_numbered(names, samples, self._seen),
             )
 
@@ -67,18 +66,18 @@ class NamedAlike:
             kept = [place for place, name in enumerate(names) if name is not None]
             if not kept:
                 continue
-            own = batch.take(kept)
-            known = [name for name in names if name is not None]
+            matched = batch.take(kept)
+            prompts = [name for name in names if name is not None]
             yield replace(
-                own,
-                token_columns={name: held for name, held in own.token_columns.items() if name not in ITS_OWN},
-                sequence_columns={name: held for name, held in own.sequence_columns.items() if name not in ITS_OWN},
-                prompt_names_S=objects(known),
-                sample_names_S=_numbered(known, [samples[place] for place in kept], self._met),
+                matched,
+                token_columns=_without(matched.token_columns, ITS_OWN),
+                sequence_columns=_without(matched.sequence_columns, ITS_OWN),
+                prompt_names_S=objects(prompts),
+                sample_names_S=_numbered(prompts, [samples[place] for place in kept], self._met),
             )
 
     def note(self) -> str:
-        """Return what of the trainer's table has no partner; "" for nothing."""
+        """Return which sequences of the trainer's table have no partner; "" if all have one."""
         parts = []
         if self.elsewhere:
             parts.append(f"{self.elsewhere} sequences of {self.trainer_path} were not recorded")
@@ -108,33 +107,34 @@ class NamedAlike:
         for place, sample in enumerate(samples):
             recorded = prompts_of.get(sample, frozenset())
             if batch.prompt_token_ids_S is not None:
-                own = _prompt_name(batch.prompt_token_ids_S[place])
-                own = own if rules is None else rules.hidden(own)
-                recorded = recorded & {own}
+                name = _prompt_name(batch.prompt_token_ids_S[place])
+                prompt = name if rules is None else rules.hidden(name)
+                recorded = recorded & {prompt}
             self.elsewhere += not recorded
             self.ambiguous += len(recorded) > 1
             names.append(next(iter(recorded)) if len(recorded) == 1 else None)
         return names
 
 
+def _without(columns: Mapping[str, Column], names: Sequence[str]) -> dict[str, Column]:
+    return {name: values for name, values in columns.items() if name not in names}
+
+
 def _prompts_by_completion(log: RecordedLog) -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for (number, _), sequences in log.rows.beginnings.by_hash.items():
-        own = {log.rows.known[one].prompt for one in sequences if one in log.numbers}
-        found.setdefault(f"{number:016x}", set()).update(own)
-    return {sample: frozenset(prompts) for sample, prompts in found.items()}
+    prompts_of: dict[str, set[str]] = {}
+    for (completion_hash, _), sequences in log.rows.beginnings.by_hash.items():
+        prompts = {log.rows.known[number].prompt for number in sequences if number in log.numbers}
+        prompts_of.setdefault(f"{completion_hash:016x}", set()).update(prompts)
+    return {sample: frozenset(prompts) for sample, prompts in prompts_of.items()}
 
 
 def _completions(batch: TokenBatch) -> list[str]:
-    bounds = zip(batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True)
-    return [f"{hash_of(batch.token_id_T[begin:end]):016x}" for begin, end in bounds]
+    return [f"{hash_of(ids_T):016x}" for ids_T in np.split(batch.token_id_T, batch.offsets[1:])[:-1]]
 
 
 def _hashed(batch: TokenBatch, rules: Redaction) -> Integers:
-    bounds = zip(batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True)
-    return np.concatenate(
-        [np.asarray(rules.beginnings(batch.token_id_T[begin:end].tolist()), dtype=np.int64) for begin, end in bounds]
-    )
+    ids_of_each = np.split(batch.token_id_T, batch.offsets[1:])[:-1]
+    return np.concatenate([np.asarray(rules.beginnings(ids_T.tolist()), dtype=np.int64) for ids_T in ids_of_each])
 
 
 def _numbered(prompts: list[str], samples: list[str], seen: Counter[tuple[str, str]]) -> Column:

@@ -6,7 +6,7 @@ its processes and weights were, for the hashes of its sequences with the trainer
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -44,8 +44,8 @@ class RecordedFront:
 
     @cached_property
     def _edges(self) -> tuple[Floats, Floats]:
-        ends = [math.inf if one.end is None else one.end for one in self.served.updates]
-        return np.array([one.begin for one in self.served.updates]), np.array(ends)
+        ends = [math.inf if update.end is None else update.end for update in self.served.updates]
+        return np.array([update.begin for update in self.served.updates]), np.array(ends)
 
     def versions_at(self, stamps_T: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Return (T,) how many updates had ended at each stamp, NaN if unknown, and (T,) whether one went on."""
@@ -112,10 +112,10 @@ def recorded_log(path: Path) -> RecordedLog:
 
 def _version(file: Path) -> tuple[str, int, int]:
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return (file.name, 0, 0)
-    return (file.name, found.st_size, found.st_mtime_ns)
+    return (file.name, status.st_size, status.st_mtime_ns)
 
 
 # One, and what it is held against.
@@ -128,15 +128,16 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     group_S: list[SamplingGroup] = []
     tokens: Counter[SamplingGroup] = Counter()
     inside = unknown = adapters = 0
-    several = served_weights(recording)
-    reused = {number: reused_blocks([one for one in several if one.number == number]) for number in _numbers(several)}
-    models = [_model(served) for served in several]
-    apart = len(set(models)) > 1
-    for served, model in zip(several, models, strict=True):
-        whole = WholeSequences(served, model if apart else "")
+    all_served = served_weights(recording)
+    engines = {served.number for served in all_served}
+    reused = {number: reused_blocks([served for served in all_served if served.number == number]) for number in engines}
+    models = [_model(served) for served in all_served]
+    several_models = len(set(models)) > 1
+    for served, model in zip(all_served, models, strict=True):
+        whole = WholeSequences(served, model if several_models else "")
         front = RecordedFront(served, whole, len(known), reused[served.number])
         fronts.append(front)
-        asked: list[int] = []
+        request_places: list[int] = []
         for sequence in whole:
             beginnings.add(len(known), sequence.ids_T, sequence.prompt_ids)
             version_T, inside_T = front.versions_at(sequence.stamps_T)
@@ -147,22 +148,24 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
             unknown += int(np.isnan(version_T).sum())
             adapters += sequence.lora is not None
             group_S.append(sequence.sampling)
-            asked.append(sequence.asked)
+            request_places.append(sequence.asked)
             tokens[sequence.sampling] += len(sequence.ids_T)
         # The order of its requests is known once all of them are.
         order = whole.order.orders()
         if order is not None:
-            for number, place in enumerate(asked, front.first):
+            for number, place in enumerate(request_places, front.first):
                 known[number] = replace(known[number], order=len(fronts) * MOST_REQUESTS + order[place])
     rows = TrainerRows(beginnings, known)
     damage = [Damage(process.file.name) for process in recording.processes]
-    for number, (process, own) in enumerate(zip(recording.processes, damage, strict=True)):
+    for number, (process, file_damage) in enumerate(zip(recording.processes, damage, strict=True)):
         if process.records.get("trainer") and known:
-            rows.read(number, token_records(process, ("trainer",)), process.clock, own)
+            rows.read(number, token_records(process, ("trainer",)), process.clock, file_damage)
     # Of engines with several models, the one in training: a judge may have had more tokens.
-    scored = {group_S[one] for one in rows.scored}
+    scored = {group_S[number] for number in rows.scored}
     sequences = Counter(group_S)
-    groups = sorted(tokens, key=lambda one: (one.is_greedy, apart and one not in scored, -tokens[one], str(one)))
+    groups = sorted(
+        tokens, key=lambda group: (group.is_greedy, several_models and group not in scored, -tokens[group], str(group))
+    )
     judged = frozenset(number for number, group in enumerate(group_S) if group == groups[0])
     # That the trainer had no time to score a sequence is no fault of the recording.
     alike = frozenset(rows.ambiguous - rows.scored.keys())
@@ -179,23 +182,18 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
         numbers=judged - late - alike,
         late=len(judged & late),
         elsewhere=sum(
-            any(one.clock != known[number].clock for one in held.values()) for number, held in rows.scored.items()
+            any(call.clock != known[number].clock for call in calls.values()) for number, calls in rows.scored.items()
         ),
         alike=len(judged & (alike - late)),
         adapters=adapters,
-        damaged=(*recording.damaged, *(sentence for one in damage for sentence in one.counted())),
+        damaged=(*recording.damaged, *(sentence for file_damage in damage for sentence in file_damage.counted())),
     )
-
-
-def _numbers(several: Sequence[ServedWeights]) -> dict[int, None]:
-    """Return the engines, each once."""
-    return dict.fromkeys(one.number for one in several)
 
 
 def _model(served: ServedWeights) -> str:
     """Return what the engine of a front end was started with."""
     written = [engine.written for engine in served.engine.builder.engines]
-    return next((str(one["model"]) for one in written if "model" in one), "unknown")
+    return next((str(settings["model"]) for settings in written if "model" in settings), "unknown")
 
 
 def _name(front: Process) -> str:
@@ -203,12 +201,12 @@ def _name(front: Process) -> str:
 
 
 def _first(scored: Mapping[Caller, Scored], role: Role, roles: Mapping[Caller, Role]) -> Scored | None:
-    own = [held for caller, held in scored.items() if roles[caller] is role]
-    return min(own, key=lambda one: one.at, default=None)
+    of_role = [call for caller, call in scored.items() if roles[caller] is role]
+    return min(of_role, key=lambda call: call.at, default=None)
 
 
 def _logged(
-    front: RecordedFront, sequence: WholeSequence, by_role: Mapping[Role, Scored | None], several: bool
+    front: RecordedFront, sequence: WholeSequence, by_role: Mapping[Role, Scored | None], several_fronts: bool
 ) -> LoggedSequence:
     served = front.served
     version_T, _ = front.versions_at(sequence.stamps_T)
@@ -233,7 +231,7 @@ def _logged(
     step = version_T[0]
     return LoggedSequence(
         prompt=sequence.prompt,
-        sample=f"{_name(served.front)}/{sequence.request}" if several else sequence.request,
+        sample=f"{_name(served.front)}/{sequence.request}" if several_fronts else sequence.request,
         rollout_logprobs_T=sequence.logprobs_T,
         trainer_logprobs_T=None if scored is None else scored.logprobs_T.astype(np.float64),
         token_id_T=sequence.ids_T,
@@ -247,9 +245,9 @@ def _logged(
 
 def unused_rows(log: RecordedLog) -> Counter[Unused]:
     """Return how many rows of the trainer's function are in no figure, and why."""
-    found = Counter(log.rows.unused)
+    unused = Counter(log.rows.unused)
     roles = log.rows.roles()
-    found[Unused.UNDECIDED] = sum(
-        roles[caller] is Role.UNDECIDED for held in log.rows.scored.values() for caller in held
+    unused[Unused.UNDECIDED] = sum(
+        roles[caller] is Role.UNDECIDED for calls in log.rows.scored.values() for caller in calls
     )
-    return +found
+    return +unused

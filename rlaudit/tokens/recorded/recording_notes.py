@@ -16,28 +16,31 @@ def notes(log: RecordedLog) -> tuple[str, ...]:
 
 
 def _notes(log: RecordedLog) -> Iterator[str]:
+    processes = log.recording.processes
     releases = dict.fromkeys(
-        one.versions["vllm"] for one in log.recording.processes if one.engines and "vllm" in one.versions
+        process.versions["vllm"] for process in processes if process.engines and "vllm" in process.versions
     )
     modes = dict.fromkeys(
         str(section["logprobs_mode"])
-        for process in log.recording.processes
+        for process in processes
         for engine in process.engines
         for section in (engine.effective or {}).values()
         if isinstance(section, dict) and section.get("logprobs_mode") is not None
     )
     engines = {front.served.number: front.served for front in log.fronts}
-    updates = sum(len(one.updates) for one in engines.values())
+    updates = sum(len(served.updates) for served in engines.values())
     engine = " and ".join(f"vLLM {release}" for release in releases) or "an unknown vLLM"
     mode = f", logprobs_mode {' and '.join(modes)}" if modes else ""
     yield f"recorded inside the run: {engine}{mode}; {updates} updates of the weights"
     for reused in {front.served.number: front.reused for front in log.fronts}.values():
         yield from stale_sentences(reused.values())
     roles = log.rows.roles()
-    found = dict.fromkeys(roles[caller] for held in log.rows.scored.values() for caller in held)
-    if Role.OLD in found or Role.CURRENT in found:
-        which = "old policy, or of the current one at its first use" if Role.OLD in found else "policy in training"
-        yield f"the trainer's logprobs are those that its loss used, of the {which}"
+    scored_for = dict.fromkeys(roles[caller] for calls in log.rows.scored.values() for caller in calls)
+    if Role.OLD in scored_for or Role.CURRENT in scored_for:
+        policy = (
+            "old policy, or of the current one at its first use" if Role.OLD in scored_for else "policy in training"
+        )
+        yield f"the trainer's logprobs are those that its loss used, of the {policy}"
     if any(front.served.first_sampled for front in log.fronts):
         yield "weights were loaded before the first token: a model that scores is taken to have these"
 
@@ -98,7 +101,7 @@ def _of_trainer(log: RecordedLog) -> Iterator[str]:
             yield f"{count} of {log.rows.rows} rows of the trainer's function {why.value}: they are in no figure"
     elif log.rows.rows:
         yield f"none of {log.rows.rows} rows of the trainer's function is a recorded completion"
-    elif functions := dict.fromkeys(name for one in log.recording.processes for name in one.trainer_functions):
+    elif functions := dict.fromkeys(name for process in log.recording.processes for name in process.trainer_functions):
         yield (
             f"{' and '.join(functions)} is recorded, and made no logprobs of a recorded completion: it was not called "
             "with one, or only inside what torch.compile traces, where nothing is recorded"

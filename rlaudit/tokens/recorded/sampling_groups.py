@@ -57,8 +57,8 @@ class SamplingGroup:
         return isinstance(temperature, int | float) and temperature <= 0
 
     def __str__(self) -> str:
-        held = {**self.values(), **json.loads(self.others)}
-        shown = ", ".join(f"{name}={value}" for name, value in held.items() if not _is_off(name, value))
+        parameters = {**self.values(), **json.loads(self.others)}
+        shown = ", ".join(f"{name}={value}" for name, value in parameters.items() if not _is_off(name, value))
         return f"{shown} by the model {self.model}" if self.model else shown
 
 

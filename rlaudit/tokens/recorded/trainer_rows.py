@@ -51,9 +51,9 @@ class Unused(StrEnum):
 
 @dataclass(frozen=True)
 class Caller:
-    """What is known of a call. process: its number. asked_for: by a method of the framework. number: of the model.
+    """What is known of a call; None for what is not. process: its number. asked_for: by which method of the framework.
 
-    None if nothing says it. adapters: whether they were on.
+    number: of the model. adapters: whether they were on.
     """
 
     process: int
@@ -67,7 +67,7 @@ class Caller:
 
 @dataclass(frozen=True)
 class Scored:
-    """A sequence's logprobs in one call. at: on the clock of the trainer's process, whose name `clock` is."""
+    """A sequence's logprobs in one call. at: on the trainer's clock, whose name is `clock`."""
 
     at: float
     clock: str
@@ -76,8 +76,9 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A sequence as its front end knows it. finished: on the clock of that name. version: of the weights that sampled
-    its last token, -1 if unknown. order: of its request among all; None if unknown.
+    """A sequence as its front end knows it. finished: on its clock.
+
+    version: of the weights that sampled its last token, -1 if unknown. order: of its request, None if unknown.
     """
 
     prompt: str
@@ -95,7 +96,7 @@ class TrainerRows:
     known: the sequences, by their numbers. ambiguous: sequences that a row was of, or another of the same tokens.
     once, again: how many sequences a caller has scored, and how often it scored one again with another result.
     scored: sequence -> caller -> row. last: when the last call was, by clock.
-    computed: in which dtypes the model of each caller computed, None for a call of which that is not known.
+    computed: the dtypes in which the model of each caller computed, None for a call whose dtype is unknown.
     Moments of two clocks are in no order; that a completion is scored proves that it had been sampled.
     """
 
@@ -132,97 +133,97 @@ class TrainerRows:
             caller = _caller(process, record)
             self.computed.setdefault(caller, set()).add(_computed_in(record["model"] or {}))
             ids_N, logprobs_N = np.asarray(ids, dtype=np.int64), np.asarray(values, dtype=np.float32)
-            self._join(ids_N, logprobs_N, stretches, caller, (at, clock))
+            self._join(ids_N, logprobs_N, stretches, caller, at, clock)
 
     def _join(
-        self,
-        ids_N: NDArray[np.int64],
-        logprobs_N: Row,
-        stretches: "_Stretches",
-        caller: Caller,
-        when: tuple[float, str],
+        self, ids_N: NDArray[np.int64], logprobs_N: Row, stretches: "_Stretches", caller: Caller, at: float, clock: str
     ) -> None:
-        at, clock = when
         self.callers[caller] += 1
-        found = list(self.beginnings.found(ids_N, stretches.begins, stretches.lengths))
-        met = [(one, [number for number in one.numbers if self._may_be_scored(number, at, clock)]) for one in found]
+        completions = list(self.beginnings.find(ids_N, stretches.begins, stretches.lengths))
+        candidates = [
+            [number for number in completion.numbers if self._may_be_scored(number, at, clock)]
+            for completion in completions
+        ]
         # A row of all sequences has them in its own order, a row each has them in that of the rows.
-        rows = [stretches.rows[one.stretch] for one in found]
+        rows = [stretches.rows[completion.stretch] for completion in completions]
         places = rows if len(set(rows)) == len(rows) else list(range(len(rows)))
-        own: Mapping[int, Sequence[int]] = {}
+        in_order: Mapping[int, Sequence[int]] = {}
         if not caller.gradients:
-            own = self._in_order([(place, numbers) for place, (_, numbers) in zip(places, met, strict=True)])
+            in_order = self._in_order(list(zip(places, candidates, strict=True)))
         joined = set()
-        for place, (one, numbers) in zip(places, met, strict=True):
+        for place, completion, numbers in zip(places, completions, candidates, strict=True):
             if not numbers:
                 continue
-            joined.add(one.stretch)
+            joined.add(completion.stretch)
             self.rows += 1
-            if place not in own and len({self.known[number].prompt for number in numbers}) > 1:
+            if place not in in_order and len({self.known[number].prompt for number in numbers}) > 1:
                 self.unused[Unused.AMBIGUOUS] += 1
                 self.ambiguous.update(numbers)
             else:
-                logprobs_T = logprobs_N[one.first : one.first + one.length].copy()
-                self._keep(own.get(place, numbers), caller, Scored(at, clock, logprobs_T))
+                logprobs_T = logprobs_N[completion.first : completion.first + completion.length].copy()
+                self._keep(in_order.get(place, numbers), caller, Scored(at, clock, logprobs_T))
         self.rows += len(stretches.rows) - len(joined)
         self.unused[Unused.NO_SEQUENCE] += len(stretches.rows) - len(joined)
 
     def _may_be_scored(self, number: int, at: float, clock: str) -> bool:
-        """Return whether a sequence had finished by then, as far as its clock is that of the call."""
-        known = self.known[number]
-        return known.clock != clock or known.finished <= at
+        """Return whether a sequence may have finished by then. Moments of two clocks are in no order."""
+        sequence = self.known[number]
+        return sequence.clock != clock or sequence.finished <= at
 
     def _in_order(self, met: Sequence[tuple[int, Sequence[int]]]) -> Mapping[int, Sequence[int]]:
         """Return the sequence of each row, if all rows can be those of successive requests; {} if not.
 
         Two rows that can be of one sequence only have to agree: one would agree with itself in any order.
         """
-        known = [(place, self.known[numbers[0]].order) for place, numbers in met if len(numbers) == 1]
-        firsts = {order - place for place, order in known if order is not None}
-        if len(known) < 2 or len(firsts) != 1:
+        certain = [(place, self.known[numbers[0]].order) for place, numbers in met if len(numbers) == 1]
+        firsts = {order - place for place, order in certain if order is not None}
+        if len(certain) < 2 or len(firsts) != 1:
             return {}
         first = firsts.pop()
-        own = {place: [one for one in numbers if self.known[one].order == first + place] for place, numbers in met}
-        return own if all(own[place] for place, numbers in met if numbers) else {}
+        ordered = {}
+        for place, numbers in met:
+            ordered[place] = [number for number in numbers if self.known[number].order == first + place]
+            if numbers and not ordered[place]:
+                return {}
+        return ordered
 
     def _keep(self, numbers: Sequence[int], caller: Caller, scored: Scored) -> None:
         """Keep a row for one of the latest sequences with the same tokens that has none of this caller."""
         latest = self.known[numbers[-1]].version
-        for number in (one for one in numbers if self.known[one].version == latest):
-            held = self.scored.setdefault(number, {})
-            if caller not in held:
-                held[caller] = scored
+        for number in numbers:
+            if self.known[number].version == latest and caller not in self.scored.get(number, {}):
+                self.scored.setdefault(number, {})[caller] = scored
                 self.once[caller] += 1
                 return
         first = self.scored[numbers[-1]][caller].logprobs_T
         self.again[caller] += not np.array_equal(first, scored.logprobs_T)
 
     def late(self) -> frozenset[int]:
-        """Return the sequences that came too late for every call of a trainer, none of which scored them.
+        """Return the sequences that no call of a trainer scored, because they came too late for all.
 
         A trainer with another clock had ended, as far as is proven, when the last sequence finished that it scored.
         """
         ended: dict[tuple[int, str], float] = {}
-        for number, held in self.scored.items():
-            for one in held.values():
-                key = self.known[number].front, one.clock
+        for number, calls in self.scored.items():
+            for call in calls.values():
+                key = self.known[number].front, call.clock
                 ended[key] = max(ended.get(key, -np.inf), self.known[number].finished)
         return frozenset(
             number
-            for number, own in enumerate(self.known)
+            for number, sequence in enumerate(self.known)
             if number not in self.scored
             and self.scored
             and all(
-                own.finished > (last if clock == own.clock else ended.get((own.front, clock), np.inf))
+                sequence.finished > (last if clock == sequence.clock else ended.get((sequence.front, clock), np.inf))
                 for clock, last in self.last.items()
             )
         )
 
     def policy_dtypes(self) -> frozenset[str | None]:
-        """Return in which dtypes the policy's logprobs were computed, old or current; None among them: not known."""
+        """Return the dtypes in which the policy's logprobs were computed, old or current; None for an unknown one."""
         roles = self.roles()
-        own = [found for caller, found in self.computed.items() if roles[caller] in (Role.OLD, Role.CURRENT)]
-        return frozenset().union(*own)
+        of_policy = [dtypes for caller, dtypes in self.computed.items() if roles[caller] in (Role.OLD, Role.CURRENT)]
+        return frozenset().union(*of_policy)
 
     def roles(self) -> Mapping[Caller, Role]:
         """Return what the calls of each caller were for."""
@@ -233,7 +234,7 @@ class TrainerRows:
             return Role.CURRENT
         if caller.asked_for == Role.REFERENCE:
             return Role.REFERENCE
-        trained = [one for one in self.callers if one.gradients and one.process == caller.process]
+        trained = [other for other in self.callers if other.gradients and other.process == caller.process]
         of_model = _role_of_model(caller, trained)
         has_one_use = self.again[caller] <= MOST_REPEATED * self.once[caller]
         is_old = of_model is Role.UNDECIDED and caller.asked_for == Role.OLD and has_one_use
@@ -280,11 +281,11 @@ def _caller(process: int, record: Mapping[str, Any]) -> Caller:
 def _role_of_model(caller: Caller, trained: Sequence[Caller]) -> Role:
     if caller.number is None or not trained:
         return Role.UNDECIDED
-    same = [one for one in trained if one.number == caller.number]
-    if any(one.adapters and caller.adapters is False for one in same):
+    same = [other for other in trained if other.number == caller.number]
+    if any(other.adapters and caller.adapters is False for other in same):
         return Role.REFERENCE
     if same:
         return Role.OLD
-    # A wrapper of the trained model (DistributedDataParallel) has a number and a class of its own.
-    is_another = caller.trainable is False or any(one.class_name == caller.class_name for one in trained)
+    # A wrapper of the trained model (DistributedDataParallel) has another number and class.
+    is_another = caller.trainable is False or any(other.class_name == caller.class_name for other in trained)
     return Role.REFERENCE if is_another else Role.UNDECIDED

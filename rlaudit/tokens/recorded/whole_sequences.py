@@ -46,7 +46,7 @@ class LeftOut(StrEnum):
 class WholeSequence:
     """A completion of T tokens, as far as its caller saw them. number: among all that are whole, from 0.
 
-    asked: the place of its request among the lines of requests. prompt: the hash of prompt_ids.
+    asked: the place of its request among those of the front end. prompt: the hash of prompt_ids.
     stamps_T: when the step of each token ended, NaN if its line is lost. step: the number of its first token's step
     among those of its front end. finished: when it was written.
     """
@@ -79,7 +79,7 @@ class RequestOrder:
     is_numbered: bool = True
 
     def add(self, request: Mapping[str, Any]) -> int:
-        """Note a request; its place among all lines."""
+        """Note a request and return its place among all lines."""
         name = NUMBERED.match(request["parent"] or request["request"])
         self.is_numbered = self.is_numbered and name is not None
         self.numbers.append((int(name.group(1)) if name else 0, min(request["index"] or 0, 1 << 20)))
@@ -95,9 +95,9 @@ class RequestOrder:
 
 @dataclass
 class WholeSequences:
-    """The whole sequences of one front end, each time they are asked for. left_out: how many are not, and why.
+    """The whole sequences of one front end, read anew by each iteration. left_out: how many are not, and why.
 
-    model: what keeps them apart from those of engines with another one, "" where all have one.
+    model: keeps them apart from those of engines with another one; "" if all have the same.
     damage: the lines of those that do not fit together. order: of their requests.
     """
 
@@ -109,7 +109,9 @@ class WholeSequences:
 
     @cached_property
     def _groups(self) -> Mapping[int, SamplingGroup]:
-        return {number: sampling_group(one, self.model) for number, one in self.served.front.sampling.items()}
+        return {
+            number: sampling_group(parameters, self.model) for number, parameters in self.served.front.sampling.items()
+        }
 
     def __iter__(self) -> Iterator[WholeSequence]:
         """Read the file again. The counts are those of the last time."""
@@ -127,12 +129,12 @@ class WholeSequences:
                     requests[record["request"]] = {**record, "asked": self.order.add(record)}
                 else:
                     request = requests.pop(record["request"], None)
-                    found = self._whole(number, line, record, request, prompts, stamps)
-                    if isinstance(found, LeftOut):
-                        self.left_out[found] += 1
+                    sequence = self._whole(number, line, record, request, prompts, stamps)
+                    if isinstance(sequence, LeftOut):
+                        self.left_out[sequence] += 1
                     else:
                         number += 1
-                        yield found
+                        yield sequence
             except (NotNumbers, _Misfit) as error:
                 self.left_out[LeftOut.DAMAGED] += record["kind"] == "sequence"
                 self.damage.add(f"a {record['kind']} whose numbers are wrong is left out: {error}", line)
@@ -204,10 +206,10 @@ def _reason(
 def _stamps(steps: list[list[int]], tokens: int, stamps: Floats) -> Floats:
     """Return when each token came; NaN for steps that are in no line. steps: [first, count, tokens a step].
 
-    Raises _Misfit if they are not so many tokens.
+    Raises _Misfit if steps and ids have different numbers of tokens.
     """
     if sum(count * each for _, count, each in steps) != tokens:
         raise _Misfit(f"steps of {sum(count * each for _, count, each in steps)} tokens, {tokens} ids")
     numbers_T = np.concatenate([np.repeat(np.arange(first, first + count), each) for first, count, each in steps])
-    known_T = numbers_T < len(stamps)
-    return np.where(known_T, stamps[np.minimum(numbers_T, max(len(stamps) - 1, 0))] if len(stamps) else np.nan, np.nan)
+    stamps_T: Floats = np.append(stamps, np.nan)[np.minimum(numbers_T, len(stamps))]
+    return stamps_T

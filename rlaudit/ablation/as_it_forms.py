@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from rlaudit.diagnosis.diagnose import Diagnosis, diagnose
 from rlaudit.laboratory.studies.arms.plan import Plan
 from rlaudit.laboratory.studies.arms.run import FinishedRun
-from rlaudit.layers import Judgement, Verdict
+from rlaudit.layers import Judgement, Layer, Verdict, untested
 from rlaudit.statistics.estimate import figure
 
 FIGURES = {"mean_ratio_minus_one": "mean ratio - 1", "k3": "k3"}
+WITHOUT_REFERENCE = "the reference, by which distance is judged, is to come"
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class SoFar:
     """The state of a run before its end."""
 
     diagnosis: Diagnosis
+    layers: tuple[Judgement, ...]
     # Each arm's distance to the trainer.
     arm_lines: tuple[str, ...]
     # Each layer, and what could still change it.
@@ -26,22 +28,27 @@ class SoFar:
 
 
 def so_far(run: FinishedRun, planned: Plan) -> SoFar:
-    """Judge a run by the arms that have ended.
+    """Judge a run by the arms that have ended: the meaning of logprobs without the reference, their distance with it.
 
-    The run is settled if the first layer that is not clean is a mismatch whose cause an arm has removed: further arms
-    only name further causes, and the layers after it are judged once it is mended. It is also settled if a replay does
-    not reproduce the recorded run: then no arm is judged.
+    Once the arms that decide have ended, the run is settled if the first layer that is not clean is a mismatch whose
+    cause an arm has removed: further arms only name further causes, and the layers after it are judged once it is
+    mended. It is also settled if a replay does not reproduce the recorded run: then no arm is judged.
     """
     diagnosis = diagnose(run)
+    decided = all((arm.block, arm.name) in run.arms for arm in planned.blocks[0].deciding)
+    layers = tuple(
+        judgement if decided or judgement.layer is Layer.SEMANTIC else untested(judgement.layer, WITHOUT_REFERENCE)
+        for judgement in diagnosis.layers
+    )
     arms = sum(len(block.arms) for block in planned.blocks)
     arm_lines = (f"so far: {len(run.arms)} of {arms} arms", *(f"  {line}" for line in _arm_lines(diagnosis)))
     layer_lines: list[str] = []
-    for number, judgement in enumerate(diagnosis.layers, start=1):
+    for number, judgement in enumerate(layers, start=1):
         layer_lines += [f"{number}. {_verdict_line(judgement)}", f"   {_open_line(judgement, run, planned)}"]
-    first = next((layer for layer in diagnosis.layers if layer.verdict is not Verdict.MATCH), None)
-    settled = first is not None and first.verdict is Verdict.MISMATCH and bool(first.causes)
+    first = next((judgement for judgement in layers if judgement.verdict is not Verdict.MATCH), None)
+    settled = decided and first is not None and first.verdict is Verdict.MISMATCH and bool(first.causes)
     settled = settled or any(block.replay and block.replay.verdict is Verdict.MISMATCH for block in diagnosis.blocks)
-    return SoFar(diagnosis, arm_lines, tuple(layer_lines), settled)
+    return SoFar(diagnosis, layers, arm_lines, tuple(layer_lines), settled)
 
 
 def _arm_lines(diagnosis: Diagnosis) -> Iterator[str]:

@@ -38,8 +38,8 @@ def carried_out(
     with opened(folder, elsewhere) as run_folder:
         with place(run_folder.cells, accelerator, lambda sentence: progress.note(f"  {sentence}")) as executor:
             setup = prepare(plan, folder, accelerator, prompts, progress, given)
-            shown = (look,) if look is not None and study.looks else ()
-            finished = study.execute(plan, StudyRun(plan, run_folder, setup, executor, progress), *shown)
+            run = StudyRun(plan, run_folder, setup, executor, progress)
+            finished = study.execute(plan, run, look) if study.looks else study.execute(plan, run)
         yield finished, run_folder
 
 

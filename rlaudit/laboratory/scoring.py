@@ -65,11 +65,6 @@ class ScoringRequest:
         return candidate_semantics(self.theta_sample, self.theta_train.temperature, self.theta_train)
 
     @property
-    def loads(self) -> tuple[str, str, str]:
-        """The dtypes of body and head, and the attention: they decide whether the trainer can run the model."""
-        return self.trainer.dtype, self.trainer.resolved_head_dtype, self.trainer.attention
-
-    @property
     def key(self) -> str:
         """A key that requests which are scored together share."""
         trainer = replace(self.trainer, head_dtype=self.trainer.resolved_head_dtype)

@@ -1,7 +1,7 @@
-"""How often the first verdict of `rlaudit ablate` is turned by a later arm: worlds with a known answer, on stand-ins.
+"""How often an early verdict of `rlaudit ablate` is turned by a later arm: worlds with a known answer, on stand-ins.
 
-Each world is ablated with each seed to its end. What the three layers say when the arms that decide have ended is held
-against what they say at the end. A verdict that was open at first and is decided later is not turned.
+Each world is ablated with each seed to its end. What the three layers say at each look before that is held against what
+they say at the end. A verdict that was open at first and is decided later is not turned.
 
     python -m benchmarks.early_verdicts --seeds 5        (in tests/)
 """
@@ -57,14 +57,14 @@ BLOCK = {
 DECIDED = {Verdict.MATCH, Verdict.MISMATCH}
 
 
-def verdicts_of(laboratory: Laboratory, world: str, seed: int) -> tuple[list[Verdict], list[Verdict]]:
-    """Return the three layers' verdicts at the first look and at the end."""
+def verdicts_of(laboratory: Laboratory, world: str, seed: int) -> tuple[list[list[Verdict]], list[Verdict]]:
+    """Return the three layers' verdicts at each look and at the end."""
     looks: list[list[Verdict]] = []
     judge = as_it_forms.so_far
 
     def heard(*arguments: Any) -> as_it_forms.SoFar:
         known = judge(*arguments)
-        looks.append([one.verdict for one in known.diagnosis.layers])
+        looks.append([one.verdict for one in known.layers])
         return known
 
     with pytest.MonkeyPatch.context() as patch:
@@ -76,7 +76,7 @@ def verdicts_of(laboratory: Laboratory, world: str, seed: int) -> tuple[list[Ver
         assert report.exists(), run.stderr
     from rlaudit.report.read_report import read_report
 
-    return looks[0], [one.verdict for one in read_report(report)["layers"]]
+    return looks, [one.verdict for one in read_report(report)["layers"]]
 
 
 def main() -> None:
@@ -93,12 +93,12 @@ def main() -> None:
                 place = Path(folder) / f"{world}-{seed}".replace(" ", "-")
                 place.mkdir()
                 with laboratory_in(place, cache) as laboratory:
-                    first, last = verdicts_of(laboratory, world, seed)
-                pairs = list(zip(first, last, strict=True))
+                    looks, last = verdicts_of(laboratory, world, seed)
+                pairs = [pair for look in looks for pair in zip(look, last, strict=True)]
                 counted["turned"] += sum(a in DECIDED and b in DECIDED and a is not b for a, b in pairs)
                 counted["taken back"] += sum(a in DECIDED and b not in DECIDED for a, b in pairs)
-                counted["decided at first"] += sum(a in DECIDED for a, _ in pairs)
-                counted["decided at last"] += sum(b in DECIDED for _, b in pairs)
+                counted["decided at first"] += sum(verdict in DECIDED for verdict in looks[0])
+                counted["decided at last"] += sum(verdict in DECIDED for verdict in last)
                 found = next((layer for layer, b in zip(Layer, last, strict=True) if b is Verdict.MISMATCH), None)
                 counted["wrong"] += found is not mismatch
             print(f"{world}: {seeds} seeds, {dict(counted)}", flush=True)

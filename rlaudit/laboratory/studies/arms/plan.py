@@ -2,8 +2,9 @@
 
 Factors are set one at a time on the candidate *and* left out one at a time of the parity arm: a factor whose two
 effects disagree interacts with another. A/A repeats of both ends measure the noise floor. The arms that decide run
-first: the reference, the candidate, and the candidate with the likeliest cause removed. The order of the others is
-random, so that drift of the machine does not look like a factor.
+first: the candidate and the candidate with the likeliest cause removed, by which the meaning of logprobs is known, then
+the reference, by which their distance is judged. The order of the others is random, so that drift of the machine does
+not look like a factor.
 """
 
 import random
@@ -43,6 +44,8 @@ class Role(StrEnum):
 
 
 RECORDED = "recorded"
+# The turn of the arms that decide nothing by themselves.
+OTHERS = 2
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class BlockPlan:
     @property
     def deciding(self) -> tuple[Arm, ...]:
         """The arms that decide the semantic layer, which run first."""
-        return tuple(arm for arm in self.arms if _decides(arm, self.settings))
+        return tuple(arm for arm in self.arms if _turn(arm, self.settings) < OTHERS)
 
     @property
     def engines(self) -> tuple[Arm, ...]:
@@ -274,18 +277,16 @@ def _plan_block(block: Block, factors: dict[str, Factor], shuffle: random.Random
     shuffle.shuffle(first)
     shuffle.shuffle(last)
     # Sorting keeps the order of equals.
-    first.sort(key=lambda arm: not _decides(arm, block))
+    first.sort(key=lambda arm: _turn(arm, block))
     return BlockPlan(block, tuple(first + last))
 
 
-def _decides(arm: Arm, block: Block) -> bool:
-    """Return whether an arm decides: both ends, and the first of the parity settings alone."""
-    if arm.role in {Role.RECORDED, Role.REFERENCE, Role.CANDIDATE}:
-        return True
-    likeliest = next(iter(block.parity), None)
-    return arm.role is Role.FIRST and likeliest is not None and (arm.factor, arm.level) == (
-        likeliest, block.factors[likeliest][0],
-    )  # fmt: skip
+def _turn(arm: Arm, block: Block) -> int:
+    """Return when an arm runs: the candidate and the first of the parity settings alone, the reference, the others."""
+    likeliest = [(factor, block.factors[factor][0]) for factor in block.parity[:1]]
+    if arm.role is Role.CANDIDATE or (arm.role is Role.FIRST and (arm.factor, arm.level) in likeliest):
+        return 0
+    return 1 if arm.role in {Role.RECORDED, Role.REFERENCE} else OTHERS
 
 
 def _with_own_settings(candidate: Treatment, extra: ExtraArm) -> Treatment:

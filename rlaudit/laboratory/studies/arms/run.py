@@ -57,11 +57,12 @@ class FinishedRun:
 Look = Callable[[FinishedRun], bool]
 
 
-def execute(plan: Plan, run: StudyRun, look: Look = lambda _run: False) -> FinishedRun:
+def execute(plan: Plan, run: StudyRun, look: Look | None = None) -> FinishedRun:
     """Run every arm of the plan and score what they sampled. Failed arms do not stop the others.
 
-    look: gets the run when the arms that decide have ended, and after each block but the last, and returns whether to
-    end it. Raises NotFinished if the trainer cannot score, OSError if the run directory cannot be written.
+    look: gets the run when the last two of the arms that decide have ended, and after each block but the last, and
+    returns whether to end it; without it everything is scored at the end. Raises NotFinished if the trainer cannot
+    score, OSError if the run directory cannot be written.
     """
     arms: dict[ArmId, FinishedArm] = {}
     not_run: dict[ArmId, str] = {}
@@ -85,7 +86,7 @@ def execute(plan: Plan, run: StudyRun, look: Look = lambda _run: False) -> Finis
         )
 
     for _ in _rollouts(plan, run, arms, not_run):
-        if look(so_far()):
+        if look is not None and look(so_far()):
             break
     return so_far()
 
@@ -102,7 +103,7 @@ def _rollouts(plan: Plan, run: StudyRun, arms: dict[ArmId, FinishedArm], not_run
         for _ in range(len(block.arms) - len(block.with_role(Role.LAST))):
             ended = next(first)
             arms[block.name, ended.arm.name] = ended
-            if block is plan.blocks[0] and ended.arm == block.deciding[-1]:
+            if block is plan.blocks[0] and ended.arm in block.deciding[-2:]:
                 yield
         last = block.with_role(Role.LAST)
         needless = {arm.name: reason for arm in last if (reason := _needless(block, arm, arms)) is not None}

@@ -4,6 +4,7 @@ import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,10 +122,7 @@ def _inspected(options: "Arguments", outputs: Sequence[Output], bump: "Bump | No
         stdin_name=options.stdin_name,
         excluded=settings.excludes,
         today=date.today(),
-        framework_sources=(
-            *options.framework_source,
-            *(folder for path in options.python for folder in folders_of(path)),
-        ),
+        framework_sources=(*options.framework_source, *chain.from_iterable(map(folders_of, options.python))),
     )
     return _run(request, wishes, bump)
 

@@ -113,7 +113,7 @@ def _mounts(paths: Sequence[str]) -> str:
 
 
 def _preload_of_image(spec: EnvironmentSpec, interpreter: Interpreter) -> dict[str, str]:
-    """Return the LD_PRELOAD of a container's image: V1's CPU workers need it (preload.py), and only the image knows it."""
+    """Return the LD_PRELOAD of a container's image, which V1's CPU workers need (preload.py)."""
     preload = {name: value for name, value in interpreter.dropped.items() if name == "LD_PRELOAD"}
     return preload if spec.build == "cpu" and not interpreter.site_packages.exists() else {}
 

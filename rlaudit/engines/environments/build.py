@@ -21,7 +21,7 @@ from rlaudit.engines.environments.resolve import (
     caps,
     compiled,
     install,
-    pinned_torch,
+    own_pins,
     plans,
     resolve,
     torch_index_is_reachable,
@@ -157,7 +157,7 @@ def _pinned_torch(interpreter: Interpreter, distribution: str, minor: str) -> tu
     folder = next(interpreter.site_packages.glob(f"{distribution.replace('-', '_')}-*.dist-info"))
     environment = {key: str(value) for key, value in default_environment().items()}
     environment.update(python_version=minor, python_full_version=interpreter.versions["python"])
-    return pinned_torch((folder / "METADATA").read_text(encoding="utf-8"), environment)
+    return own_pins((folder / "METADATA").read_text(encoding="utf-8"), environment)
 
 
 def _check_torch(spec: EnvironmentSpec, resolution: Resolution) -> None:

@@ -175,7 +175,7 @@ def install(uv: Uv, python: Path, resolution: Resolution, folder: Path) -> None:
     uv.pip("install", python, "--no-deps", *backend, "--constraint", constraints, "--requirement", lock)
 
 
-def pinned_torch(metadata: str, environment: dict[str, str]) -> tuple[str, ...]:
+def own_pins(metadata: str, environment: dict[str, str]) -> tuple[str, ...]:
     """Return the torch that a wheel's METADATA pins, `torch==2.6.0` for `torch==2.6.0+cpu`, and its triton.
 
     Empty if it pins no torch.

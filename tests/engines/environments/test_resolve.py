@@ -7,7 +7,7 @@ import pytest
 from rlaudit.engines.engine import Build
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.pip_configuration import PackageSources
-from rlaudit.engines.environments.resolve import Plan, install, pinned_torch, plans, resolve
+from rlaudit.engines.environments.resolve import Plan, install, own_pins, plans, resolve
 from rlaudit.engines.environments.uv import Uv, UvError, find_uv
 from rlaudit.errors import NotFinished
 
@@ -34,11 +34,11 @@ def uv_that(tmp_path: Path, script: str) -> Uv:
     ("machine", "pins"), [("x86_64", ("torch==2.6.0", "triton==3.2.0")), ("aarch64", ("torch==2.5.9",))]
 )
 def test_the_pins_are_those_of_this_machine_without_their_local_part(machine: str, pins: tuple[str, ...]) -> None:
-    assert pinned_torch(METADATA, {"platform_machine": machine}) == pins
+    assert own_pins(METADATA, {"platform_machine": machine}) == pins
 
 
 def test_a_release_that_pins_no_torch_has_no_pins() -> None:
-    assert pinned_torch("Name: vllm\nRequires-Dist: torch>=2\nRequires-Dist: triton==3\n\n", {}) == ()
+    assert own_pins("Name: vllm\nRequires-Dist: torch>=2\nRequires-Dist: triton==3\n\n", {}) == ()
 
 
 def test_torch_is_sought_on_its_own_index_then_as_pinned_then_plain() -> None:

@@ -155,10 +155,10 @@ def compare(
         )
     if before_trainer is not None and before is None:
         raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
-    tables = _chosen(_opened(rollouts, groups=groups or "", renamed=renamed), arm or [])
+    tables = _of_arms(_open(rollouts, groups=groups or "", renamed=renamed), arm or [])
     scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
     trainer_table = _trainer(trainer, renamed)
-    before_tables = () if before is None else _opened(before, groups=groups or "", renamed=renamed)
+    before_tables = () if before is None else _open(before, groups=groups or "", renamed=renamed)
     before_trainer_table = _trainer(before_trainer, renamed)
     trainer_tables = [table for table in (trainer_table, before_trainer_table) if table is not None]
     check_used(renamed, [table.part.renamed for table in (*tables, *before_tables, *trainer_tables)])
@@ -181,7 +181,7 @@ def _document(comparer: "Comparer", fails: bool, allow_partial: bool) -> "Report
     return document_of(comparer, fails, allow_partial)
 
 
-def _opened(
+def _open(
     path: Path, of_trainer: bool = False, groups: str = "", renamed: "RenamedColumns | None" = None
 ) -> "tuple[TokenTable, ...]":
     """Open the tables of a path. groups: the column that says which samples share a prompt.
@@ -211,7 +211,7 @@ def _opened(
 def _trainer(path: Path | None, renamed: "RenamedColumns") -> "TokenTable | None":
     if path is None:
         return None
-    tables = _opened(path, of_trainer=True, renamed=renamed)
+    tables = _open(path, of_trainer=True, renamed=renamed)
     if len(tables) > 1:
         raise UsageError(f"{path} holds {len(tables)} comparisons, expected the trainer's logprobs of one")
     return tables[0]
@@ -259,7 +259,7 @@ def _objective(ppo: tuple[float, float] | None, gspo: tuple[float, float] | None
         raise UsageError(f"clip ranges: {error}") from error
 
 
-def _chosen(tables: "tuple[TokenTable, ...]", arms: list[str]) -> "list[TokenTable]":
+def _of_arms(tables: "tuple[TokenTable, ...]", arms: list[str]) -> "list[TokenTable]":
     if not arms:
         return list(tables)
     names = [table.part.name for table in tables]

@@ -82,7 +82,7 @@ def curves(
         of_gates = {"--follow": follow or None, "--quiet": quiet or None, **of_following}
         _refuse(of_gates, "is of gates: add --gate 'k3<0.015'")
         outputs = parse_outputs(output)
-        return _compared(
+        return _compare_runs(
             runs, metric or [], step, log_format, candidates or 1, alpha or ALPHA, seed or 0, outputs, fail_on
         )
     _refuse(of_a_comparison, "is of a comparison of runs, which has no gates")
@@ -97,7 +97,7 @@ def curves(
     outputs = parse_outputs(output)
     gates = tuple(dict.fromkeys(parse_gate(text) for text in gate))
     log = FollowedLog(runs[0], log_format, step, gates, alpha or ALPHA_OF_GATES)
-    ended = _held_against_gates(
+    ended = _watch_gates(
         log, Progress(quiet), following=follow, every=every or SECONDS_BETWEEN_LOOKS, silence=until_silent
     )
     document = document_of(log, ended, fail_on is FailOn.ERROR)
@@ -111,7 +111,7 @@ def _refuse(options: Mapping[str, object], why: str) -> None:
             raise UsageError(f"{name} {why}")
 
 
-def _compared(
+def _compare_runs(
     runs: list[str],
     metrics: list[str],
     step: str | None,
@@ -144,7 +144,7 @@ def _compared(
     return write_outputs(outputs, document_of(comparison, fail_on is FailOn.ERROR))
 
 
-def _held_against_gates(
+def _watch_gates(
     log: "FollowedLog", progress: Progress, *, following: bool, every: float, silence: float | None
 ) -> str:
     """Look at the log once, or follow it; print each raised gate and return why the watch ended."""

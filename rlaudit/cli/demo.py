@@ -72,13 +72,13 @@ def _folder_of_recordings() -> Path:
 
 def _parts() -> Iterator[str]:
     yield f"{QUESTION}\n"
-    yield _headed("Is it still the same training?", DIAGNOSE)
+    yield _heading("Is it still the same training?", DIAGNOSE)
     yield from _layers(DIAGNOSE)
-    yield _headed("Would a config have shown it before anything ran? One of PipelineRL, written for 0.8.5:", INSPECT)
+    yield _heading("Would a config have shown it before anything ran? One of PipelineRL, written for 0.8.5:", INSPECT)
     for finding in _report(INSPECT)["findings"]:
         if finding["severity"] == "error":
             yield _entry(f"ERROR {finding['rule']}", finding["message"])
-    yield _headed("And with the one setting that both name, on tokens of 0.18.1 that the trainer scored?", PROCESSED)
+    yield _heading("And with the one setting that both name, on tokens of 0.18.1 that the trainer scored?", PROCESSED)
     yield from _layers(PROCESSED)
     yield f"\n{YOURS}"
 
@@ -104,7 +104,7 @@ def _report(words: tuple[str, ...]) -> dict[str, Any]:
         return dict(json.loads(path.read_text()))
 
 
-def _headed(question: str, words: tuple[str, ...]) -> str:
+def _heading(question: str, words: tuple[str, ...]) -> str:
     return f"\n{_bold(question)}\n$ rlaudit {' '.join(words)}\n"
 
 

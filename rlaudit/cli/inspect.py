@@ -46,10 +46,10 @@ def inspect(words: list[str]) -> int:
     """Run `rlaudit inspect` with the words of a command line and return its exit code."""
     options = parse(words)
     outputs = parse_outputs(options.output, options.verbose) if options.output or not options.diff else []
-    return _inspected(options, outputs) if options.bump is None else _bumped(options, outputs)
+    return _inspect(options, outputs) if options.bump is None else _inspect_bump(options, outputs)
 
 
-def _bumped(options: "Arguments", outputs: Sequence[Output]) -> int:
+def _inspect_bump(options: "Arguments", outputs: Sequence[Output]) -> int:
     """Inspect the new tree from its own root, with the releases that its pins move between."""
     from rlaudit.bump.bump import find_bump, in_tree_after, unmoved
 
@@ -77,10 +77,10 @@ def _bumped(options: "Arguments", outputs: Sequence[Output]) -> int:
         write_baseline=options.write_baseline and options.write_baseline.absolute(),
     )
     with in_tree_after(bump.trees):
-        return _inspected(in_tree, outputs, bump)
+        return _inspect(in_tree, outputs, bump)
 
 
-def _inspected(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None" = None) -> int:
+def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None" = None) -> int:
     """Write the report and return the exit code. bump: the one whose new tree is the working directory."""
     # Catalogue, readers and rules are imported only after the command line was parsed.
     from rlaudit.configs.framework_source.checkout import folders_of

@@ -66,10 +66,10 @@ def _rules() -> str:
 def _advisories() -> str:
     from rlaudit.advisories import known_advisories
 
-    return _described(known_advisories())
+    return _lines_of(known_advisories())
 
 
-def _described(advisories: "Mapping[str, Advisory]") -> str:
+def _lines_of(advisories: "Mapping[str, Advisory]") -> str:
     return "\n".join(f"{name:<36} {advisory.window!s:<18} {advisory.sentence}" for name, advisory in advisories.items())
 
 
@@ -85,7 +85,7 @@ def _crossed(before: str, after: str) -> str:
         "Still open: both have them": defects.still_open,
     }
     return "\n\n".join(
-        "\n".join([f"{heading} ({len(part)})", *_described(part).splitlines()]) for heading, part in parts.items()
+        "\n".join([f"{heading} ({len(part)})", *_lines_of(part).splitlines()]) for heading, part in parts.items()
     )
 
 

@@ -108,7 +108,7 @@ def record(
     `rlaudit explain recording` prints what a recording holds.
     """
     settings = Settings(
-        _every(prompts),
+        _one_in(prompts),
         _bytes(limit),
         logprobs,
         tuple(_function(name) for name in trainer_function or ()),
@@ -251,7 +251,7 @@ def _absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 - Path.resolve would follow links, and other hosts see their targets elsewhere
 
 
-def _every(share: str) -> int:
+def _one_in(share: str) -> int:
     match = _SHARE.fullmatch(share)
     # A bare number could be a share or a count, except 1, which is all either way.
     if share != "all" and (match is None or ("/" not in share and share != "1")):

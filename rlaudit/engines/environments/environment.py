@@ -71,14 +71,14 @@ def ensure(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None
 
     Raises UsageError for a release that does not exist, NotFinished if the environment cannot be built.
     """
-    environment = _whole(spec, report, uv)
+    environment = _ready(spec, report, uv)
     if not spec.is_engine or spec.build != "cuda" or spec.command:
         return environment
     lacking = note_of_missing(missing_for_triton(environment.command))
     return replace(environment, notes=(*environment.notes, *lacking))
 
 
-def _whole(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None) -> Environment:
+def _ready(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None) -> Environment:
     home = root() / spec.name
     environment = locate(spec)
     if environment is not None and spec.command:
@@ -152,10 +152,10 @@ def _build_at(home: Path, spec: EnvironmentSpec, report: Callable[[str], None], 
     except BaseException:
         shutil.rmtree(home, ignore_errors=True)
         raise
-    whole = _read(home)
-    if whole is None:
+    environment = _read(home)
+    if environment is None:
         raise NotFinished(f"{spec.name} was removed while it was built", "Build it again.")
-    return whole
+    return environment
 
 
 def _write(home: Path, built: Built, seconds: float) -> None:

@@ -34,10 +34,10 @@ def given_environment(
     name = shlex.join(command)
     shared = () if folder is None else (PACKAGE, *to_read)
     interpreter = describe(command, folder, shared, package.imports)
-    held = _held(package, interpreter, name)
-    if release is not None and not _same_release(held, release):
+    version = _version_of(package, interpreter, name)
+    if release is not None and not _same_release(version, release):
         raise UsageError(
-            f"{name} holds {package.name} {held}, not {release}",
+            f"{name} holds {package.name} {version}, not {release}",
             f"Name an interpreter that holds {release}: {package.option} {release}=COMMAND.",
         )
     _require_build(package, interpreter, build, name)
@@ -45,29 +45,29 @@ def given_environment(
         raise UsageError(_out_of_sight(name, interpreter.out_of_sight), _mounts(interpreter.out_of_sight))
     if interpreter.import_error is not None:
         raise NotFinished(
-            f"{name} holds {package.name} {held}, which does not import: {interpreter.import_error}",
+            f"{name} holds {package.name} {version}, which does not import: {interpreter.import_error}",
             _left_out(interpreter),
         )
-    spec = EnvironmentSpec(package.name, release or held, build or _build_of(package, interpreter), command)
+    spec = EnvironmentSpec(package.name, release or version, build or _build_of(package, interpreter), command)
     left_out = _left_out(interpreter)
     notes = (left_out,) if left_out else ()
     environment = environment_at(spec, user_cache_path("rlaudit") / "given" / spec.name, command, interpreter, notes)
     return replace(environment, variables={**environment.variables, **_preload_of_image(spec, interpreter)})
 
 
-def _held(package: Package, interpreter: Interpreter, name: str) -> str:
+def _version_of(package: Package, interpreter: Interpreter, name: str) -> str:
     """Return the version of the package. Raises UsageError if a needed one is missing."""
     versions = interpreter.versions
     missing = [needed for needed in package.needed if needed not in versions]
-    held = package.held(versions)
-    if held is None and package is not TRAINER:
+    version = package.held(versions)
+    if version is None and package is not TRAINER:
         missing = [package.title, *missing]
-    if missing or held is None:
+    if missing or version is None:
         raise UsageError(
             f"{name} holds no {' and no '.join(missing)}",
             _left_out(interpreter) or f"Install it there, or leave out {package.option}.",
         )
-    return Version(held).public
+    return Version(version).public
 
 
 def _same_release(held: str, wanted: str) -> bool:

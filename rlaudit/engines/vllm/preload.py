@@ -78,7 +78,7 @@ def _stand_in(folder: Path, target: Path) -> Path:
 
 
 def _any_loaded_library() -> Path:
-    """Return this process's C library, which is loaded already under whatever name it is preloaded."""
+    """Return this process's C library, which is loaded already, under any name in LD_PRELOAD."""
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
         if line.endswith((".so", ".so.6")) and "/libc" in line:
             return Path(line.split(maxsplit=5)[5])

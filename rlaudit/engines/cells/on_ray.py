@@ -54,17 +54,17 @@ def connected(address: str) -> Any:
             "--executor ray: Ray is not installed beside this rlaudit",
             "Install rlaudit[ray] here and on the cluster's nodes.",
         ) from error
-    at = address or os.environ.get("RAY_ADDRESS", "")
+    cluster = address or os.environ.get("RAY_ADDRESS", "")
     try:
-        if not at:
+        if not cluster:
             from ray._private.services import canonicalize_bootstrap_address
 
-            at = str(canonicalize_bootstrap_address("auto") or "")
-        _require_answer(at)
-        ray.init(at, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+            cluster = str(canonicalize_bootstrap_address("auto") or "")
+        _require_answer(cluster)
+        ray.init(cluster, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
     except (OSError, ValueError, RuntimeError) as error:
         raise NotFinished(
-            f"there is no Ray cluster {'at ' + at if at else 'on this machine'}: {first_line(error)}",
+            f"there is no Ray cluster {'at ' + cluster if cluster else 'on this machine'}: {first_line(error)}",
             "Start one (ray start --head), or give its address: --executor ray:HOST:PORT.",
         ) from error
     return ray

@@ -26,7 +26,8 @@ def probe(device, job, llm, sampling_params_class, row):
         among = generated(job, llm, sampling_params_class, row, requests, tokens)[0]
     except Exception as error:
         return {"error": "%s: %s" % (type(error).__name__, error)}
-    place = next((at for at in range(len(alone["token_ids"])) if step(alone, at) != step(among, at)), None)
+    places = range(len(alone["token_ids"]))
+    place = next((place for place in places if step(alone, place) != step(among, place)), None)
     upto = 0 if place is None else place + 1
     differences = [abs(one - other) for one, other in zip(alone["logprobs"][:upto], among["logprobs"][:upto])]
     return {
@@ -43,7 +44,9 @@ def generated(job, llm, sampling_params_class, row, count, tokens):
     # A prompt that is read from the cache was computed in another batch.
     llm.reset_prefix_cache()
     prompts = job["prompt_token_ids"]
-    requests = [{"prompt": at % len(prompts), "sample": at, "round": 0, "seed": at} for at in range(count)]
+    requests = [
+        {"prompt": number % len(prompts), "sample": number, "round": 0, "seed": number} for number in range(count)
+    ]
     sampling = {name: value for name, value in job["sampling"].items() if name != "min_tokens"}
     # A prompt that is cut off may be answered with the end-of-sequence token at once, and one token proves little.
     sampling.update(max_tokens=tokens, ignore_eos=True)
@@ -58,8 +61,8 @@ def generated(job, llm, sampling_params_class, row, count, tokens):
     return [row(request, output, job["top_logprobs"]) for request, output in zip(requests, outputs)]
 
 
-def step(generated_row, at):
+def step(generated_row, place):
     """Return everything that was reported about one token; None past the end."""
-    if at >= len(generated_row["token_ids"]):
+    if place >= len(generated_row["token_ids"]):
         return None
-    return tuple(generated_row[name][at] for name in ("token_ids", "logprobs", "top_ids", "top_logprobs"))
+    return tuple(generated_row[name][place] for name in ("token_ids", "logprobs", "top_ids", "top_logprobs"))

@@ -159,18 +159,18 @@ class Session:
         versions = [version for version in self.job["checkpoints"] if int(version) <= int(self.version)]
         folders = [self.job["checkpoints"][version] for version in versions]
         answers = await asyncio.wait_for(self.engine.call("rlaudit_read_back", folders), self.job["drain_seconds"])
-        held = json.loads(answers[0])
+        read_back = json.loads(answers[0])
 
         def version_at(place):
             return None if place is None else versions[place]
 
-        for parameter in held["parameters"].values():
+        for parameter in read_back["parameters"].values():
             for check in ("bytes", "probe"):
                 parameter[check] = version_at(parameter[check])
             parts = parameter.get("parts") or {}
             parameter["parts"] = {name: version_at(place) for name, place in parts.items()}
-        held["logits"] = version_at(held["logits"])
-        self.read_backs.append({"case": self.case, "believed": self.version, **held})
+        read_back["logits"] = version_at(read_back["logits"])
+        self.read_backs.append({"case": self.case, "believed": self.version, **read_back})
 
     async def drain(self):
         """Wait for requests in flight; one that does not end in time is lost."""
@@ -217,7 +217,7 @@ class Flight:
         """Record one output of the engine: new tokens, and a finish reason if it is the last."""
         completion = output.outputs[0]
         ids = list(completion.token_ids)
-        at = time.monotonic()
+        arrived = time.monotonic()
         logprobs = list(completion.logprobs or [])
         if len(logprobs) < len(ids):
             raise RuntimeError("an output had %d tokens and %d logprobs" % (len(ids), len(logprobs)))
@@ -227,7 +227,7 @@ class Flight:
         # V1 ends an aborted request with no tokens but all logprobs of the request once more
         # (vllm/v1/engine/output_processor.py of 0.18.1 slices them with [-0:]): a caller that appends has them twice.
         self.surplus_logprobs += len(logprobs) - len(ids)
-        self.deltas.append((at, len(ids)))
+        self.deltas.append((arrived, len(ids)))
         if output.num_cached_tokens is not None and self.cached_tokens is None:
             self.cached_tokens = output.num_cached_tokens
         if completion.finish_reason is not None:
@@ -259,12 +259,12 @@ class Flight:
     def token_versions(self, windows):
         """Return the version of each token by its time of arrival; None for one that came during an update."""
         versions = []
-        for at, count in self.deltas:
+        for arrived, count in self.deltas:
             current = self.submitted
             for begun, done, version in windows:
-                if at > done:
+                if arrived > done:
                     current = version
-                elif at > begun:
+                elif arrived > begun:
                     current = None
             versions.extend([current] * count)
         return versions

@@ -47,8 +47,8 @@ def refuse(specs: Iterable[EnvironmentSpec], accelerator: Accelerator) -> None:
     """Raise NotFinished, with the ways out, if the driver cannot run one of these environments."""
     refused = refusals(specs, accelerator)
     if refused:
-        messages, hints = ([refusal.message for refusal in refused], [refusal.hint for refusal in refused])
-        raise NotFinished("\n".join(messages), "\n  ".join(hints))
+        messages = "\n".join(refusal.message for refusal in refused)
+        raise NotFinished(messages, "\n  ".join(refusal.hint for refusal in refused))
 
 
 def refusals(specs: Iterable[EnvironmentSpec], accelerator: Accelerator) -> tuple[Refusal, ...]:

@@ -115,10 +115,10 @@ def ablate(
     progress = Progress(quiet)
     cluster = where.on_cluster(executor, at_once, progress, cpu=cpu, shared_out=shard is not None)
     accelerator, shares = (cluster.accelerator, ()) if cluster else split(detect(cpu), at_once or 1)
-    told = _experiment(recipe, from_, to, model, write_recipe, accelerator, progress, take_over or (), updates)
-    if told is None:
+    experiment = _experiment(recipe, from_, to, model, write_recipe, accelerator, progress, take_over or (), updates)
+    if experiment is None:
         return 0
-    study, loaded, path = told
+    study, loaded, path = experiment
     chosen = (loaded.quickened() if quick else loaded).overridden(
         model=model, prompts=prompts, seed=seed, samples=samples
     )
@@ -126,25 +126,26 @@ def ablate(
     versions = getattr(chosen, "versions", ())
     plan = study.plan(chosen, accelerator, prompt_set)
     folder = run_dir or Path("runs") / path.stem
-    own = None if shard is None else ShardRun(Shard.parse(shard), folder)
-    _refuse_together(study, path, versions, shares_out=own is not None, bisects=bisect is not None)
+    shard_run = None if shard is None else ShardRun(Shard.parse(shard), folder)
+    _refuse_together(study, path, versions, shares_out=shard_run is not None, bisects=bisect is not None)
     most = cells_at_once(plan, accelerator, shares, at_once) if cluster is None else cluster.at_once
     if dry_run:
-        answer(_of_each(versions) + estimate(study, plan, accelerator, prompt_set, folder, given, most))
+        answer(_heading_of_many(versions) + estimate(study, plan, accelerator, prompt_set, folder, given, most))
         return 0
     title = f"{plan.title} of each of {len(versions)} releases" if versions else plan.title
     progress.note(f"{path.stem}: {title} on {accelerator.kind}, {accelerator.name}; run kept in {folder}")
     for name, reason in plan.left_out.items():
         progress.note(f"  not run     block {name}: {reason}")
     place = local(shares, most) if cluster is None else where.at_cluster(cluster)
-    if own is not None:
+    if shard_run is not None:
+        shard_place, others = shard_run.at(place), shard_run.others
         with (
             suppress(LeftToOthers),
-            carried_out(study, plan, own.folder, accelerator, prompt_set, progress, given, own.at(place), own.others),
+            carried_out(study, plan, shard_run.folder, accelerator, prompt_set, progress, given, shard_place, others),
         ):
             pass
-        progress.note(own.said())
-        return own.exit_code
+        progress.note(shard_run.said())
+        return shard_run.exit_code
     ablation = Ablation(
         study,
         path,
@@ -159,14 +160,14 @@ def ablate(
     return write_outputs(outputs, _report_of(ablation, chosen, given, bisect, keep=keep))
 
 
-def _of_each(versions: Sequence[str]) -> str:
-    """Return what an estimate of a recipe of many releases begins with."""
+def _heading_of_many(versions: Sequence[str]) -> str:
+    """Return how an estimate of a recipe of many releases begins; empty for any other recipe."""
     count = len(versions)
     return f"{count} releases, {versions[0]} to {versions[-1]}, one after the other; of the last:\n" if versions else ""
 
 
 def _refuse_together(study: "Study", path: Path, versions: Sequence[str], *, shares_out: bool, bisects: bool) -> None:
-    """Raise UsageError for options that say what the recipe, or another option, does not allow."""
+    """Raise UsageError for options that the recipe, or another option, does not allow."""
     if versions and (shares_out or bisects):
         raise UsageError(f"--shard and --bisect are for a recipe of two releases, and {path.stem} names many")
     if shares_out and bisects:
@@ -181,7 +182,7 @@ def _refuse_together(study: "Study", path: Path, versions: Sequence[str], *, sha
 def _report_of(
     ablation: "Ablation", recipe: "AnyRecipe", given: GivenInterpreters, metric: str | None, *, keep: bool
 ) -> "Report":
-    """Carry the recipe out: once, of each of its releases, or of those between which a metric moves."""
+    """Carry the recipe out: once, for each of its releases, or for the two between which `metric` moves."""
     from rlaudit.laboratory.studies.arms.recipe import Recipe
 
     if isinstance(recipe, Recipe) and recipe.versions:
@@ -194,10 +195,10 @@ def _report_of(
 
     if not isinstance(recipe, Recipe):
         raise UsageError("--bisect is for recipes of arms, configs and recordings")
-    found = bisected(ablation, recipe, metric, given)
-    if found.pair is None:
-        return found.report()
-    return ablation.report(found.pair, found.given, looked_at=True, bisection=found.reported)
+    bisection = bisected(ablation, recipe, metric, given)
+    if bisection.pair is None:
+        return bisection.report()
+    return ablation.report(bisection.pair, bisection.given, looked_at=True, bisection=bisection.reported)
 
 
 def _experiment(
@@ -211,7 +212,7 @@ def _experiment(
     repeated: Sequence[str],
     updates: bool,
 ) -> "tuple[Study, AnyRecipe, Path] | None":
-    """Return the study, its recipe and the recipe's path; None if the recipe was to be written down, and is."""
+    """Return the study, its recipe and the recipe's path; None if the recipe was only to be written, and is."""
     from rlaudit.laboratory.from_file import as_yaml, experiment_of, is_recipe
     from rlaudit.laboratory.recipe import names_recipe
     from rlaudit.laboratory.study import known_studies, load_study

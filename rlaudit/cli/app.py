@@ -19,11 +19,11 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line and leave with the code of the contract."""
+    """Run the command line and exit with its code."""
     sys.exit(run(sys.argv[1:]))
 
 
-def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each code of the contract
+def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each exit code
     """Run one command line and return its exit code."""
     learn(dict(os.environ))
     learn_text(" ".join(arguments))
@@ -34,13 +34,13 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each cod
         return error.exit_code
     except KeyboardInterrupt:
         return _interrupted(arguments)
-    except SystemExit as left:
-        # argparse ends with 0 or 2. What else ends Python (Ray does so at SIGTERM) must not pass for a verdict.
-        return int(left.code or 0) if left.code in (None, 0, 2) else _interrupted(arguments)
+    except SystemExit as leaving:
+        # argparse exits with 0 or 2. Any other exit (Ray exits at SIGTERM) must not pass for a verdict.
+        return int(leaving.code or 0) if leaving.code in (None, 0, 2) else _interrupted(arguments)
     except EOFError as error:
-        unread = NotFinished(f"a file that was read ended too early: {error}", "was it cut off? write it again")
-        say(str(unread))
-        return unread.exit_code
+        cut_off = NotFinished(f"a file that was read ended too early: {error}", "was it cut off? write it again")
+        say(str(cut_off))
+        return cut_off.exit_code
     except OSError as error:
         place = unusable_place(error)
         if place is None:
@@ -52,7 +52,7 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each cod
             error.show()
             return 2
         return _bug()
-    # Typer answers Ctrl-C itself, with this code and without a word. What record returns is its command's code.
+    # Typer returns this code after Ctrl-C and prints nothing. `record` returns the code of its command.
     if outcome == INTERRUPTED and arguments[:1] != ["record"]:
         return _interrupted(arguments)
     return outcome if isinstance(outcome, int) else 0

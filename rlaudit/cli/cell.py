@@ -39,20 +39,22 @@ def run(
     from rlaudit.laboratory.single_cell import run_single
 
     progress = Progress(quiet)
-    key, outcome = run_single(run_dir, _named(run_dir, cell), progress)
+    key, outcome = run_single(run_dir, _cell_folder(run_dir, cell), progress)
     seconds = outcome.usage.get("seconds")
     took = "" if seconds is None else f", {readable(seconds)}"
-    said = "" if outcome.failure is None else f"  ({outcome.failure.boundary}: {outcome.failure.message})"
-    answer(f"{outcome.status} {key}{took}{said}")
+    failure = "" if outcome.failure is None else f"  ({outcome.failure.boundary}: {outcome.failure.message})"
+    answer(f"{outcome.status} {key}{took}{failure}")
     return 3 if outcome.status == "failed" else 0
 
 
-def _named(run_dir: Path, cell: str) -> Path:
-    """Return the folder of the cell. Raises UsageError if none has that name, or several have."""
-    cells = sorted(path for path in (run_dir / "cells").glob("*") if path.is_dir() and path.name.startswith(cell))
-    if len(cells) == 1:
-        return cells[0]
-    if cells:
-        raise UsageError(f"several cells of {run_dir} begin with {cell}: {', '.join(path.name for path in cells)}")
-    there = ", ".join(sorted(path.name for path in (run_dir / "cells").glob("*") if path.is_dir())) or "none"
-    raise UsageError(f"{run_dir} has no cell {cell}", f"There are: {there}.")
+def _cell_folder(run_dir: Path, beginning: str) -> Path:
+    """Return the folder of the cell whose name begins so. Raises UsageError if no cell's does, or several do."""
+    cells = sorted(path for path in (run_dir / "cells").glob("*") if path.is_dir())
+    matching = [path for path in cells if path.name.startswith(beginning)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        names = ", ".join(path.name for path in matching)
+        raise UsageError(f"several cells of {run_dir} begin with {beginning}: {names}")
+    names = ", ".join(path.name for path in cells) or "none"
+    raise UsageError(f"{run_dir} has no cell {beginning}", f"There are: {names}.")

@@ -12,8 +12,8 @@ from rlaudit.cli.examples import FIRST_STEPS, epilog, unwrapped
 from rlaudit.standard_input import standard_input_as_file
 from rlaudit.standard_output import to_stdout
 
-# Statistics and engines take a second to import: a command's module is imported when that command is asked for.
-# `inspect` parses its own arguments before typer is imported, and comes here for the list of commands and for shells.
+# Statistics and engines take a second to import: a command's module is imported when that command is run.
+# `inspect` parses its own arguments before typer is imported; here it serves the list of commands and completion.
 COMMANDS = {
     "demo": "rlaudit.cli.demo:demo_command",
     "record": "rlaudit.cli.record:app",
@@ -28,13 +28,13 @@ COMMANDS = {
     "explain": "rlaudit.cli.explain:explain",
     "list": "rlaudit.cli.list_what:list_",
 }
-# `rlaudit explain clusters` says what it is for.
+# `rlaudit explain clusters` documents it.
 HIDDEN = frozenset({"cell"})
 
 
 class _Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the commands in the order of a migration, without what only schedulers call."""
+        """Return the commands in the order of a migration, without those that only schedulers call."""
         return [name for name in COMMANDS if name not in HIDDEN]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -42,14 +42,14 @@ class _Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name].partition(":")
-        offered = getattr(importlib.import_module(module), attribute)
-        return typer.main.get_command(offered) if isinstance(offered, typer.Typer) else _command(cmd_name, offered)
+        command = getattr(importlib.import_module(module), attribute)
+        return typer.main.get_command(command if isinstance(command, typer.Typer) else _app_of(cmd_name, command))
 
 
-def _command(name: str, function: Callable[..., object]) -> Any:
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(name, epilog=unwrapped(epilog(name)))(function)
-    return typer.main.get_command(alone)
+def _app_of(name: str, function: Callable[..., object]) -> typer.Typer:
+    command_app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    command_app.command(name, epilog=unwrapped(epilog(name)))(function)
+    return command_app
 
 
 app = typer.Typer(
@@ -63,21 +63,21 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         to_stdout(f"rlaudit {rlaudit.__version__}\n")
         raise typer.Exit
 
 
 @app.callback()
 def _options(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
 ) -> None:
     """Options of rlaudit itself."""
 
 
 def run_command(arguments: list[str]) -> object:
-    """Return what the command returns. Typer's Abort is raised as what it was: a file that ends early is no Ctrl-C."""
+    """Run a command and return its result. Typer's Abort becomes its cause again: an EOFError is no Ctrl-C."""
     try:
         with standard_input_as_file(arguments) as words:
             return app(words, standalone_mode=False, prog_name="rlaudit")

@@ -137,7 +137,7 @@ def compare(
     outputs = parse_outputs(output)
     progress = Progress(quiet)
     settings = CompareSettings(objective=_objective(ppo_epsilon, gspo_epsilon), margin=_margin(margin), seed=seed)
-    given = {
+    sampling = {
         "temperature": temperature,
         "top_p": top_p,
         "top_k": top_k,
@@ -155,33 +155,33 @@ def compare(
         )
     if before_trainer is not None and before is None:
         raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
-    tables = _chosen(_opened(rollouts, groups=groups or "", renamed=renamed), arm or [])
+    tables = _of_arms(_open(rollouts, groups=groups or "", renamed=renamed), arm or [])
     scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
-    own_trainer = _trainer(trainer, renamed)
-    befores = () if before is None else _opened(before, groups=groups or "", renamed=renamed)
-    today_trainer = _trainer(before_trainer, renamed)
-    opened = [*tables, *befores, *(one for one in (own_trainer, today_trainer) if one is not None)]
-    check_used(renamed, [table.part.renamed for table in opened])
+    trainer_table = _trainer(trainer, renamed)
+    before_tables = () if before is None else _open(before, groups=groups or "", renamed=renamed)
+    before_trainer_table = _trainer(before_trainer, renamed)
+    trainer_tables = [table for table in (trainer_table, before_trainer_table) if table is not None]
+    check_used(renamed, [table.part.renamed for table in (*tables, *before_tables, *trainer_tables)])
     with nullcontext() if address is None else ray_cluster(address) as read_files:
-        comparer = Comparer(given, config, settings, scorer, score_tokens, progress, read_files)
-        for table, today in todays(tables, befores, before):
-            against = None if today is None else comparer.compare_today(today, today_trainer)
-            comparer.compare(table, own_trainer, against)
+        comparer = Comparer(sampling, config, settings, scorer, score_tokens, progress, read_files)
+        for table, today in todays(tables, before_tables, before):
+            against = None if today is None else comparer.compare_today(today, before_trainer_table)
+            comparer.compare(table, trainer_table, against)
     document = _document(comparer, fail_on is FailOn.ERROR, allow_partial)
     return write_outputs(outputs, document)
 
 
 def _document(comparer: "Comparer", fails: bool, allow_partial: bool) -> "Report":
-    """Return the report of all that was compared; say which lines could not be used."""
-    for one in comparer.compared:
-        for line in one.faults.lines():
+    """Return the report of all comparisons; print which lines could not be used."""
+    for comparison in comparer.compared:
+        for line in comparison.faults.lines():
             say(line)
     from rlaudit.documents.comparison import document_of
 
     return document_of(comparer, fails, allow_partial)
 
 
-def _opened(
+def _open(
     path: Path, of_trainer: bool = False, groups: str = "", renamed: "RenamedColumns | None" = None
 ) -> "tuple[TokenTable, ...]":
     """Open the tables of a path. groups: the column that says which samples share a prompt.
@@ -193,7 +193,7 @@ def _opened(
     from rlaudit.tokens.renamed_columns import AS_OURS
 
     if is_remote(path):
-        # A run is copied to a store when it has ended.
+        # A run is copied to a store only after it has ended.
         return open_tables(path, of_trainer=of_trainer, groups=groups, renamed=renamed or AS_OURS)
     run = path.parent if path.name == TOKENS else path
     if is_run(run) and not has_report(run):
@@ -211,7 +211,7 @@ def _opened(
 def _trainer(path: Path | None, renamed: "RenamedColumns") -> "TokenTable | None":
     if path is None:
         return None
-    tables = _opened(path, of_trainer=True, renamed=renamed)
+    tables = _open(path, of_trainer=True, renamed=renamed)
     if len(tables) > 1:
         raise UsageError(f"{path} holds {len(tables)} comparisons, expected the trainer's logprobs of one")
     return tables[0]
@@ -243,12 +243,12 @@ def _scorer(model: str, dtype: str, trainer_python: str | None, cpu: bool) -> "S
 
 
 def _objective(ppo: tuple[float, float] | None, gspo: tuple[float, float] | None) -> "ObjectiveSettings":
-    """Return the clip ranges of the objective: those that are given, or both at their defaults."""
+    """Return the given clip ranges of the objective, or both at their defaults if none is given."""
     from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
     default = ObjectiveSettings()
-    given = {Clip.TOKENS: ppo, Clip.SEQUENCES: gspo}
-    clips = tuple(clip for clip, epsilon in given.items() if epsilon is not None) or tuple(Clip)
+    epsilons = {Clip.TOKENS: ppo, Clip.SEQUENCES: gspo}
+    clips = tuple(clip for clip, epsilon in epsilons.items() if epsilon is not None) or tuple(Clip)
     try:
         return ObjectiveSettings(
             *(ppo or (default.ppo_epsilon_low, default.ppo_epsilon_high)),
@@ -259,7 +259,7 @@ def _objective(ppo: tuple[float, float] | None, gspo: tuple[float, float] | None
         raise UsageError(f"clip ranges: {error}") from error
 
 
-def _chosen(tables: "tuple[TokenTable, ...]", arms: list[str]) -> "list[TokenTable]":
+def _of_arms(tables: "tuple[TokenTable, ...]", arms: list[str]) -> "list[TokenTable]":
     if not arms:
         return list(tables)
     names = [table.part.name for table in tables]

@@ -82,7 +82,7 @@ def curves(
         of_gates = {"--follow": follow or None, "--quiet": quiet or None, **of_following}
         _refuse(of_gates, "is of gates: add --gate 'k3<0.015'")
         outputs = parse_outputs(output)
-        return _compared(
+        return _compare_runs(
             runs, metric or [], step, log_format, candidates or 1, alpha or ALPHA, seed or 0, outputs, fail_on
         )
     _refuse(of_a_comparison, "is of a comparison of runs, which has no gates")
@@ -97,7 +97,7 @@ def curves(
     outputs = parse_outputs(output)
     gates = tuple(dict.fromkeys(parse_gate(text) for text in gate))
     log = FollowedLog(runs[0], log_format, step, gates, alpha or ALPHA_OF_GATES)
-    ended = _held_against_gates(
+    ended = _watch_gates(
         log, Progress(quiet), following=follow, every=every or SECONDS_BETWEEN_LOOKS, silence=until_silent
     )
     document = document_of(log, ended, fail_on is FailOn.ERROR)
@@ -111,7 +111,7 @@ def _refuse(options: Mapping[str, object], why: str) -> None:
             raise UsageError(f"{name} {why}")
 
 
-def _compared(
+def _compare_runs(
     runs: list[str],
     metrics: list[str],
     step: str | None,
@@ -133,49 +133,47 @@ def _compared(
         raise UsageError(
             f"{candidates + 1} runs are needed: the reference, then the candidate", "rlaudit curves REF CANDIDATE"
         )
-    for side, given in (("reference", runs[:-candidates]), ("candidate", runs[-candidates:])):
-        if len(set(given)) < len(given):
+    for side, seeds in (("reference", runs[:-candidates]), ("candidate", runs[-candidates:])):
+        if len(set(seeds)) < len(seeds):
             raise UsageError(f"the same log is given twice as {side}", "seeds are independent runs; give each once")
     logs = [open_run(text, log_format) for text in runs]
-    read = [run_of(log, key) for log, key in zip(logs, step_keys(logs, step), strict=True)]
-    for run in read:
+    curves_of_runs = [run_of(log, key) for log, key in zip(logs, step_keys(logs, step), strict=True)]
+    for run in curves_of_runs:
         run.require_curves()
-    document = document_of(
-        compare(read[:-candidates], read[-candidates:], metrics, alpha, seed), fail_on is FailOn.ERROR
-    )
-    return write_outputs(outputs, document)
+    comparison = compare(curves_of_runs[:-candidates], curves_of_runs[-candidates:], metrics, alpha, seed)
+    return write_outputs(outputs, document_of(comparison, fail_on is FailOn.ERROR))
 
 
-def _held_against_gates(
+def _watch_gates(
     log: "FollowedLog", progress: Progress, *, following: bool, every: float, silence: float | None
 ) -> str:
-    """Look at the log once, or follow it; write what each raised gate is about and return why it ended."""
+    """Look at the log once, or follow it; print each raised gate and return why the watch ended."""
     from rlaudit.curves.follow import follow
 
     _refuse_dumps(log)
     noted = ""
 
-    def waited(seconds: float) -> None:
+    def wait(seconds: float) -> None:
         nonlocal noted
-        now = log.waiting or f"{log.name}: step {log.last_step}"
-        if now != noted:
-            progress.note(now)
-            noted = now
+        state = log.waiting or f"{log.name}: step {log.last_step}"
+        if state != noted:
+            progress.note(state)
+            noted = state
         time.sleep(seconds)
 
     if following:
-        ended = follow(log, every, silence, waited)
+        ended = follow(log, every, silence, wait)
     else:
         log.look()
         ended = "one look was asked for"
-    for found in log.watched.values():
-        if found.alarm is not None:
-            say(f"{found.gate}: {found.key}: {found.said()}")
+    for watched in log.watched.values():
+        if watched.alarm is not None:
+            say(f"{watched.gate}: {watched.key}: {watched.said()}")
     return ended
 
 
 def _refuse_dumps(log: "FollowedLog") -> None:
-    """Raise UsageError for a folder that holds rollout dumps and no log: it would be waited for without end."""
+    """Raise UsageError for a folder of rollout dumps without a log, which would be followed forever."""
     from rlaudit.curves.open_run import open_run
     from rlaudit.tokens.open_table import open_tables
 

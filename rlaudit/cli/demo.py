@@ -1,6 +1,6 @@
 """`rlaudit demo`: one real case from question to diagnosis, offline, with the commands that a user would type.
 
-Nothing printed is kept from an earlier time: the files of rlaudit/demo are inspected and compared while one looks.
+Nothing printed is canned: the files of rlaudit/demo are inspected and compared now.
 """
 
 import json
@@ -21,7 +21,7 @@ from rlaudit.errors import UsageError
 from rlaudit.layers import Verdict
 from rlaudit.standard_output import to_stdout
 
-# In a checkout an example; a wheel has its two recordings beside the other files of the demo.
+# A checkout has the two recordings as an example; a wheel has them beside the other files of the demo.
 MIGRATION = Path("examples", "recorded", "trl-0.8.5-to-0.10.2")
 RECORDINGS = ("v0", "v1")
 DIAGNOSE = ("diagnose", *RECORDINGS)
@@ -53,11 +53,11 @@ def demo_command(
                 raise UsageError(f"{folder} is there and not empty", "give a new folder")
             folder.mkdir(parents=True, exist_ok=True)
             place = folder
-        for source in resources.files(files).iterdir():
-            if source.name.endswith((".yaml", ".parquet")):
-                (place / source.name).write_bytes(source.read_bytes())
+        for file in resources.files(files).iterdir():
+            if file.name.endswith((".yaml", ".parquet")):
+                (place / file.name).write_bytes(file.read_bytes())
         for name in RECORDINGS:
-            shutil.copytree(_recordings() / name, place / name)
+            shutil.copytree(_folder_of_recordings() / name, place / name)
         with chdir(place):
             for part in _parts():
                 to_stdout(part)
@@ -65,21 +65,20 @@ def demo_command(
     return 0
 
 
-def _recordings() -> Path:
-    """Return the folder of the two recordings."""
+def _folder_of_recordings() -> Path:
     package = Path(files.__file__).parent
     return package if (package / RECORDINGS[0]).is_dir() else package.parents[1] / MIGRATION
 
 
 def _parts() -> Iterator[str]:
     yield f"{QUESTION}\n"
-    yield _headed("Is it still the same training?", DIAGNOSE)
+    yield _heading("Is it still the same training?", DIAGNOSE)
     yield from _layers(DIAGNOSE)
-    yield _headed("Would a config have shown it before anything ran? One of PipelineRL, written for 0.8.5:", INSPECT)
-    for one in _report(INSPECT)["findings"]:
-        if one["severity"] == "error":
-            yield _told(f"{one['severity'].upper()} {one['rule']}", one["message"])
-    yield _headed("And with the one setting that both name, on tokens of 0.18.1 that the trainer scored?", PROCESSED)
+    yield _heading("Would a config have shown it before anything ran? One of PipelineRL, written for 0.8.5:", INSPECT)
+    for finding in _report(INSPECT)["findings"]:
+        if finding["severity"] == "error":
+            yield _entry(f"ERROR {finding['rule']}", finding["message"])
+    yield _heading("And with the one setting that both name, on tokens of 0.18.1 that the trainer scored?", PROCESSED)
     yield from _layers(PROCESSED)
     yield f"\n{YOURS}"
 
@@ -87,9 +86,9 @@ def _parts() -> Iterator[str]:
 def _layers(words: tuple[str, ...]) -> Iterator[str]:
     for layer in _report(words)["layers"]:
         cause = f" {layer['cause']}" if layer["cause"] else ""
-        yield _told(f"{layer['layer']}: {layer['verdict'].upper()}{cause}", layer["because"])
+        yield _entry(f"{layer['layer']}: {layer['verdict'].upper()}{cause}", layer["because"])
         if layer["verdict"] == Verdict.MISMATCH and layer["next"]:
-            yield _told("next", layer["next"])
+            yield _entry("next", layer["next"])
 
 
 def _report(words: tuple[str, ...]) -> dict[str, Any]:
@@ -97,19 +96,19 @@ def _report(words: tuple[str, ...]) -> dict[str, Any]:
     from rlaudit.cli.app import run
 
     with tempfile.TemporaryDirectory() as scratch:
-        written = Path(scratch) / "report.json"
+        path = Path(scratch) / "report.json"
         quiet = ["--quiet"] if words[0] == "compare" else []
-        code = run([*words, *quiet, "--output", f"json:{written}"])
-        if not written.is_file():
+        code = run([*words, *quiet, "--output", f"json:{path}"])
+        if not path.is_file():
             raise RuntimeError(f"rlaudit {' '.join(words)} ended with {code} and left no report")
-        return dict(json.loads(written.read_text()))
+        return dict(json.loads(path.read_text()))
 
 
-def _headed(question: str, words: tuple[str, ...]) -> str:
+def _heading(question: str, words: tuple[str, ...]) -> str:
     return f"\n{_bold(question)}\n$ rlaudit {' '.join(words)}\n"
 
 
-def _told(name: str, sentence: str) -> str:
+def _entry(name: str, sentence: str) -> str:
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10**6
     return textwrap.fill(f"{name}: {sentence}", max(width, 40), initial_indent="  ", subsequent_indent="    ") + "\n"
 

@@ -108,14 +108,12 @@ def remove(
     """Delete environments, by version or by the name that `list` prints."""
     from rlaudit.engines.environments import environment as environments
 
-    present = [found.spec for found in environments.list_environments()]
+    specs = [environment.spec for environment in environments.list_environments()]
     if not versions and not all_ and unused is None:
         raise UsageError("nothing to remove was named", "Name versions, or give --all or --unused DAYS.")
     names = environments.all_names() if all_ else [] if unused is None else environments.unused_names(unused)
     for word in versions or []:
-        matching = [
-            spec.name for spec in present if word in {spec.name, spec.version} or word == spec.package == TRAINER
-        ]
+        matching = [spec.name for spec in specs if word in {spec.name, spec.version} or word == spec.package == TRAINER]
         names += matching or [word]
     for name in dict.fromkeys(names):
         environments.remove(name)
@@ -130,21 +128,21 @@ def _environments_to_examine(versions: list[str], cpu: bool | None, python: list
 
     given = given_interpreters(python)
     if given and not versions:
-        named = {None: given.engine} if given.engine else given.by_release
+        commands = {None: given.engine} if given.engine else given.by_release
     else:
-        named = given.for_releases(versions)
-    build = None if cpu is None else _build(cpu)
-    found = [
-        given_environment(ENGINE.package, command, release, build, folder=scratch())
-        for release, command in named.items()
+        commands = given.for_releases(versions)
+    build_ = None if cpu is None else _build(cpu)
+    environments = [
+        given_environment(ENGINE.package, command, release, build_, folder=scratch())
+        for release, command in commands.items()
     ]
-    missing = [version for version in versions if version not in named]
+    missing = [version for version in versions if version not in commands]
     if missing:
-        wanted = _build(cpu)
-        found += [ensure(_spec(version, wanted), _progress) for version in missing]
-    if found:
-        return found
-    built = [found for found in list_environments() if found.spec.is_engine]
+        build_ = _build(cpu)
+        environments += [ensure(_spec(version, build_), _progress) for version in missing]
+    if environments:
+        return environments
+    built = [environment for environment in list_environments() if environment.spec.is_engine]
     if not built:
         raise UsageError("no engine environment is built", "rlaudit engines build VERSION")
     return built
@@ -166,7 +164,7 @@ def _build(cpu: bool | None) -> Build:
 
 
 def _machine_to_build_for() -> "Accelerator":
-    """Return this machine. If its GPUs cannot be used now, it counts as one without a driver: others may run it."""
+    """Return this machine, as one without a driver if its GPUs cannot be used now: other machines may run the build."""
     from rlaudit.engines.hardware.accelerator import detect
 
     try:

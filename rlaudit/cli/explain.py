@@ -15,7 +15,7 @@ from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
 from rlaudit.standard_output import to_stdout
 
-# Causes, factors and metrics bring numpy and pydantic with them: `explain` of a rule does not wait for them.
+# Causes, factors and metrics import numpy and pydantic, which `explain` of a rule does not need.
 if TYPE_CHECKING:
     from rlaudit.attribution.cause import Cause
 
@@ -35,14 +35,14 @@ def explain(
 ) -> int:
     """Print what a rule, cause, test, framework, factor or metric is, and how to read it; what a dashboard's key means;
     what a vLLM release decides and has; or a topic, such as `clusters` or `limits`."""
-    about_rule = _about_rule(name)
-    if about_rule is not None:
-        # What a rule reads off settings may be what a cause shows in logprobs, under the same name.
+    rule = _about_rule(name)
+    if rule is not None:
+        # A rule finds it in settings; a cause of the same name finds it in logprobs.
         cause = f"\n\n{_about_cause(name)}" if find_spec(f"rlaudit.causes.{name.replace('-', '_')}") else ""
-        to_stdout(f"{about_rule}{cause}\n")
+        to_stdout(f"{rule}{cause}\n")
         return 0
-    documented = _documentation()
-    if name not in documented:
+    pages = _documentation()
+    if name not in pages:
         from rlaudit.cli.release_page import release_page
         from rlaudit.curves.metric_translation import about_key
 
@@ -51,9 +51,9 @@ def explain(
             to_stdout(f"{about}\n")
             return 0
         otherwise = "see: rlaudit list rules, list factors; for the words of a report: rlaudit explain reading"
-        hint = did_you_mean(name, documented, otherwise)
+        hint = did_you_mean(name, pages, otherwise)
         raise UsageError(f"nothing is called {name!r}", hint)
-    to_stdout(f"{documented[name]()}\n")
+    to_stdout(f"{pages[name]()}\n")
     return 0
 
 
@@ -70,8 +70,8 @@ def _documentation() -> Mapping[str, Callable[[], str]]:
 
     rules = {name: partial(str, _about_rule(name)) for name in rule_names()}
     frameworks = {name: partial(_about_framework, name) for name in known_dialects()}
-    about = {name: partial(_about_factor, name) for name in known_factors()}
-    factors: dict[str, Callable[[], str]] = {**about, weight_update.NAME: weight_update.documentation}
+    arm_factors = {name: partial(_about_factor, name) for name in known_factors()}
+    factors: dict[str, Callable[[], str]] = {**arm_factors, weight_update.NAME: weight_update.documentation}
     causes = {name: partial(_about_cause, name) for name in all_causes()}
     tests = {name: partial(_about_test, name) for name in ALL_TESTS}
     metrics = {name: partial(_about_metric, name) for name in all_metrics()}
@@ -97,10 +97,10 @@ def _about_topic(file: Path) -> str:
 
 
 def _word_of_a_report(name: str) -> str | None:
-    """Return what the topic `reading` says of a word, which it writes as `*word*: ...;`."""
+    """Return what the topic `reading` says about a word, which it writes as `*word*: ...;`."""
     text = " ".join(_about_topic(TOPICS["reading"]).split())
-    found = re.search(rf"\*{re.escape(name)}\*: (.*?)(?=; \*|\. | - )", text)
-    return None if found is None else f"{name}: {found[1]}\n\nrlaudit explain reading has the other words of a report."
+    match = re.search(rf"\*{re.escape(name)}\*: (.*?)(?=; \*|\. | - )", text)
+    return None if match is None else f"{name}: {match[1]}\n\nrlaudit explain reading has the other words of a report."
 
 
 def _about_dialects() -> str:
@@ -116,17 +116,17 @@ def _about_framework(name: str) -> str:
 
     if name in shipped():
         return page_of(shipped()[name])
-    known = known_dialects()
-    return f"{known[name].title}\n\n{known[name].about}"
+    dialect = known_dialects()[name]
+    return f"{dialect.title}\n\n{dialect.about}"
 
 
 def _about_factor(name: str) -> str:
     from rlaudit.laboratory.studies.arms.plan import known_factors
 
-    known = known_factors()
-    factor = known[name]
+    factors = known_factors()
+    factor = factors[name]
     levels = ", ".join(factor.levels) or "any version"
-    return f"{known.documentation(name)}\n\nLevels: {levels}\nLayer:  {factor.layer}\nSets:   {factor.setting}"
+    return f"{factors.documentation(name)}\n\nLevels: {levels}\nLayer:  {factor.layer}\nSets:   {factor.setting}"
 
 
 def _about_cause(name: str) -> str:
@@ -160,8 +160,8 @@ def _about_test(name: str) -> str:
     from rlaudit.meaning.documented import ALL
 
     test = ALL[name]
-    documented = "\n\n".join(inspect.getdoc(module) or "" for module in test.modules)
-    return f"{documented}\n\nLayer: {test.layer}\nNeeds: {test.needs}"
+    documentation = "\n\n".join(inspect.getdoc(module) or "" for module in test.modules)
+    return f"{documentation}\n\nLayer: {test.layer}\nNeeds: {test.needs}"
 
 
 def _about_recording() -> str:
@@ -169,10 +169,10 @@ def _about_recording() -> str:
     from rlaudit.recorder.hook_points import where_recorded
     from rlaudit.recorder.trainer_functions import known_functions
 
-    # They run inside a training, not here: their text is read.
+    # They are parsed and not imported, as they are made to run inside a training.
     files = (RECORDER, RECORDER.with_name("rlaudit_ring.py"))
-    documented = (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "" for file in files)
-    return "\n\n".join((*documented, where_recorded(), known_functions()))
+    docstrings = (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "" for file in files)
+    return "\n\n".join((*docstrings, where_recorded(), known_functions()))
 
 
 def _about_metric(name: str) -> str:

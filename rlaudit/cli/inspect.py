@@ -4,6 +4,7 @@ import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
     from rlaudit.bump.bump import Bump
-    from rlaudit.cli.inspect_arguments import Asked
+    from rlaudit.cli.inspect_arguments import Arguments
     from rlaudit.inspection.inspect import Inspection, Request
     from rlaudit.severity import Severity
     from rlaudit.vllm.machine import Machine
@@ -30,7 +31,7 @@ _ALLOCATIONS = 50_000
 
 @dataclass(frozen=True)
 class _Wishes:
-    """What is to happen with the findings."""
+    """What to do with the findings."""
 
     outputs: Sequence[Output]
     threshold: "Severity | None"
@@ -41,46 +42,47 @@ class _Wishes:
     write_baseline: Path | None
 
 
-def inspect(arguments: list[str]) -> int:
-    """Run `rlaudit inspect` with these arguments and return its exit code."""
-    asked = parse(arguments)
-    outputs = parse_outputs(asked.output, asked.verbose) if asked.output or not asked.diff else []
-    return _inspected(asked, outputs) if asked.bump is None else _bumped(asked, outputs)
+def inspect(words: list[str]) -> int:
+    """Run `rlaudit inspect` with the words of a command line and return its exit code."""
+    options = parse(words)
+    outputs = parse_outputs(options.output, options.verbose) if options.output or not options.diff else []
+    return _inspect(options, outputs) if options.bump is None else _inspect_bump(options, outputs)
 
 
-def _bumped(asked: "Asked", outputs: Sequence[Output]) -> int:
+def _inspect_bump(options: "Arguments", outputs: Sequence[Output]) -> int:
     """Inspect the new tree from its own root, with the releases that its pins move between."""
     from rlaudit.bump.bump import find_bump, in_tree_after, unmoved
 
-    if asked.before is not None or asked.after is not None:
+    if options.before is not None or options.after is not None:
         raise UsageError("--bump finds --from and --to by itself: leave them out")
-    if asked.defaults:
+    if options.defaults:
         raise UsageError("--bump is about a repository, --defaults about vLLM alone")
-    if asked.fix is not None and not asked.diff:
+    if options.fix is not None and not options.diff:
         raise UsageError("--bump changes no file", "--diff prints the fixes as a patch")
-    bump = find_bump(asked.bump or "", asked.paths)
-    here = [replace(one, path=one.path and one.path.absolute()) for one in outputs]
+    bump = find_bump(options.bump or "", options.paths)
+    # The inspection changes the working directory.
+    outputs = [replace(output, path=output.path and output.path.absolute()) for output in outputs]
     if bump.migration is None:
-        document, why = unmoved(bump, asked.allow_no_config)
+        document, why = unmoved(bump, options.allow_no_config)
         say(why)
-        return write_outputs(here, document)
+        return write_outputs(outputs, document)
     for sentence in bump.migration.said:
         say(sentence)
-    there = replace(
-        asked,
+    in_tree = replace(
+        options,
         before=str(bump.migration.before),
         after=str(bump.migration.after),
         paths=list(bump.trees.paths),
-        baseline=asked.baseline and asked.baseline.absolute(),
-        write_baseline=asked.write_baseline and asked.write_baseline.absolute(),
+        baseline=options.baseline and options.baseline.absolute(),
+        write_baseline=options.write_baseline and options.write_baseline.absolute(),
     )
     with in_tree_after(bump.trees):
-        return _inspected(there, here, bump)
+        return _inspect(in_tree, outputs, bump)
 
 
-def _inspected(asked: "Asked", outputs: Sequence[Output], bump: "Bump | None" = None) -> int:
-    """Return the exit code, after the report was written. bump: whose files are in the working directory."""
-    # Catalogue, readers and rules are imported once the command line is known to be this one's.
+def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None" = None) -> int:
+    """Write the report and return the exit code. bump: the one whose new tree is the working directory."""
+    # Catalogue, readers and rules are imported only after the command line was parsed.
     from rlaudit.configs.framework_source.checkout import folders_of
     from rlaudit.inspection.inspect import Request
     from rlaudit.inspection.inspect_file import Context
@@ -91,42 +93,42 @@ def _inspected(asked: "Asked", outputs: Sequence[Output], bump: "Bump | None" = 
     from rlaudit.rules import known_rules
     from rlaudit.vllm.machine import Machine, machine_named
 
-    # Nodes of files live as long as their report; to look for cycles among them costs a tenth of the time.
+    # The nodes of parsed files live as long as the report; looking for cycles among them costs a tenth of the time.
     gc.set_threshold(_ALLOCATIONS, *gc.get_threshold()[1:])
     settings = find_settings(Path.cwd())
-    before, after = asked.before or settings.get("from"), asked.after or settings.get("to")
-    platform = asked.platform or settings.get("platform")
+    before, after = options.before or settings.get("from"), options.after or settings.get("to")
+    platform = options.platform or settings.get("platform")
     machine = Machine() if platform in (None, "cuda") else machine_named(platform)
     sides = [version_named(side) if side is not None else None for side in (before, after)]
     wishes = _Wishes(
         outputs=outputs,
-        threshold=_threshold(asked.fail_on or settings.get("fail-on") or "error", asked.exit_zero),
-        none_is_fine=asked.allow_no_config,
-        diff=asked.diff,
-        fix=asked.fix,
-        baseline=asked.baseline or (None if asked.write_baseline is not None else settings.baseline),
-        write_baseline=asked.write_baseline,
+        threshold=_threshold(options.fail_on or settings.get("fail-on") or "error", options.exit_zero),
+        none_is_fine=options.allow_no_config,
+        diff=options.diff,
+        fix=options.fix,
+        baseline=options.baseline or (None if options.write_baseline is not None else settings.baseline),
+        write_baseline=options.write_baseline,
     )
-    _check(asked.paths, wishes, asked.defaults, asked.framework_source)
-    if asked.defaults:
+    _check(options.paths, wishes, options.defaults, options.framework_source)
+    if options.defaults:
         return _defaults(sides[0], sides[1], machine, wishes.outputs)
-    rules, about_suppressions = selected(known_rules(), asked.select or settings.get("select") or (), asked.ignore)
-    dialects = known_dialects(tuple(asked.dialect))
+    rules, about_suppressions = selected(known_rules(), options.select or settings.get("select") or (), options.ignore)
+    dialects = known_dialects(tuple(options.dialect))
     request = Request(
-        paths=tuple(asked.paths),
+        paths=tuple(options.paths),
         context=Context(rules, dialects, machine, *sides, machine_known=platform is not None),
         about_suppressions=frozenset(about_suppressions),
         suppressions=settings.suppressions,
-        stdin_name=asked.stdin_name,
+        stdin_name=options.stdin_name,
         excluded=settings.excludes,
         today=date.today(),
-        framework_sources=(*asked.framework_source, *(folder for one in asked.python for folder in folders_of(one))),
+        framework_sources=(*options.framework_source, *chain.from_iterable(map(folders_of, options.python))),
     )
     return _run(request, wishes, bump)
 
 
 def _defaults(before: "Version | None", after: "Version | None", machine: "Machine", outputs: Sequence[Output]) -> int:
-    """Write what moves in vLLM alone; the project's own version stands in for a side that is not given."""
+    """Write what moves in vLLM alone, with the project's own version for a missing --from or --to."""
     from rlaudit.documents.vllm_alone import document_of, moved_lines
     from rlaudit.inspection.versions import choose
 
@@ -163,7 +165,7 @@ def _check(paths: Sequence[str], wishes: _Wishes, defaults: bool, framework_sour
     for option, path in (("--baseline", wishes.baseline), ("--write-baseline", wishes.write_baseline)):
         if path == Path(DASH):
             raise UsageError(f"{option} keeps findings by the folder it lies in: - is in none", "give it a path")
-    if wishes.diff and any(one.path is None for one in wishes.outputs):
+    if wishes.diff and any(output.path is None for output in wishes.outputs):
         raise UsageError("--diff goes to stdout: give the report a path", "--output json:report.json")
     if wishes.baseline is not None and wishes.write_baseline is not None:
         raise UsageError("--baseline and --write-baseline at once: a new baseline holds what the old one held")
@@ -212,13 +214,13 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
         to_stdout(patch)
         for sentence in summary(document):
             say(sentence)
-    pages = [one for one in wishes.outputs if one.report_format.name == "html"]
+    pages = [output for output in wishes.outputs if output.report_format.name == "html"]
     recordings = recordings_alone(collected) if pages and bump is None else ()
     if recordings:
         from rlaudit.documents.public_recording import public_report
 
         write_outputs(pages, public_report(recordings, request, code, wishes.threshold))
-    write_outputs([one for one in wishes.outputs if not recordings or one not in pages], document)
+    write_outputs([output for output in wishes.outputs if not recordings or output not in pages], document)
     for sentence in (*inspection.bugs, *failed):
         say(sentence)
     return code
@@ -230,15 +232,15 @@ def _at_old_release(request: "Request") -> "Request":
 
 
 def _say_versions(inspection: "Inspection") -> None:
-    """Say where the versions come from, once for all files that share it, and which release is not catalogued."""
+    """Print where the versions come from, once for all files that share them, and which release is not catalogued."""
     shared: dict[tuple[str, ...], list[str]] = {}
     for file in inspection.files:
         if file.versions is not None and file.versions.said:
             shared.setdefault(file.versions.said, []).append(file.file.path)
-    for said, paths in shared.items():
-        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-        for sentence in said:
-            say(f"{paths[0]}{more}: {sentence}")
+    for sentences, paths in shared.items():
+        and_others = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        for sentence in sentences:
+            say(f"{paths[0]}{and_others}: {sentence}")
     audits = [config.audit for file in inspection.files for config in file.configs]
     for sentence in dict.fromkeys(side.catalogue.said for audit in audits for side in (audit.before, audit.after)):
         if sentence:

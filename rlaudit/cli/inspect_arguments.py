@@ -16,8 +16,8 @@ FAIL_ON = ("error", "warning", "note", "never")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The command line. before, after: --from and --to."""
+class Arguments:
+    """The parsed command line. before, after: --from and --to."""
 
     paths: list[str]
     before: str | None
@@ -44,7 +44,7 @@ class Asked:
 
 class _Help(argparse.HelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Keep lines as they are: a command line that is broken in two cannot be pasted."""
+        """Keep the lines: a command line that is broken in two cannot be pasted."""
         return "\n".join(f"{indent}{line}" for line in text.splitlines())
 
 
@@ -54,8 +54,8 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(message, "see: rlaudit inspect --help")
 
 
-def parse(arguments: list[str]) -> Asked:
-    """Parse the command line. Raises UsageError for what cannot be meant, SystemExit after --help."""
+def parse(arguments: list[str]) -> Arguments:
+    """Parse the command line. Raises UsageError for a wrong one, SystemExit after --help."""
     # argparse would take the word behind a bare --fix, often a path, for its value.
     end = arguments.index("--") if "--" in arguments else len(arguments)
     for word, following in pairwise(arguments[:end]):
@@ -65,11 +65,11 @@ def parse(arguments: list[str]) -> Asked:
                 f"--fix={following}, or ./{following} for a file of that name",
             )
     words = ["--fix=safe" if word == "--fix" else word for word in arguments[:end]] + arguments[end:]
-    return Asked(**vars(arguments_parser().parse_intermixed_args(words)))
+    return Arguments(**vars(arguments_parser().parse_intermixed_args(words)))
 
 
 def arguments_parser() -> argparse.ArgumentParser:
-    """Return what `parse` parses with."""
+    """Return the parser behind `parse`."""
     parser = _Parser(
         prog="rlaudit inspect",
         description="Read rollout configs and report what moves the logprobs when vLLM changes.\nNothing is started.",

@@ -1,4 +1,4 @@
-"""What a shell completes after `rlaudit inspect`: typer completes, argparse parses, and both know the same options."""
+"""What a shell completes after `rlaudit inspect`: typer completes and argparse parses the same options."""
 
 import argparse
 import inspect
@@ -11,12 +11,12 @@ from rlaudit.cli.inspect_arguments import arguments_parser
 
 
 def _completable() -> Callable[..., None]:
-    def inspected(**asked: object) -> None:
+    def inspected(**arguments: object) -> None:
         """Read rollout configs and report what moves the logprobs when vLLM changes."""
         raise AssertionError("rlaudit inspect parses its own arguments")
 
     parameters = [_parameter(action) for action in arguments_parser()._actions if action.dest != "help"]
-    inspected.__annotations__ = {one.name: one.annotation for one in parameters}
+    inspected.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     inspected.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return inspected
 

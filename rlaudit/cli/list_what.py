@@ -11,7 +11,6 @@ import typer
 from rlaudit.errors import UsageError
 from rlaudit.standard_output import to_stdout
 
-# What is not listed is not imported.
 if TYPE_CHECKING:
     from rlaudit.advisories.advisory import Advisory
 
@@ -67,11 +66,11 @@ def _rules() -> str:
 def _advisories() -> str:
     from rlaudit.advisories import known_advisories
 
-    return _described(known_advisories())
+    return _lines_of(known_advisories())
 
 
-def _described(advisories: "Mapping[str, Advisory]") -> str:
-    return "\n".join(f"{name:<36} {one.window!s:<18} {one.sentence}" for name, one in advisories.items())
+def _lines_of(advisories: "Mapping[str, Advisory]") -> str:
+    return "\n".join(f"{name:<36} {advisory.window!s:<18} {advisory.sentence}" for name, advisory in advisories.items())
 
 
 def _crossed(before: str, after: str) -> str:
@@ -79,22 +78,23 @@ def _crossed(before: str, after: str) -> str:
     from rlaudit.inspection.versions import version_named
 
     base, to = version_named(before), version_named(after)
-    found = crossed(base, to)
+    defects = crossed(base, to)
     parts = {
-        f"Entered: {to} has them, {base} has not": found.entered,
-        f"Left: {base} has them, {to} has not": found.left,
-        "Still open: both have them": found.still_open,
+        f"Entered: {to} has them, {base} has not": defects.entered,
+        f"Left: {base} has them, {to} has not": defects.left,
+        "Still open: both have them": defects.still_open,
     }
     return "\n\n".join(
-        "\n".join([f"{head} ({len(those)})", *_described(those).splitlines()]) for head, those in parts.items()
+        "\n".join([f"{heading} ({len(part)})", *_lines_of(part).splitlines()]) for heading, part in parts.items()
     )
 
 
 def _frameworks() -> str:
     from rlaudit.inspection.read_configs import known_dialects
 
-    known = known_dialects()
-    return "\n".join(f"{name:<18} {one.title:<24} {_summary(one.about)}" for name, one in known.items())
+    return "\n".join(
+        f"{name:<18} {dialect.title:<24} {_summary(dialect.about)}" for name, dialect in known_dialects().items()
+    )
 
 
 def _versions() -> str:
@@ -142,8 +142,10 @@ def _factors() -> str:
     from rlaudit.laboratory.studies.arms.plan import known_factors
     from rlaudit.laboratory.studies.updates import factor as weight_update
 
-    known = known_factors()
-    lines = [f"{name:<18} {factor.layer:<15} {_summary(known.documentation(name))}" for name, factor in known.items()]
+    factors = known_factors()
+    lines = [
+        f"{name:<18} {factor.layer:<15} {_summary(factors.documentation(name))}" for name, factor in factors.items()
+    ]
     about_updates = _summary(inspect.getdoc(weight_update) or "")
     lines.append(f"{weight_update.NAME:<18} {weight_update.LAYER:<15} {about_updates}")
     return "\n".join(sorted(lines))

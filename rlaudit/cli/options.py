@@ -26,10 +26,9 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 
 
 def ray_address(executor: str) -> str | None:
-    """Return the address of the Ray cluster that `--executor` names, empty for the one this machine belongs to; None
-    for this machine alone.
+    """Return the address of the Ray cluster in `--executor`, None for `local`.
 
-    Raises UsageError for another word.
+    Empty is the cluster that this machine belongs to. Raises UsageError for another word.
     """
     kind, _, address = executor.partition(":")
     if kind == RAY:

@@ -33,13 +33,13 @@ class Output:
 
 def parse_outputs(wanted: Sequence[str] | None, verbose: bool = False) -> list[Output]:
     """Read --output. Raises UsageError for an unknown format, two reports on one stdout, or one on a closed stdout."""
-    # Only the formats that are asked for are imported: a file is named after its format (a test says so).
-    known = sorted(module.name for module in pkgutil.iter_modules(formats.__path__))
+    # Only requested formats are imported: a file is named after its format (a test checks it).
+    names = sorted(module.name for module in pkgutil.iter_modules(formats.__path__))
     outputs = []
     for text in wanted or ["text"]:
         name, _, path = text.partition(":")
-        if name not in known:
-            raise UsageError(f"unknown output format {name!r}", f"there are: {', '.join(known)}")
+        if name not in names:
+            raise UsageError(f"unknown output format {name!r}", f"there are: {', '.join(names)}")
         report_format: ReportFormat = importlib.import_module(f"{formats.__name__}.{name}").FORMAT
         report_format = report_format.verbose() if verbose else report_format
         outputs.append(Output(report_format, Path(path) if path not in ("", DASH) else None))
@@ -62,9 +62,9 @@ def write_outputs(outputs: Sequence[Output], document: "Report") -> int:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a report or recipe in one step, to stdout for `-`: a kill or a full disk leaves what was there.
+    """Write a report or recipe in one step, to stdout for `-`: a kill or a full disk leaves the old file.
 
-    A pipe or a device is written into as it is. Raises UsageError for a path where no file can be, NotFinished where
+    A pipe or a device is written into directly. Raises UsageError for a path where no file can be, NotFinished if
     there is no room or no right to write.
     """
     if str(path) == DASH:
@@ -78,16 +78,16 @@ def write_file(path: Path, text: str) -> None:
             write_atomically(path, text.encode())
     except OSError as error:
         error.filename = error.filename or str(path)
-        told = unusable_place(error, "the report cannot be written:")
-        if told is None:
+        unwritable = unusable_place(error, "the report cannot be written:")
+        if unwritable is None:
             raise
-        raise told from error
+        raise unwritable from error
 
 
 def terminal_width() -> int | None:
-    """Return the columns of the terminal on stdout; None if it is piped, or would show colours as signs.
+    """Return the columns of the terminal on stdout; None if it is piped, or if colours are not wanted or not possible.
 
-    NO_COLOR and FORCE_COLOR as everywhere. A dumb terminal knows no colours.
+    NO_COLOR and FORCE_COLOR are obeyed, and a dumb terminal has no colours.
     """
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") in {"dumb", "unknown"}:
         return None

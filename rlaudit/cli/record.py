@@ -21,7 +21,7 @@ from rlaudit.recorder.unreached import Onlooker
 from rlaudit.say import answer, say
 from rlaudit.secrets import learn_text
 
-# The recorder lies beside what it records: on a shared file system the processes of other nodes find both.
+# The recorder lies in the recording: on a shared file system the processes of other nodes find both.
 _FOLDER = "recorder"
 _RECORDINGS = "recordings"
 _NO_ENGINE = 3
@@ -38,7 +38,7 @@ _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-# Options behind the first word of the command are the command's, with `--` before it or without.
+# Options after the first word of the command belong to the command, with or without `--` before it.
 @app.command("record", context_settings={"allow_interspersed_args": False}, epilog=unwrapped(epilog("record")))
 def record(
     command: Annotated[
@@ -108,7 +108,7 @@ def record(
     `rlaudit explain recording` prints what a recording holds.
     """
     settings = Settings(
-        _every(prompts),
+        _one_in(prompts),
         _bytes(limit),
         logprobs,
         tuple(_function(name) for name in trainer_function or ()),
@@ -128,7 +128,7 @@ def record(
 
 
 def _record(command: list[str], out: Path, settings: Settings) -> int:
-    # Beside a redacted recording, and not in it: settings name functions of the user's.
+    # Not in a redacted recording: the settings name the user's functions.
     folder = out.with_name(f"{out.name}.{_FOLDER}") if settings.redact else out / _FOLDER
     key = key_variables() if settings.redact else {}
     write_folder(folder, settings)
@@ -141,7 +141,7 @@ def _record(command: list[str], out: Path, settings: Settings) -> int:
 
 
 def _close(out: Path, code: int, onlooker: Onlooker) -> int:
-    """Say what the recording came to, and return the exit code."""
+    """Print the end of the recording, and return the exit code."""
     from rlaudit.recorder.closing import closing, has_engine, recorded_here
     from rlaudit.recorder.recording import is_recording, open_recording
 
@@ -188,8 +188,8 @@ def _export(folder: Path, settings: Settings, into: Path | None) -> int:
 
 
 def _runtime_env(folder: Path, into: Path | None) -> str:
-    """Return the variables as Ray takes them, in JSON, which `ray job submit --runtime-env-json` takes as well."""
-    # Ray puts the worker's own value in (2.60, runtime_env.rst): what else is on its path stays.
+    """Return the variables as JSON for Ray and `ray job submit --runtime-env-json`."""
+    # Ray substitutes the worker's own PYTHONPATH (2.60, runtime_env.rst), so nothing on it is lost.
     path = f"{folder}{os.pathsep}${{PYTHONPATH}}"
     out = "OUT" if into is None else str(_absolute(into))
     return json.dumps({"env_vars": {"PYTHONPATH": path, "RLAUDIT_RECORD": out}})
@@ -200,7 +200,7 @@ def _merge(words: list[str], into: Path | None) -> int:
     from rlaudit.recorder.merge import merge
     from rlaudit.recorder.recording import open_recording
 
-    # What stands behind the first recording is not parsed, as it could be a command's.
+    # Options after the first recording are not parsed, as they could be those of a command.
     if into is None and len(words) > 2 and words[-2] == "--into":
         *words, _, last = words
         into = Path(last)
@@ -214,7 +214,7 @@ def _merge(words: list[str], into: Path | None) -> int:
 
 
 def _place(into: Path | None) -> Path:
-    """Return the folder to record into: made, writable, without a recording."""
+    """Make the folder to record into. Raises UsageError if it holds a recording."""
     if into is None:
         return _new_folder(_absolute(Path(_RECORDINGS)))
     from rlaudit.recorder.recording import is_recording
@@ -232,15 +232,15 @@ def _place(into: Path | None) -> Path:
         return out
 
 
-def _new_folder(above: Path) -> Path:
-    check_python_path(above)
+def _new_folder(parent: Path) -> Path:
+    check_python_path(parent)
     name = time.strftime("%Y%m%d-%H%M%S")
     for number in itertools.count(1):
-        out = above / (name if number == 1 else f"{name}-{number}")
+        out = parent / (name if number == 1 else f"{name}-{number}")
         try:
             out.mkdir(mode=0o700, parents=True)
         except FileExistsError:
-            if not above.is_dir():
+            if not parent.is_dir():
                 raise
         else:
             return out
@@ -248,20 +248,20 @@ def _new_folder(above: Path) -> Path:
 
 
 def _absolute(path: Path) -> Path:
-    return Path(os.path.abspath(path))  # noqa: PTH100 - Path.resolve would follow links, which others see elsewhere
+    return Path(os.path.abspath(path))  # noqa: PTH100 - Path.resolve would follow links, and other hosts see their targets elsewhere
 
 
-def _every(share: str) -> int:
-    found = _SHARE.fullmatch(share)
+def _one_in(share: str) -> int:
+    match = _SHARE.fullmatch(share)
     # A bare number could be a share or a count, except 1, which is all either way.
-    if share != "all" and (found is None or ("/" not in share and share != "1")):
+    if share != "all" and (match is None or ("/" not in share and share != "1")):
         raise UsageError(f"--prompts {share!r} is no share", "write 1/16, or all")
-    return 1 if found is None else int(found[1])
+    return 1 if match is None else int(match[1])
 
 
 def _bytes(size: str, option: str = "--limit") -> int:
-    found = _SIZE.fullmatch(size.strip())
-    count = int(float(found[1]) * _UNITS[(found[2] or "").lower()]) if found else 0
+    match = _SIZE.fullmatch(size.strip())
+    count = int(float(match[1]) * _UNITS[(match[2] or "").lower()]) if match else 0
     if count < 1:
         raise UsageError(f"{option} {size!r} is no size", "write 2GB, 500MB or 1GiB")
     return count

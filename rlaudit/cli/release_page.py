@@ -18,15 +18,15 @@ from rlaudit.vllm.resolve import resolution_rules, resolve
 
 
 def release_page(name: str) -> str | None:
-    """Return the page of a catalogued release; None for what is no release. Raises UsageError for another release."""
+    """Return the page of a release; None if `name` is no version. Raises UsageError for a release not catalogued."""
     try:
         version = Version(name)
     except InvalidVersion:
         return None
-    if version not in known_versions():
-        known = known_versions()
+    releases = known_versions()
+    if version not in releases:
         raise UsageError(
-            f"vLLM {version} is not among the releases that rlaudit knows, {known[0]} to {known[-1]}",
+            f"vLLM {version} is not among the releases that rlaudit knows, {releases[0]} to {releases[-1]}",
             "`rlaudit list versions` prints them.",
         )
     machine = Machine()
@@ -41,24 +41,31 @@ def release_page(name: str) -> str | None:
 
 
 def _decided(version: Version, machine: Machine) -> list[str]:
-    """What decides logprobs, with vLLM's reason."""
+    """Return the resolved settings that decide logprobs, with vLLM's reason."""
     resolution = resolve(RolloutConfig("vllm", ""), Catalogue.at(version), machine)
     rules = resolution_rules()
     settings = [resolution.setting(name) for name in WHY if name in rules]
-    return [f"{one.name}: {text_of(one.value)} ({one.note})" for one in settings if one.value is not None]
+    return [
+        f"{setting.name}: {text_of(setting.value)} ({setting.note})"
+        for setting in settings
+        if setting.value is not None
+    ]
 
 
 def _since(version: Version, machine: Machine) -> Iterator[tuple[str, list[str]]]:
-    """What moved since the release before, as far as it can move logprobs, and the defects that came and went."""
-    older = [one for one in known_versions() if one < version]
+    """Yield the moves since the previous release that can change logprobs, and the defects that came and went."""
+    older = [release for release in known_versions() if release < version]
     if not older:
         return
     before = older[-1]
-    values = [one for one in moved(before, version, machine) if one.change is Change.VALUE]
-    telling = [one for one in values if one.part is Part.RESOLVED or one.why]
+    moves = [
+        move
+        for move in moved(before, version, machine)
+        if move.change is Change.VALUE and (move.part is Part.RESOLVED or move.why)
+    ]
     yield (
         f"What moved since {before} (rlaudit inspect --defaults --from {before} --to {version} has all)",
-        [f"{one.name}: {text_of(one.before)} -> {text_of(one.after)}" for one in telling]
+        [f"{move.name}: {text_of(move.before)} -> {text_of(move.after)}" for move in moves]
         or ["nothing that decides logprobs"],
     )
     window = crossed(before, version)
@@ -67,19 +74,22 @@ def _since(version: Version, machine: Machine) -> Iterator[tuple[str, list[str]]
 
 
 def _defects(version: Version) -> list[str]:
-    return [f"{name}: {one.sentence}" for name, one in known_advisories().items() if one.window.holds(version)]
+    return [
+        f"{name}: {advisory.sentence}"
+        for name, advisory in known_advisories().items()
+        if advisory.window.holds(version)
+    ]
 
 
 def _figures(version: Version) -> Iterator[tuple[str, list[str]]]:
-    found = measured(version)
-    if found is not None:
-        title = f"Measured on {found.date} with the CPU build of a third party ({found.on})"
+    measurement = measured(version)
+    if measurement is not None:
+        # Names with a slash are figures of an arm; the others are settings that it loaded, which stand above.
+        cells = {name: Cell(**fields) for name, fields in measurement.cells.items() if "/" in name}
         yield (
-            title,
+            f"Measured on {measurement.date} with the CPU build of a third party ({measurement.on})",
             [
-                f"{found.titles[name]}: {interval(cell) if cell.word is None else cell.word}"
-                for name, cell in ((name, Cell(**one)) for name, one in found.cells.items())
-                # What is of an arm; the settings that it loaded are said above.
-                if "/" in name
+                f"{measurement.titles[name]}: {interval(cell) if cell.word is None else cell.word}"
+                for name, cell in cells.items()
             ],
         )

@@ -1,14 +1,14 @@
-"""Commands and options that earlier releases had, and what does their work now.
+"""Commands and options that earlier releases had, each with its replacement.
 
-Who still uses one in a script gets exit code 2 and the replacement, not a list of what there is.
+A script that still uses one gets exit code 2 and the replacement.
 """
 
 from collections.abc import Sequence
 
 from rlaudit.errors import UsageError
 
-# Command and option, or a command alone: what replaces it.
 _ONE_PASS = "all files are read in one pass, and --executor ray has the nodes of a cluster read them"
+# By command, or by command and option.
 REPLACEMENTS: dict[tuple[str, ...], str] = {
     ("selftest",): "it is a test of the repository: cd tests && python -m selftest, in a checkout",
     ("compare", "--state"): f"leave it out: {_ONE_PASS}",
@@ -31,15 +31,10 @@ END_OF_OPTIONS = "--"
 
 def check_removed(arguments: Sequence[str]) -> None:
     """Raise UsageError for a command line that uses a removed command or option."""
-    for asked in _asked(arguments):
-        if asked in REPLACEMENTS:
-            raise UsageError(f"rlaudit {' '.join(asked)} was removed", REPLACEMENTS[asked])
-
-
-def _asked(arguments: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the command, and the command with each of its options, without their values."""
     command, *words = arguments or ("",)
     if END_OF_OPTIONS in words:
         words = words[: words.index(END_OF_OPTIONS)]
     options = [word.partition("=")[0] for word in words if word.startswith("--")]
-    return [(command,), *((command, option) for option in options)]
+    for usage in ((command,), *((command, option) for option in options)):
+        if usage in REPLACEMENTS:
+            raise UsageError(f"rlaudit {' '.join(usage)} was removed", REPLACEMENTS[usage])

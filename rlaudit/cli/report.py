@@ -35,7 +35,7 @@ def report(
     from rlaudit.report.read_report import read_report
 
     outputs = parse_outputs(output, verbose) if output or table is None else []
-    wanted = None if table is None else _table(table, outputs)
+    mismatch_table = None if table is None else _table(table, outputs)
     path = run / REPORT if run.is_dir() else run
     if run.is_file() or (run.is_dir() and has_report(run)):
         document = read_report(path)
@@ -44,8 +44,8 @@ def report(
         say(f"{run} has no report.json: the run has not finished; {NEXT}")
     else:
         raise UsageError(f"no run at {run}", "expected a folder of rlaudit ablate, or a file of --output json:FILE")
-    if wanted is not None:
-        to_stdout(rendered(wanted, document))
+    if mismatch_table is not None:
+        to_stdout(rendered(mismatch_table, document))
     return write_outputs(outputs, document)
 
 
@@ -54,6 +54,6 @@ def _table(name: str, outputs: list[Output]) -> "MismatchTable":
 
     if name not in TABLES:
         raise UsageError(f"no project {name!r} asks for a table", f"there are: {', '.join(TABLES)}")
-    if any(one.path is None for one in outputs):
+    if any(output.path is None for output in outputs):
         raise UsageError("--table goes to stdout: give the report a path", "--output json:report.json")
     return TABLES[name]

@@ -1,4 +1,4 @@
-"""The options that say where the cells of a run are run, and how many of them at once."""
+"""The options for where the cells of a run are run, and how many at once."""
 
 from typing import TYPE_CHECKING
 

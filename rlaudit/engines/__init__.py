@@ -1,1 +1,1 @@
-"""Engines are processes, in environments of their own."""
+"""Engines: processes in separate environments."""

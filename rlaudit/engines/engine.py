@@ -1,4 +1,4 @@
-"""What rlaudit must know of a kind of engine: to have it, to start it, and to tell what it cannot do.
+"""What rlaudit must know about a kind of engine to install it, to start it, and to recognise what it cannot do.
 
 There is one kind so far, vLLM (vllm/engine.py); no other file names it.
 """
@@ -15,49 +15,53 @@ Build = Literal["cuda", "cpu"]
 
 @dataclass(frozen=True)
 class Package:
-    """What an interpreter must hold to be one of these.
+    """The packages that make an interpreter an engine, or a trainer."""
 
-    name: what its environments are called. title: the same in sentences. distributions: the package on the index that
-    tells the version, for each build; the first that an interpreter holds counts. imports: what a cell imports first.
-    needed: the packages without which the interpreter is none. option: what gives one on the command line.
-    """
-
+    # Begins the names of its environments.
     name: str
+    # The name in sentences.
     title: str
+    # The distribution whose version counts, by build; the first that an interpreter has.
     distributions: Mapping[Build, str]
+    # Modules that a cell imports first.
     imports: tuple[str, ...]
+    # Packages that the interpreter must have.
     needed: tuple[str, ...]
+    # The command-line option that names such an interpreter.
     option: str
 
     def held(self, versions: Mapping[str, str]) -> str | None:
-        """Return the version among those of an interpreter; None if it holds none."""
-        return next((versions[one] for one in self.distributions.values() if one in versions), None)
+        """Return the installed version; None if it is not installed. versions: of an interpreter's distributions."""
+        return next((versions[name] for name in self.distributions.values() if name in versions), None)
 
 
 @dataclass(frozen=True)
 class Engine:
-    """One kind of engine.
-
-    oldest: the first release that can be had. takes_uuids: the first that can be shown a GPU by its UUID. compiled_in:
-    the variable that says in which folder compiled code is kept. bound_by: the one that names cores of the processor.
-    settings: patterns of its own variables, which come from a recipe and never from the shell. quiet: variables of
-    every process. on_cpu: variables of an engine without a GPU. generate, hand_over, update, train: the scripts that
-    sample, that pass on what was recorded, that update weights meanwhile, and that sample for a training (see
-    cells/worker.py); each with the files that it loads beside itself, which decide a result as it does.
-    """
+    """One kind of engine. A field `*_with` has the files that a script (see cells/worker.py) loads besides itself."""
 
     package: Package
+    # The first release that can be installed.
     oldest: Version
+    # The first release that takes the UUID of a GPU.
     takes_uuids: Version
+    # The variable that names the folder for compiled code.
     compiled_in: str
+    # The variable that names cores of the processor.
     bound_by: str
+    # Patterns of its variables, which come from a recipe and never from the shell.
     settings: tuple[str, ...]
+    # Variables of every process.
     quiet: Mapping[str, str]
+    # Variables of an engine without a GPU.
     on_cpu: Mapping[str, str]
+    # The script that samples.
     generate: Path
     generate_with: tuple[Path, ...]
+    # The script that passes on what was recorded.
     hand_over: Path
+    # The script that updates weights while it samples.
     update: Path
     update_with: tuple[Path, ...]
+    # The script that samples for a training.
     train: Path
     train_with: tuple[Path, ...]

@@ -1,8 +1,8 @@
-"""The SHA-256 of a file, computed once for as long as the file does not change.
+"""The SHA-256 of a file, cached until the file changes.
 
-Weights are as large as disks allow, and every command of a day asks for them again. A digest is kept under the file's
-device, inode, size and times. One of them, the time of the last change, cannot be set back: a copy that keeps the
-other times (`cp -p`, `rsync -t`), or another file of the same size, is read again.
+Weights are large, and every command needs their digest. It is cached by the file's device, inode, size and times. One
+of the times, that of the last change, cannot be set back: a copy that keeps the other times (`cp -p`, `rsync -t`), or
+another file of the same size, is read again.
 """
 
 import contextlib
@@ -16,10 +16,10 @@ from platformdirs import user_cache_path
 
 from rlaudit.write_atomically import write_atomically
 
-# Bytes. Smaller files are read within 0.1 s, which is what looking a digest up may cost on a slow disk.
+# Bytes. A smaller file is read within 0.1 s, about what a look-up costs on a slow disk.
 WORTH_KEEPING = 64 * 2**20
-# Longer than the tick of any file system's clock (2 s on FAT): what was changed this recently may be changed again
-# without another time.
+# Longer than the tick of any file system's clock (2 s on FAT): a file that changed this recently may change again
+# within the same tick.
 SETTLED_SECONDS = 3.0
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -27,29 +27,29 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 def file_digest(path: Path) -> str:
     """Return 64 hexadecimal digits. Raises OSError if the file cannot be read."""
     before = path.stat()
-    kept = _place(before) if before.st_size >= WORTH_KEEPING else None
-    if kept is not None and (known := _read(kept)) is not None:
-        return known
+    cache = _cache_of(before) if before.st_size >= WORTH_KEEPING else None
+    if cache is not None and (cached := _read(cache)) is not None:
+        return cached
     now = time.time()
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if kept is not None and now - before.st_ctime > SETTLED_SECONDS and _place(path.stat()) == kept:
+    if cache is not None and now - before.st_ctime > SETTLED_SECONDS and _cache_of(path.stat()) == cache:
         # A cache that cannot be written costs time and nothing else.
         with contextlib.suppress(OSError):
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(kept, digest.encode())
+            cache.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(cache, digest.encode())
     return digest
 
 
-def _place(file: os.stat_result) -> Path:
-    known_by = (file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns)
-    name = hashlib.sha256(repr(known_by).encode()).hexdigest()[:32]
+def _cache_of(file: os.stat_result) -> Path:
+    identity = (file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns)
+    name = hashlib.sha256(repr(identity).encode()).hexdigest()[:32]
     return user_cache_path("rlaudit") / "digests" / name
 
 
-def _read(kept: Path) -> str | None:
+def _read(cache: Path) -> str | None:
     try:
-        text = kept.read_text(encoding="ascii")
+        text = cache.read_text(encoding="ascii")
     except (OSError, ValueError):
         return None
     return text if _DIGEST.fullmatch(text) else None

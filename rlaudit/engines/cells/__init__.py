@@ -1,1 +1,1 @@
-"""A job in an interpreter of its own: started, watched, ended and sealed."""
+"""Cells: jobs, each in another interpreter, that are started, watched, ended and sealed."""

@@ -1,8 +1,8 @@
-"""This machine for several cells at once, each on its own share of it (engines/hardware/shares.py).
+"""Several cells at once on this machine, each on its own share of it (engines/hardware/shares.py).
 
-Cells begin in the order in which they were submitted: one that needs more GPUs than are free is waited for, so that
-none is overtaken for ever. A share is given to one cell alone, and a cell that is timed has the shares of its device
-alone: on a processor, where all shares are one device, it runs beside no other cell.
+Cells begin in the order in which they were submitted: later ones wait for one that needs more GPUs than are free, so
+that none is overtaken forever. A share has one cell at a time, and a timed cell has all shares of its device: on a
+processor, which is one device, it runs beside no other cell.
 """
 
 import os
@@ -23,9 +23,9 @@ from rlaudit.engines.vllm.engine import ENGINE
 
 
 class AtOnce:
-    """Runs at most `most` cells at once on these shares of the machine, each in a thread and processes of its own.
+    """Runs at most `most` cells at once on these shares of the machine, each in its own thread and processes.
 
-    `folder` is where cells lie, `note` gets a sentence when a GPU's memory does not get free before a start.
+    folder: holds the cells. note: gets a sentence if a GPU's memory does not get free before a start.
     """
 
     def __init__(self, folder: Path, shares: Sequence[Share], most: int, note: Note = lambda sentence: None) -> None:
@@ -36,37 +36,37 @@ class AtOnce:
         self._running: list[_Job] = []
         self._lock = threading.Lock()
 
-    def run(self, asked: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
+    def run(self, requests: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
         """Take cells, each of which begins as soon as its share of the machine is free."""
-        jobs = [_Job(one, on_event) for one in asked]
+        jobs = [_Job(request, on_event) for request in requests]
         with self._lock:
             self._waiting.extend(jobs)
             self._start_what_fits()
         return self._outcomes(jobs)
 
     def _outcomes(self, jobs: Sequence["_Job"]) -> Iterator[Outcome]:
-        left = deque(jobs)
+        remaining = deque(jobs)
         try:
-            while left:
-                outcome = left[0].result()
-                left.popleft()
+            while remaining:
+                outcome = remaining[0].result()
+                remaining.popleft()
                 yield outcome
         finally:
-            self._drop(left)
+            self._drop(remaining)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
-            left = [*self._waiting, *self._running]
+            jobs = [*self._waiting, *self._running]
             self._waiting.clear()
-        self._drop(left)
-        for job in left:
-            _joined(job)
+        self._drop(jobs)
+        for job in jobs:
+            _join(job)
 
     def _drop(self, jobs: Iterable["_Job"]) -> None:
-        """Cancel these jobs: drop those that wait, and end those that run."""
+        """Cancel these jobs, waiting or running."""
         with self._lock:
             for job in jobs:
                 job.cancelled.set()
@@ -75,18 +75,18 @@ class AtOnce:
             self._start_what_fits()
 
     def _start_what_fits(self) -> None:
-        """Begin the cells that are next for as long as their shares are free."""
+        """Begin the next cells until one needs shares that are not free."""
         while self._waiting and len(self._running) < self.most:
             job = self._waiting[0]
-            given = share_of(self._shares, self._free, job.asked.cell.gpus, timed=_alone(job.asked.cell))
-            if given is None:
+            cell = job.request.cell
+            share = share_of(self._shares, self._free, cell.gpus, timed=_alone(cell))
+            if share is None:
                 return
             self._waiting.popleft()
-            self._free = [place for place in self._free if place not in given.taken]
+            self._free = [place for place in self._free if place not in share.taken]
             self._running.append(job)
-            name = f"rlaudit-{job.asked.cell.key}"
             job.thread = threading.Thread(
-                target=self._run, args=(job, given.taken, given.shown), name=name, daemon=True
+                target=self._run, args=(job, share.taken, share.shown), name=f"rlaudit-{cell.key}", daemon=True
             )
             job.thread.start()
 
@@ -102,21 +102,21 @@ class AtOnce:
                     self._free = sorted([*self._free, *taken])
                     self._start_what_fits()
             finally:
-                # Even if no thread can be started for the next one: this one's result is waited for.
+                # Set even if no thread can be started for the next job: this result is awaited.
                 job.ended.set()
 
     def _outcome(self, job: "_Job", shown: Sequence[int]) -> Outcome:
         shares = [self._shares[place] for place in shown]
         cores = sorted({core for share in shares for core in share.cores})
         if cores:
-            # Of this thread alone, and inherited by what it starts.
+            # Holds for this thread and the processes that it starts.
             os.sched_setaffinity(0, cores)
-        cell = job.asked.cell.with_own_cache(f"share-{shown[0]}")
+        cell = job.request.cell.with_own_cache(f"share-{shown[0]}")
         if shares[0].gpu is not None:
             cell = replace(cell, variables={**cell.variables, **only_these(cell.variables, shown)})
         return run_here(
             self._folder,
-            replace(job.asked, cell=cell),
+            replace(job.request, cell=cell),
             job.on_event,
             [self._memory[place] for place in shown],
             self._note,
@@ -126,9 +126,9 @@ class AtOnce:
 
 @dataclass(eq=False)
 class _Job:
-    """A cell on its way."""
+    """A requested cell: waiting, running or ended."""
 
-    asked: Asked
+    request: Asked
     on_event: OnEvent
     cancelled: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
@@ -148,12 +148,12 @@ class _Job:
 
 
 def _alone(cell: Cell) -> bool:
-    """Return whether it has its device alone: it is timed, or its recipe names cores that another cell may use."""
+    """Return whether the cell needs its device alone: it is timed, or its recipe names cores of the processor."""
     return cell.timed or cell.variables.get(ENGINE.bound_by, "auto") not in ("auto", "nobind")
 
 
-def _joined(job: _Job) -> None:
-    """Wait until its processes are gone; a second Ctrl-C must not leave the first one's behind."""
+def _join(job: _Job) -> None:
+    """Wait until the job's processes are gone; a second Ctrl-C does not cut that short."""
     while job.thread is not None and job.thread.is_alive():
         try:
             job.thread.join()

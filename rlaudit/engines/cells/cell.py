@@ -1,7 +1,7 @@
 """A cell: one job for one interpreter, in a directory named after everything that can change its result.
 
 Resuming is by cell and never finer: half a batch is another batch composition. A cell that is done, or that the engine
-refused, is not run again; one that failed is, from scratch, and so is one whose files are not as it left them.
+refused, is not run again. A failed cell is run again from scratch, and so is one whose files were altered.
 """
 
 import hashlib
@@ -27,49 +27,51 @@ KEY_LENGTH = 16
 FORMAT = 1
 JOB, IDENTITY, DESCRIPTION = "job.json", "identity.json", "cell.json"
 SETTLED = ("ok", "unsupported")
-# Nothing is read from these once a cell is done: people may look into them, pack them or throw them away.
+# rlaudit reads nothing from these after a cell is done: users may pack or delete them.
 FOR_PEOPLE = frozenset({"events.jsonl", "log.txt"})
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What to run.
-
-    `identity` holds what the job does not say but the result depends on: environment lock, model weights, accelerator
-    and driver, and the variables that decide anything. `variables` holds those and the paths that an environment needs
-    to run where it happens to be. `refusal` matches the words with which an engine says that it cannot do this.
-    `sources` are the shipped files that the script loads beside itself. `writes` are folders elsewhere that the job
-    fills. Where it runs changes no result and is no part of its name: `gpus` is how many it needs, None for all there
-    are; one that is `timed` waits for a clock somewhere, and has its device alone.
-    """
+    """What to run. `gpus` and `timed` change no result, and so are no part of the cell's name."""
 
     job: Mapping[str, Any]
     command: Command
+    # Those that decide the result, and the paths that the environment needs on this machine.
     variables: Mapping[str, str]
     timeout_seconds: float
+    # What the result depends on besides the job: environment lock, model weights, accelerator and driver, and the
+    # variables that decide it.
     identity: Mapping[str, Any]
+    # Shipped files that the script loads besides itself.
     sources: tuple[Path, ...] = ()
+    # Matches the message of an engine that cannot run this cell.
     refusal: re.Pattern[str] | None = None
+    # Folders outside the cell's own that the job fills.
     writes: tuple[Path, ...] = ()
+    # How many it needs; None for all of the machine.
     gpus: int | None = None
+    # Its job waits for a clock somewhere, so it needs its device alone.
     timed: bool = False
 
     @property
     def uses_accelerator(self) -> bool:
-        """Whether the result depends on the accelerator, which is then to be free."""
+        """Whether the result depends on the accelerator, which must then be free."""
         return "accelerator" in self.identity
 
     def with_own_cache(self, place: str) -> "Cell":
-        """Return the cell with a folder of its `place` for what its engine compiles."""
+        """Return the cell with a compile cache of this `place` alone."""
         return replace(self, variables={**self.variables, **own_cache(self.variables, place)})
 
     @cached_property
     def key(self) -> str:
-        """A hash of the job, the sources that run it, and its surroundings, taken once: sources that are changed while
-        the cell runs must not make another folder of it."""
+        """A hash of the job, the sources that run it, and its identity.
+
+        It is taken once, so that an edit of the sources while the cell runs does not change its folder.
+        """
         script = PACKAGE / self.job["script"]
         everything = {
-            # Another token fetches the same weights, and what was not hashed cannot be guessed from a hash.
+            # Another token fetches the same weights, and a secret that is not hashed cannot be guessed from the hash.
             "job": mask({**self.job, "script": script.name}),
             "identity": mask(self.identity),
             "sources": [_digest(source) for source in (WORKER, script, *self.sources)],
@@ -80,27 +82,28 @@ class Cell:
 def finished(folder: Path, cell: Cell) -> Outcome | Damage | None:
     """Return the outcome of a cell that need not be run again.
 
-    None for a cell that did not end or that failed, Damage where a file of one that ended is missing, cut off or
-    altered.
+    None for a cell that did not end or that failed. Damage if a file of an ended cell is missing, cut off or altered.
     """
     outcome = ended(folder, cell)
     return None if isinstance(outcome, Outcome) and outcome.status not in SETTLED else outcome
 
 
 def ended(folder: Path, cell: Cell) -> Outcome | Damage | None:
-    """Return the outcome of a cell that ended, however it did; None and Damage as of `finished`."""
+    """Return the outcome of a cell that ended, failed or not; None and Damage as in `finished`."""
     directory = folder / cell.key
     seal = read_seal(directory, cell.key)
     if isinstance(seal, Damage):
-        there = regular_size(seal.path) is not None or regular_size(directory / "result.json") is not None
-        return seal if there else None
+        has_ended = regular_size(seal.path) is not None or regular_size(directory / "result.json") is not None
+        return seal if has_ended else None
     damage = seal.damage(directory)
     return judge(directory, phase="", refusal=cell.refusal) if damage is None else damage
 
 
 def adopt(folder: Path, cell: Cell, others: Iterable[Path], *, failed: bool = False) -> Outcome | None:
-    """Return the outcome of a cell that was finished in one of the `others`, whose files are then in `folder`, too; of
-    one that failed there only if `failed` says so. None if none of them has it. Raises OSError."""
+    """Copy a cell that was finished in one of the `others` into `folder`, and return its outcome.
+
+    failed: take a failed cell, too. Returns None if none of them has the cell. Raises OSError.
+    """
     for other in others:
         outcome = (ended if failed else finished)(other, cell)
         if isinstance(outcome, Outcome):
@@ -116,9 +119,9 @@ def adopt(folder: Path, cell: Cell, others: Iterable[Path], *, failed: bool = Fa
 def run_cell(
     folder: Path, cell: Cell, on_event: Callable[[Event], None], cancelled: Callable[[], bool] = lambda: False
 ) -> Outcome:
-    """Run the cell in `folder`/KEY, which is emptied first, seal what it left, and return how it ended.
+    """Empty `folder`/KEY, run the cell in it, seal its files, and return its outcome.
 
-    Raises OSError if the files of the cell cannot be written or read, Cancelled once `cancelled` says so.
+    Raises OSError if the files of the cell cannot be written or read, Cancelled once `cancelled` returns True.
     """
     directory = folder / cell.key
     _clear(directory)
@@ -126,19 +129,20 @@ def run_cell(
     describe(directory, cell)
     hand_over(directory, JOB, cell.job)
     outcome = launch(directory, cell.command, cell.variables, cell.timeout_seconds, on_event, cell.refusal, cancelled)
-    left = {path.name for path in directory.iterdir() if regular_size(path) is not None} - {SEAL}
-    # Whether an engine refused is read in the log.
-    kept = left - FOR_PEOPLE if outcome.status == "ok" else left
-    written = [path for place in cell.writes for path in sorted(place.rglob("*")) if path.is_file()]
-    write_seal(directory, cell.key, [*sorted(kept), *(os.path.relpath(path, directory) for path in written)])
+    names = {path.name for path in directory.iterdir() if regular_size(path) is not None} - {SEAL}
+    if outcome.status == "ok":  # any other outcome is read in the log
+        names -= FOR_PEOPLE
+    elsewhere = [path for place in cell.writes for path in sorted(place.rglob("*")) if path.is_file()]
+    write_seal(directory, cell.key, [*sorted(names), *(os.path.relpath(path, directory) for path in elsewhere)])
     return outcome
 
 
 def describe(directory: Path, cell: Cell) -> list[Any]:
-    """Write down what the cell runs (job.json), what its result depends on besides (identity.json) and how it is
-    started (cell.json); returns the secrets that were left out, as described.py takes them. Raises OSError.
+    """Write what the cell runs (job.json), its identity (identity.json) and how it is started (cell.json).
+
+    Returns the secrets that are left out of the files, for `read_described`. Raises OSError.
     """
-    started = {
+    description = {
         "format": FORMAT,
         "command": list(cell.command),
         "variables": dict(cell.variables),
@@ -149,7 +153,7 @@ def describe(directory: Path, cell: Cell) -> list[Any]:
         "gpus": cell.gpus,
         "timed": cell.timed,
     }
-    public, taken = take_out({JOB: dict(cell.job), DESCRIPTION: started})
+    public, taken = take_out({JOB: dict(cell.job), DESCRIPTION: description})
     public[DESCRIPTION]["secrets"] = len(taken)
     directory.mkdir(parents=True, exist_ok=True)
     documents = {**public, IDENTITY: mask(cell.identity)}

@@ -1,8 +1,7 @@
-"""A cell read from its files (cell.describe) and run on another machine than the one that planned it: by `rlaudit cell
-run`, and on the nodes of a cluster.
+"""A cell that is read from its files (cell.describe), to be run on another machine than the one that planned it.
 
-Data is taken from the files, and code from the rlaudit that reads them, whose scripts must be those that the cell is
-named after.
+`rlaudit cell run` and the nodes of a cluster do that. Data comes from the files, and code from the rlaudit that reads
+them, whose scripts must be those that the cell's name was computed from.
 """
 
 import re
@@ -29,29 +28,29 @@ def read_described(directory: Path, secrets: Sequence[Any] = ()) -> Cell:
     Raises UsageError if none is described there, NotFinished if it is of another rlaudit or lacks its secrets.
     """
     try:
-        told = {name: parse_json((directory / name).read_bytes()) for name in (JOB, IDENTITY, DESCRIPTION)}
-        identity = told.pop(IDENTITY)
-        put_back(told, list(secrets))
-        started = told[DESCRIPTION]
-        refusal = started["refusal"]
+        documents = {name: parse_json((directory / name).read_bytes()) for name in (JOB, IDENTITY, DESCRIPTION)}
+        identity = documents.pop(IDENTITY)
+        put_back(documents, list(secrets))
+        description = documents[DESCRIPTION]
+        refusal = description["refusal"]
         cell = Cell(
-            job=told[JOB],
-            command=tuple(started["command"]),
-            variables=started["variables"],
-            timeout_seconds=float(started["timeout_seconds"]),
+            job=documents[JOB],
+            command=tuple(description["command"]),
+            variables=description["variables"],
+            timeout_seconds=float(description["timeout_seconds"]),
             identity=identity,
-            sources=tuple(PACKAGE / source for source in started["sources"]),
+            sources=tuple(PACKAGE / source for source in description["sources"]),
             refusal=None if refusal is None else re.compile(*refusal),
-            writes=tuple(map(Path, started["writes"])),
-            gpus=started["gpus"],
-            timed=bool(started["timed"]),
+            writes=tuple(map(Path, description["writes"])),
+            gpus=description["gpus"],
+            timed=bool(description["timed"]),
         )
         key = cell.key
     except FileNotFoundError as error:
         raise UsageError(f"{directory} describes no cell: {error.filename} is missing", AGAIN) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotFinished(f"{directory} describes no cell that this rlaudit understands", AGAIN) from error
-    if started["secrets"] != len(secrets):
+    if description["secrets"] != len(secrets):
         raise NotFinished(f"the cell {directory.name} needs secrets, which are kept nowhere", AGAIN)
     if key != directory.name:
         raise NotFinished(
@@ -62,21 +61,21 @@ def read_described(directory: Path, secrets: Sequence[Any] = ()) -> Cell:
 
 
 def check_machine(cell: Cell, accelerator: Accelerator) -> None:
-    """Go on only if the cell computes here what it would where it was planned. Raises NotFinished otherwise."""
+    """Raise NotFinished if the cell was planned for another kind of accelerator than this one."""
     planned = cell.identity.get("accelerator")
-    here = accelerator_identity(accelerator)
-    if planned is None or planned == here:
+    present = accelerator_identity(accelerator)
+    if planned is None or planned == present:
         return
-    differ = sorted(name for name in {*planned, *here} if planned.get(name) != here.get(name))
-    apart = "; ".join(f"{name} {planned.get(name)}, here {here.get(name)}" for name in differ)
+    names = sorted(name for name in {*planned, *present} if planned.get(name) != present.get(name))
+    differences = "; ".join(f"{name} {planned.get(name)}, here {present.get(name)}" for name in names)
     raise NotFinished(
-        f"the cell {cell.key} was planned for another machine: {apart}",
+        f"the cell {cell.key} was planned for another machine: {differences}",
         "Run it on one like that, or plan the run again here.",
     )
 
 
 def on_gpus_of(cell: Cell, accelerator: Accelerator) -> Cell:
-    """Return the cell shown the GPUs of this machine instead of those of the machine that planned it."""
+    """Return the cell with the GPUs of this machine instead of those of the machine that planned it."""
     if not accelerator.devices:
         return cell
     return replace(cell, variables={**cell.variables, **shown_by(accelerator.devices)})

@@ -1,8 +1,8 @@
-"""Where cells run: a run asks for cells, and their outcomes come in the order in which it asked.
+"""Where cells run: a run requests cells, and gets their outcomes in the order of its requests.
 
-This machine is one place, one cell after the other (here) or several at once (at_once.py); others (a share of a
-cluster's jobs, Ray) answer to the same call. A job names rlaudit's scripts by their place in the package, so that it
-can be run where the package lies elsewhere.
+Cells run on this machine one after the other (here) or several at once (at_once.py); a shard of a run (shard.py) and a
+Ray cluster (on_ray.py) have the same interface. A job names rlaudit's scripts by their path in the package, so that it
+also runs on a machine that has the package in another folder.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,37 +21,32 @@ Note = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Asked:
-    """A cell that a run asks for; `title` names it in sentences.
-
-    number: its place among the run's own cells, those that are done already included; None for one that has to be done
-    before a run can go on (its prompts as token ids, the trainer tried).
-    """
+    """A run's request for a cell."""
 
     cell: Cell
+    # Names the cell in sentences.
     title: str = ""
+    # Its place among all cells of the run, finished ones included. None for a cell that the run needs before it can go
+    # on: prompts as token ids, a trial of the trainer.
     number: int | None = None
 
 
-# Gets what a cell's process reports while it runs.
+# Gets the events that a cell's process reports while it runs.
 OnEvent = Callable[[Asked, Event], None]
 
 
-def unheard(asked: Asked, event: Event) -> None:
-    """Pass on nothing of what a cell reports."""
+def unheard(request: Asked, event: Event) -> None:
+    """Ignore an event."""
 
 
 class Executor(Protocol):
-    """Runs cells, each in a folder of its own (cell.py), wherever that is.
+    """Runs cells, each in its own folder (cell.py). Leaving its context ends all of them."""
 
-    Left as a context manager, it has ended everything that it had been given.
-    """
-
-    def run(self, asked: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
+    def run(self, requests: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
         """Take these cells now, and yield their outcomes in this order.
 
         Raises OSError if the files of a cell cannot be written or read, and NotFinished if one cannot be run any more.
-        Where no more outcomes are wanted (`close`), cells that have not begun do not begin, and those that run are
-        ended.
+        Closing the iterator ends the cells that run, and drops the others.
         """
 
     def __enter__(self) -> Self: ...
@@ -60,55 +55,55 @@ class Executor(Protocol):
 
 
 class OneAtATime:
-    """This machine, all of it for one cell: a cell runs when its outcome is asked for, in the thread that asks.
+    """Runs one cell after the other on this machine, in the thread that takes the outcome.
 
-    `folder` is where cells lie. `note` gets a sentence when the GPUs' memory does not get free before a start.
+    folder: holds the cells. note: gets a sentence if the GPUs' memory does not get free before a start.
     """
 
     def __init__(self, folder: Path, memory: GpuMemory, note: Note = lambda sentence: None) -> None:
         self._folder, self._memory, self._note = folder, memory, note
 
-    def run(self, asked: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
+    def run(self, requests: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
         """Yield the outcomes, one cell after the other."""
-        for one in asked:
-            yield run_here(self._folder, one, on_event, [self._memory], self._note)
+        for request in requests:
+            yield run_here(self._folder, request, on_event, [self._memory], self._note)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing runs unless its outcome is asked for."""
+        """Nothing is left to end: a cell runs only while its outcome is taken."""
 
 
 def run_here(
     folder: Path,
-    asked: Asked,
+    request: Asked,
     on_event: OnEvent,
     memory: Sequence[GpuMemory],
     note: Note,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Outcome:
-    """Run a cell on this machine, in this thread, with GPUs of this `memory`.
+    """Run a cell on this machine, in this thread, on the GPUs of this `memory`.
 
-    Raises OSError if its files cannot be written or read, Cancelled once `cancelled` says so.
+    Raises OSError if its files cannot be written or read, Cancelled once `cancelled` returns True.
     """
-    if asked.cell.uses_accelerator:
-        # Let the last engine's memory go first.
-        more_mib = max((one.wait_until_free(MEMORY_TIMEOUT_SECONDS) for one in memory), default=0)
+    if request.cell.uses_accelerator:
+        # The last engine may still hold its memory.
+        more_mib = max((gpus.wait_until_free(MEMORY_TIMEOUT_SECONDS) for gpus in memory), default=0)
         if more_mib:
             note(f"{more_mib} MiB more of the GPU are in use than before; starting anyway")
-    return _explained(run_cell(folder, asked.cell, lambda event: on_event(asked, event), cancelled), memory)
+    return _explained(run_cell(folder, request.cell, lambda event: on_event(request, event), cancelled), memory)
 
 
 def _explained(outcome: Outcome, memory: Sequence[GpuMemory]) -> Outcome:
-    """Return the outcome; one that ran out of memory beside others on the GPU says so and what to do."""
+    """Return the outcome; if it ran out of memory that other processes hold, its message tells what to do."""
     failure = outcome.failure
     if failure is None or failure.boundary != NO_MEMORY:
         return outcome
-    # What the engine itself held has to go first.
-    for one in memory:
-        one.wait_until_free(MEMORY_TIMEOUT_SECONDS)
-    others = ", ".join(held for one in memory if (held := one.held_by_others()) is not None)
+    # The engine itself may still hold its memory.
+    for gpus in memory:
+        gpus.wait_until_free(MEMORY_TIMEOUT_SECONDS)
+    others = ", ".join(held for gpus in memory if (held := gpus.held_by_others()) is not None)
     if not others:
         return outcome
     advice = (

@@ -1,8 +1,8 @@
 """Runs one command under the guardian and waits for it, however either of them ends.
 
 The guardian (guardian.py) ends everything below it when the lease is dropped: when the command's time is up, on Ctrl-C,
-and when rlaudit itself is killed. Where the guardian is killed, its orphans come to this process, which ends them.
-Several threads may each run one.
+and when rlaudit itself is killed. If the guardian is killed, its orphans come to this process, which ends them.
+Several threads may each run a command.
 """
 
 import os
@@ -20,8 +20,8 @@ from rlaudit.engines.cells.guardian import Process, adopt_orphans, below_us, des
 GUARDIAN = Path(__file__).with_name("guardian.py")
 POLL_SECONDS = 0.05
 
-# The guardians that run, by their process numbers, and how many commands are under way. An orphan comes to the process
-# and not to the thread that started its guardian: which one has no guardian left is seen only with all guardians known.
+# The process numbers of running guardians, and how many commands are running. An orphan comes to the whole process, and
+# not to the thread that started its guardian: what has lost its guardian is seen only if all guardians are known.
 _ONE_AT_A_TIME = threading.RLock()
 _GUARDIANS: set[int] = set()
 _UNDER_WAY = [0]
@@ -36,14 +36,14 @@ def run_guarded(
     stderr: BinaryIO | None = None,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Return whether the command ended by itself; False if its time was up. All that it started is gone by then.
+    """Run the command, and return whether it ended in time. Everything that it started has then ended.
 
-    `usage` gets its exit code and cost, `stderr` goes to `stdout` unless it is given, `meanwhile` is called all the
-    time. What it raises, and KeyboardInterrupt, is raised again when the command's processes are gone.
+    usage: the file that gets exit code and cost. stderr: None for `stdout`. meanwhile: called every POLL_SECONDS; what
+    it raises, and KeyboardInterrupt, is raised again after the command's processes have ended.
     """
     timed_out = False
     with _orphans_of_the_guardian(), _lease() as (lease, drop):
-        # A guardian that is not in the list yet would be taken for an orphan.
+        # A guardian that is not yet in the set would be taken for an orphan.
         with _ONE_AT_A_TIME:
             guardian = subprocess.Popen(
                 [sys.executable, "-I", str(GUARDIAN), str(lease), str(usage), *command],
@@ -73,7 +73,7 @@ def run_guarded(
 
 @contextmanager
 def _lease() -> Iterator[tuple[int, Callable[[], None]]]:
-    """Open a pipe whose reading end goes to the guardian; dropping our end, or dying, ends the lease."""
+    """Open a pipe whose reading end goes to the guardian. Dropping our end, or dying, ends the lease."""
     reading, writing = os.pipe()
     held = [writing]
 
@@ -89,20 +89,20 @@ def _lease() -> Iterator[tuple[int, Callable[[], None]]]:
 
 @contextmanager
 def _orphans_of_the_guardian() -> Iterator[None]:
-    """End, afterwards, what is left of the guardian's processes, even if it was killed.
+    """On leaving, end the processes that a killed guardian left behind.
 
-    What it started is in other sessions than ours and can never join it; what was there before is not its own.
+    They are in other sessions than ours, which they cannot join, and they did not run before.
     """
     with _ONE_AT_A_TIME:
-        before = {one.identity for one in below_us()}
+        before = {child.identity for child in below_us()}
         _UNDER_WAY[0] += 1
         adopt_orphans()
-    own_session = os.getsid(0)
+    our_session = os.getsid(0)
 
     def orphans() -> list[Process]:
         with _ONE_AT_A_TIME:
             below = descendants(os.getpid(), apart_from=_GUARDIANS)
-        return [one for one in below if one.session != own_session and one.identity not in before]
+        return [child for child in below if child.session != our_session and child.identity not in before]
 
     try:
         yield
@@ -114,11 +114,11 @@ def _orphans_of_the_guardian() -> Iterator[None]:
                 adopt_orphans(False)
 
 
-def _undisturbed(last_things: Callable[[], object]) -> None:
-    """Do the last things first: a second Ctrl-C must not leave the first one's processes behind."""
+def _undisturbed(clean_up: Callable[[], object]) -> None:
+    """Clean up in spite of a second Ctrl-C, which would leave processes behind."""
     while True:
         try:
-            last_things()
+            clean_up()
         except KeyboardInterrupt:
             continue
         return

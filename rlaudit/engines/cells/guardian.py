@@ -1,22 +1,22 @@
-"""Stands between rlaudit and one cell, so that no engine process outlives either of them, whichever is killed.
+"""Stands between rlaudit and one cell, so that no engine process outlives either, whichever is killed.
 
 Started as a plain file:  PYTHON -I guardian.py LEASE_FD USAGE_JSON COMMAND...
 
-rlaudit holds the other end of LEASE_FD open for as long as it wants the command to run. It may be killed by any signal:
-the end of the file is then all that is needed. The command runs in a session of its own; when it ends or the lease
-does, everything it started is ended too (SIGTERM, 5 s, SIGKILL), even in another process group: an orphaned
-EngineCore keeps the GPU's memory. Of a container, that is its client: docker and podman hand SIGTERM on to the first
-process in it (which makes sure that it hears it: worker.py), srun to its tasks, and with apptainer and enroot what runs
-inside is below us like any other. A client that has to be killed leaves its container to its daemon.
+rlaudit holds the other end of LEASE_FD open for as long as the command is to run. If rlaudit is killed, by any signal,
+the kernel closes it. The command runs in its own session. When the command or the lease ends, everything that it
+started is ended too (SIGTERM, 5 s, SIGKILL), even in another process group: an orphaned EngineCore keeps the GPU's
+memory. Of a container, only the client is below us: docker and podman pass SIGTERM on to the container's first process
+(worker.py makes sure that it is handled), srun to its tasks. With apptainer and enroot all processes are below us. A
+client that has to be killed leaves its container to its daemon.
 
-The kernel decides what happens when one of us is killed, not a name or a variable, which an engine overwrites:
-- rlaudit, this process and the guardian that it forks are subreapers (prctl(2)): an orphan belongs to the nearest of
-  the three that lives, which ends it. Two of them can be killed at once: Ray kills a worker with its children.
+What happens after a kill is left to the kernel, and not to a name or a variable, which an engine may overwrite:
+- rlaudit, this process and the guardian that it forks are subreapers (prctl(2)): an orphan goes to the nearest of the
+  three that lives, which ends it. Two of them may be killed at once: Ray kills a worker with its children.
 - When the second guardian dies as well, a pipe ends whose reading end the command holds, and the kernel sends SIGKILL
   to the command's process group (fcntl(2), F_SETSIG and F_SETOWN). Engine processes hold it as well (worker.py).
-Not covered: a process in a session of its own, when all three are killed at the same moment.
+Not covered: a process in its own session, when all three are killed at the same moment.
 
-The command has a temporary folder of its own, which goes with it: vLLM leaves two sockets there at each start.
+The command has its own temporary folder, which is removed after it: vLLM leaves two sockets there at each start.
 
 USAGE_JSON gets exit code, seconds and peak memory of the whole process tree. Linux; standard library.
 """
@@ -38,23 +38,24 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 PR_SET_CHILD_SUBREAPER = 36
-# What an engine needs to let go of its shared memory and sockets; a container is given as long to stop.
+# Enough for an engine to release its shared memory and sockets; a container gets as long to stop.
 TERMINATION_SECONDS = 5.0
-# SIGKILL takes effect at once, but for a process inside a driver that does not answer: then nothing can end it.
+# SIGKILL takes effect at once, unless the process is inside a driver that hangs: then nothing can end it.
 UNKILLABLE_SECONDS = 30.0
-# Memory is sampled soon, so that short commands have a figure, and then every half second or at 2 % of a core: the
-# kernel walks gigabytes of page tables for one sample.
+# The first memory sample is early, so that short commands have a figure. Later ones are half a second apart, or more so
+# that they take 2 % of a core: the kernel walks gigabytes of page tables for one sample.
 FIRST_SAMPLE_SECONDS = 0.05
 SAMPLE_SECONDS = 0.5
 COSTS_APART = 50.0
-# Where an engine process finds the lifeline, as DESCRIPTOR:INODE.
+# The variable that names the lifeline to engine processes, as DESCRIPTOR:INODE.
 LIFELINE = "RLAUDIT_LIFELINE"
 
 
 class Process(NamedTuple):
-    """A process, told apart from all others: `start` is in clock ticks after the boot (proc_pid_stat(5), field 22)."""
+    """A process."""
 
     pid: int
+    # Clock ticks since the boot (proc_pid_stat(5), field 22).
     start: int
     session: int
     parent: int
@@ -62,16 +63,16 @@ class Process(NamedTuple):
 
     @property
     def identity(self) -> tuple[int, int]:
-        """Number and start: a number that is used again has another start."""
+        """Number and start: a process that reuses the number has another start."""
         return self.pid, self.start
 
 
 def process(pid: int) -> Process | None:
-    """Return what the kernel says of a process; None if there is none of that number."""
+    """Return the process of this number from /proc; None if there is none."""
     try:
-        # The command's name may hold spaces and brackets: what follows its last bracket is safe to split.
-        state, parent, _group, session, *others = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return Process(pid, int(others[15]), int(session), int(parent), state in {"Z", "X"})
+        # The command's name may hold spaces and brackets, the fields after its last bracket do not.
+        state, parent, _group, session, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return Process(pid, int(fields[15]), int(session), int(parent), state in {"Z", "X"})
     except (OSError, ValueError, IndexError):
         return None
 
@@ -79,34 +80,34 @@ def process(pid: int) -> Process | None:
 def processes() -> list[Process]:
     """Return every process of this machine or container."""
     numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    return [found for pid in numbers if (found := process(pid)) is not None]
+    return [running for pid in numbers if (running := process(pid)) is not None]
 
 
 def descendants(root: int, apart_from: Collection[int] = ()) -> list[Process]:
-    """Return every process below `root`, apart from these and what is below them. Below a subreaper, one whose parent
-    died is still there.
+    """Return every process below `root`, except those `apart_from` and the ones below them.
 
-    None is missed in passing: what a subreaper has not waited for stays its child, if only as a zombie.
+    Below a subreaper that includes orphans. None is missed: a process that ended stays the subreaper's child, as a
+    zombie, until the subreaper has waited for it.
     """
     children: dict[int, list[Process]] = {}
-    for one in processes():
-        if one.pid not in apart_from:
-            children.setdefault(one.parent, []).append(one)
-    found: list[Process] = []
+    for child in processes():
+        if child.pid not in apart_from:
+            children.setdefault(child.parent, []).append(child)
+    below: list[Process] = []
     frontier = [root]
     while frontier:
-        below = [child for parent in frontier for child in children.get(parent, [])]
-        found += below
-        frontier = [child.pid for child in below]
-    return found
+        generation = [child for parent in frontier for child in children.get(parent, [])]
+        below += generation
+        frontier = [child.pid for child in generation]
+    return below
 
 
-def resident_mib(of: Sequence[Process]) -> float:
-    """Return the memory of the processes together in MiB, pages they share counted once (PSS)."""
+def resident_mib(below: Sequence[Process]) -> float:
+    """Return the memory of the processes in MiB, with the pages that they share counted once (PSS)."""
     kib = 0
-    for one in of:
+    for child in below:
         try:
-            for line in Path(f"/proc/{one.pid}/smaps_rollup").read_text().splitlines():
+            for line in Path(f"/proc/{child.pid}/smaps_rollup").read_text().splitlines():
                 if line.startswith("Pss:"):
                     kib += int(line.split()[1])
         except (OSError, ValueError):
@@ -115,36 +116,35 @@ def resident_mib(of: Sequence[Process]) -> float:
 
 
 def adopt_orphans(adopt: bool = True) -> None:
-    """Make this process the one that orphans below it come to, or no longer."""
+    """Make this process a subreaper, which gets the orphans below it; or no longer, if not `adopt`."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(adopt))
 
 
-def end_all(found: Callable[[], list[Process]]) -> None:
-    """Send SIGTERM to all that is found, wait five seconds, then send SIGKILL until nothing is left.
+def end_all(find: Callable[[], list[Process]]) -> None:
+    """Send SIGTERM to all processes that `find` returns, wait five seconds, then send SIGKILL until none is left.
 
-    What cannot be ended is given up: another user's (sudo), or one that the kernel holds, as a GPU that hangs does.
+    Gives up on a process of another user (sudo), and on one that hangs in the kernel, as in a GPU's driver.
     """
     deadline = time.monotonic() + TERMINATION_SECONDS
     given_up = deadline + UNKILLABLE_SECONDS
-    sent = signal.SIGTERM
+    number = signal.SIGTERM
     not_ours: set[tuple[int, int]] = set()
-    while left := found():
-        for one in left:
-            if not send(one, sent):
-                not_ours.add(one.identity)
-        wait_until = min(deadline, time.monotonic() + 1.0) if sent == signal.SIGTERM else time.monotonic() + 0.2
-        while time.monotonic() < wait_until and (left := found()):
-            reap(left)
+    while alive := find():
+        not_ours |= {running.identity for running in alive if not send(running, number)}
+        wait_until = min(deadline, time.monotonic() + 1.0) if number == signal.SIGTERM else time.monotonic() + 0.2
+        while time.monotonic() < wait_until and (alive := find()):
+            reap(alive)
             time.sleep(0.05)
-        reap(left)
-        if sent == signal.SIGKILL and ({one.identity for one in left} <= not_ours or time.monotonic() > given_up):
+        reap(alive)
+        none_is_ours = {running.identity for running in alive} <= not_ours
+        if number == signal.SIGKILL and (none_is_ours or time.monotonic() > given_up):
             return
         if time.monotonic() >= deadline:
-            sent = signal.SIGKILL
+            number = signal.SIGKILL
 
 
 def send(to: Process, number: signal.Signals) -> bool:
-    """Send a signal to this very process, and to none that has got its number since. Return whether we may."""
+    """Send a signal to this process, never to one that has reused its number. Return whether we are allowed to."""
     try:
         descriptor = os.pidfd_open(to.pid)
     except OSError:
@@ -163,10 +163,10 @@ def send(to: Process, number: signal.Signals) -> bool:
 
 
 def reap(ended: Sequence[Process]) -> None:
-    """Collect those of them that have ended and are ours to collect."""
-    for one in ended:
+    """Wait for those processes that are our children and have ended."""
+    for child in ended:
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(one.pid, os.WNOHANG)
+            os.waitpid(child.pid, os.WNOHANG)
 
 
 def below_us() -> list[Process]:
@@ -178,9 +178,9 @@ LEFT_TO_THE_LEASE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def prepare_command(lifeline: int) -> None:
-    """Let the command, before it starts, listen to signals again, and its process group die with the lifeline.
+    """Before the command starts, undo the ignored signals, and tie its process group to the lifeline.
 
-    The kernel keeps this with the open file, for as long as any process holds it.
+    The kernel keeps the tie with the open file, for as long as any process holds it.
     """
     for ignored in LEFT_TO_THE_LEASE:
         signal.signal(ignored, signal.SIG_DFL)
@@ -190,9 +190,9 @@ def prepare_command(lifeline: int) -> None:
 
 
 def replace(path: str, document: dict[str, Any]) -> None:
-    """Write a file that is whole at every moment."""
+    """Write a JSON file atomically."""
     Path(path + ".part").write_text(json.dumps(document))
-    os.replace(path + ".part", path)  # noqa: PTH105 - one syscall, said plainly
+    os.replace(path + ".part", path)  # noqa: PTH105 - the atomic syscall
 
 
 def main(lease: int, usage_path: str, command: list[str]) -> int:
@@ -205,7 +205,7 @@ def main(lease: int, usage_path: str, command: list[str]) -> int:
     adopt_orphans()
     lower_pid = os.fork()
     if lower_pid == 0:
-        adopt_orphans()  # a fork is none until it says so
+        adopt_orphans()  # a fork does not inherit it
         return guard(lease, upper, lifeline, usage_path, command, scratch)
     os.close(lifeline)
     os.waitpid(lower_pid, 0)
@@ -215,7 +215,7 @@ def main(lease: int, usage_path: str, command: list[str]) -> int:
 
 
 def guard(lease: int, upper: int, lifeline: int, usage_path: str, command: list[str], scratch: str) -> int:
-    """Start the command, and end it with the lease or with the guardian above. scratch: its temporary folder."""
+    """Start the command, and end it with the lease or with the upper guardian. scratch: its temporary folder."""
     started = time.monotonic()
     try:
         running = subprocess.Popen(

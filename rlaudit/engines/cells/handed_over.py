@@ -1,7 +1,7 @@
-"""Documents for a cell, without their secrets, which reach its worker in a file of their own.
+"""Documents for a cell, and their secrets in a separate file.
 
-job.json and environment.json stay where the run is kept; `secrets.json`, which only this user can read, is removed as
-soon as the worker has read it, and in any case when the cell has ended.
+job.json and environment.json stay in the cell's folder. `secrets.json`, which only this user can read, is removed as
+soon as the worker has read it, and at the latest when the cell has ended.
 """
 
 import json
@@ -18,19 +18,19 @@ SECRETS = "secrets.json"
 
 
 def hand_over(cell: Path, name: str, document: Mapping[str, Any]) -> None:
-    """Write `cell`/`name` for the worker, which gets the document as it is given here."""
+    """Write `cell`/`name` for the worker, which puts the secrets back."""
     public, taken = take_out(dict(document))
     write_atomically(cell / name, json.dumps(public).encode())
     file = cell / SECRETS
-    told = parse_json(file.read_text(encoding="utf-8")) if file.exists() else {}
-    told.pop(name, None)
+    secrets = parse_json(file.read_text(encoding="utf-8")) if file.exists() else {}
+    secrets.pop(name, None)
     if taken:
-        told[name] = taken
+        secrets[name] = taken
     file.unlink(missing_ok=True)
-    if told:
+    if secrets:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as secrets:
-            json.dump(told, secrets)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            json.dump(secrets, stream)
 
 
 def forget(cell: Path) -> None:

@@ -1,8 +1,8 @@
-"""Which of the shell's environment variables reach an engine process, and which of them are in the record.
+"""Which of the shell's environment variables reach an engine process, and which of them are recorded.
 
-An arm is controlled: what moves an engine's settings is declared by the recipe or absent. What a node needs to work at
-all is passed. What can change a number is passed and part of a cell's identity, so that a run that is resumed under
-another value starts afresh; what can only break a run, or make it slower, is written down beside it.
+An arm is controlled: the engine's settings come from the recipe only. Variables without which a node does not work are
+passed. One that can change a number is passed and part of a cell's identity, so that a run that is resumed with another
+value starts afresh. One that can only break a run, or make it slower, is passed and recorded.
 """
 
 import os
@@ -32,14 +32,14 @@ class Fate(Enum):
 
 @dataclass(frozen=True)
 class Inheritance:
-    """What becomes of the variables whose names match one of `patterns` (as file names do), and why."""
+    """What becomes of the variables whose names match one of `patterns`, which are globs, and why."""
 
     patterns: tuple[str, ...]
     fate: Fate
     reason: str
 
 
-# The first that matches decides; a variable that none matches is passed, unless its name is that of a secret.
+# The first match decides. A variable without a match is passed, unless its name is that of a secret.
 INHERITANCE = (
     Inheritance(
         (*ENGINE.settings, "TORCHINDUCTOR_*", "TORCH_LOGS*"),
@@ -144,22 +144,22 @@ INHERITANCE = (
     ),
 )  # fmt: skip
 
-# The patterns alone, for the worker: what a container or a launcher adds is a shell's variable like any other.
-STRIPPED = tuple(pattern for one in INHERITANCE if one.fate is Fate.STRIPPED for pattern in one.patterns)
+# For the worker, which strips what a container or a launcher adds.
+STRIPPED = tuple(pattern for rule in INHERITANCE if rule.fate is Fate.STRIPPED for pattern in rule.patterns)
 
 
 def fate_of(name: str) -> Fate:
     """Return what becomes of the variable of this name."""
-    for one in INHERITANCE:
-        if any(fnmatchcase(name, pattern) for pattern in one.patterns):
-            return one.fate
+    for rule in INHERITANCE:
+        if any(fnmatchcase(name, pattern) for pattern in rule.patterns):
+            return rule.fate
     return Fate.WITHHELD if names_a_secret(name) else Fate.PASSED
 
 
 def inherited(environ: Mapping[str, str] = os.environ, with_secrets: bool = False) -> dict[str, str]:
-    """Return what an engine process gets of the shell's variables; `with_secrets`: also those that it does not need."""
-    kept = {Fate.STRIPPED} if with_secrets else {Fate.STRIPPED, Fate.WITHHELD}
-    return {name: value for name, value in environ.items() if fate_of(name) not in kept}
+    """Return the shell's variables that reach an engine process. with_secrets: also secrets that no engine needs."""
+    left_out = {Fate.STRIPPED} if with_secrets else {Fate.STRIPPED, Fate.WITHHELD}
+    return {name: value for name, value in environ.items() if fate_of(name) not in left_out}
 
 
 def withheld(environ: Mapping[str, str] = os.environ) -> list[str]:
@@ -174,19 +174,18 @@ def secrets_passed(environ: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def handed_on(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return what a cell is given if the command in front of its interpreter hands on nothing, as with a container:
-    all that a run writes down, but for paths of this machine."""
+    """Return the variables for a cell in a container, which inherits none: the recorded ones without paths."""
     return {name: value for name, value in recorded(environ).items() if "/" not in value}
 
 
 def deciding(device: Device, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return variables of the shell that can change what an engine on this device computes, by name."""
+    """Return the shell's variables that can change the results of an engine on this device."""
     fates = {Fate.DECIDES, Fate.DECIDES_ON_CUDA if device == "cuda" else Fate.DECIDES_ON_CPU}
     return {name: environ[name] for name in _recordable(environ) if fate_of(name) in fates}
 
 
 def recorded(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return variables of the shell that a run writes down, by name. Never one that could hold a secret."""
+    """Return the shell's variables that a run records, never one that could hold a secret."""
     left_out = {Fate.STRIPPED, Fate.WITHHELD, Fate.PASSED}
     return {name: environ[name] for name in _recordable(environ) if fate_of(name) not in left_out}
 

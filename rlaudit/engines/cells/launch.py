@@ -1,19 +1,18 @@
-"""Starts one cell in its own interpreter, waits for it, and says how it ended.
+"""Starts one cell in its own interpreter, waits for it, and returns how it ended.
 
-The cell runs under a guardian (guarded.py). What it has to say goes to its events file, what it prints to its log,
-without the secrets that its lines would hold: an engine logs the arguments it was given. The lines go through this
-process, so that a log never holds what has to be taken out of it afterwards; when this process is killed the engine
-ends, too (guardian.py).
+The cell runs under a guardian (guarded.py). Its events go to its events file, and its output to its log, without
+secrets: an engine logs its arguments. The output passes through this process, so that a secret never reaches the log.
+When this process is killed the engine ends, too (guardian.py).
 
-vLLM V1 runs its engine in a process of its own, whose parent only repeats that it failed ("Engine core initialization
-failed. See root cause above"). The cause is the first exception an engine process logged, or, without one, the last
-exception that does not point elsewhere.
+vLLM V1 runs its engine in a separate process, whose parent only repeats that it failed ("Engine core initialization
+failed. See root cause above"). The cause is the first exception that an engine process logged, or, without one, the
+last exception that does not point elsewhere.
 """
 
 import os
 import re
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +29,7 @@ from rlaudit.parse_json import parse_json
 from rlaudit.secrets import mask
 
 WORKER = Path(__file__).with_name("worker.py")
-# rlaudit itself, wherever it lies on the machine that runs a cell.
+# rlaudit on the machine that runs the cell.
 PACKAGE = Path(__file__).resolve().parents[2]
 STARTING = ("launch", "load")
 NO_MEMORY = "out-of-memory"
@@ -39,7 +38,7 @@ QUIET = {**ENGINE.quiet, "PYTHONUNBUFFERED": "1"}
 
 # A line that does not end, as a progress bar's, is passed on in pieces of this size.
 _LONGEST_LINE = 65536
-# What still holds the log after everything below the guardian has ended is a daemon of a container.
+# After everything below the guardian has ended only a container's daemon can still hold the log.
 _SECONDS_TO_FINISH = 5.0
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 ENGINE_ERROR = re.compile(r"^(?:\([A-Za-z]\w*(?: pid=\d+)?\)\s+)?ERROR \S+ \S+ \[[^\]]+\]\s?(?P<text>.*)$")
@@ -60,24 +59,28 @@ Event = dict[str, Any]
 
 
 class Cancelled(Exception):
-    """The result is not wanted any more; the cell's processes are gone."""
+    """The cell was cancelled, and its processes have ended."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a cell has no result: the boundary where it stopped and the root cause in the engine's own words."""
+    """Why a cell has no result."""
 
+    # The phase in which it stopped, or a kind of end: died, timeout, out-of-memory.
     boundary: str
+    # The root cause in the engine's own words.
     message: str
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a cell ended. `status` is ok, failed or unsupported; `usage` holds seconds and peak memory in MiB."""
+    """How a cell ended."""
 
+    # ok, failed or unsupported.
     status: str
     result: Mapping[str, Any]
     failure: Failure | None
+    # Seconds and peak memory in MiB.
     usage: Mapping[str, Any]
 
     @property
@@ -87,15 +90,15 @@ class Outcome:
 
 
 def shipped(script: Path) -> str:
-    """Return a script as a job names it: by its place in the package, any other by its whole path."""
+    """Return a script's name in a job: its path in the package, or the whole path of any other script."""
     return str(script.relative_to(PACKAGE)) if script.is_relative_to(PACKAGE) else str(script)
 
 
 def cell_environment(declared: Mapping[str, str], in_front: bool = False) -> dict[str, str]:
-    """Return what a cell inherits of the parent's environment, plus the declared variables.
+    """Return the variables that a cell inherits from this process, and the declared ones.
 
-    in_front: for a command that stands in front of the interpreter. It is the user's own and may need a secret that an
-    engine does not; the worker leaves that behind.
+    in_front: for a command in front of the interpreter, such as docker. It is the user's own and may need a secret that
+    no engine needs; the worker drops that.
     """
     return inherited(with_secrets=in_front) | dict(declared)
 
@@ -109,11 +112,11 @@ def launch(
     refusal: re.Pattern[str] | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Outcome:
-    """Run the job in `cell` with the interpreter behind `command`.
+    """Run the job in `cell` with the interpreter at the end of `command`.
 
-    Always returns, except on KeyboardInterrupt and once `cancelled` says so (Cancelled), when the cell's processes are
-    gone. The worker finds its variables in environment.json: a container hands on none of ours, and a launcher adds
-    some of its own. What stands in front of an interpreter is no engine and does not get them.
+    Raises only KeyboardInterrupt, and Cancelled once `cancelled` returns True, both after the cell's processes have
+    ended. The worker reads its variables from environment.json: a container passes on none of ours, and a launcher adds
+    others. A command in front of the interpreter does not get them.
     """
     declared = QUIET | (cache_of_torch(variables) if len(command) == 1 else {}) | dict(variables)
     document = {
@@ -149,19 +152,19 @@ def launch(
 def judge(  # noqa: PLR0911 - one return for each way to end
     cell: Path, phase: str, timed_out_after: float | None = None, refusal: re.Pattern[str] | None = None
 ) -> Outcome:
-    """Return what the files of an ended cell say: its result, or the boundary and root cause of its failure.
+    """Return the outcome of an ended cell from its files: its result, or the boundary and root cause of its failure.
 
-    A cell that fails while it starts, in the words that `refusal` matches or in the code whose file it matches, was
-    refused by the engine: it is unsupported. Anything else that goes wrong in it stays a failure.
+    It is unsupported if the engine refused it: `refusal` matches the message of a failure while it starts, or a file in
+    the traceback. Anything else is a failure.
     """
     usage = _read_json(cell / "usage.json")
     result = _read_json(cell / "result.json")
     if result.get("status") == "ok":
         return Outcome("ok", result, None, usage)
     lines = read_log(cell / "log.txt")
-    told = result.get("error") or {}
+    error = result.get("error") or {}
     if result.get("status") == "unsupported":
-        return Outcome("unsupported", result, Failure("unsupported", told["message"]), usage)
+        return Outcome("unsupported", result, Failure("unsupported", error["message"]), usage)
     if timed_out_after is not None:
         return Outcome(
             "failed",
@@ -169,20 +172,20 @@ def judge(  # noqa: PLR0911 - one return for each way to end
             Failure("timeout", f"no result after {timed_out_after:.0f} s, in phase {phase}"),
             usage,
         )
-    raised = f"{told['type']}: {told['message']}" if told else None
+    raised = f"{error['type']}: {error['message']}" if error else None
     cause = root_cause(lines) or raised
-    if told and raised and cause and "See root cause above" not in raised and "EngineDead" not in raised:
+    if raised and cause and "See root cause above" not in raised and "EngineDead" not in raised:
         cause = raised
     if cause and says_out_of_memory(cause):
         return Outcome("failed", result, Failure(NO_MEMORY, _one_line(cause)), usage)
     if not result:
         return Outcome("failed", result, Failure("died", _death(usage, cause)), usage)
-    failure = Failure(told.get("boundary", phase), _one_line(cause or "no message"))
+    failure = Failure(error.get("boundary", phase), _one_line(cause or "no message"))
     if refusal is not None:
         # 0.32.0 on CPU starts with batch invariance on and dies in its code at the first step.
-        own_code = [line for line in lines if 'File "' in line]
-        words = [failure.message] if failure.boundary in STARTING else []
-        if any(refusal.search(text) for text in (*words, *own_code)):
+        traceback = [line for line in lines if 'File "' in line]
+        message = [failure.message] if failure.boundary in STARTING else []
+        if any(refusal.search(text) for text in (*message, *traceback)):
             return Outcome("unsupported", result, Failure("unsupported", failure.message), usage)
     return Outcome("failed", result, failure, usage)
 
@@ -206,7 +209,7 @@ def _one_line(text: str) -> str:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a file; empty if there is none, or half of one."""
+    """Return the object in a file; empty if it is missing or cut off."""
     try:
         document = parse_json(path.read_bytes())
     except (FileNotFoundError, ValueError):
@@ -224,7 +227,7 @@ class EventTail:
         self.phase = "launch"
 
     def read(self) -> None:
-        """Tell what is new since the last time."""
+        """Pass on the events since the last call."""
         if not self._path.exists():
             return
         with self._path.open("rb") as events:
@@ -241,7 +244,7 @@ class EventTail:
 
 @contextmanager
 def masked_log(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to start a process with, whose lines are added to `path`."""
+    """Open the output of a process, whose lines are masked and appended to `path`."""
     reading, writing = os.pipe()
     copying = Thread(target=_copy, args=(reading, path), daemon=True, name="rlaudit-log")
     copying.start()
@@ -253,7 +256,7 @@ def masked_log(path: Path) -> Iterator[BinaryIO]:
 
 
 def _copy(reading: int, path: Path) -> None:
-    """Pass on line by line. What cannot be written is still read: a full disk must not stop the engine half way."""
+    """Mask and append line by line. If the disk is full, go on reading: the engine must not stop half way."""
     with os.fdopen(reading, "rb") as lines:
         try:
             with path.open("ab") as log:
@@ -266,23 +269,25 @@ def _copy(reading: int, path: Path) -> None:
 
 
 def read_log(path: Path) -> list[str]:
-    """Return the lines of a log without their colours; empty when the cell never got to write one."""
+    """Return the lines of a log without their colours; empty if there is none."""
     if not path.exists():
         return []
     return [COLOUR.sub("", line) for line in path.read_text(errors="replace").splitlines()]
 
 
 def root_cause(lines: list[str]) -> str | None:
-    """Return the exception to blame, as the engine worded it, or None when the log holds none."""
-    from_engine = [match["text"].strip() for line in lines if (match := ENGINE_ERROR.match(line))]
-    everything = [PROCESS_PREFIX.sub("", line).strip() for line in lines]
-    for text in from_engine:
-        if EXCEPTION.match(text) and not POINTS_ELSEWHERE.search(text):
-            return text[:LONGEST_CAUSE]
-    blamed = [text for text in everything if EXCEPTION.match(text) and not POINTS_ELSEWHERE.search(text)]
-    return blamed[-1][:LONGEST_CAUSE] if blamed else None
+    """Return the exception to blame, in the engine's words; None if the log holds none."""
+
+    def causes(texts: Iterable[str]) -> list[str]:
+        return [text for text in texts if EXCEPTION.match(text) and not POINTS_ELSEWHERE.search(text)]
+
+    of_engine = causes(match["text"].strip() for line in lines if (match := ENGINE_ERROR.match(line)))
+    if of_engine:
+        return of_engine[0][:LONGEST_CAUSE]
+    of_any_process = causes(PROCESS_PREFIX.sub("", line).strip() for line in lines)
+    return of_any_process[-1][:LONGEST_CAUSE] if of_any_process else None
 
 
 def says_out_of_memory(text: str) -> bool:
-    """Return whether the words are those of an exhausted GPU or host."""
+    """Return whether a message is about exhausted memory of a GPU or host."""
     return OUT_OF_MEMORY.search(text) is not None

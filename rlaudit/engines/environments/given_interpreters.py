@@ -1,11 +1,11 @@
-"""The interpreters that the user brings: what `--python` and `--trainer-python` say.
+"""The interpreters that the user gives with `--python` and `--trainer-python`.
 
     --python 0.8.5=/opt/old/bin/python --python '0.18.1=apptainer exec --nv vllm.sif python3'
     --python /opt/vllm/bin/python               if only one release is requested
     --trainer-python 'conda run -n train python'
 
-An interpreter, or a command line in front of one, split into words as a shell would; no shell is started. `~/` at the
-beginning of a word is the home folder, which a shell leaves alone behind a `=`.
+The value is an interpreter, or a command line in front of one, split into words as a shell does; no shell is started.
+`~/` at the beginning of a word is the home folder: a shell does not expand it after a `=`.
 """
 
 import shlex
@@ -27,9 +27,11 @@ TRAINER_HELP = "An interpreter with torch and transformers, or a command line in
 
 @dataclass(frozen=True)
 class GivenInterpreters:
-    """Commands by release, as it was written; `engine` is the one that names no release. Empty if none was given."""
+    """The commands of interpreters. Each is empty if none was given."""
 
+    # By release, spelled as the user did.
     by_release: Mapping[str, Command] = field(default_factory=dict)
+    # The one without a release.
     engine: Command = ()
     trainer: Command = ()
 
@@ -37,9 +39,10 @@ class GivenInterpreters:
         return bool(self.by_release or self.engine or self.trainer)
 
     def of(self, releases: Sequence[str]) -> "GivenInterpreters":
-        """Return the interpreters of these releases alone: one that no arm runs is an error."""
+        """Return the interpreters of these releases alone, as `for_releases` refuses others."""
         wanted = {Version(release) for release in releases}
-        return replace(self, by_release={one: own for one, own in self.by_release.items() if Version(one) in wanted})
+        kept = {release: command for release, command in self.by_release.items() if Version(release) in wanted}
+        return replace(self, by_release=kept)
 
     def for_releases(self, releases: Sequence[str]) -> dict[str, Command]:
         """Return the command of each of these releases that has one.
@@ -67,7 +70,7 @@ NONE_GIVEN = GivenInterpreters()
 
 
 def given_interpreters(engines: Sequence[str] | None, trainer: str | None = None) -> GivenInterpreters:
-    """Return what the options say. Raises UsageError for a command that cannot be split, and a release named twice."""
+    """Parse the options. Raises UsageError for a command that cannot be split, and a release named twice."""
     by_release: dict[str, Command] = {}
     unnamed: list[Command] = []
     for text in engines or ():
@@ -88,12 +91,12 @@ def given_interpreters(engines: Sequence[str] | None, trainer: str | None = None
 
 
 def trainer_command(text: str | None) -> Command:
-    """Return what `--trainer-python` says; empty if it was not given."""
+    """Parse `--trainer-python`; empty if it was not given."""
     return () if text is None else _words(text, f"--trainer-python {text}")
 
 
 def _release_of(text: str) -> tuple[str | None, str]:
-    """Return the release before the `=`, and the command behind. An `=` in a path or a later word is the command's."""
+    """Return the release before the `=`, and the command after it; an `=` in a path or a later word does not count."""
     before, equals, after = text.partition("=")
     if not equals or "/" in before or len(before.split()) != 1:
         return None, text

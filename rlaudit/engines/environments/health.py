@@ -1,12 +1,12 @@
-"""Checks that what was installed can be imported and can compile, and repairs the one thing that can be repaired.
+"""Checks that installed packages can be imported and can compile, and repairs a too new libstdc++ requirement.
 
-vLLM turns operators that do not load into a warning and dies much later; here they are an error at once. Which compiled
-module a release loads is recorded with the release (rlaudit/vllm/data/builds.json): `vllm._C` up to 0.23.0,
-`vllm._C_stable_libtorch` from 0.19.0 on, on the CPU one for each instruction set.
+If operators do not load vLLM only warns, and dies much later; here it is an error at once. The compiled modules of a
+release are recorded (rlaudit/vllm/data/builds.json): `vllm._C` up to 0.23.0, `vllm._C_stable_libtorch` from 0.19.0 on,
+and for the CPU one for each instruction set.
 
-Triton compiles kernels when an engine starts, with a C compiler and Python's headers, which no wheel brings; the engine
-says so only deep inside its start. Source: triton/runtime/build.py of Triton 3.2 to 3.8, which takes CC, else gcc, else
-clang, and the include directory of the interpreter.
+Triton compiles kernels when an engine starts. It needs a C compiler and Python's headers, which no wheel contains, and
+fails deep inside the start without them. Source: triton/runtime/build.py of Triton 3.2 to 3.8, which takes CC, else
+gcc, else clang, and the include directory of the interpreter.
 """
 
 import os
@@ -30,11 +30,11 @@ _IMPORT_TRAINER = "import torch, transformers, safetensors.torch\n"
 _SECONDS_TO_LOOK = 60
 _LOOK = """
 import json, os, shutil, sysconfig
-asked = os.environ.get("CC")
-compilers = [asked] if asked else ["gcc", "clang"]
+configured = os.environ.get("CC")
+compilers = [configured] if configured else ["gcc", "clang"]
 missing = [] if any(shutil.which(name) for name in compilers) else ["a C compiler: " + " or ".join(compilers)]
 scheme = sysconfig.get_default_scheme() if hasattr(sysconfig, "get_default_scheme") else "posix_prefix"
-# Debian's own scheme is for packages that pip installs; the headers stay with the system's.
+# Debian's scheme posix_local is for packages that pip installs; the headers are in the system's scheme.
 headers = sysconfig.get_paths("posix_prefix" if scheme == "posix_local" else scheme)["include"]
 if not os.path.exists(os.path.join(headers, "Python.h")):
     missing.append("Python's headers: " + os.path.join(headers, "Python.h"))
@@ -44,20 +44,17 @@ print(json.dumps(missing))
 
 @dataclass(frozen=True)
 class Health:
-    """What a check found.
+    """The result of a check that passed."""
 
-    repairs: what had to be mended, for the notes. unchecked: compiled modules that could not be loaded for want of the
-    NVIDIA driver's library alone.
-    """
-
+    # Sentences for the notes.
     repairs: tuple[str, ...] = ()
+    # Compiled modules that did not load only because the NVIDIA driver's library is missing.
     unchecked: tuple[str, ...] = ()
 
 
 def check(spec: EnvironmentSpec, command: Command, inside: Path) -> Health:
-    """Import the packages.
+    """Import the packages. inside: the environment's directory; only files below it are ever changed.
 
-    `inside` is the environment's own directory: only files below it are ever changed.
     Raises NotFinished with the last line of the failed import.
     """
     program = _program(spec)
@@ -68,9 +65,9 @@ def check(spec: EnvironmentSpec, command: Command, inside: Path) -> Health:
         except subprocess.TimeoutExpired:
             raise NotFinished(f"{spec.name}: importing took more than {_SECONDS_TO_IMPORT} s") from None
         if ended.returncode == 0:
-            told = parse_json(ended.stdout.strip().splitlines()[-1]) if program[0] is _LOAD_OPERATORS else {}
-            return Health(tuple(repairs), tuple(told.get("unchecked", ())))
-        # Where vLLM only warns, what the loader missed stands above the last line.
+            operators = parse_json(ended.stdout.strip().splitlines()[-1]) if program[0] is _LOAD_OPERATORS else {}
+            return Health(tuple(repairs), tuple(operators.get("unchecked", ())))
+        # The whole output counts: vLLM only warns about it, above the last line.
         missing = missing_version(ended.stderr)
         if missing is None or inside.resolve() not in missing.library.resolve().parents:
             raise NotFinished(f"{spec.name} does not import: {_last_words(ended)}")
@@ -78,13 +75,14 @@ def check(spec: EnvironmentSpec, command: Command, inside: Path) -> Health:
             weaken(missing)
         except (NotHarmlessError, ValueError, OSError) as error:
             raise NotFinished(f"{spec.name} needs a newer libstdc++ ({missing.version}): {error}") from None
-        made_weak = f"{missing.library.name}: requirement of {missing.version} made weak (its symbol is never called)"
-        repairs.append(made_weak)
+        repairs.append(
+            f"{missing.library.name}: requirement of {missing.version} made weak (its symbol is never called)"
+        )
     raise NotFinished(f"{spec.name} does not import after {_MOST_REPAIRS} repairs: {repairs[-1]}")
 
 
-def said_of_unchecked(modules: Sequence[str]) -> tuple[str, ...]:
-    """Return the note for modules that could not be loaded for want of a driver; nothing for none."""
+def note_of_unchecked(modules: Sequence[str]) -> tuple[str, ...]:
+    """Return the note on modules that cannot be loaded without a driver; empty for none."""
     if not modules:
         return ()
     return (
@@ -94,28 +92,28 @@ def said_of_unchecked(modules: Sequence[str]) -> tuple[str, ...]:
 
 
 def missing_for_triton(command: Command) -> tuple[str, ...]:
-    """Return what of it an interpreter on this machine lacks, by name. Raises NotFinished if it does not run."""
+    """Return what Triton needs and this interpreter's machine lacks. Raises NotFinished if it does not run."""
     environ = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     try:
-        told = subprocess.run(
+        ended = subprocess.run(
             [*command, "-s", "-c", _LOOK], env=environ, capture_output=True, text=True, check=True,
             timeout=_SECONDS_TO_LOOK, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         raise NotFinished(f"{command[0]} does not run: {error}") from None
-    return tuple(parse_json(told.stdout))
+    return tuple(parse_json(ended.stdout))
 
 
-def said_of_missing(missing: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the note for what is missing; nothing for nothing."""
+def note_of_missing(missing: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the note on what Triton lacks; empty for nothing."""
     return (f"Triton compiles kernels at the engine's start and lacks here {'; '.join(missing)}",) if missing else ()
 
 
 def _program(spec: EnvironmentSpec) -> tuple[str, ...]:
     if spec.package == "trainer":
         return (_IMPORT_TRAINER,)
-    recorded = published_build(spec.version, spec.build)
-    return (_LOAD_OPERATORS, spec.build, *(recorded.imports if recorded else ()))
+    build = published_build(spec.version, spec.build)
+    return (_LOAD_OPERATORS, spec.build, *(build.imports if build else ()))
 
 
 def _last_words(ended: "subprocess.CompletedProcess[str]") -> str:

@@ -1,8 +1,7 @@
-"""What releases of a package an index holds: versions, the Pythons they run on, and when they were uploaded; and which
-published build of a vLLM release is installed, with which Python.
+"""The releases of a package on an index: versions, Pythons and upload times; and which build of a vLLM to install.
 
-Reads the Simple API, as JSON (PEP 691, PEP 700) or HTML (PEP 503), so that any mirror will do. uv answers the
-same questions only by failing, which is why the index is asked directly; downloading is left to uv.
+Reads the Simple API, as JSON (PEP 691, PEP 700) or HTML (PEP 503), so that any mirror will do. The index is read
+directly because uv answers these questions only by failing; downloading is left to uv.
 """
 
 import base64
@@ -30,19 +29,19 @@ from rlaudit.parse_json import parse_json
 
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
 _SECONDS_TO_ANSWER = 20
-# Widest wheel coverage first; the running interpreter's own minor goes before all of them.
+# Widest wheel coverage first; the running interpreter's minor version goes before all of them.
 _PYTHONS = ("3.12", "3.11", "3.10", "3.13", "3.14", "3.9")
-# What a release was tested with may have been uploaded a little after it (wheels of slower platforms,
-# hotfixes).
+# The packages with which a release was tested may be uploaded a little after it (wheels of slower platforms, hotfixes).
 _MARGIN = timedelta(days=2)
 
 
 @dataclass(frozen=True)
 class Wheel:
-    """One file of a release, at `url`. `uploaded` is an ISO 8601 time, or None if the index does not say."""
+    """One file of a release."""
 
     filename: str
     requires_python: str | None = None
+    # An ISO 8601 time; None if the index states none.
     uploaded: str | None = None
     url: str = ""
 
@@ -56,26 +55,27 @@ class Release:
 
     @property
     def uploaded(self) -> str | None:
-        """When the first of its files appeared."""
+        """The time of its first file."""
         return min((wheel.uploaded for wheel in self.wheels if wheel.uploaded), default=None)
 
     def runs_on(self, python_minor: str) -> bool:
-        """Return whether one of the wheels installs on this Python, such as `3.11`."""
+        """Return whether a wheel can be installed on this Python, such as `3.11`."""
         return self.wheel_for(python_minor) is not None
 
     def wheel_for(self, python_minor: str) -> Wheel | None:
-        """Return the wheel an installer takes on this Python, of several builds of it the last; None without one."""
+        """Return the wheel that an installer takes on this Python, its last build; None without one."""
         fitting = [wheel for wheel in self.wheels if _fits(wheel, python_minor)]
         return max(fitting, key=lambda wheel: parse_wheel_filename(wheel.filename)[2], default=None)
 
 
 @dataclass(frozen=True)
 class ChosenRelease:
-    """What to install, on which Python, and as of which day (None: the index gives no dates)."""
+    """The release to install."""
 
     distribution: str
     version: Version
     python: str
+    # The day as of which to resolve its dependencies; None if the index states no dates.
     as_of: str | None
 
     @property
@@ -87,8 +87,7 @@ class ChosenRelease:
 def releases(package: str, sources: PackageSources) -> dict[Version, Release]:
     """Return every release with a wheel for this machine, on the main index and the extra ones.
 
-    Raises NotFinished, naming the package, when no index could be asked. A package no index knows gives an
-    empty dict.
+    It is empty for a package that no index has. Raises NotFinished, naming the package, if no index answers.
     """
     files: list[Wheel] = []
     failures: list[str] = []
@@ -109,10 +108,8 @@ def releases(package: str, sources: PackageSources) -> dict[Version, Release]:
 def choose_release(spec: EnvironmentSpec, sources: PackageSources) -> ChosenRelease:
     """Return the build of `spec.version` to install.
 
-    CPU builds are re-published as post releases of the same vLLM (0.8.5.post2 holds 0.8.5): the last one is
-    taken.
-    Raises UsageError, naming the nearest versions, when the index does not know the release or no Python fits
-    it.
+    CPU builds are re-published as post releases of the same vLLM (0.8.5.post2 holds 0.8.5); the result is the last one.
+    Raises UsageError, naming the nearest versions, if the index does not have the release or no Python fits it.
     """
     available = releases(spec.distribution, sources)
     wanted = Version(spec.version)
@@ -136,7 +133,7 @@ def choose_python(release: Release) -> str | None:
 
 
 def nearest(wanted: Version, available: list[Version], count: int = 4) -> list[str]:
-    """Return the versions around `wanted`, without the post releases that only repackage one."""
+    """Return the versions around `wanted`, without post releases, which only repackage others."""
     plain = sorted({_without_post(version) for version in available if not version.is_prerelease})
     before = [str(version) for version in plain if version < wanted][-count // 2 :]
     after = [str(version) for version in plain if version > wanted][: count // 2]
@@ -154,11 +151,11 @@ def _without_post(version: Version) -> Version:
 
 
 def _as_of(spec: EnvironmentSpec, release: Release, sources: PackageSources) -> str | None:
-    """Return the day to resolve dependencies for: when vLLM itself came out, not when the CPU build was packaged."""
+    """Return the day to resolve dependencies for: that of vLLM's release, not of the CPU build's."""
     uploaded = release.uploaded
-    published_as = spec.holds.distributions["cuda"]
-    if spec.distribution != published_as:
-        upstream = releases(published_as, sources).get(_without_post(release.version))
+    distribution = spec.holds.distributions["cuda"]
+    if spec.distribution != distribution:
+        upstream = releases(distribution, sources).get(_without_post(release.version))
         uploaded = (upstream.uploaded if upstream else None) or uploaded
     return str(date.fromisoformat(uploaded[:10]) + _MARGIN) if uploaded else None
 
@@ -179,7 +176,7 @@ def _fits(wheel: Wheel, python_minor: str) -> bool:
     major, minor = (int(part) for part in python_minor.split("."))
     if wheel.requires_python:
         try:
-            # A patch level no interpreter lacks: `>=3.10` and `<3.13` decide by the minor version.
+            # Any patch level will do: `>=3.10` and `<3.13` decide by the minor version.
             if not SpecifierSet(wheel.requires_python).contains(f"{python_minor}.5"):
                 return False
         except InvalidSpecifier:
@@ -194,18 +191,18 @@ def _fits(wheel: Wheel, python_minor: str) -> bool:
 
 
 def open_address(address: str, certificates: str | None, headers: Mapping[str, str]) -> Any:
-    """Return the open answer to one request, with the credentials that the address carries. Raises OSError."""
+    """Return the open response to a request, with the credentials in the address. Raises OSError."""
     parts = urlsplit(address)
-    sent = {"User-Agent": "rlaudit", **headers}
+    all_headers = {"User-Agent": "rlaudit", **headers}
     if parts.username:
         secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        sent["Authorization"] = "Basic " + base64.b64encode(secret.encode()).decode()
+        all_headers["Authorization"] = "Basic " + base64.b64encode(secret.encode()).decode()
         host = parts.hostname or ""
         address = urlunsplit(parts._replace(netloc=f"{host}:{parts.port}" if parts.port else host))
     context = ssl.create_default_context()
     if certificates and Path(certificates).is_file():
         context.load_verify_locations(cafile=certificates)
-    request = urllib.request.Request(address, headers=sent)
+    request = urllib.request.Request(address, headers=all_headers)
     return urllib.request.urlopen(request, timeout=_SECONDS_TO_ANSWER, context=context)
 
 
@@ -248,7 +245,7 @@ class _Links(HTMLParser):
         self.wheels: list[Wheel] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep what an anchor says about its file."""
+        """Keep the file of an anchor."""
         values = dict(attrs)
         if tag == "a" and "data-yanked" not in values:
             url = urldefrag(urljoin(self.address, values.get("href") or "")).url
@@ -257,8 +254,7 @@ class _Links(HTMLParser):
 
 
 def _reason(error: OSError) -> str:
-    inner = getattr(error, "reason", None)
-    return str(inner if inner else error)
+    return str(getattr(error, "reason", None) or error)
 
 
 def _without_secret(address: str) -> str:

@@ -1,9 +1,9 @@
-"""What the NVIDIA driver of this machine cannot run, known before anything is downloaded.
+"""Environments that the NVIDIA driver of this machine cannot run, recognised before anything is downloaded.
 
-The CUDA of an environment is that of the torch it gets. vLLM's wheels pin one torch exactly and are linked against its
-CUDA, so that another build of torch is no way out for an engine; the same release built for another CUDA is, if an
-index that the user named has it. An unknown driver (the login node of a cluster) refuses nothing. Nor is an interpreter
-refused that the user gave: its container may bring NVIDIA's cuda-compat.
+The CUDA of an environment is that of its torch. vLLM's wheels pin one torch exactly and are linked against its CUDA, so
+that another build of torch is no way out for an engine. The same release built for another CUDA is one, if an index
+that the user configured has it. With an unknown driver (the login node of a cluster) nothing is refused. Nor is a given
+interpreter: its container may bring NVIDIA's cuda-compat.
 """
 
 import re
@@ -44,24 +44,22 @@ class Refusal:
 
 
 def refuse(specs: Iterable[EnvironmentSpec], accelerator: Accelerator) -> None:
-    """Go on only where the driver runs every one of these environments.
-
-    Raises NotFinished, naming each that it does not run and the ways out.
-    """
-    found = refusals(specs, accelerator)
-    if found:
-        raise NotFinished("\n".join(one.message for one in found), "\n  ".join(one.hint for one in found))
+    """Raise NotFinished, with the ways out, if the driver cannot run one of these environments."""
+    refused = refusals(specs, accelerator)
+    if refused:
+        messages = "\n".join(refusal.message for refusal in refused)
+        raise NotFinished(messages, "\n  ".join(refusal.hint for refusal in refused))
 
 
 def refusals(specs: Iterable[EnvironmentSpec], accelerator: Accelerator) -> tuple[Refusal, ...]:
     """Return every environment among these that the machine's driver cannot run."""
-    found = []
+    refused = []
     for spec in specs:
         needed = None if spec.command else needs(spec)
-        refused = refusal(spec, needed, accelerator.driver_cuda, accelerator.driver) if needed else None
-        if refused is not None and not _is_on_a_named_index(spec, accelerator.driver_cuda, read_package_sources()):
-            found.append(refused)
-    return tuple(found)
+        reason = refusal(spec, needed, accelerator.driver_cuda, accelerator.driver) if needed else None
+        if reason is not None and not _is_on_a_named_index(spec, accelerator.driver_cuda, read_package_sources()):
+            refused.append(reason)
+    return tuple(refused)
 
 
 def refusal(spec: EnvironmentSpec, needed: Needs, driver_cuda: str, driver: str = "") -> Refusal | None:
@@ -78,7 +76,7 @@ def refusal(spec: EnvironmentSpec, needed: Needs, driver_cuda: str, driver: str 
 
 
 def needs(spec: EnvironmentSpec) -> Needs | None:
-    """Return what an environment for CUDA gets, as far as it is recorded; None for one that needs no driver."""
+    """Return the recorded torch and CUDA of an environment; None if it needs no driver, or if none are recorded."""
     if spec.build == "cpu":
         return None
     if spec.is_engine:
@@ -89,7 +87,7 @@ def needs(spec: EnvironmentSpec) -> Needs | None:
 
 
 def needs_of_lock(lock: Sequence[str]) -> Needs | None:
-    """Return what resolved packages need: their torch, and the CUDA of the runtime library in them; None without both.
+    """Return the torch of resolved packages, and the CUDA of their runtime library; None without both.
 
     A torch that is built for something else (`2.13.0+cpu`) counts as none, even if the library is there.
     """
@@ -109,9 +107,9 @@ def newest_release(driver_cuda: str) -> Version | None:
 
 
 def _is_on_a_named_index(spec: EnvironmentSpec, driver_cuda: str, sources: PackageSources) -> bool:
-    """Return whether the user's indexes hold the release built for a CUDA that the driver runs, as `0.20.0+cu129`.
+    """Return whether the user's indexes have the release built for a CUDA that the driver runs, as `0.20.0+cu129`.
 
-    PyPI holds no such versions and is not asked. What such a build gets is held against the driver once resolved.
+    PyPI has no such versions and is not asked. The torch of such a build is checked once it is resolved.
     """
     if not spec.is_engine or (sources.index == DEFAULT_INDEX and not sources.extra_indexes):
         return False
@@ -119,7 +117,8 @@ def _is_on_a_named_index(spec: EnvironmentSpec, driver_cuda: str, sources: Packa
         published = releases(spec.distribution, sources)
     except NotFinished:
         return False
-    cudas = [_LOCAL_CUDA.fullmatch(one.local or "") for one in published if one.public == str(Version(spec.version))]
+    public = str(Version(spec.version))
+    cudas = [_LOCAL_CUDA.fullmatch(version.local or "") for version in published if version.public == public]
     return any(cuda and driver_runs(driver_cuda, f"{cuda[1]}.{cuda[2]}") for cuda in cudas)
 
 

@@ -1,9 +1,9 @@
-"""Resolves an environment to a list of exact versions, by the first of several ways that works.
+"""Resolves an environment to a list of exact versions, by the first of several plans that works.
 
-Two things vary. Where torch comes from: CPU builds pin `torch==X+cpu`, which only PyTorch's own index holds;
-a find-links folder or a mirror may hold it too; else the plain `torch==X` does the same work with more to
-download. And as of when: a release resolved today gets dependencies it was never tried with, so resolution
-happens as of the release's day where the index tells upload dates, else under caps known to be good.
+The plans differ in two ways. First, where torch comes from: CPU builds pin `torch==X+cpu`, which PyTorch's own index
+has, and maybe a find-links folder or a mirror; else the plain `torch==X` works as well, but is larger. Second, as of
+which day: a release that is resolved today gets dependencies with which it was never tried. So it is resolved as of its
+release day if the index states upload dates, else under caps that are known to work.
 """
 
 import urllib.error
@@ -23,30 +23,28 @@ from rlaudit.vllm.builds import recorded_torch
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu/"
 _SECONDS_TO_PROBE = 4
 
-# Asked for by the CPU builds without a version, published on PyTorch's own index only, and imported by no
-# text model.
+# Required by the CPU builds without a version, published on PyTorch's index only, and imported by no text model.
 NOT_NEEDED_FOR_TEXT = ("torchaudio", "torchvision", "torchcodec")
 
-# Imported when an engine starts, but required by the releases' metadata on Python 3.12 and later only: on 3.11 it
-# used to come along with other packages (0.8.5: "No module named 'setuptools'" while loading the model).
+# Imported when an engine starts, but required by the releases' metadata on Python 3.12 and later only: on 3.11 other
+# packages used to require it (0.8.5: "No module named 'setuptools'" while loading the model).
 ALSO_NEEDED = ("setuptools",)
 
-# Files of these may come from a find-links directory or from PyTorch's index, which state no upload date:
-# uv would leave undated files out as soon as a date is given.
+# Files of these may come from a find-links directory or from PyTorch's index, which state no upload dates. With a date
+# uv ignores undated files, except of packages that are exempt.
 UNDATED = ("torch", *NOT_NEEDED_FOR_TEXT, "triton")
 
-# Stands before each digest of a requirement.
 _DIGEST = " --hash="
 
-# What a CPU build pins to builds that only PyTorch's own index has, and to go with these.
+# A CPU build pins torch to a build that only PyTorch's index has, and triton to match.
 PINNED = ("torch", "triton")
 
-# The CPU builds from the first of these to before the second tune Triton's kernels while they are imported, for which
-# Triton looks for a GPU ("0 active drivers", vllm/model_executor/layers/mamba/ops). Without Triton they run.
+# From the first of these releases to before the second, importing a CPU build tunes Triton's kernels, and Triton fails
+# without a GPU ("0 active drivers", vllm/model_executor/layers/mamba/ops). Without Triton they run.
 _STOP_AT_TRITON = (Version("0.9.2"), Version("0.10.2"))
 
-# (first vLLM release it no longer applies to, constraints, why). Used only where the index serves no upload
-# dates, so that a resolution as of the release date is not possible.
+# (first vLLM release without these constraints, constraints, why). Used only if the index states no upload dates, so
+# that it cannot be resolved as of the release day.
 _CAPS = (
     (
         "0.9.0",
@@ -64,22 +62,20 @@ _CAPS = (
 
 @dataclass(frozen=True)
 class Plan:
-    """One way to resolve. `note` says what differs from a plain installation; empty when nothing does."""
+    """One way to resolve."""
 
     arguments: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
+    # What differs from a plain installation; empty if nothing does.
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """Requirements of exact versions, each with the SHA-256 digests that the index has of its files, and the plan that
-    led to them.
+    """The exact versions to install, and the plan that resolved to them."""
 
-    Nothing is installed whose digest is another than when it was resolved.
-    """
-
+    # `name==version`, with the SHA-256 digests of its files on the index: no other file is installed.
     requirements: tuple[str, ...]
     plan: Plan
 
@@ -90,7 +86,7 @@ class Resolution:
 
     @property
     def without_hash(self) -> tuple[str, ...]:
-        """What the index (or a folder) has no digest of."""
+        """The requirements for which the index or folder states no digest."""
         return tuple(line for line in self.requirements if _DIGEST not in line)
 
 
@@ -103,67 +99,65 @@ def plans(
 ) -> list[Plan]:
     """Return the ways to try, best first.
 
-    `pins` are the release's own of torch and triton without a local part (`torch==2.6.0`), empty if it pins no torch. A
-    plain torch requires another triton than the CPU builds from 0.11.0 on; the release's own is what they were built
-    with. `as_of` an ISO date or None. The date does not bind the engine itself: CPU builds were packaged
-    later.
+    pins: the release's torch and triton without a local part (`torch==2.6.0`), empty if it pins no torch. A plain torch
+    requires another triton than the CPU builds from 0.11.0 on were built with. as_of: an ISO date or None. The date
+    does not apply to the engine itself: CPU builds were packaged later.
     """
     first, after = _STOP_AT_TRITON
     stops = spec.is_engine and spec.build == "cpu" and first <= Version(spec.version) < after
-    without = ("triton ; sys_platform == 'never'",) if stops else ()
-    pins = [pin for pin in pins if not (without and pin.startswith("triton=="))]
-    drop = (*(f"{name} ; sys_platform == 'never'" for name in NOT_NEEDED_FOR_TEXT), *without)
+    without_triton = ("triton ; sys_platform == 'never'",) if stops else ()
+    pins = [pin for pin in pins if not (stops and pin.startswith("triton=="))]
+    drop = (*(f"{name} ; sys_platform == 'never'" for name in NOT_NEEDED_FOR_TEXT), *without_triton)
     dropped = f"left out: {', '.join(NOT_NEEDED_FOR_TEXT)} (no text model needs them)"
-    dropped += "; triton (this release does not start with it where there is no GPU)" if without else ""
-    torch: list[Plan] = []
+    dropped += "; triton (this release does not start with it where there is no GPU)" if stops else ""
+    undated: list[Plan] = []
     if spec.build == "cuda":
-        # `torch==2.13.0` is met by `2.13.0+cpu` too, which counts as the newer where a folder or a mirror holds it.
-        torch.append(Plan(constraints=tuple(f"torch!={version}+cpu" for version in recorded_torch())))
+        # `torch==2.13.0` also matches `2.13.0+cpu`, which would count as newer if a folder or a mirror has it.
+        undated.append(Plan(constraints=tuple(f"torch!={version}+cpu" for version in recorded_torch())))
     else:
         if torch_index_reachable:
-            torch.append(Plan(arguments=("--torch-backend", "cpu"), overrides=without))
-        torch.append(Plan(overrides=drop, note=dropped))
+            undated.append(Plan(arguments=("--torch-backend", "cpu"), overrides=without_triton))
+        undated.append(Plan(overrides=drop, note=dropped))
         if pins:
             note = f"PyTorch's CPU index was not reachable: plain {pins[0]} of the configured index; {dropped}"
-            torch.append(Plan(overrides=(*drop, *pins), note=note))
+            undated.append(Plan(overrides=(*drop, *pins), note=note))
     dated: list[Plan] = []
     if as_of:
-        for plan in torch:
-            words: tuple[str, ...] = ("--exclude-newer", as_of)
-            for name in (spec.distribution, *UNDATED):
-                words += ("--exclude-newer-package", f"{name}=false")
-            dated.append(replace(plan, arguments=(*plan.arguments, *words)))
-    return dated + [replace(plan, constraints=(*plan.constraints, *caps)) for plan in torch]
+        date_arguments: tuple[str, ...] = ("--exclude-newer", as_of)
+        for name in (spec.distribution, *UNDATED):
+            date_arguments += ("--exclude-newer-package", f"{name}=false")
+        dated = [replace(plan, arguments=(*plan.arguments, *date_arguments)) for plan in undated]
+    return dated + [replace(plan, constraints=(*plan.constraints, *caps)) for plan in undated]
 
 
 def caps(vllm_version: str) -> tuple[str, ...]:
-    """Return constraints under which this release is known to resolve to packages it works with."""
+    """Return constraints under which this release resolves to packages that work with it."""
     for before, constraints, _why in _CAPS:
         if Version(vllm_version) < Version(before):
             return constraints
     return ()
 
 
-def resolve(uv: Uv, python: Path, requirements: Sequence[str], ways: Sequence[Plan], folder: Path) -> Resolution:
-    """Return the first plan that resolves, with every version exact.
+def resolve(uv: Uv, python: Path, requirements: Sequence[str], to_try: Sequence[Plan], folder: Path) -> Resolution:
+    """Return the resolution of the first plan that resolves.
 
-    Raises NotFinished with what uv says of the last plan.
+    Raises NotFinished with uv's explanation of the last plan.
     """
     last = "nothing was tried"
-    wanted = _write(folder / "requirements.txt", requirements)
-    for plan in ways:
+    requirements_file = _write(folder / "requirements.txt", requirements)
+    for plan in to_try:
         overrides = _write(folder / "overrides.txt", plan.overrides)
         constraints = _write(folder / "constraints.txt", plan.constraints)
         words: list[str | Path] = [*plan.arguments, "--override", overrides, "--constraint", constraints]
         try:
-            return compiled(uv, python, plan, *words, wanted)
+            return compiled(uv, python, plan, *words, requirements_file)
         except UvError as error:
             last = str(error)
     raise NotFinished(f"{' '.join(requirements)} cannot be resolved here: {last}")
 
 
 def compiled(uv: Uv, python: Path, plan: Plan, *words: str | Path) -> Resolution:
-    """Return what `uv pip compile` makes of these words. Raises UvError."""
+    """Return the resolution by `uv pip compile` with these arguments. Raises UvError."""
     text = uv.pip("compile", python, "--no-header", "--no-annotate", "--generate-hashes", *words)
     lines = (" ".join(line.split()) for line in text.replace("\\\n", " ").splitlines())
     return Resolution(tuple(line for line in lines if line and not line.startswith(("#", "-"))), plan)
@@ -172,7 +166,7 @@ def compiled(uv: Uv, python: Path, plan: Plan, *words: str | Path) -> Resolution
 def install(uv: Uv, python: Path, resolution: Resolution, folder: Path) -> None:
     """Install what was resolved, and nothing else.
 
-    Under the plan's constraints again: a local version (`2.13.0+cpu`) meets an exact pin, here as in the resolution.
+    The plan's constraints apply again, as a local version (`2.13.0+cpu`) matches an exact pin here, too.
     """
     plan = resolution.plan
     backend = plan.arguments[:2] if plan.arguments[:1] == ("--torch-backend",) else ()
@@ -182,11 +176,11 @@ def install(uv: Uv, python: Path, resolution: Resolution, folder: Path) -> None:
 
 
 def own_pins(metadata: str, environment: dict[str, str]) -> tuple[str, ...]:
-    """Return the plain torch that a wheel's METADATA asks for, `torch==2.6.0` for `torch==2.6.0+cpu`, and its triton.
+    """Return the torch that a wheel's METADATA pins, `torch==2.6.0` for `torch==2.6.0+cpu`, and its triton.
 
     Empty if it pins no torch.
     """
-    found: dict[str, str] = {}
+    pins: dict[str, str] = {}
     for line in metadata.splitlines():
         if not line:
             break
@@ -197,12 +191,12 @@ def own_pins(metadata: str, environment: dict[str, str]) -> tuple[str, ...]:
             continue
         for specifier in requirement.specifier:
             if specifier.operator == "==":
-                found.setdefault(requirement.name, f"{requirement.name}=={specifier.version.partition('+')[0]}")
-    return tuple(found[name] for name in PINNED if name in found) if "torch" in found else ()
+                pins.setdefault(requirement.name, f"{requirement.name}=={specifier.version.partition('+')[0]}")
+    return tuple(pins[name] for name in PINNED if name in pins) if "torch" in pins else ()
 
 
 def torch_index_is_reachable(address: str = TORCH_INDEX) -> bool:
-    """Return whether PyTorch's own index answers. Asked once and quickly: uv would retry for long."""
+    """Return whether PyTorch's index answers quickly: uv would retry for long."""
     try:
         request = urllib.request.Request(address, method="HEAD")
         with urllib.request.urlopen(request, timeout=_SECONDS_TO_PROBE):

@@ -1,6 +1,6 @@
-"""Starts uv, the tool that builds engine environments, and hands on what it says when it fails.
+"""Starts uv, the tool that builds engine environments, and raises its explanation if it fails.
 
-The binary comes with rlaudit's own installation; a test passes another one.
+The binary comes with rlaudit's installation; a test passes another one.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from rlaudit.engines.environments.pip_configuration import PackageSources
 from rlaudit.errors import NotFinished
 
-# Characters of uv's explanation: what comes after them repeats the requirements.
+# Characters of uv's explanation; the rest only repeats the requirements.
 LONGEST = 1000
 
 
@@ -28,7 +28,7 @@ class Uv:
     sources: PackageSources
 
     def run(self, *words: str | Path) -> str:
-        """Run one uv command and return what it printed. Raises UvError when it fails."""
+        """Run one uv command and return its output. Raises UvError if it fails."""
         environ = {key: value for key, value in os.environ.items() if key not in {"VIRTUAL_ENV", "PYTHONHOME"}}
         environ.update(self.sources.uv_variables(environ), UV_NO_PROGRESS="1", NO_COLOR="1")
         ended = subprocess.run(
@@ -41,8 +41,8 @@ class Uv:
             check=False,
         )
         if ended.returncode != 0:
-            said = " ".join((ended.stderr or ended.stdout).split()).removeprefix("error: ")
-            raise UvError(said[:LONGEST] or f"uv ended with code {ended.returncode}")
+            explanation = " ".join((ended.stderr or ended.stdout).split()).removeprefix("error: ")
+            raise UvError(explanation[:LONGEST] or f"uv ended with code {ended.returncode}")
         return ended.stdout
 
     def pip(self, command: str, python: Path, *words: str | Path) -> str:
@@ -51,7 +51,7 @@ class Uv:
         return self.run("pip", command, "--quiet", "--python", python, *sources, *words)
 
     def version(self) -> str:
-        """Return uv's own version, for the record."""
+        """Return uv's version, for the record."""
         return self.run("--version").strip()
 
 
@@ -62,7 +62,7 @@ def find_uv() -> Path:
 
         return Path(uv.find_uv_bin())
     except (ImportError, FileNotFoundError):
-        found = shutil.which("uv")
-    if found is None:
+        path = shutil.which("uv")
+    if path is None:
         raise NotFinished("uv, which builds engine environments, is not installed", "pip install uv")
-    return Path(found)
+    return Path(path)

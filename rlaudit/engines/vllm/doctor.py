@@ -1,9 +1,9 @@
-"""Starts an engine on a tiny random model, and says whether it starts and generates.
+"""Starts an engine on a tiny random model, and reports whether it starts and generates.
 
-Two engine starts at most: as the release is by default, and as the other engine if the release has V0 and V1. What
-counts is what the loaded engine resolved, not what was asked for; an engine that is not the one that `inspect` and
-`ablate` expect here is a failure. Eager, because compiling takes longer than everything else. Whether a feature works
-here (batch invariance, a logprobs mode) is what an ablation of it says.
+It starts two engines at most: the release's default, and the other one if the release has V0 and V1. The loaded engine
+counts, not the requested one: if `inspect` and `ablate` expect another, it is a failure. Engines are eager, because
+compiling takes longer than everything else. Whether a feature works on this machine (batch invariance, a logprobs mode)
+is for an ablation to find.
 """
 
 import shutil
@@ -29,7 +29,7 @@ from rlaudit.vllm.resolution.engine import EngineKind, has_v0, variables_for
 
 _SCRIPTS = Path(__file__).with_name("scripts")
 _SECONDS = 600.0
-# Longer than one block of the KV cache anywhere: the second round can reuse that block.
+# Longer than any block of the KV cache, so that the second round can reuse one.
 _PROMPT = list(range(10, 58))
 _ENGINE_ARGS = {
     "skip_tokenizer_init": True,
@@ -46,16 +46,17 @@ _AMPERE = 80  # the first GPUs that vLLM runs in bfloat16
 
 @dataclass(frozen=True)
 class Symptom:
-    """One thing looked at. `works` is None if it was not tried or does not exist in this release."""
+    """The result of one check."""
 
     name: str
+    # None if it was not tried or does not exist in this release.
     works: bool | None
     says: str
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was found in one environment."""
+    """The results of all checks of an environment."""
 
     environment: Environment
     symptoms: tuple[Symptom, ...]
@@ -63,25 +64,24 @@ class Diagnosis:
     @property
     def healthy(self) -> bool:
         """Whether the engine starts and generates; a missing feature is no illness."""
-        needed = {"starts", "generates"}
-        return needed <= {symptom.name for symptom in self.symptoms if symptom.works}
+        return {"starts", "generates"} <= {symptom.name for symptom in self.symptoms if symptom.works}
 
 
 def scratch() -> Path:
-    """Return where the doctor works: a folder that a container can be given, as it stays the same."""
+    """Return the doctor's folder, which is always the same, so that a container can mount it."""
     folder = user_cache_path("rlaudit") / "doctor"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def examine(environment: Environment, report: Callable[[str], None]) -> Diagnosis:
-    """Start the engine and look. A failure is a symptom with the engine's own words, never an exception.
+    """Start the engine and check it. A failure is a symptom with the engine's own words, never an exception.
 
-    Raises NotFinished if there is a GPU that a CUDA build cannot be started on.
+    Raises NotFinished if a CUDA build cannot be started on the machine's GPU.
     """
     devices = () if environment.spec.build == "cpu" else detect().devices
-    shown = gpu_variables(devices, environment.spec)
-    environment = replace(environment, variables={**environment.variables, **shown})
+    variables = {**environment.variables, **gpu_variables(devices, environment.spec)}
+    environment = replace(environment, variables=variables)
     folder = Path(tempfile.mkdtemp(dir=scratch()))
     try:
         return Diagnosis(environment, tuple(_examine(environment, folder, report)))
@@ -91,10 +91,9 @@ def examine(environment: Environment, report: Callable[[str], None]) -> Diagnosi
 
 def _examine(environment: Environment, folder: Path, report: Callable[[str], None]) -> list[Symptom]:
     name = environment.spec.name
-    tiny = {"output": str(folder / "model"), "seed": 0}
-    made = _run(environment, folder / "tiny", "tiny_model.py", tiny)
-    if made.failure:
-        return [Symptom("imports", False, made.failure.message)]
+    model = _run(environment, folder / "tiny", "tiny_model.py", {"output": str(folder / "model"), "seed": 0})
+    if model.failure:
+        return [Symptom("imports", False, model.failure.message)]
     symptoms = [Symptom("imports", True, _packages(environment))]
     if environment.spec.build == "cuda":
         missing = missing_for_triton(environment.command)
@@ -135,7 +134,7 @@ def machine_for(environment: Environment) -> Machine:
 
 
 def arguments_on(machine: Machine, version: str) -> dict[str, Any]:
-    """Return what recipes start a release with here: a dtype, and blocks that are shorter than their prompts."""
+    """Return the dtype and block size with which recipes start a release; blocks are shorter than their prompts."""
     block = smallest_cpu_block(Version(version)) if machine.platform == "cpu" else GPU_BLOCK
     return {"dtype": dtype_on(machine), "block_size": block}
 
@@ -148,7 +147,7 @@ def dtype_on(machine: Machine) -> str:
 
 
 def _other_engine(environment: Environment, default: Outcome, folder: Path, report: Callable[[str], None]) -> Symptom:
-    """Return whether the engine that a release does not choose by itself can be had here."""
+    """Return whether the release can also start the engine that is not its default."""
     version = environment.spec.version
     other: EngineKind = "V0" if default.result["resolved"]["engine"] == "V1" else "V1"
     name = f"engine {other}"
@@ -175,8 +174,9 @@ def _run(
 
 
 def _packages(environment: Environment) -> str:
-    wanted = ("python", "torch", "transformers", "numpy")
-    return ", ".join(f"{name} {environment.versions[name]}" for name in wanted if name in environment.versions)
+    versions = environment.versions
+    names = ("python", "torch", "transformers", "numpy")
+    return ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
 
 
 def _start_and_generation(outcome: Outcome) -> list[Symptom]:

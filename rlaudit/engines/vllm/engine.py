@@ -1,4 +1,4 @@
-"""vLLM, as rlaudit has to know it."""
+"""What rlaudit must know about vLLM to install and start it."""
 
 import math
 from collections.abc import Mapping
@@ -16,8 +16,10 @@ def _scripts(*names: str) -> tuple[Path, ...]:
     return tuple(_SCRIPTS / f"{name}.py" for name in names)
 
 
-_SENT = ("weight_sources", "weight_senders", "broadcast")
-_UPDATES = tuple(EXTENSION / f"rlaudit_{name}.py" for name in (*_SENT, "weight_update", "expert_weights"))
+_UPDATES = tuple(
+    EXTENSION / f"rlaudit_{name}.py"
+    for name in ("weight_sources", "weight_senders", "broadcast", "weight_update", "expert_weights")
+)
 
 ENGINE = Engine(
     package=Package(
@@ -54,10 +56,7 @@ ENGINE = Engine(
 
 
 def gpus_of(engine_args: Mapping[str, Any]) -> int:
-    """Return over how many GPUs an engine spreads its model.
-
-    Tensor times pipeline parallelism, and where experts are spread over the replicas, these too.
-    """
+    """Return the number of GPUs of an engine: tensor times pipeline parallelism, times replicas that share experts."""
     names = ["tensor_parallel_size", "pipeline_parallel_size"]
     if engine_args.get("enable_expert_parallel"):
         names.append("data_parallel_size")

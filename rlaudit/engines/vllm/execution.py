@@ -1,14 +1,14 @@
-"""How to make a release compile, or capture CUDA graphs, each without the other.
+"""Engine arguments that make a release compile, or capture CUDA graphs, each without the other.
 
-`enforce_eager` turns both off, and a difference between eager and not eager belongs to one of the two: in NeMo-RL
-(issues 998 and 1014) to Inductor alone. Both are parts of vLLM's compilation_config, under names that changed:
+`enforce_eager` turns both off, and a difference that it makes belongs to one of the two: in NeMo-RL (issues 998 and
+1014) to Inductor alone. Both are parts of vLLM's compilation_config, under names that changed:
 
-    compile off     use_inductor=False up to 0.11.2, backend="eager" from then on: the model is traced and cut into the
-                    same pieces, which are captured as before, but Inductor does not write their kernels
+    compile off     use_inductor=False up to 0.11.2, backend="eager" from then on: the model is traced, split and
+                    captured as before, but Inductor does not write the kernels
     cudagraphs off  cudagraph_mode="NONE" from 0.10.1 on, use_cudagraph=False before
 
-0.8.5 and 0.9.0 overrule both (config.py, VllmConfig.__post_init__), which the loaded configuration then shows. V0
-compiles nothing: there enforce_eager moves the graphs alone, and on a CPU, where there are no graphs, compiling alone.
+0.8.5 and 0.9.0 overrule both (config.py, VllmConfig.__post_init__), as the loaded configuration then shows. V0 compiles
+nothing, so enforce_eager changes only graphs; a CPU has no graphs, so it changes only compiling.
 Source: vllm/compilation/backends.py (make_compiler), vllm/config/compilation.py, 0.8.5 to 0.32.0.
 """
 
@@ -23,7 +23,7 @@ from rlaudit.parse_json import parse_json
 from rlaudit.vllm.catalogue import Catalogue
 
 CONFIG = "compilation_config"
-# What decides on either where a configuration says it.
+# The keys of a configuration that decide on either.
 COMPILE_KEYS = ("mode", "level", "backend", "use_inductor")
 GRAPH_KEYS = ("cudagraph_mode", "use_cudagraph", "full_cuda_graph")
 
@@ -37,21 +37,20 @@ def execution_args(
     """
     if compiles is None and captures is None:
         return dict(engine_args)
-    rest = {name: value for name, value in engine_args.items() if name != "enforce_eager"}
+    other_args = {name: value for name, value in engine_args.items() if name not in ("enforce_eager", CONFIG)}
     eager = engine_args.get("enforce_eager") is True
     if device == "cpu":
-        return {**rest, "enforce_eager": eager if compiles is None else not compiles}
-    written = _written(engine_args.get(CONFIG), version)
+        return {**engine_args, "enforce_eager": eager if compiles is None else not compiles}
     config = {
         name: value
-        for name, value in written.items()
+        for name, value in _as_mapping(engine_args.get(CONFIG), version).items()
         if not (compiles and name in COMPILE_KEYS) and not (captures and name in GRAPH_KEYS)
     }
     if compiles is False or (compiles is None and eager):
         config |= _without_compiling(version)
     if captures is False or (captures is None and eager):
         config |= _without_graphs(version)
-    return {**{name: value for name, value in rest.items() if name != CONFIG}, **({CONFIG: config} if config else {})}
+    return {**other_args, **({CONFIG: config} if config else {})}
 
 
 def _without_compiling(version: str) -> dict[str, Any]:
@@ -66,7 +65,7 @@ def _knows(name: str, version: str) -> bool:
     return f"{CONFIG}.{name}" in Catalogue.at(Version(version)).nested
 
 
-def _written(config: Any, version: str) -> dict[str, Any]:
+def _as_mapping(config: Any, version: str) -> dict[str, Any]:
     """Return compilation_config as a mapping: vLLM also takes JSON, and a number for the level (now the mode)."""
     if isinstance(config, str):
         with contextlib.suppress(ValueError):

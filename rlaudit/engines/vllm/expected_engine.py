@@ -1,8 +1,8 @@
-"""Which engine, V0 or V1, a process is expected to load, and what to say when it loads the other one.
+"""The engine, V0 or V1, that a process is expected to load, and the message if it loads the other one.
 
-From 0.8.5 to 0.10.2 vLLM chooses by itself, from the device and from settings that are about something else. A user
-who compares V0 with V1 must not find out afterwards that both arms were V1: a worker knows which engine is expected,
-and fails before it generates if it has loaded the other one.
+From 0.8.5 to 0.10.2 vLLM chooses the engine by the device and by unrelated settings. A user who compares V0 with V1
+must not find out afterwards that both arms were V1. So a worker knows which engine is expected, and fails before it
+generates if it has loaded the other one.
 """
 
 from collections.abc import Mapping
@@ -22,14 +22,16 @@ from rlaudit.vllm.resolve import Resolution, resolve
 
 @dataclass(frozen=True)
 class ExpectedEngine:
-    """kind: None if the recipe names none and it cannot be known. because: one clause. asked: whether the recipe names
-    it, rather than leaving it to the release. refused: why this release will not start with these settings; None if
-    nothing says so."""
+    """The engine that a release is expected to load, and why."""
 
     version: str
+    # None if the recipe names none and the release's choice is unknown.
     kind: EngineKind | None
+    # One clause.
     because: str
+    # Whether the recipe names it.
     asked: bool
+    # Why this release will not start with these settings; None if it will.
     refused: str | None = None
 
     def __str__(self) -> str:
@@ -42,7 +44,7 @@ class ExpectedEngine:
         return self.kind if chosen else f"{self.kind} by default"
 
     def as_job(self) -> dict[str, str] | None:
-        """Return it as the worker's job has it; None if either engine is right."""
+        """Return the worker's form of it; None if either engine is right."""
         if self.kind is None:
             return None
         other = "V0" if self.kind == "V1" else "V1"
@@ -57,41 +59,41 @@ class ExpectedEngine:
 
 def expected_engine(
     version: str,
-    asked: EngineKind | None,
+    requested: EngineKind | None,
     engine_args: Mapping[str, Any],
     variables: Mapping[str, str],
     machine: Machine,
     model: str | None = None,
 ) -> ExpectedEngine:
-    """Return the engine that a release is to load with these arguments and variables on this machine.
+    """Return the engine that a release should load with these arguments and variables on this machine.
 
-    `asked` is what the recipe says, None if it says nothing; then vLLM's own decision is what is expected.
+    requested: the recipe's engine. If it is None, vLLM's own choice is expected.
     """
     resolution = resolution_of(version, engine_args, variables, machine, model)
-    found = resolution.value("engine")
-    kind = asked or (None if isinstance(found, Unknown) else found)
-    refused = why_v1_refuses(resolution) if asked == "V1" else None
-    if asked is not None:
-        because = f"the recipe asks for {asked}"
-    elif isinstance(found, Unknown):
-        because = found.reason
+    default = resolution.value("engine")
+    kind = requested or (None if isinstance(default, Unknown) else default)
+    refused = why_v1_refuses(resolution) if requested == "V1" else None
+    if requested is not None:
+        because = f"the recipe asks for {requested}"
+    elif isinstance(default, Unknown):
+        because = default.reason
     else:
-        because = f"rlaudit expects {found}: {resolution.why_engine}"
-    return ExpectedEngine(version, kind, because, asked is not None, refused)
+        because = f"rlaudit expects {default}: {resolution.why_engine}"
+    return ExpectedEngine(version, kind, because, requested is not None, refused)
 
 
 def check_engine(kind: EngineKind | None, version: str, variables: Mapping[str, str], where: str) -> None:
-    """Raise UsageError, naming `where`, if a release cannot be the requested engine, or its variables say another."""
+    """Raise UsageError, naming `where`, if a release does not have the engine, or its variables contradict it."""
     if kind == "V0" and not has_v0(Version(version)):
-        last = max(known for known in known_versions() if has_v0(known))
+        last = max(release for release in known_versions() if has_v0(release))
         raise UsageError(
             f"{where}: vLLM {version} has no engine V0, which was removed in {FIRST_WITHOUT_V0}",
             f"write `engine: V0` for {last} and older releases only, and `engine: V1` or nothing here",
         )
-    told, meant = variables.get(VARIABLE), variables_for(kind, Version(version)).get(VARIABLE)
-    if told is not None and meant is not None and told != meant:
+    written, needed = variables.get(VARIABLE), variables_for(kind, Version(version)).get(VARIABLE)
+    if written is not None and needed is not None and written != needed:
         raise UsageError(
-            f"{where}: `engine: {kind}` and the environment variable {VARIABLE}={told} contradict each other",
+            f"{where}: `engine: {kind}` and the environment variable {VARIABLE}={written} contradict each other",
             f"take {VARIABLE} out of environment_variables: `engine` sets it where the release reads it",
         )
 
@@ -103,17 +105,17 @@ def resolution_of(
     machine: Machine,
     model: str | None = None,
 ) -> Resolution:
-    """Return what `inspect` would say of an `LLM(...)` with these arguments and variables."""
+    """Return how `inspect` resolves an `LLM(...)` with these arguments and variables."""
     config = RolloutConfig(
         framework="vllm",
         path="an arm",
-        engine=_said(engine_args),
-        environment=_said(variables),
+        engine=_settings(engine_args),
+        environment=_settings(variables),
         model=None if model is None else Setting("model", model, model, Origin.FILE),
         offline=True,
     )
     return resolve(config, Catalogue.at(version), machine)
 
 
-def _said(values: Mapping[str, Any]) -> dict[str, Setting]:
+def _settings(values: Mapping[str, Any]) -> dict[str, Setting]:
     return {name: Setting(name, value, value, Origin.FILE) for name, value in values.items()}

@@ -1,9 +1,9 @@
-"""The libraries V1's CPU workers want to see in LD_PRELOAD, found or stood in for.
+"""The libraries that V1's CPU workers require in LD_PRELOAD, or stand-ins for them.
 
 Later vLLM releases refuse to start a CPU worker unless LD_PRELOAD names `libtcmalloc` and, on x86, `libiomp5`
-(vllm/v1/worker/cpu_worker.py, `check_preloaded_libs`). The allocator is a matter of speed, not of results.
-Where the system has none, a link named like it, to a library that is loaded anyway, satisfies the check: the
-dynamic loader recognises the same file and loads nothing twice.
+(vllm/v1/worker/cpu_worker.py, `check_preloaded_libs`). The allocator changes speed, not results. If the system has
+none, a link of that name to a library that is loaded anyway satisfies the check: the dynamic loader recognises the file
+and loads nothing twice.
 """
 
 import sys
@@ -19,24 +19,24 @@ _STAND_IN = "libtcmalloc_minimal.so.4"
 
 @dataclass(frozen=True)
 class Preload:
-    """Libraries for LD_PRELOAD, in order, and what to say about them."""
+    """Libraries for LD_PRELOAD, in order, and notes for the user."""
 
     libraries: tuple[Path, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def variables(self) -> dict[str, str]:
-        """What to set for a cell."""
+        """The variable of a cell."""
         return {"LD_PRELOAD": ":".join(map(str, self.libraries))} if self.libraries else {}
 
 
 def preload_for(
     site_packages: Path, prefix: Path, folder: Path, system: tuple[str, ...] = _SYSTEM_LIBRARIES
 ) -> Preload:
-    """Return what this engine's CPU worker asks for: nothing before the releases that check it.
+    """Return the libraries that this engine's CPU worker requires; none for releases that do not check.
 
-    `prefix` is the environment's root, `folder` where a stand-in may be made.
-    Raises NotFinished when tcmalloc is asked for and nothing can stand in for it.
+    prefix: the environment's root. folder: holds a stand-in.
+    Raises NotFinished if tcmalloc is required and nothing can stand in for it.
     """
     if not sys.platform.startswith("linux"):
         return Preload()
@@ -52,7 +52,7 @@ def preload_for(
     if "libiomp" in worker and openmp.exists():
         libraries.append(openmp)
     if "libtcmalloc" in worker:
-        # Some builds bring their own, which they would preload by themselves.
+        # Some builds bring an allocator, which they would preload by themselves.
         allocator = _allocator((str(site_packages / "vllm" / "libs"), *system))
         if allocator is None:
             allocator = _stand_in(folder, libraries[0] if libraries else _any_loaded_library())
@@ -65,17 +65,8 @@ def preload_for(
 
 
 def _allocator(folders: tuple[str, ...]) -> Path | None:
-    for folder in folders:
-        for pattern in (
-            "libtcmalloc_minimal.so*",
-            "libtcmalloc.so*",
-            "*/libtcmalloc_minimal.so*",
-            "*/libtcmalloc.so*",
-        ):
-            found = sorted(Path(folder).glob(pattern))
-            if found:
-                return found[0]
-    return None
+    names = ("libtcmalloc_minimal.so*", "libtcmalloc.so*", "*/libtcmalloc_minimal.so*", "*/libtcmalloc.so*")
+    return next((file for folder in folders for name in names for file in sorted(Path(folder).glob(name))), None)
 
 
 def _stand_in(folder: Path, target: Path) -> Path:
@@ -87,7 +78,7 @@ def _stand_in(folder: Path, target: Path) -> Path:
 
 
 def _any_loaded_library() -> Path:
-    """Return the C library of this very process: under any name that it is preloaded by, it is loaded already."""
+    """Return this process's C library, which is loaded already, under any name in LD_PRELOAD."""
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
         if line.endswith((".so", ".so.6")) and "/libc" in line:
             return Path(line.split(maxsplit=5)[5])

@@ -7,7 +7,7 @@ import pytest
 
 from rlaudit.engines.environments import environment
 from rlaudit.engines.environments.environment_spec import Command, EnvironmentSpec
-from rlaudit.engines.environments.health import missing_for_triton, said_of_missing
+from rlaudit.engines.environments.health import missing_for_triton, note_of_missing
 from rlaudit.errors import NotFinished
 
 
@@ -54,7 +54,7 @@ def test_nothing_is_said_where_both_are_there(machine: Path, interpreter: Comman
     compiler(machine, name)
     headers(machine)
     assert missing_for_triton(interpreter) == ()
-    assert said_of_missing(()) == ()
+    assert note_of_missing(()) == ()
 
 
 def test_a_compiler_that_is_asked_for_and_not_there_is_missing_by_its_name(

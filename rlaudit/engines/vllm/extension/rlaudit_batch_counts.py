@@ -1,16 +1,16 @@
 """Counts, inside a vLLM worker, what each batch really ran: sampler, cascade attention, CUDA graph.
 
-Being allowed to run is not running: FlashInfer's sampler steps aside for requests with a seed, cascade attention for
-short prefixes, a graph for sizes that were not captured. So the decisions themselves are counted, by functions put
-around vLLM's own, which go on as they were; all of them lie outside compiled and captured code. Written against the
-sources of 0.8.5 (V0 and V1), 0.18.1, 0.26.0 and 0.32.0.
+What may run does not always run: FlashInfer's sampler is not used for requests with a seed, cascade attention for short
+prefixes, a graph for sizes that were not captured. So the decisions themselves are counted, by wrappers of vLLM's
+functions, which behave as before; all of them are outside compiled and captured code. Written against the sources of
+0.8.5 (V0 and V1), 0.18.1, 0.26.0 and 0.32.0.
 
 Python 3.9 syntax; imports only what a vLLM environment holds.
 """
 
 import sys
 
-# Modules that hold vLLM's one call into FlashInfer's sampler, under the name they call it by.
+# Modules with vLLM's call of FlashInfer's sampler, and the name of the called function.
 FLASHINFER_CALLS = (
     ("vllm.v1.sample.ops.topk_topp_sampler", "flashinfer_sample"),
     ("vllm.v1.worker.gpu.sample.sampler", "flashinfer_sample"),
@@ -19,11 +19,11 @@ FLASHINFER_CALLS = (
 
 
 def watch(runner):
-    """Return counts that grow while the engine runs; None for what this runner lacks, `failed` for what went wrong.
+    """Return counts that grow while the engine runs; None for a part that this runner lacks.
 
-    batches: sampled ones. flashinfer_batches: those that FlashInfer drew. cascade: batches for which the use of cascade
-    attention was considered and those that used it, with the longest common prefix (tokens) and the most requests that
-    were offered for it. graphs: batches by the CUDA-graph mode they were dispatched to.
+    batches: sampled ones. flashinfer_batches: those that FlashInfer drew. cascade: batches that were considered for
+    cascade attention and those that used it, with the longest common prefix (tokens) and the most requests of the
+    considered ones. graphs: batches by the CUDA-graph mode they were dispatched to. failed: errors by the part's name.
     """
     counts = {"batches": 0, "flashinfer_batches": 0, "cascade": None, "graphs": None, "failed": {}}
     for part in (watch_sampler, watch_cascade, watch_graphs):
@@ -35,7 +35,7 @@ def watch(runner):
 
 
 def watch_sampler(runner, counts):
-    """Count sampled batches: V1 and V2 samplers have `sample`, the module of V0 only its forward."""
+    """Count sampled batches: V1 and V2 samplers have `sample`, V0's module only `forward`."""
 
     def sampled(result, arguments):
         counts["batches"] += 1
@@ -43,10 +43,10 @@ def watch_sampler(runner, counts):
     def by_flashinfer(result, arguments):
         counts["flashinfer_batches"] += 1
 
-    held = getattr(runner, "sampler", None)
-    if held is None:
+    sampler = getattr(runner, "sampler", None)
+    if sampler is None:
         return
-    observe(held, "sample" if hasattr(held, "sample") else "forward", sampled)
+    observe(sampler, "sample" if hasattr(sampler, "sample") else "forward", sampled)
     for module_name, name in FLASHINFER_CALLS:
         module = sys.modules.get(module_name)
         if getattr(module, name, None) is not None:
@@ -54,8 +54,10 @@ def watch_sampler(runner, counts):
 
 
 def watch_cascade(runner, counts):
-    """Count the runner's own decision per batch, and what its attention backends were asked: gone with the V2 runner
-    and in 0.32.0."""
+    """Count the runner's decisions by batch, and the requests to its attention backends.
+
+    The V2 runner and 0.32.0 have none of them.
+    """
     names = ("_compute_cascade_attn_prefix_lens", "_compute_cascade_attn_prefix_len")
     name = next((name for name in names if hasattr(runner, name)), None)
     if name is None:
@@ -77,15 +79,18 @@ def watch_cascade(runner, counts):
 
 
 def metadata_builders(runner):
-    """One for the whole model in 0.8.5, later one for each group of layers, which in 0.10.2 has no method for it."""
+    """Return the metadata builders: one for the model in 0.8.5, later one for each group of layers.
+
+    A group has a method for it, except in 0.10.2.
+    """
     if hasattr(runner, "attn_metadata_builder"):
         return [runner.attn_metadata_builder]
-    groups = [group for of_cache in getattr(runner, "attn_groups", ()) for group in of_cache]
+    groups = [group for groups_of_cache in getattr(runner, "attn_groups", ()) for group in groups_of_cache]
     return [getattr(group, "metadata_builder", None) or group.get_metadata_builder() for group in groups]
 
 
 def watch_graphs(runner, counts):
-    """Count batches by graph: both runners ask one object for the graph of a batch."""
+    """Count batches by graph mode: in both runners one object chooses the graph of a batch."""
     dispatcher = getattr(runner, "cudagraph_dispatcher", None) or getattr(runner, "cudagraph_manager", None)
     if not hasattr(dispatcher, "dispatch"):
         return
@@ -99,7 +104,7 @@ def watch_graphs(runner, counts):
 
 
 def observe(owner, name, note):
-    """Let `note(result, keyword arguments)` see every call of owner.name, which goes on as it was."""
+    """Call `note(result, keyword arguments)` after every call of owner.name."""
     original = getattr(owner, name)
 
     def observed(*positional, **arguments):

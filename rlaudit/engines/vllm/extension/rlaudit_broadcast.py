@@ -1,11 +1,11 @@
 """A process group of one sender and an engine's workers, for weights alone. Loaded at both ends.
 
-Rank 0 holds new weights and sends them tensor by tensor; every worker receives each of them. Both ends have process
-groups of their own, or none, so the backend is made directly and no default group is touched. Over NCCL a tensor goes
-from GPU to GPU, over gloo through the host's memory. Tensors travel as bytes: gloo does not know every dtype.
+Rank 0 has the new weights and sends them tensor by tensor; every worker receives each of them. Either end may have
+other process groups, so the backend is made directly and no default group is touched. Over NCCL a tensor goes from GPU
+to GPU, over gloo through the host's memory. Tensors are sent as bytes: gloo does not support every dtype.
 
-Gloo of different torch releases understand each other (torch 2.6 to 2.13, tried on 2026-11-23); NCCL wants one version
-at both ends. Python 3.9 syntax, torch only.
+Gloo of different torch releases are compatible (torch 2.6 to 2.13, tried on 2026-11-23); NCCL needs the same version at
+both ends. Python 3.9 syntax, torch only.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ HOST = "127.0.0.1"
 
 
 def place(device):
-    """Return where an end is: {"gpu": UUID or None, "nccl": version or None}."""
+    """Return the place of an end: {"gpu": UUID or None, "nccl": version or None}."""
     import torch
 
     if device.type != "cuda":
@@ -42,10 +42,13 @@ def backend_between(places):
 
 @contextlib.contextmanager
 def nccl_variables(wanted):
-    """Set only these NCCL_* variables meanwhile. VLLM_BATCH_INVARIANT sets ten of them for the engine's own groups, and
-    two ends that differ in them do not agree; PipelineRL's launcher drops them for that."""
-    held = {name: value for name, value in os.environ.items() if name.startswith("NCCL_")}
-    for name in held:
+    """Replace all NCCL_* variables by these within the context.
+
+    VLLM_BATCH_INVARIANT sets ten of them for the engine's own groups, and both ends must have the same; PipelineRL's
+    launcher drops them for that reason.
+    """
+    before = {name: value for name, value in os.environ.items() if name.startswith("NCCL_")}
+    for name in before:
         del os.environ[name]
     os.environ.update(wanted)
     try:
@@ -53,25 +56,25 @@ def nccl_variables(wanted):
     finally:
         for name in wanted:
             del os.environ[name]
-        os.environ.update(held)
+        os.environ.update(before)
 
 
 def open_store(seconds):
-    """Return the sender's store, by which the ends find each other; its port is free."""
+    """Return the sender's store, by which the ends find each other, at a free port."""
     from torch.distributed import TCPStore
 
     return TCPStore(HOST, 0, None, True, datetime.timedelta(seconds=seconds), wait_for_workers=False)
 
 
 def find_store(port, seconds):
-    """Return the sender's store, seen from a worker."""
+    """Return a worker's connection to the sender's store."""
     from torch.distributed import TCPStore
 
     return TCPStore(HOST, port, None, False, datetime.timedelta(seconds=seconds), wait_for_workers=False)
 
 
 class Group:
-    """One end of the group; made when all ends are there. `seconds` limits every wait for another end."""
+    """One end of the group. Its construction waits for all ends; `seconds` limits every wait."""
 
     def __init__(self, backend, store, rank, size, device, seconds):
         import torch
@@ -95,11 +98,11 @@ class Group:
             self.group = ProcessGroupGloo(store, rank, size, options)
 
     def send(self, tensor):
-        """Rank 0: returns when the tensor may change again."""
+        """Send from rank 0; return when the tensor may change again."""
         self._broadcast(tensor.detach().to(self.device).contiguous())
 
     def receive(self, shape, dtype):
-        """Return, at every other rank, the next tensor, on the device of the group."""
+        """Return the next tensor at any other rank, on the device of the group."""
         import torch
 
         tensor = torch.empty(shape, dtype=getattr(torch, dtype), device=self.device)

@@ -1,11 +1,11 @@
-"""Reads back which version the weights of fused experts are of.
+"""Finds the version of the weights of fused experts.
 
 A fused layer keeps the gate and up projections of all experts in one parameter (w13) and their down projections in
-another (w2). What order it keeps them in is the kernel's: halves swapped, rows in blocks, columns packed for a CPU. So
-an expert is known by what does not change when its elements change places: the sum of its bits and that of their
-squares. Sums add up, so it is known as well which of gate and up is old.
+another (w2). Their order depends on the kernel: halves swapped, rows in blocks, columns packed for a CPU. So an expert
+is recognised by two numbers that do not depend on the order of its elements: the sum of its bits and that of their
+squares. The sums of parts add up, so the versions of gate and up are found, too.
 
-Not covered: a layout that rounds (quantised experts), and elements that went to a wrong place; scores show those.
+Not covered: a layout that rounds (quantised experts), and elements in a wrong place; scores show those.
 Python 3.9 syntax, torch only.
 """
 
@@ -14,12 +14,12 @@ import re
 
 # Sums of 64-bit numbers wrap around.
 MODULUS = 2**64
-# Gate, up, down: names in checkpoints of Mixtral and its like, and of nearly all others.
+# The names of gate, up and down in checkpoints: of Mixtral and similar models, and of nearly all others.
 WORDS = (("w1", "w3", "w2"), ("gate_proj", "up_proj", "down_proj"))
 
 
 def expert_tensors(name, names):
-    """Return for each expert the checkpoint's names of what this parameter holds of it; None for other parameters."""
+    """Return for each expert the checkpoint's names of the tensors in this parameter; None for other parameters."""
     fused = re.match(r"(.+\.experts)\.(?:.+\.)?(w13|w2)_weight$", name)
     if fused is None:
         return None
@@ -28,10 +28,10 @@ def expert_tensors(name, names):
         parts = [gate, up] if which == "w13" else [down]
         experts = []
         for number in itertools.count():
-            held = ["%s.%d.%s.weight" % (prefix, number, part) for part in parts]
-            if not all(one in names for one in held):
+            of_expert = ["%s.%d.%s.weight" % (prefix, number, part) for part in parts]
+            if not all(tensor in names for tensor in of_expert):
                 break
-            experts.append(held)
+            experts.append(of_expert)
         if experts:
             return experts
     return None
@@ -39,26 +39,28 @@ def expert_tensors(name, names):
 
 def versions_held(parameter, experts, checkpoints):
     """Return {tensor's name: version, or None if it is of none}. checkpoints: tensors by name, for each version."""
-    found = {}
+    versions = {}
     for slab, names in zip(parameter, experts):
-        whole = marks(slab)
-        known = [[marks(tensors[name].to(slab.dtype)) for tensors in checkpoints] for name in names]
-        found.update(zip(names, first_sum(whole, known) or [None] * len(names)))
-    return found
+        marks_of_versions = [[marks(tensors[name].to(slab.dtype)) for tensors in checkpoints] for name in names]
+        versions.update(zip(names, first_sum(marks(slab), marks_of_versions) or [None] * len(names)))
+    return versions
 
 
-def first_sum(whole, known):
-    """Return for each part the version with which the parts add up to the whole; the most alike are tried first."""
-    choices = itertools.product(*(range(len(versions)) for versions in known))
-    for choice in sorted(choices, key=lambda one: len(set(one))):
-        parts = [versions[version] for version, versions in zip(choice, known)]
-        if tuple(sum(one) % MODULUS for one in zip(*parts)) == whole:
+def first_sum(whole, marks_of_versions):
+    """Return the version of each part with which the parts add up to the whole; None if there is none.
+
+    marks_of_versions: for each part, by version. Choices of few different versions are tried first.
+    """
+    choices = itertools.product(*(range(len(of_part)) for of_part in marks_of_versions))
+    for choice in sorted(choices, key=lambda choice: len(set(choice))):
+        parts = [of_part[version] for version, of_part in zip(choice, marks_of_versions)]
+        if tuple(sum(mark) % MODULUS for mark in zip(*parts)) == whole:
             return list(choice)
     return None
 
 
 def marks(tensor):
-    """Return two numbers that stay the same when elements change places, and when zeros are put in between."""
+    """Return two numbers that do not depend on the order of elements, nor on zeros between them."""
     import torch
 
     whole_numbers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]

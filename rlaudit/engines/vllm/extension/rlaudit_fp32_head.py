@@ -1,11 +1,11 @@
-"""Computes the logits of a vLLM worker in float32, for releases whose engine has no such setting of its own.
+"""Computes the logits of a vLLM worker in float32, for releases whose engine has no such setting.
 
-Loaded into every worker by `worker_extension_cls`, which mixes the class into the worker of V0 and V1 alike
-(vllm/worker/worker_base.py in 0.8.5, vllm/v1/worker/worker_base.py in 0.18.1). The head is applied outside the compiled
-and captured part of the model in both engines, so replacing it after loading reaches every decoded token.
+Loaded into every worker by `worker_extension_cls`, which mixes the class into the worker of V0 and V1
+(vllm/worker/worker_base.py in 0.8.5, vllm/v1/worker/worker_base.py in 0.18.1). Both engines apply the head outside the
+compiled and captured part of the model, so replacing it after loading changes every decoded token.
 
-Hidden states and head weights are cast a slice of the vocabulary at a time and nothing is kept: a float32 copy of the
-head would cost memory and go stale at the first in-flight weight update.
+Hidden states and head weights are cast one slice of the vocabulary at a time, and no cast is kept: a float32 copy of
+the head would cost memory and be stale after the first in-flight weight update.
 
 Python 3.9 syntax; imports only what a vLLM environment holds.
 """
@@ -19,7 +19,7 @@ class Fp32Head(LoadedEngine):
     """Methods that `collective_rpc` reaches in each worker."""
 
     def rlaudit_install_fp32_head(self):
-        """Replace the head; returns None when done, or the reason why this model's head is not supported."""
+        """Replace the head. Return None, or the reason why this model's head is not supported."""
         refusal = self._rlaudit_refusal()
         if refusal is not None:
             return refusal
@@ -58,7 +58,7 @@ class Fp32Head(LoadedEngine):
 
 
 class _Float32Logits:
-    """What `LogitsProcessor._get_logits` does, in float32: head, then the padding of the vocabulary removed."""
+    """`LogitsProcessor._get_logits` in float32: applies the head, then removes the padding of the vocabulary."""
 
     def __init__(self, processor):
         self._org_vocab_size = processor.org_vocab_size

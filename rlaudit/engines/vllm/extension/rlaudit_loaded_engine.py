@@ -1,12 +1,12 @@
-"""Reports what a vLLM worker has loaded and what it ran, as seen in the worker itself.
+"""Reports what a vLLM worker has loaded and what it ran, from inside the worker.
 
 Loaded into every worker by `worker_extension_cls`; every method answers in JSON text, which every release can send
-between its processes. The front end's configuration does not know these things: an attention backend stays "auto"
-there, CUDA-graph modes and block sizes are resolved in the worker, and permission to use a kernel is not its use.
+between its processes. The front end's configuration does not have this: its attention backend stays "auto", CUDA-graph
+modes and block sizes are resolved in the worker, and a kernel that is allowed may not be used.
 
-Each feature is found by itself. Where a release has no such thing the value is None and `because` holds the reason;
-where looking went wrong, `failed` holds it by name: looking never stops an engine. Written against the sources of
-0.8.5 (V0 and V1), 0.18.1, 0.26.0 and 0.32.0.
+Features are independent of each other. If a release does not have one its value is None, with the reason in `because`;
+an error is recorded in `failed` by the feature's name, and never stops an engine. Written against the sources of 0.8.5
+(V0 and V1), 0.18.1, 0.26.0 and 0.32.0.
 
 Python 3.9 syntax; imports only what a vLLM environment holds.
 """
@@ -26,12 +26,12 @@ ALL_REDUCE = (
     ("SYMM_MEM", "symm_mem_comm"),
     ("PYNCCL", "pynccl_comm"),
 )
-# The package whose version is that of the kernels, by a part of the backend's name.
+# The package of the kernels, by a part of the backend's name.
 KERNEL_PACKAGES = (("FLASHINFER", "flashinfer-python"), ("XFORMERS", "xformers"), ("TRITON", "triton"))
 
 
 class NotHere(Exception):
-    """A feature that this engine does not have; the message says why."""
+    """This engine does not have the feature; the message is the reason."""
 
 
 class LoadedEngine:
@@ -42,19 +42,20 @@ class LoadedEngine:
         self._rlaudit_counts = watch(self.model_runner)
 
     def rlaudit_loaded(self):
-        """{"features", "because", "failed", "ran"}; see `look`. ran: the counts since rlaudit_watch, or None."""
+        """Return {"features", "because", "failed", "ran"}; see `look`. ran: the counts since rlaudit_watch, or None."""
         counts = getattr(self, "_rlaudit_counts", None)
-        told = look(self)
+        answer = look(self)
         if counts is not None:
-            told["failed"].update(counts["failed"])
-            if told["features"]["sampler"] is not None and counts["batches"]:
-                told["features"]["sampler"], told["because"]["sampler"] = drawn_by(told["features"]["sampler"], counts)
+            answer["failed"].update(counts["failed"])
+            features = answer["features"]
+            if features["sampler"] is not None and counts["batches"]:
+                features["sampler"], answer["because"]["sampler"] = drawn_by(features["sampler"], counts)
             counts = {name: count for name, count in counts.items() if name != "failed"}
-        return json.dumps({**told, "ran": counts})
+        return json.dumps({**answer, "ran": counts})
 
 
 def look(worker):
-    """{"features": {name: value or None}, "because": {name: reason}, "failed": {name: what went wrong}}."""
+    """Return {"features": {name: value or None}, "because": {name: reason}, "failed": {name: error}}."""
     features, because, failed = {}, {}, {}
     for name, find in FEATURES.items():
         features[name] = None
@@ -68,7 +69,7 @@ def look(worker):
 
 
 def model_runner(worker):
-    """Return the generation of the runner, from the module it or its parent lives in, and its class."""
+    """Return the generation of the runner, by the module of its class or of a parent, and the name of its class."""
     kind = type(worker.model_runner)
     modules = [parent.__module__ for parent in kind.__mro__]
     if any(module.startswith("vllm.v1.worker.gpu.") for module in modules):
@@ -82,10 +83,10 @@ def attention_backend(worker):
 
 
 def attention_version(worker):
-    """Return FA2, FA3 or FA4 as the layers hold it, else the version of the package with the kernels."""
+    """Return FA2, FA3 or FA4 from the layers, else the version of the package with the kernels."""
     layers = attention_layers(worker)
-    held = {getattr(layer.impl, "vllm_flash_attn_version", None) for layer in layers if hasattr(layer, "impl")}
-    versions = sorted("FA%s" % version for version in held if version is not None)
+    numbers = {getattr(layer.impl, "vllm_flash_attn_version", None) for layer in layers if hasattr(layer, "impl")}
+    versions = sorted("FA%s" % number for number in numbers if number is not None)
     if versions:
         return " + ".join(versions)
     names = {backend_name(layer) for layer in layers}
@@ -106,11 +107,11 @@ def package_version(package):
 
 
 def attention_layers(worker):
-    """Return the layers of the model that attend, known by where they keep a backend."""
-    found = [layer for layer in model_of(worker).modules() if hasattr(layer, "get_attn_backend") or attends(layer)]
-    if not found:
+    """Return the attention layers of the model."""
+    layers = [layer for layer in model_of(worker).modules() if hasattr(layer, "get_attn_backend") or attends(layer)]
+    if not layers:
         raise NotHere("the model has no attention layer")
-    return found
+    return layers
 
 
 def attends(layer):
@@ -119,36 +120,36 @@ def attends(layer):
 
 
 def backend_name(layer):
-    """Return FLASH_ATTN, TRITON_ATTN and so on; before 0.11 only the enumeration beside the implementation says it."""
+    """Return FLASH_ATTN, TRITON_ATTN and so on; before 0.11 the enumeration `layer.backend` has it."""
     if hasattr(layer, "get_attn_backend"):
         return layer.get_attn_backend().get_name()
     return getattr(getattr(layer, "backend", None), "name", None) or type(layer.impl).__name__
 
 
 def model_of(worker):
-    """Return the model itself, out of the wrapper that captures graphs."""
+    """Return the model without the wrapper that captures graphs."""
     runner = worker.model_runner
     return runner.get_model() if hasattr(runner, "get_model") else runner.model
 
 
 def kv_cache_dtype(worker):
-    """Return what the cache is stored as, layer by layer: its own name if it has one (fp8), else the tensor's dtype."""
-    found = set()
+    """Return the dtypes of the layers' caches: the configured one (fp8), or that of the tensor for `auto`."""
+    dtypes = set()
     for layer in attention_layers(worker):
-        written, tensor = getattr(layer, "kv_cache_dtype", "auto"), first_tensor(getattr(layer, "kv_cache", None))
-        found.add(written if written != "auto" or tensor is None else plain(tensor.dtype))
-    return " + ".join(sorted(found))
+        configured, tensor = getattr(layer, "kv_cache_dtype", "auto"), first_tensor(getattr(layer, "kv_cache", None))
+        dtypes.add(configured if configured != "auto" or tensor is None else plain(tensor.dtype))
+    return " + ".join(sorted(dtypes))
 
 
 def first_tensor(cache):
-    """Return the first tensor: releases keep one, or one for each virtual engine."""
+    """Return the first tensor of a cache: releases keep one, or one for each virtual engine."""
     while isinstance(cache, (list, tuple)) and cache:
         cache = cache[0]
     return cache if hasattr(cache, "dtype") and cache.numel() else None
 
 
 def kv_block_size(worker):
-    """Return the tokens of a block, of each cache group if the runner has groups."""
+    """Return the tokens of a block, or of each cache group's blocks."""
     groups = getattr(getattr(worker.model_runner, "kv_cache_config", None), "kv_cache_groups", None)
     if groups:
         return " + ".join(str(size) for size in sorted({group.kv_cache_spec.block_size for group in groups}))
@@ -156,18 +157,18 @@ def kv_block_size(worker):
 
 
 def cudagraph_mode(worker):
-    """Return the mode after the worker resolved it against its attention backends."""
+    """Return the mode that the worker resolved for its attention backends."""
     config, runner = worker.vllm_config.compilation_config, worker.model_runner
     if hasattr(config, "cudagraph_mode"):
         return plain(config.cudagraph_mode)
     if hasattr(runner, "use_cuda_graph"):  # V1 of 0.8.5 captures the pieces between attention layers
         return "PIECEWISE" if runner.use_cuda_graph else "NONE"
-    # V0 captures decode steps whole.
+    # V0 captures whole decode steps.
     return "FULL_DECODE_ONLY" if any(getattr(runner, "graph_runners", None) or ()) else "NONE"
 
 
 def compilation(worker):
-    """Return mode (level, in older releases) and backend of torch.compile."""
+    """Return the mode (in older releases, the level) and backend of torch.compile."""
     config = worker.vllm_config.compilation_config
     mode = config.mode if hasattr(config, "mode") else level_name(config)
     if not getattr(mode, "value", mode) or mode == "NO_COMPILATION":
@@ -177,7 +178,7 @@ def compilation(worker):
 
 
 def level_name(config):
-    """Return the name of an integer level, from the class that defines them."""
+    """Return the name of an integer level."""
     from vllm import config as module
 
     names = {value: name for name, value in vars(module.CompilationLevel).items() if isinstance(value, int)}
@@ -185,7 +186,7 @@ def level_name(config):
 
 
 def moe_backend(worker):
-    """Return the kernels of the expert layers, as their methods chose them."""
+    """Return the kernels that the expert layers chose."""
     methods = [getattr(layer, "quant_method", None) for layer in model_of(worker).modules()]
     methods = [method for method in methods if computes_experts(method)]
     if not methods:
@@ -194,12 +195,12 @@ def moe_backend(worker):
 
 
 def computes_experts(method):
-    """Return whether a method is of expert layers: each descends from this class, which has moved between modules."""
+    """Return whether a method is of expert layers, by the name of a base class that has moved between modules."""
     return any(parent.__name__ == "FusedMoEMethodBase" for parent in type(method).__mro__)
 
 
 def experts_name(method):
-    """Return the chosen member of the release's own enumeration, and the class of the kernels if one is named."""
+    """Return the chosen member of the release's enumeration, and the class of the kernels if there is one."""
     method = getattr(method, "old_quant_method", None) or method
     chosen = [value for name, value in sorted(vars(method).items()) if name.endswith("_backend") and is_member(value)]
     experts = getattr(method, "experts_cls", None)
@@ -215,21 +216,21 @@ def is_member(value):
 
 
 def sampler(worker):
-    """Return whether FlashInfer's sampler may be used; a count says what was used."""
-    held = getattr(worker.model_runner, "sampler", None)
-    if held is None:
+    """Return whether FlashInfer's sampler may be used; the counts tell whether it was."""
+    of_runner = getattr(worker.model_runner, "sampler", None)
+    if of_runner is None:
         raise NotHere("this worker does not sample")
-    if hasattr(held, "use_flashinfer"):
-        return "FlashInfer allowed" if held.use_flashinfer else "native"
-    inner = getattr(held, "topk_topp_sampler", None)
+    if hasattr(of_runner, "use_flashinfer"):
+        return "FlashInfer allowed" if of_runner.use_flashinfer else "native"
+    inner = getattr(of_runner, "topk_topp_sampler", None)
     if inner is not None:
         return "FlashInfer allowed" if inner.forward.__name__ == "forward_cuda" else "native"
-    of_v0 = getattr(sys.modules.get(type(held).__module__), "flashinfer_top_k_top_p_sampling", None)
+    of_v0 = getattr(sys.modules.get(type(of_runner).__module__), "flashinfer_top_k_top_p_sampling", None)
     return "FlashInfer allowed" if of_v0 is not None else "native"
 
 
 def drawn_by(allowed, counts):
-    """Return what drew the tokens, and why it was not FlashInfer if that was allowed."""
+    """Return which sampler drew the tokens, and why."""
     calls, batches = counts["flashinfer_batches"], counts["batches"]
     if calls:
         used = "FlashInfer" if calls >= batches else "FlashInfer and native"
@@ -244,7 +245,7 @@ def drawn_by(allowed, counts):
 
 
 def all_reduce(worker):
-    """Return how sums over tensor-parallel workers may be taken, in the order tried; the tensor decides which."""
+    """Return the possible all-reduces of tensor-parallel workers, in the order tried; the tensor decides on one."""
     workers = worker.vllm_config.parallel_config.tensor_parallel_size
     if workers == 1:
         return "none (one worker)"
@@ -269,13 +270,13 @@ def quantization(worker):
 
 
 def weight_dtype(worker):
-    """Return the dtypes of the parameters, the one with most numbers first."""
-    numbers = {}
+    """Return the dtypes of the parameters, the most frequent first."""
+    counts = {}
     for parameter in model_of(worker).parameters():
-        numbers[plain(parameter.dtype)] = numbers.get(plain(parameter.dtype), 0) + parameter.numel()
-    if not numbers:
+        counts[plain(parameter.dtype)] = counts.get(plain(parameter.dtype), 0) + parameter.numel()
+    if not counts:
         raise NotHere("the model has no parameters")
-    return " + ".join(sorted(numbers, key=lambda dtype: (-numbers[dtype], dtype)))
+    return " + ".join(sorted(counts, key=lambda dtype: (-counts[dtype], dtype)))
 
 
 def gpu(worker):
@@ -284,7 +285,7 @@ def gpu(worker):
 
 
 def compute_capability(worker):
-    """Return it as 9.0."""
+    """Return the compute capability, as 9.0."""
     return "%d.%d" % cuda().get_device_capability(worker.device)
 
 
@@ -324,7 +325,7 @@ def cuda():
 
 
 def plain(value):
-    """Return members of enumerations by name, dtypes without their module."""
+    """Return the name of a member of an enumeration, a dtype without its module, None unchanged, the rest as text."""
     return value.name if hasattr(value, "name") else value if value is None else str(value).replace("torch.", "")
 
 

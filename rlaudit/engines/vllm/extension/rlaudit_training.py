@@ -1,4 +1,4 @@
-"""What a worker needs in a training: weights loaded into it, and logits in float32 where the recipe asks for them.
+"""The worker extension of a training: weight updates, and logits in float32 if the recipe requires them.
 
 Loaded by `worker_extension_cls`, which takes one class. Python 3.9 syntax; imports only what a vLLM environment holds.
 """

@@ -1,7 +1,7 @@
 """The end that sends weights to an engine's workers: loaded by a trainer, and by the sender of an audit of updates.
 
-It is made, says where it is (`device`, `port`), meets the workers once, and then gives for every update first the
-source that the workers get (rlaudit_weight_sources.py), then the tensors. Pairs are (name, tensor).
+Its `device` and `port` are sent to the workers, which it meets once. For every update it returns the source that the
+workers get (rlaudit_weight_sources.py), and then sends the tensors. Pairs are (name, tensor).
 
 Python 3.9 syntax; torch only.
 """
@@ -11,7 +11,7 @@ from rlaudit_weight_sources import described
 
 
 def own_device(workers):
-    """Return the first GPU that no worker computes on; one of theirs if there is none; the CPU without GPUs."""
+    """Return the first GPU without a worker, else the first GPU, else the CPU."""
     import torch
 
     if not torch.cuda.is_available():
@@ -20,7 +20,7 @@ def own_device(workers):
 
 
 class Broadcasts:
-    """Every tensor by itself, over a group that both ends make of torch's parts."""
+    """Sends tensors one by one over a group (rlaudit_broadcast.py)."""
 
     def __init__(self, device, seconds):
         self.store, self.seconds, self.device = open_store(seconds), seconds, device
@@ -31,11 +31,11 @@ class Broadcasts:
         self.group = Group(answer["backend"], self.store, 0, answer["size"], self.device, self.seconds)
 
     def source(self, pairs):
-        """Return what is going to be sent, without holding it."""
+        """Return the source: the description of the tensors, without keeping them."""
         return {"from": "broadcast", "parameters": [described(name, tensor) for name, tensor in pairs]}
 
     def send(self, pairs):
-        """Send one after the other; return how many."""
+        """Send the tensors one after the other; return how many."""
         count = 0
         for _, tensor in pairs:
             self.group.send(tensor)

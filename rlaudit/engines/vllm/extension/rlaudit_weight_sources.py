@@ -1,9 +1,9 @@
-"""Where a worker's new weights come from: a folder, or a broadcast of another process.
+"""Where a worker's new weights come from: a folder, or a broadcast from another process.
 
-A source is what the process that steers the engine hands to each worker:
+The process that steers the engine passes a source to each worker:
     {"from": "disk", "path", "skip"}                a checkpoint's folder
     {"from": "broadcast", "parameters"}             [[name, dtype, shape], ...] in the order in which they are sent
-skip: parts of tensor names that are left out, a planted fault.
+skip: tensors whose names contain one of these are left out, as a planted fault.
 
 Python 3.9 syntax; torch and safetensors only.
 """
@@ -16,12 +16,12 @@ _joined: "dict[str, object]" = {}
 
 
 def join(group):
-    """Let broadcasts come by this group from now on."""
+    """Receive broadcasts from this group from now on."""
     _joined["group"] = group
 
 
 def tensors_of(source, device):
-    """Yield (name, tensor) as they come from the source. Loaders keep some for a while, so no buffer is used twice."""
+    """Yield (name, tensor) from the source. Loaders may keep tensors for a while, so no buffer is reused."""
     if source["from"] == "disk":
         yield from checkpoint_tensors(source["path"], source["skip"])
     else:
@@ -31,13 +31,13 @@ def tensors_of(source, device):
 
 
 def checkpoint_tensors(path, skip=()):
-    """Yield (name, tensor) of every safetensors file of a folder, without the names that contain a part of `skip`."""
+    """Yield (name, tensor) of a folder's safetensors files, without names that contain one of `skip`."""
     tensors = Checkpoint(path)
     yield from ((name, tensors[name]) for name in tensors if not any(part in name for part in skip))
 
 
 class Checkpoint(Mapping[str, object]):
-    """Tensors of a folder's safetensors files by name, each read when it is asked for."""
+    """The tensors of a folder's safetensors files by name, each read on access."""
 
     def __init__(self, path):
         from safetensors import safe_open

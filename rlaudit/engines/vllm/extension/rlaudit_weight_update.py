@@ -1,11 +1,11 @@
-"""Loads weights into a running vLLM worker as RL frameworks do, and reads back which weights the worker now holds.
+"""Loads weights into a running vLLM worker as RL frameworks do, and reads back which weights the worker now has.
 
-Loaded into every worker by `worker_extension_cls`, like rlaudit_fp32_head beside it; every method is reached through
+Loaded into every worker by `worker_extension_cls`, like rlaudit_fp32_head; every method is called through
 `collective_rpc` and answers in JSON text, which every release can send between its processes.
 
-Reading back does not trust parameters alone. CPU builds (vllm/model_executor/layers/utils.py, 0.18.1:222) and quantized
-layers keep a packed copy that the parameter no longer shows, and a tied head can keep one of its own: so every layer is
-also given a probe, and its answer compared with what each checkpoint would answer.
+Parameters alone are not enough to read back. CPU builds (vllm/model_executor/layers/utils.py, 0.18.1:222) and quantized
+layers compute with a packed copy that may differ from the parameter, and so can a tied head. So every layer also gets a
+probe, and its answer is compared with that of each checkpoint.
 
 Python 3.9 syntax; imports only what a vLLM environment holds.
 """
@@ -19,7 +19,7 @@ from rlaudit_weight_sources import Checkpoint, join, tensors_of
 
 BACKEND = "rlaudit"
 PROBE_ROWS = 4
-# A layer's answer counts as a version's when it is this much nearer to it than that version is to any other.
+# A layer's answer is a version's if its distance is at most this share of that version's distance from any other.
 CLEARLY_NEARER = 0.25
 
 
@@ -31,29 +31,32 @@ class WeightUpdate:
         return json.dumps(place(self._rlaudit_device()))
 
     def rlaudit_join(self, backend, port, size, seconds, nccl):
-        """Become a member of the sender's process group; returns when all are. nccl: the variables of the sender's."""
+        """Join the sender's process group; return after all ends have. nccl: the sender's variables."""
         with nccl_variables(nccl):
             store = find_store(port, seconds)
             join(Group(backend, store, 1 + self.rank, size, self._rlaudit_device(), seconds))
 
     def rlaudit_load_weights(self, source):
-        """`model.load_weights`, as worker extensions of RL frameworks call it: with a whole checkpoint from disk, and
-        with each parameter as it comes from another process (PipelineRL's receive_weight_update)."""
+        """Call `model.load_weights` as worker extensions of RL frameworks do.
+
+        A checkpoint from disk is one call, and each parameter from another process is one (PipelineRL's
+        receive_weight_update).
+        """
         tensors = tensors_of(source, self._rlaudit_device())
         model = self.model_runner.model
         for pairs in [tensors] if source["from"] == "disk" else ([pair] for pair in tensors):
             model.load_weights(pairs)
 
     def rlaudit_reload_from_iterator(self, source):
-        """Call the engine's own `reload_weights`, given tensors instead of a path."""
+        """Call the engine's own `reload_weights` with tensors instead of a path."""
         self.model_runner.reload_weights(weights_iterator=tensors_of(source, self._rlaudit_device()))
 
     def _rlaudit_device(self):
-        # V0's worker of the CPU has none of its own.
+        # V0's CPU worker has no `device`.
         return getattr(self, "device", None) or self.vllm_config.device_config.device
 
     def rlaudit_read_back(self, paths):
-        """Return which of the checkpoints `paths` each parameter and each layer's answer agrees with; see read_back."""
+        """Return the checkpoints, of `paths`, with which the parameters and layers agree; see read_back."""
         import torch
 
         with torch.inference_mode():
@@ -61,13 +64,13 @@ class WeightUpdate:
 
 
 def read_back(model, vllm_config, paths):
-    """Return {"parameters": {name: {"tensors", "bytes", "probe", "parts"}}, "logits"}; no parameters if the weights are
-    split over several workers.
+    """Return {"parameters": {name: {"tensors", "bytes", "probe", "parts"}}, "logits"}.
 
-    tensors: the checkpoint's names of what the parameter holds. bytes, probe: the place in `paths` that the parameter's
-    bytes, the layer's answer, agree with; None if they agree with none or cannot be read (a meta device, a kernel's
-    packed copy, quantised experts). parts: if the whole agrees with none, the place for each of its tensors. logits:
-    the same for the logits that the model computes from given hidden states: they see the head that is really used.
+    tensors: the checkpoint's names of the tensors in the parameter. bytes: the place in `paths` with which the
+    parameter's bytes agree. probe: the same of the layer's answer. Both are None if they agree with none or cannot be
+    read (a meta device, a kernel's packed copy, quantised experts). parts: if the whole agrees with none, the place for
+    each of its tensors. logits: the place for the logits that the model computes from given hidden states, which show
+    the head in use. There are no parameters if the weights are split over several workers.
     """
     if vllm_config.parallel_config.world_size != 1:
         return {"parameters": {}, "logits": None}
@@ -75,60 +78,60 @@ def read_back(model, vllm_config, paths):
     packed = dict(getattr(model, "packed_modules_mapping", None) or {})
     modules = dict(model.named_modules())
     dtype = vllm_config.model_config.dtype
-    found = {}
+    parameters = {}
     for name, parameter in model.named_parameters():
         experts = expert_tensors(name, checkpoints[0])
         if experts is None:
             module = modules.get(name.rpartition(".")[0])
-            found[name] = read_parameter(name, parameter, module, checkpoints, packed, dtype)
+            parameters[name] = read_parameter(name, parameter, module, checkpoints, packed, dtype)
         else:
-            found[name] = read_experts(parameter, experts, checkpoints)
+            parameters[name] = read_experts(parameter, experts, checkpoints)
     head = [tensors.get("lm_head.weight", tensors.get("model.embed_tokens.weight")) for tensors in checkpoints]
     logits = None
     if all(tensor is not None for tensor in head) and hasattr(model, "compute_logits"):
         logits = nearest_logits(model, head, dtype)
-    return {"parameters": found, "logits": logits}
+    return {"parameters": parameters, "logits": logits}
 
 
 def read_parameter(name, parameter, module, checkpoints, packed, dtype):
-    """Return what one parameter, and the layer that it belongs to, are found to hold."""
+    """Return the places in the checkpoints of one parameter and its layer; see read_back."""
     names = sources(name, checkpoints[0], packed)
-    holds = {"tensors": names, "bytes": None, "probe": None, "parts": None}
-    wanted = [joined(names, tensors) for tensors in checkpoints]
-    if parameter.is_meta or any(tensor is None for tensor in wanted):
-        return holds
+    places = {"tensors": names, "bytes": None, "probe": None, "parts": None}
+    versions = [joined(names, tensors) for tensors in checkpoints]
+    if parameter.is_meta or any(tensor is None for tensor in versions):
+        return places
     if parameter.numel():
-        holds["bytes"] = same_bytes(parameter, wanted)
-    given = None
-    if name.endswith(".weight") and wanted[0].dim() == 2:
-        given = answer_of(module, wanted[0].shape[1], dtype, parameter.device)
-    if given is not None:
-        holds["probe"] = nearest_weight(given, wanted)
-    if holds["bytes"] is None and holds["probe"] is None and len(names) > 1 and given is not None:
-        rows = [checkpoints[0][one].shape[0] for one in names]
-        holds["parts"] = {
-            one: nearest_weight(given[:, end - size : end], [tensors[one] for tensors in checkpoints])
-            for one, size, end in zip(names, rows, itertools.accumulate(rows))
+        places["bytes"] = same_bytes(parameter, versions)
+    answer = None
+    if name.endswith(".weight") and versions[0].dim() == 2:
+        answer = answer_of(module, versions[0].shape[1], dtype, parameter.device)
+    if answer is not None:
+        places["probe"] = nearest_weight(answer, versions)
+    if places["bytes"] is None and places["probe"] is None and len(names) > 1 and answer is not None:
+        rows = [checkpoints[0][part].shape[0] for part in names]
+        places["parts"] = {
+            part: nearest_weight(answer[:, end - size : end], [tensors[part] for tensors in checkpoints])
+            for part, size, end in zip(names, rows, itertools.accumulate(rows))
         }
-    return holds
+    return places
 
 
 def read_experts(parameter, experts, checkpoints):
-    """Return what a parameter of fused experts is found to hold; see rlaudit_expert_weights."""
-    holds = {"tensors": [name for names in experts for name in names], "bytes": None, "probe": None, "parts": None}
+    """Return the places in the checkpoints of a parameter of fused experts; see rlaudit_expert_weights."""
+    places = {"tensors": [name for names in experts for name in names], "bytes": None, "probe": None, "parts": None}
     if parameter.is_meta or not parameter.is_floating_point() or len(parameter) != len(experts):
-        return holds
+        return places
     parts = versions_held(parameter, experts, checkpoints)
     versions = set(parts.values())
     if len(versions) == 1:
-        holds["bytes"] = versions.pop()
+        places["bytes"] = versions.pop()
     else:
-        holds["parts"] = parts
-    return holds
+        places["parts"] = parts
+    return places
 
 
 def sources(name, tensors, packed):
-    """Return the checkpoint's names of the tensors that a parameter is made of; empty if none is known."""
+    """Return the checkpoint's names of the tensors in a parameter; empty if they are unknown."""
     if name in tensors:
         return [name]
     for whole, parts in packed.items():
@@ -140,7 +143,7 @@ def sources(name, tensors, packed):
 
 
 def joined(names, tensors):
-    """Return what a parameter holds when it was loaded from these tensors; None if there is no such thing."""
+    """Return a parameter as it would be loaded from these tensors; None if one is missing."""
     import torch
 
     if not names or not all(name in tensors for name in names):
@@ -148,51 +151,51 @@ def joined(names, tensors):
     return tensors[names[0]] if len(names) == 1 else torch.cat([tensors[name] for name in names])
 
 
-def same_bytes(parameter, wanted):
-    """Return the first version whose tensor the parameter holds; rows beyond the tensor's are the engine's padding."""
+def same_bytes(parameter, versions):
+    """Return the place of the first tensor that equals the parameter; more rows are the engine's padding."""
     import torch
 
-    for version, tensor in enumerate(wanted):
-        held = parameter[: tensor.shape[0]]
-        if held.shape == tensor.shape and torch.equal(held.cpu(), tensor.to(parameter.dtype)):
+    for version, tensor in enumerate(versions):
+        unpadded = parameter[: tensor.shape[0]]
+        if unpadded.shape == tensor.shape and torch.equal(unpadded.cpu(), tensor.to(parameter.dtype)):
             return version
     return None
 
 
 def answer_of(module, width, dtype, device):
-    """Return what the layer answers to a probe; None if it will not."""
+    """Return the layer's output for a probe; None if it fails."""
     import torch
 
     method = getattr(module, "quant_method", None)
     try:
-        given = method.apply(module, probe_for(width, dtype, device), bias=None) if method is not None else None
+        answer = method.apply(module, probe_for(width, dtype, device), bias=None) if method is not None else None
     except Exception:
         return None
-    return given if isinstance(given, torch.Tensor) else None
+    return answer if isinstance(answer, torch.Tensor) else None
 
 
-def nearest_weight(given, wanted):
-    """Return the version whose tensor gave this answer; None if it is no version's."""
-    probe = probe_for(wanted[0].shape[1], given.dtype, "cpu")
-    return nearest(given, [probe.float() @ tensor.float().t() for tensor in wanted])
+def nearest_weight(answer, versions):
+    """Return the place of the tensor that gave this answer; None if none did."""
+    probe = probe_for(versions[0].shape[1], answer.dtype, "cpu")
+    return nearest(answer, [probe.float() @ tensor.float().t() for tensor in versions])
 
 
 def nearest_logits(model, heads, dtype):
-    """As `answer_of`, for the logits that the model itself makes of hidden states."""
+    """Return the place of the head that gave the model's logits for a probe; None if none did."""
     import torch
 
     device = next((parameter.device for parameter in model.parameters() if not parameter.is_meta), "cpu")
     probe = probe_for(heads[0].shape[1], dtype, device)
     try:
         try:
-            given = model.compute_logits(probe)
+            logits = model.compute_logits(probe)
         except TypeError:
-            given = model.compute_logits(probe, None)  # 0.8.5 hands sampling metadata in
+            logits = model.compute_logits(probe, None)  # 0.8.5 takes sampling metadata
     except Exception:
         return None
-    if not isinstance(given, torch.Tensor):
+    if not isinstance(logits, torch.Tensor):
         return None
-    return nearest(given, [probe.float().cpu() @ head.float().t() for head in heads])
+    return nearest(logits, [probe.float().cpu() @ head.float().t() for head in heads])
 
 
 def probe_for(width, dtype, device):
@@ -203,23 +206,25 @@ def probe_for(width, dtype, device):
     return rows.to(device=device, dtype=dtype)
 
 
-def nearest(given, answers):
-    """Return the place of the answer that `given` is clearly nearest to, or None."""
-    given = given.detach().float().cpu()
-    answers = [answer[:, : given.shape[1]] for answer in answers]
-    if any(answer.shape != given[:, : answer.shape[1]].shape for answer in answers):
+def nearest(answer, expected):
+    """Return the place of the expected answer that `answer` is clearly nearest to, or None."""
+    answer = answer.detach().float().cpu()
+    expected = [candidate[:, : answer.shape[1]] for candidate in expected]
+    if any(candidate.shape != answer[:, : candidate.shape[1]].shape for candidate in expected):
         return None
-    apart = [float((given[:, : answer.shape[1]] - answer).norm()) for answer in answers]
-    best = min(range(len(answers)), key=lambda version: apart[version])
-    others = [float((answers[best] - answer).norm()) for place, answer in enumerate(answers) if place != best]
+    distances = [float((answer[:, : candidate.shape[1]] - candidate).norm()) for candidate in expected]
+    best = min(range(len(expected)), key=lambda place: distances[place])
+    others = [float((expected[best] - candidate).norm()) for place, candidate in enumerate(expected) if place != best]
     others = [distance for distance in others if distance > 0]
-    limit = CLEARLY_NEARER * min(others) if others else 1e-2 * float(answers[best].norm())
-    return best if apart[best] < limit else None
+    limit = CLEARLY_NEARER * min(others) if others else 1e-2 * float(expected[best].norm())
+    return best if distances[best] < limit else None
 
 
 def register_transfer():
-    """Give the native weight-transfer API our sources, so that its own course can be run where its NCCL and CUDA IPC
-    cannot. Does nothing if the release has no such API."""
+    """Register our sources with the native weight-transfer API, if the release has one.
+
+    Its update path can then be run on machines on which its NCCL and CUDA IPC cannot.
+    """
     try:
         from vllm.distributed.weight_transfer import base, factory
     except ImportError:
@@ -247,7 +252,7 @@ def register_transfer():
             initialize_layerwise_reload(self.model)
 
         def receive_weights(self, update_info, load_weights=None):
-            """Up to 0.20 or so the worker hands its loader in; later the transport holds the model and its device."""
+            """Load the weights. Up to about 0.20 the worker passes its loader; later self has the model and device."""
             import torch
 
             load = load_weights or self.model.load_weights

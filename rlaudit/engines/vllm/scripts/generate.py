@@ -2,18 +2,18 @@
 
 job
   model, revision, trust_remote_code
-  engine_args           passed to `LLM(...)` as they are; one that does not exist is the engine's error to report
+  engine_args           passed to `LLM(...)` unchanged; the engine reports one that does not exist
   engine                {"kind": "V0" or "V1", "because", "way_out"}, the engine that must load; None: either
-  optional_engine_args  passed where the release knows them
+  optional_engine_args  passed if the release has them
   requires              [{"factor", "engine_args": [...], "modules": [...]}]: what a factor needs of this release. A
-                        release without the arguments, or without any of the modules, cannot take part in that factor.
-  fp32_head             compute logits in float32: natively where the release can, else by our worker extension
+                        release without the arguments, or without any of the modules, does not have that factor.
+  fp32_head             compute logits in float32: natively if the release can, else by our worker extension
   sampling              keyword arguments of SamplingParams; `top_logprobs` more logprobs per position
   prompt_token_ids      one list per prompt
   requests              [{"prompt", "sample", "round", "seed"}] ; rounds are generated one after the other. "after": a
                         request is submitted after that many engine steps of its round; absent: 0
-  reads                 {"name": ["model_config.dtype", ...]}: what to tell of the loaded configuration besides
-                        RESOLVED, each with the paths under which one release or another has it
+  reads                 {"name": ["model_config.dtype", ...]}: what to report of the loaded configuration besides
+                        RESOLVED, each with its paths in different releases
   concurrency           "batch": a round is one call;  "alone": one request at a time
   recorded_tokens       what to report of other tokens (recorded_tokens.py); absent: nothing
 
@@ -24,7 +24,7 @@ result                  resolved, loaded (loaded_engine.py), batch_probe (batch_
 
 looking_seconds: spent on inspecting the engine, not on generating.
 
-Every vLLM from 0.8.5 on, V0 and V1: differences are found by feature, never by parsing a version.
+Every vLLM from 0.8.5 on, V0 and V1: releases are distinguished by feature, never by parsing a version.
 """
 
 import contextlib
@@ -34,9 +34,9 @@ import time
 import traceback
 
 EXTENSION = "rlaudit_fp32_head.Fp32Head"
-# vLLM 0.8.5 to 0.10.2 decide on V0 or V1 in this method of EngineArgs, and raise from it where V1 was insisted on.
+# vLLM 0.8.5 to 0.10.2 choose V0 or V1 in this method of EngineArgs, and raise from it if a required V1 is impossible.
 CHOOSES_ENGINE = "_is_v1_supported_oracle"
-# What is reported of every engine, and where releases keep it; a factor that looks at more has Factor.reads.
+# What is reported of every engine, by its paths in different releases; a factor that needs more has Factor.reads.
 RESOLVED = {
     "dtype": ("model_config.dtype",),
     "head_dtype": ("model_config.head_dtype",),
@@ -104,9 +104,9 @@ def run(job, channel):
     channel.write_lines("samples.jsonl", rows)
     loaded = loaded_engine.loaded(llm.collective_rpc, unseen)
     recorded = job.get("recorded_tokens")
-    again = channel.neighbour("recorded_tokens")
-    scored = recorded and again.logprobs_of(recorded, job, llm, SamplingParams)
-    own = recorded and again.of_own(rows, len(recorded), job, llm, SamplingParams)
+    recorded_tokens = channel.neighbour("recorded_tokens")
+    recorded_logprobs = recorded and recorded_tokens.logprobs_of(recorded, job, llm, SamplingParams)
+    own_logprobs = recorded and recorded_tokens.of_sampled(rows, len(recorded), job, llm, SamplingParams)
     batch_probe = channel.neighbour("batch_probe").probe(resolved["device"], job, llm, SamplingParams, row)
     probed = time.time()
     calls = llm.collective_rpc("rlaudit_fp32_head_calls")[0] if head == "extension" else None
@@ -114,8 +114,8 @@ def run(job, channel):
         "resolved": resolved,
         "loaded": loaded,
         "batch_probe": batch_probe,
-        "recorded_logprobs": scored,
-        "own_logprobs": own,
+        "recorded_logprobs": recorded_logprobs,
+        "own_logprobs": own_logprobs,
         "generated_tokens": sum(len(row["token_ids"]) for row in rows),
         "generate_seconds": generated - started,
         "looking_seconds": started - looked + probed - generated,
@@ -124,12 +124,12 @@ def run(job, channel):
 
 
 def check_requirements(job, engine_args_class, channel):
-    """Refuse, in one sentence, a factor that this release does not have."""
+    """Raise Unsupported for a factor that this release does not have."""
     from importlib.util import find_spec
 
-    known = known_arguments(engine_args_class)
+    arguments = known_arguments(engine_args_class)
     for need in job.get("requires", []):
-        missing = [name for name in need.get("engine_args", []) if name not in known]
+        missing = [name for name in need.get("engine_args", []) if name not in arguments]
         if missing:
             raise channel.Unsupported("%s: this vLLM has no engine argument %s" % (need["factor"], ", ".join(missing)))
         modules = need.get("modules", [])
@@ -150,8 +150,11 @@ def _exists(find_spec, module):
 
 
 def plan_fp32_head(job, engine_args):
-    """Return 'native', 'extension' or None. Native from 0.26.0 on, where LogitsProcessor applies the head itself (vLLM
-    #48390); the `head_dtype` override exists before that too, but generation ignores it."""
+    """Return 'native', 'extension' or None.
+
+    It is native from 0.26.0 on, where LogitsProcessor applies the head itself (vLLM #48390). Older releases also have
+    the `head_dtype` override, but generation ignores it.
+    """
     if not job.get("fp32_head"):
         return None
     from vllm.model_executor.layers.logits_processor import LogitsProcessor
@@ -192,25 +195,26 @@ def generate(job, llm, sampling_params_class, channel):
 
 
 def as_they_come(engine, name, prompts, parameters, arrivals):
-    """Generate requests that arrive while others run. arrivals: ascending; after how many steps each comes. An engine
-    that has nothing to do makes no step, and the next one comes at once."""
-    finished, steps, asked = {}, 0, 0
+    """Generate requests that arrive while others run. arrivals: after how many steps each arrives, ascending.
+
+    An idle engine makes no step, so the next request arrives at once.
+    """
+    finished, steps, submitted = {}, 0, 0
     while len(finished) < len(prompts):
         if not engine.has_unfinished_requests():
-            if asked == len(prompts):
-                raise RuntimeError("the engine has ended %d requests without an output" % (asked - len(finished)))
-            steps = max(steps, arrivals[asked])
-        while asked < len(prompts) and arrivals[asked] <= steps:
-            engine.add_request(name + str(asked), prompts[asked], parameters[asked])
-            asked += 1
+            if submitted == len(prompts):
+                raise RuntimeError("the engine has ended %d requests without an output" % (submitted - len(finished)))
+            steps = max(steps, arrivals[submitted])
+        while submitted < len(prompts) and arrivals[submitted] <= steps:
+            engine.add_request(name + str(submitted), prompts[submitted], parameters[submitted])
+            submitted += 1
         finished.update((output.request_id, output) for output in engine.step() if output.finished)
         steps += 1
     return [finished[name + str(number)] for number in range(len(prompts))]
 
 
 def row(request, output, top_logprobs):
-    """Return what the engine returned for one request. A logprob of -inf or NaN is written as such: judging is not done
-    here."""
+    """Return the engine's output for one request. Logprobs of -inf or NaN are kept for the audit to judge."""
     completion = output.outputs[0]
     ids = list(completion.token_ids)
     top_ids, top_values = [], []
@@ -232,42 +236,45 @@ def row(request, output, top_logprobs):
 
 
 class WrongEngine(Exception):
-    """The engine that would run is not the one that the job is about."""
+    """The engine that would run is not the expected one."""
 
 
 def check_engine(job, loaded, channel):
-    """Fail before anything is generated, if the other engine was loaded."""
-    meant = job.get("engine")
-    if meant is not None and meant["kind"] != loaded:
+    """Raise WrongEngine, before anything is generated, if the other engine was loaded."""
+    expected = job.get("engine")
+    if expected is not None and expected["kind"] != loaded:
         channel.phase("engine")
-        raise WrongEngine("vLLM loaded %s, but %s. %s" % (loaded, meant["because"], meant["way_out"]))
+        raise WrongEngine("vLLM loaded %s, but %s. %s" % (loaded, expected["because"], expected["way_out"]))
 
 
 @contextlib.contextmanager
 def refusal_of_engine(job, channel):
-    """Call it by its name when vLLM raises where it chooses the engine."""
+    """Raise WrongEngine if vLLM raises while it chooses the engine."""
     try:
         yield
     except NotImplementedError as error:
-        meant = job.get("engine")
+        expected = job.get("engine")
         frames = traceback.extract_tb(error.__traceback__)
-        if meant is None or not any(frame.name == CHOOSES_ENGINE for frame in frames):
+        if expected is None or not any(frame.name == CHOOSES_ENGINE for frame in frames):
             raise
         channel.phase("engine")
         raise WrongEngine(
             "vLLM refuses the engine %s here (%s), but %s. %s"
-            % (meant["kind"], str(error).rstrip("."), meant["because"], meant["way_out"])
+            % (expected["kind"], str(error).rstrip("."), expected["because"], expected["way_out"])
         ) from error
 
 
 def resolve(llm, reads):
-    """Return what the loaded configuration says, not what was requested or logged: 0.18.1 on CPU logs that asynchronous
-    scheduling is enabled before its platform turns it off. reads: more of them, as the job has them."""
+    """Return the loaded configuration. reads: of the job.
+
+    What was requested or logged does not count: 0.18.1 on CPU logs that asynchronous scheduling is enabled before its
+    platform turns it off.
+    """
     config = llm.llm_engine.vllm_config
-    found = {"engine": "V1" if ".v1." in type(llm.llm_engine).__module__ else "V0"}
-    found.update((name, read(config, paths)) for name, paths in {**RESOLVED, **reads}.items())
-    found["default_sampling_params"] = config.model_config.get_diff_sampling_param()
-    return {name: _plain(value) for name, value in found.items()}
+    resolved = {"engine": "V1" if ".v1." in type(llm.llm_engine).__module__ else "V0"}
+    resolved.update((name, read(config, paths)) for name, paths in {**RESOLVED, **reads}.items())
+    resolved["default_sampling_params"] = config.model_config.get_diff_sampling_param()
+    return {name: _plain(value) for name, value in resolved.items()}
 
 
 def read(config, paths):
@@ -279,7 +286,7 @@ def read(config, paths):
 
 
 def _plain(value):
-    """Return JSON's own types as they are, enumerations by name, everything else in the engine's words."""
+    """Return JSON's types unchanged, enumerations by name, everything else as text."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if hasattr(value, "name"):

@@ -1,10 +1,10 @@
-"""Loads vLLM's compiled operators as the release itself would, in the release's own interpreter.
+"""Loads vLLM's compiled operators as the release itself does, in the release's interpreter.
 
-    python - BUILD MODULE...    BUILD is cuda or cpu; without a MODULE, every `vllm/_C*.so` there is
+    python - BUILD MODULE...    BUILD is cuda or cpu; without a MODULE, every existing `vllm/_C*.so`
 
 Prints one JSON line last: {"loaded": [module], "unchecked": [module]}. A build for CUDA needs the driver's library to
-load; on a machine without a driver (the login node of a cluster) its modules are only found, not loaded. Ends with the
-loader's own words when anything else is missing.
+load; on a machine without a driver (the login node of a cluster) its modules are only located. If anything else is
+missing, the program ends with the loader's error.
 """
 
 import ctypes
@@ -22,25 +22,28 @@ def main(build, modules):
     import torch  # noqa: F401 - brings the libraries that vLLM's are linked against
 
     modules = modules or present_modules()
-    told = {"loaded": load_for_this_processor(modules), "unchecked": []} if build == "cpu" else load_for_cuda(modules)
-    print("\n" + json.dumps(told))
+    if build == "cpu":
+        operators = {"loaded": load_for_this_processor(modules), "unchecked": []}
+    else:
+        operators = load_for_cuda(modules)
+    print("\n" + json.dumps(operators))
 
 
 def present_modules():
-    """Return the compiled modules that an unrecorded release brings."""
+    """Return the compiled modules of an unrecorded release."""
     folder = Path(importlib.util.find_spec("vllm").submodule_search_locations[0])
     return ["vllm." + file.name.partition(".")[0] for file in sorted(folder.glob("_C*.so"))]
 
 
 def load_for_this_processor(modules):
-    """Return which of the modules the CPU platform took.
+    """Return the modules that the CPU platform loaded.
 
-    It brings one for each instruction set (0.17.0 and later), only its own code knows which of them this machine
-    takes, and a wrong one dies of an illegal instruction. It warns and goes on when its module does not load.
+    It has one for each instruction set (0.17.0 and later). Only its own code knows which of them this machine supports,
+    and a wrong one dies of an illegal instruction. If the right one does not load, it only warns.
     """
     from vllm.platforms import current_platform
 
-    # Asked of the class: an instance of 0.8.5 answers None for any name it lacks.
+    # The class decides: an instance of 0.8.5 returns None for any attribute that it lacks.
     if hasattr(type(current_platform), "import_kernels"):
         current_platform.import_kernels()
     else:
@@ -55,8 +58,7 @@ def load_for_this_processor(modules):
 
 
 def why_not(modules):
-    """Return what keeps the only module from being loaded, such as a newer libc; of several one is of this processor,
-    and the others are not tried."""
+    """Return why the only module does not load, such as a newer libc. Of several, none is tried: only one fits."""
     if len(modules) == 1:
         try:
             importlib.import_module(modules[0])
@@ -66,8 +68,8 @@ def why_not(modules):
 
 
 def load_for_cuda(modules):
-    """Load every module that the CUDA platform imports while it is imported itself."""
-    import vllm  # noqa: F401 - a broken Python part is told apart from a broken compiled one
+    """Load every module that importing the CUDA platform imports."""
+    import vllm  # noqa: F401 - distinguishes a broken Python part from a broken compiled one
 
     if not modules:
         raise ImportError("vLLM brings no compiled module vllm/_C*.so")
@@ -81,7 +83,7 @@ def load_for_cuda(modules):
 
 
 def loads(library):
-    """Return whether the dynamic loader finds a library, or has it already."""
+    """Return whether the dynamic loader can load a library."""
     try:
         ctypes.CDLL(library)
     except OSError:

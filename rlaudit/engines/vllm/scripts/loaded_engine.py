@@ -1,7 +1,7 @@
 """Asks an engine's workers what they loaded and what they ran. Loaded by the scripts that start engines.
 
-The questions are answered by `extension/rlaudit_loaded_engine.py` inside each worker. That nothing could be seen is an
-answer with a reason, never the end of an engine. Python 3.9 syntax, standard library only.
+`extension/rlaudit_loaded_engine.py` answers inside each worker. If it cannot, the answer is the reason: looking never
+ends an engine. Python 3.9 syntax, standard library only.
 """
 
 import json
@@ -12,21 +12,23 @@ EXTENSION = "rlaudit_loaded_engine.LoadedEngine"
 
 
 def offer_extensions():
-    """Make our worker extensions importable here and in every process that the engine starts, even if a container or a
-    scheduler changed the environment that we were started with."""
+    """Make our worker extensions importable in this process and in those that the engine starts.
+
+    A container or a scheduler may have changed the environment with which this process was started.
+    """
     folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "extension")
     if folder not in sys.path:
         sys.path.append(folder)
-    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if folder not in known:
-        os.environ["PYTHONPATH"] = os.pathsep.join([entry for entry in known if entry] + [folder])
+    entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if folder not in entries:
+        os.environ["PYTHONPATH"] = os.pathsep.join([entry for entry in entries if entry] + [folder])
 
 
 def attach(engine_args, known_arguments):
-    """Name our extension among the engine's arguments; returns why not where that cannot be."""
-    named = engine_args.get("worker_extension_cls")
-    if named:
-        return "the recipe's own worker_extension_cls (%s) stands where ours would" % named
+    """Add our extension to the engine's arguments; return the reason if that is impossible."""
+    extension = engine_args.get("worker_extension_cls")
+    if extension:
+        return "the recipe's own worker_extension_cls (%s) stands where ours would" % extension
     if "worker_extension_cls" not in known_arguments:
         return "this vLLM has no worker_extension_cls"
     engine_args["worker_extension_cls"] = EXTENSION
@@ -34,7 +36,7 @@ def attach(engine_args, known_arguments):
 
 
 def watch(collective_rpc):
-    """Let every worker count what its batches run; returns why not where that failed."""
+    """Let every worker count what its batches run; return the error if that fails."""
     try:
         collective_rpc("rlaudit_watch")
     except Exception as error:
@@ -43,7 +45,7 @@ def watch(collective_rpc):
 
 
 def loaded(collective_rpc, unseen):
-    """Return what the workers say, as one answer. `unseen` is the reason why none is asked, if there is one."""
+    """Return the merged answers of the workers. unseen: the reason why they cannot be asked, or None."""
     if unseen is None:
         try:
             return merged([json.loads(answer) for answer in collective_rpc("rlaudit_loaded")])
@@ -53,20 +55,20 @@ def loaded(collective_rpc, unseen):
 
 
 def merged(answers):
-    """Return one answer for all workers: a feature that differs between them holds every value, in their order."""
-    whole = {"features": {}, "because": {}, "failed": {}, "ran": None}
+    """Return one answer for all workers. A feature in which they differ has all values, in the order of workers."""
+    combined = {"features": {}, "because": {}, "failed": {}, "ran": None}
     for answer in answers:
-        whole["because"] = {**answer["because"], **whole["because"]}
-        whole["failed"] = {**answer["failed"], **whole["failed"]}
+        combined["because"] = {**answer["because"], **combined["because"]}
+        combined["failed"] = {**answer["failed"], **combined["failed"]}
     for name in answers[0]["features"]:
         values = [answer["features"][name] for answer in answers if answer["features"][name] is not None]
-        whole["features"][name] = " / ".join(dict.fromkeys(values)) or None
+        combined["features"][name] = " / ".join(dict.fromkeys(values)) or None
     counted = [answer["ran"] for answer in answers if answer["ran"] is not None]
     # With pipeline stages only the workers of the last one sample.
-    whole["ran"] = max(counted, key=lambda ran: ran["batches"]) if counted else None
-    return whole
+    combined["ran"] = max(counted, key=lambda ran: ran["batches"]) if counted else None
+    return combined
 
 
 def described(error):
-    """Return an exception in a line."""
+    """Return the type and message of an exception."""
     return "%s: %s" % (type(error).__name__, error)

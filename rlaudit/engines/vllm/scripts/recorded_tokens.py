@@ -1,49 +1,49 @@
-"""What an engine reports of tokens that another one sampled. Loaded by generate.py.
+"""The logprobs that an engine reports for tokens that another one sampled. Loaded by generate.py.
 
-No release lets a caller choose the tokens that it reports on as it samples. So each recorded token is asked for by
-itself: what stood before it is the prompt, one token is sampled, and the recorded one is looked up among the most
-probable ones, which are reported as sampled ones are (raw or processed), which prompt logprobs are not. Its
-keys and values come from a prefill, where the recorded ones came from decoding. Python 3.9 syntax.
+No release lets a caller choose the tokens whose logprobs it reports. So there is one request for each recorded token:
+the prompt is what stood before it, one token is sampled, and the recorded token is looked up among the most probable
+ones. These are reported as sampled ones are (raw or processed); prompt logprobs are not. The keys and values come from
+a prefill, and those of the recorded token came from decoding. Python 3.9 syntax.
 """
 
 MOST_REPORTED = 20
 
 
-def logprobs_of(asked, job, llm, sampling_params_class):
-    """Return the logprob of each token, null where it is not among the most probable.
+def logprobs_of(tokens, job, llm, sampling_params_class):
+    """Return the logprob of each token, None if it is not among the most probable.
 
-    asked: [{"prompt_token_ids": what stood before it, "token"}].
+    tokens: [{"prompt_token_ids": what stood before it, "token"}].
     """
     allowed = llm.llm_engine.vllm_config.model_config.max_logprobs
-    most = MOST_REPORTED if allowed < 0 else min(MOST_REPORTED, allowed)
-    wanted = {name: value for name, value in job["sampling"].items() if name not in ("min_tokens", "ignore_eos")}
-    wanted.update(max_tokens=1)
+    reported = MOST_REPORTED if allowed < 0 else min(MOST_REPORTED, allowed)
+    sampling = {name: value for name, value in job["sampling"].items() if name not in ("min_tokens", "ignore_eos")}
+    sampling.update(max_tokens=1, logprobs=reported, detokenize=False)
     outputs = llm.generate(
-        [{"prompt_token_ids": one["prompt_token_ids"]} for one in asked],
-        [sampling_params_class(logprobs=most, seed=number, detokenize=False, **wanted) for number in range(len(asked))],
+        [{"prompt_token_ids": token["prompt_token_ids"]} for token in tokens],
+        [sampling_params_class(seed=number, **sampling) for number in range(len(tokens))],
         use_tqdm=False,
     )
-    found = (output.outputs[0].logprobs[0].get(one["token"]) for one, output in zip(asked, outputs))
-    return [None if entry is None else entry.logprob for entry in found]
+    entries = (output.outputs[0].logprobs[0].get(token["token"]) for token, output in zip(tokens, outputs))
+    return [None if entry is None else entry.logprob for entry in entries]
 
 
-def of_own(rows, most, job, llm, sampling_params_class):
-    """Ask an engine for tokens that it has sampled itself: how far a prefill's logprobs are from those of decoding.
+def of_sampled(rows, most, job, llm, sampling_params_class):
+    """Compare the logprobs of a prefill with those of decoding, for tokens that this engine sampled.
 
-    most: of the tokens, spread over rows. Return [{"prompt", "sample", "decoded", "prefilled"}].
+    most: how many tokens, spread over the rows. Return [{"prompt", "sample", "decoded", "prefilled"}].
     """
-    # Blocks that decoding filled would be read, and the two be alike for that.
+    # Else the prefill would read blocks that decoding filled.
     llm.reset_prefix_cache()
     places = [(row, place) for row in rows for place in range(len(row["token_ids"]))]
     chosen = places[:: max(1, -(-len(places) // max(1, most)))]
-    asked = [
+    tokens = [
         {
             "prompt_token_ids": [*job["prompt_token_ids"][row["prompt"]], *row["token_ids"][:place]],
             "token": row["token_ids"][place],
         }
         for row, place in chosen
     ]
-    prefilled = logprobs_of(asked, job, llm, sampling_params_class)
+    prefilled = logprobs_of(tokens, job, llm, sampling_params_class)
     return [
         {"prompt": row["prompt"], "sample": row["sample"], "decoded": row["logprobs"][place], "prefilled": logprob}
         for (row, place), logprob in zip(chosen, prefilled)

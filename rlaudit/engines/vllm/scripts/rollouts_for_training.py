@@ -1,8 +1,8 @@
-"""Samples for a training loop and takes its weights, in turns or while requests run. A worker script (see
-engines/cells/worker.py).
+"""Samples for a training loop and loads its weights, in turns or while requests run.
 
-The trainer is a process of its own, in its own interpreter (rlaudit/trainer/train.py, which documents the pipe between
-the two); the engine is steered as in an audit of weight updates (steerable_engine.py): V1 as AsyncLLM, V0 stepped.
+A worker script (see engines/cells/worker.py). The trainer is a separate process in its own interpreter
+(rlaudit/trainer/train.py, which documents the pipe between the two). The engine is steered as in an audit of weight
+updates (steerable_engine.py): V1 as AsyncLLM, V0 stepped.
 
 job
   model, revision, trust_remote_code, engine_args, engine (see generate.py)
@@ -13,13 +13,12 @@ job
   seconds         longest wait of one end of the transport for the other
   fp32_head       logits in float32 (see generate.py)
   sampling        keyword arguments of SamplingParams, but for seed and logprobs
-  trainer         {"command", "script", "variables", "job"}: the training process; script: by
-                  its place in rlaudit's package
+  trainer         {"command", "script", "variables", "job"}: the training process; script: its path in rlaudit's
+                  package
 
 metrics.jsonl     one line per step, written as it ends
-result            resolved, kind, transport (what it really was), fp32_head, generated_tokens, generate_seconds (with a
-                  request under way), update_seconds, updates (how many), trainer (what it
-                  said of itself)
+result            resolved, kind, transport (the real one), fp32_head, generated_tokens, generate_seconds (with requests
+                  in flight), update_seconds, updates (how many), trainer (its own result)
 """
 
 import asyncio
@@ -30,14 +29,14 @@ import time
 
 EXTENSION = "rlaudit_training.TrainedEngine"
 EXTENSION_FOLDER = os.path.join("engines", "vllm", "extension")
-# rlaudit's own folder, wherever it lies on this machine.
+# rlaudit's folder on this machine.
 PACKAGE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
 
 
 def run(job, channel):
     """Start the engine, then the trainer, and answer it until it is done."""
     channel.phase("launch")
-    # The event loop first: AsyncLLM starts its tasks on the loop that runs when it is made.
+    # AsyncLLM starts its tasks on the event loop that runs when it is made.
     return asyncio.run(play(job, channel))
 
 
@@ -59,13 +58,13 @@ async def play(job, channel):
                 if refusals:
                     raise channel.Unsupported("fp32 head: " + refusals[0])
             if not job["trainer"]["job"]["lag"]:
-                # No output is looked at before its request has ended: no update comes in between.
+                # No update comes before a request has ended, so its output is needed only then.
                 engine.output_kind = type(engine.output_kind).FINAL_ONLY
             places = [] if job["transport"] == "disk" else await transports.worker_places(engine)
             channel.phase("train")
             trainer = Trainer(job["trainer"], channel.path("weights"), job["transport"], job["seconds"], len(places))
             session = Session(job, engine, trainer, channel, transports, places)
-            told = await session.serve()
+            trained = await session.serve()
     finally:
         if trainer is not None:
             trainer.end()
@@ -78,25 +77,25 @@ async def play(job, channel):
         "generate_seconds": session.sampling_seconds,
         "update_seconds": session.update_seconds,
         "updates": session.updates,
-        "trainer": told,
+        "trainer": trained,
     }
 
 
 class Trainer:
     """The training process, and the pipe to it."""
 
-    def __init__(self, told, weights, transport, seconds, workers):
-        # What the engine's interpreter preloads or reads is none of the trainer's.
+    def __init__(self, spec, weights, transport, seconds, workers):
+        # Variables for the engine's interpreter do not apply to the trainer's.
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "LD_PRELOAD"))}
         self.process = subprocess.Popen(
-            [*told["command"], "-s", os.path.join(PACKAGE, told["script"])],
+            [*spec["command"], "-s", os.path.join(PACKAGE, spec["script"])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**kept, **told["variables"]},
+            env={**kept, **spec["variables"]},
             encoding="utf-8",
         )
-        brought = {"weights": weights, "transport": transport, "seconds": seconds, "workers": workers}
-        self.say(dict(told["job"], extension=os.path.join(PACKAGE, EXTENSION_FOLDER), **brought))
+        handover = {"weights": weights, "transport": transport, "seconds": seconds, "workers": workers}
+        self.say(dict(spec["job"], extension=os.path.join(PACKAGE, EXTENSION_FOLDER), **handover))
 
     def say(self, message):
         """Send a line."""
@@ -104,14 +103,14 @@ class Trainer:
         self.process.stdin.flush()
 
     def hear(self):
-        """Return the next line; raises when the trainer is gone."""
+        """Return the next line. Raises RuntimeError if the trainer has ended."""
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError("the trainer ended with code %s; see above" % self.process.wait())
         return json.loads(line)
 
     def end(self):
-        """End it, however far it is."""
+        """End the process."""
         self.process.stdin.close()
         try:
             self.process.wait(10)
@@ -120,36 +119,36 @@ class Trainer:
 
 
 class Session:
-    """One engine and one trainer, and what they have done."""
+    """One engine and one trainer, and totals of their work."""
 
     def __init__(self, job, engine, trainer, channel, transports, places):
         """transports: the module weight_transports. places: where the workers compute."""
         self.job, self.engine, self.trainer, self.channel = job, engine, trainer, channel
         self.transports, self.places = transports, places
         self.ran = {"name": "disk", "backend": None, "because": None}
-        self.version, self.tokens, self.updates, self.asked = 0, 0, 0, 0
-        self.batches, self.under_way, self.busy_since = {}, 0, None
+        self.version, self.tokens, self.updates, self.submitted = 0, 0, 0, 0
+        self.batches, self.in_flight, self.busy_since = {}, 0, None
         self.sampling_seconds = self.update_seconds = 0.0
         self.prompts = job["trainer"]["job"]["prompt_token_ids"]
 
     async def serve(self):
-        """Answer the trainer; returns its last word."""
+        """Answer the trainer's messages; return its result."""
         loop = asyncio.get_running_loop()
         with open(self.channel.path("metrics.jsonl"), "w", encoding="utf-8") as log:
             while True:
-                # The engine's own tasks, and with them the batches, go on meanwhile.
+                # In a thread, so that the engine's tasks and the batches go on.
                 message = await loop.run_in_executor(None, self.trainer.hear)
                 if message["do"] == "end":
                     return message["result"]
                 if message["do"] == "log":
                     log.write(json.dumps(message["row"]) + "\n")
                     log.flush()
-                    self.tell(message["row"])
+                    self.report(message["row"])
                 else:
                     await getattr(self, message["do"])(message)
 
-    def tell(self, row):
-        """Report how far the training is."""
+    def report(self, row):
+        """Report the progress of the training."""
         self.channel.emit(
             "progress",
             done=row["step"],
@@ -168,52 +167,52 @@ class Session:
         )
 
     async def begin(self, message):
-        """Start every request of a batch at once, and go on."""
+        """Start every request of a batch, without waiting."""
         self.batches[message["batch"]] = asyncio.ensure_future(self.sample(message["requests"]))
 
     async def collect(self, message):
-        """Hand a batch over when its last request has ended."""
+        """Send a batch to the trainer after its last request has ended."""
         samples, seconds = await self.batches.pop(message["batch"])
         self.trainer.say({"samples": samples, "seconds": seconds})
 
     async def sample(self, requests):
         """Return a batch, and how long it took."""
         begun = time.monotonic()
-        samples = await asyncio.gather(*(self.one(request) for request in requests))
+        samples = await asyncio.gather(*(self.complete(request) for request in requests))
         return samples, time.monotonic() - begun
 
-    async def one(self, request):
+    async def complete(self, request):
         """Return one completion: token ids, logprobs, each token's weight version.
 
-        While the engine is paused nothing is sampled: what arrives until the new weights are in is of the old ones.
+        A paused engine samples nothing, so a token that arrives before the update has ended is of the old weights.
         """
-        taken = {"token_ids": [], "logprobs": [], "versions": []}
+        sample = {"token_ids": [], "logprobs": [], "versions": []}
 
         def take(output):
             completion = output.outputs[0]
             for token, position in zip(completion.token_ids, completion.logprobs or []):
-                taken["token_ids"].append(token)
-                taken["logprobs"].append(position[token].logprob)
-                taken["versions"].append(self.version)
+                sample["token_ids"].append(token)
+                sample["logprobs"].append(position[token].logprob)
+                sample["versions"].append(self.version)
 
-        self.asked += 1
-        # No more than the sampled token's logprob is asked for.
+        self.submitted += 1
+        # logprobs=0: of the sampled token alone.
         sampling = dict(self.job["sampling"], seed=request["seed"], logprobs=0)
-        if not self.under_way:
+        if not self.in_flight:
             self.busy_since = time.monotonic()
-        self.under_way += 1
+        self.in_flight += 1
         try:
-            await self.engine.generate("r%d" % self.asked, self.prompts[request["prompt"]], sampling, take)
+            await self.engine.generate("r%d" % self.submitted, self.prompts[request["prompt"]], sampling, take)
         finally:
-            self.under_way -= 1
-            if not self.under_way:
+            self.in_flight -= 1
+            if not self.in_flight:
                 self.sampling_seconds += time.monotonic() - self.busy_since
-        self.tokens += len(taken["token_ids"])
-        return taken
+        self.tokens += len(sample["token_ids"])
+        return sample
 
     async def update(self, message):
-        """Load new weights, by the way under audit."""
-        job, started, met = self.job, time.monotonic(), self.under_way
+        """Load new weights as the job prescribes."""
+        job, started, in_flight = self.job, time.monotonic(), self.in_flight
         if job["mode"] != "none":
             await self.engine.pause(job["mode"], job["clear_cache"])
         await self.engine.load(message["source"], message["version"])
@@ -225,4 +224,4 @@ class Session:
         self.updates += 1
         seconds = time.monotonic() - started
         self.update_seconds += seconds
-        self.trainer.say({"seconds": seconds, "in_flight": met})
+        self.trainer.say({"seconds": seconds, "in_flight": in_flight})

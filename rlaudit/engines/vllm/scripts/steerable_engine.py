@@ -1,11 +1,10 @@
-"""One way to steer every vLLM through a weight update: submit, pause, load, resume. Loaded by update_weights.py and
-rollouts_for_training.py.
+"""One interface to steer every vLLM through a weight update: submit, pause, load, resume.
 
-`AsyncEngine` is the V1 AsyncLLM, with the pause and update calls that the release has, found by their signatures.
-`SteppedEngine` is for releases without them (0.8.5, engine V0): requests advance when the loop steps the engine, and an
-update goes between two steps, which is what frameworks did there with a lock around the executor.
+`AsyncEngine` is the V1 AsyncLLM, with the pause and update calls of the release, found by their signatures.
+`SteppedEngine` is for releases without them (0.8.5, engine V0): our loop steps the engine, and an update goes between
+two steps, as frameworks did there with a lock around the executor.
 
-Python 3.9 syntax, standard library and engine only.
+Loaded by update_weights.py and rollouts_for_training.py. Python 3.9 syntax, standard library and engine only.
 """
 
 import asyncio
@@ -19,7 +18,7 @@ BACKEND = "rlaudit"
 
 @contextlib.asynccontextmanager
 async def running(job, channel):
-    """Start the engine that the job is about, give it with what it resolved, and shut it down afterwards."""
+    """Start the engine of the job, yield it with its resolved configuration, and shut it down afterwards."""
     generate = channel.neighbour("generate")
     channel.neighbour("loaded_engine").offer_extensions()
     with generate.refusal_of_engine(job, channel):
@@ -35,7 +34,7 @@ async def running(job, channel):
 
 
 class Described:
-    """Looks to generate.resolve like an LLM with this configuration."""
+    """Stands for an LLM with this configuration in generate.resolve."""
 
     def __init__(self, config, kind):
         module = "vllm.v1.engine" if kind == "V1" else "vllm.engine"
@@ -43,7 +42,7 @@ class Described:
 
 
 def start(job, channel):
-    """Start the engine of this release, with our worker extension; raises Unsupported if the path does not exist."""
+    """Start the engine with our worker extension. Raises Unsupported if the release does not have the path."""
     arguments = dict(job["engine_args"], model=job["model"], worker_extension_cls=job.get("extension", EXTENSION))
     if job.get("trust_remote_code"):
         arguments["trust_remote_code"] = True
@@ -59,8 +58,10 @@ def start(job, channel):
 
 
 def pause_arguments(parameters, mode, clear_cache):
-    """Return keyword arguments of `pause_generation` for a release whose signature has `parameters`, or None if it
-    cannot be asked for that. 0.12.0 had wait_for_inflight_requests, 0.16.0 added mode, 0.32.0 took the first away."""
+    """Return keyword arguments of a `pause_generation` that has `parameters`; None if it cannot pause like that.
+
+    0.12.0 had wait_for_inflight_requests, 0.16.0 added mode, 0.32.0 removed the first.
+    """
     arguments = {}
     if "mode" in parameters:
         arguments["mode"] = mode
@@ -76,8 +77,10 @@ def pause_arguments(parameters, mode, clear_cache):
 
 
 def transfer_config(backend, channel):
-    """Return a WeightTransferConfig for our backend. 0.18.1 lists the names it takes in a
-    type, yet looks the transport up in a registry: there the name is set after the check."""
+    """Return a WeightTransferConfig for our backend.
+
+    0.18.1 checks the name against a type, yet looks the transport up in a registry: there the name is set afterwards.
+    """
     try:
         from vllm.config.weight_transfer import WeightTransferConfig
     except ImportError:
@@ -91,7 +94,7 @@ def transfer_config(backend, channel):
 
 
 class AsyncEngine:
-    """V1's AsyncLLM: the engine runs in a process of its own."""
+    """V1's AsyncLLM: the engine runs in another process."""
 
     kind = "V1"
 
@@ -111,53 +114,53 @@ class AsyncEngine:
         self.pause_parameters = tuple(inspect.signature(self.engine.pause_generation).parameters)
 
     async def prepare(self):
-        """Prepare what the update path needs once."""
+        """Initialize the update path."""
         if self.path == "weight_transfer":
             from vllm.distributed.weight_transfer.base import WeightTransferInitRequest
 
             await self.engine.init_weight_transfer_engine(WeightTransferInitRequest(init_info={}))
 
     def can_pause(self, mode, clear_cache):
-        """Return whether this release can be asked for that kind of pause."""
+        """Return whether this release has that kind of pause."""
         return mode == "none" or pause_arguments(self.pause_parameters, mode, clear_cache) is not None
 
     async def pause(self, mode, clear_cache):
-        """Pause; return when the engine says that it is paused."""
+        """Pause; return when the engine reports that it is paused."""
         await self.engine.pause_generation(**pause_arguments(self.pause_parameters, mode, clear_cache))
 
     async def resume(self):
-        """Go on."""
+        """Go on sampling."""
         await self.engine.resume_generation()
 
     async def load(self, source, version):
-        """Load from the source (weight_transports.py) by the path under audit; raises what the engine raises."""
+        """Load from the source (weight_transports.py) by the job's path."""
         if self.path == "reload_weights":
             return await self.engine.collective_rpc("reload_weights", kwargs={"weights_path": source["path"]})
         if self.path in ("load_weights", "reload_from_iterator"):
             return await self.engine.collective_rpc("rlaudit_" + self.path, args=(source,))
         from vllm.distributed.weight_transfer.base import WeightTransferUpdateRequest
 
-        starts = getattr(self.engine, "start_weight_update", None)
-        if starts is not None:
-            takes_format = "is_checkpoint_format" in inspect.signature(starts).parameters
-            await (starts(is_checkpoint_format=True) if takes_format else starts())
+        start_update = getattr(self.engine, "start_weight_update", None)
+        if start_update is not None:
+            takes_format = "is_checkpoint_format" in inspect.signature(start_update).parameters
+            await (start_update(is_checkpoint_format=True) if takes_format else start_update())
         await self.engine.update_weights(WeightTransferUpdateRequest(update_info={"source": source}))
-        finishes = getattr(self.engine, "finish_weight_update", None)
-        if finishes is not None:
-            takes_version = "weight_version" in inspect.signature(finishes).parameters
-            await (finishes(weight_version=str(version)) if takes_version else finishes())
+        finish_update = getattr(self.engine, "finish_weight_update", None)
+        if finish_update is not None:
+            takes_version = "weight_version" in inspect.signature(finish_update).parameters
+            await (finish_update(weight_version=str(version)) if takes_version else finish_update())
         return None
 
     async def call(self, method, *arguments):
-        """Return what each worker answers to a method of our extension."""
+        """Return each worker's answer to a method of our extension."""
         return await self.engine.collective_rpc(method, args=arguments)
 
     async def reset_prefix_cache(self):
-        """Return whether the cache was emptied; None if the release does not say."""
+        """Return whether the cache was emptied; None if the release does not report it."""
         return await self.engine.reset_prefix_cache()
 
     async def generate(self, request_id, token_ids, sampling, on_tokens):
-        """Run one request, handing each output to on_tokens(output)."""
+        """Run one request, and call on_tokens with each output."""
         from vllm import SamplingParams
 
         await self.check_health()
@@ -166,7 +169,7 @@ class AsyncEngine:
             on_tokens(output)
 
     async def check_health(self):
-        """Raises when the engine is dead."""
+        """Raise if the engine is dead."""
         await self.engine.check_health()
 
     def shutdown(self):
@@ -175,12 +178,12 @@ class AsyncEngine:
 
 
 class SteppedEngine:
-    """An engine without a pause of its own, stepped from our loop: an update goes between two steps."""
+    """An engine without a pause call, stepped by our loop: an update goes between two steps."""
 
     def __init__(self, arguments, path, channel):
         if path in ("reload_weights", "reload_from_iterator", "weight_transfer"):
             raise channel.Unsupported("this vLLM has no %s" % path.replace("reload_from_iterator", "reload_weights"))
-        # In V1 without AsyncLLM.pause_generation a separate process would go on stepping during the update.
+        # A V1 engine in a separate process, without pause_generation, would go on stepping during the update.
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
         from vllm import LLM
         from vllm.sampling_params import RequestOutputKind
@@ -198,9 +201,9 @@ class SteppedEngine:
 
     async def prepare(self):
         """Start the loop that steps the engine."""
-        self.loop_task = asyncio.ensure_future(self._step_for_ever())
+        self.loop_task = asyncio.ensure_future(self._step_forever())
 
-    async def _step_for_ever(self):
+    async def _step_forever(self):
         while True:
             if self.paused or not self.engine.has_unfinished_requests():
                 await asyncio.sleep(0.002)
@@ -218,12 +221,12 @@ class SteppedEngine:
             await asyncio.sleep(0)
 
     def can_pause(self, mode, clear_cache):
-        """Return whether it can without a pause of the release: its loop can stop between two steps, where running
-        requests keep their blocks, or once there are none."""
+        """Return whether our loop can pause like that: between two steps, when running requests keep their blocks, or
+        after the last request."""
         return mode == "wait" or (mode in ("none", "keep") and not clear_cache)
 
     async def pause(self, mode, clear_cache):
-        """Stop stepping, with `wait` after the last request has ended."""
+        """Stop stepping; with mode `wait` after the last request has ended."""
         while mode == "wait" and self.engine.has_unfinished_requests():
             await self.check_health()
             await asyncio.sleep(0.002)
@@ -241,7 +244,7 @@ class SteppedEngine:
         return self.engine.collective_rpc("rlaudit_load_weights", args=(source,))
 
     async def call(self, method, *arguments):
-        """Return what each worker answers to a method of our extension."""
+        """Return each worker's answer to a method of our extension."""
         return self.engine.collective_rpc(method, args=arguments)
 
     async def reset_prefix_cache(self):
@@ -249,7 +252,7 @@ class SteppedEngine:
         return self.engine.reset_prefix_cache()
 
     async def generate(self, request_id, token_ids, sampling, on_tokens):
-        """Run one request, handing each output to on_tokens(output)."""
+        """Run one request, and call on_tokens with each output."""
         from vllm import SamplingParams
 
         parameters = SamplingParams(output_kind=self.output_kind, detokenize=False, **sampling)
@@ -264,14 +267,14 @@ class SteppedEngine:
                 if output.finished:
                     return
         except asyncio.CancelledError:
-            # AsyncLLM does this by itself.
+            # AsyncLLM aborts by itself.
             self.engine.abort_request([request_id])
             raise
         finally:
             del self.waiting[request_id]
 
     async def check_health(self):
-        """Raises what a step raised: no step follows that one, and a request would wait for ever."""
+        """Raise the error of a failed step: no step follows it, and a request would wait forever."""
         if self.failure is not None:
             raise self.failure
 

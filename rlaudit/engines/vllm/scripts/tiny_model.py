@@ -1,13 +1,12 @@
-"""Writes a random two-layer Llama, or Mixtral, that every vLLM release reads. A worker script.
+"""Writes a random two-layer Llama or Mixtral that every vLLM release reads. A worker script.
 
 job
   output    folder for config.json and model.safetensors
   seed      of the weights
-  kind      llama, or mixtral with experts in place of the MLP; llama by default
+  kind      llama (default), or mixtral with experts in place of the MLP
 
-Written by hand, because each transformers writes a configuration its predecessors misread: `torch_dtype`
-beside `dtype`, `rope_theta` beside `rope_parameters`. No tokenizer: engines are started with
-`skip_tokenizer_init`.
+The configuration is written by hand, because each transformers writes one that its predecessors misread: `dtype` for
+`torch_dtype`, `rope_parameters` for `rope_theta`. No tokenizer: engines are started with `skip_tokenizer_init`.
 """
 
 import json
@@ -38,30 +37,30 @@ def run(job, channel):
 
 
 def shapes(experts):
-    """Return names and shapes of the weights, as Llama checkpoints have them, and Mixtral's if there are experts."""
-    found = {"model.embed_tokens.weight": (VOCABULARY, HIDDEN)}
+    """Return the shapes of the weights by their names in checkpoints of Llama, or of Mixtral if there are experts."""
+    shapes_by_name = {"model.embed_tokens.weight": (VOCABULARY, HIDDEN)}
     for layer in range(LAYERS):
         prefix = "model.layers.%d." % layer
-        found[prefix + "self_attn.q_proj.weight"] = (HEADS * HEAD_SIZE, HIDDEN)
-        found[prefix + "self_attn.k_proj.weight"] = (KV_HEADS * HEAD_SIZE, HIDDEN)
-        found[prefix + "self_attn.v_proj.weight"] = (KV_HEADS * HEAD_SIZE, HIDDEN)
-        found[prefix + "self_attn.o_proj.weight"] = (HIDDEN, HEADS * HEAD_SIZE)
+        shapes_by_name[prefix + "self_attn.q_proj.weight"] = (HEADS * HEAD_SIZE, HIDDEN)
+        shapes_by_name[prefix + "self_attn.k_proj.weight"] = (KV_HEADS * HEAD_SIZE, HIDDEN)
+        shapes_by_name[prefix + "self_attn.v_proj.weight"] = (KV_HEADS * HEAD_SIZE, HIDDEN)
+        shapes_by_name[prefix + "self_attn.o_proj.weight"] = (HIDDEN, HEADS * HEAD_SIZE)
         if experts:
-            found[prefix + "block_sparse_moe.gate.weight"] = (experts, HIDDEN)
+            shapes_by_name[prefix + "block_sparse_moe.gate.weight"] = (experts, HIDDEN)
         else:
-            found[prefix + "mlp.gate_proj.weight"] = (INNER, HIDDEN)
-            found[prefix + "mlp.up_proj.weight"] = (INNER, HIDDEN)
-            found[prefix + "mlp.down_proj.weight"] = (HIDDEN, INNER)
+            shapes_by_name[prefix + "mlp.gate_proj.weight"] = (INNER, HIDDEN)
+            shapes_by_name[prefix + "mlp.up_proj.weight"] = (INNER, HIDDEN)
+            shapes_by_name[prefix + "mlp.down_proj.weight"] = (HIDDEN, INNER)
         for expert in range(experts):
             of_expert = prefix + "block_sparse_moe.experts.%d." % expert
-            found[of_expert + "w1.weight"] = (INNER, HIDDEN)
-            found[of_expert + "w2.weight"] = (HIDDEN, INNER)
-            found[of_expert + "w3.weight"] = (INNER, HIDDEN)
-        found[prefix + "input_layernorm.weight"] = (HIDDEN,)
-        found[prefix + "post_attention_layernorm.weight"] = (HIDDEN,)
-    found["model.norm.weight"] = (HIDDEN,)
-    found["lm_head.weight"] = (VOCABULARY, HIDDEN)
-    return found
+            shapes_by_name[of_expert + "w1.weight"] = (INNER, HIDDEN)
+            shapes_by_name[of_expert + "w2.weight"] = (HIDDEN, INNER)
+            shapes_by_name[of_expert + "w3.weight"] = (INNER, HIDDEN)
+        shapes_by_name[prefix + "input_layernorm.weight"] = (HIDDEN,)
+        shapes_by_name[prefix + "post_attention_layernorm.weight"] = (HIDDEN,)
+    shapes_by_name["model.norm.weight"] = (HIDDEN,)
+    shapes_by_name["lm_head.weight"] = (VOCABULARY, HIDDEN)
+    return shapes_by_name
 
 
 def configuration(experts):

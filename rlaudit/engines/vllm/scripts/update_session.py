@@ -1,7 +1,6 @@
-"""Plays the steps of a weight-update job on one engine, and keeps every request with the version of the weights that
-sampled each of its tokens. Loaded by update_weights.py, which documents the steps.
+"""Plays the steps of a weight-update job on one engine, and records which weights sampled each token.
 
-Python 3.9 syntax, standard library only.
+Loaded by update_weights.py, which documents the steps. Python 3.9 syntax, standard library only.
 """
 
 import asyncio
@@ -9,22 +8,23 @@ import json
 import time
 
 LATE_SECONDS = 0.05
-# Calls that have nothing to wait for; a pause with mode=wait and a load may take the job's drain_seconds.
+# The limit of calls that do not wait for requests; a pause with mode=wait and a load may take the job's drain_seconds.
 CONTROL_SECONDS = 20.0
 MODES = ("none", "keep", "wait", "abort")
 
 
 class Session:
-    """One engine and everything that was seen. `version`: the weights it should hold, None after a failed update."""
+    """One engine, and the record of everything that it did."""
 
     def __init__(self, job, engine, transport, channel):
         self.job, self.engine, self.transport, self.channel = job, engine, transport, channel
+        # The weights that the engine should hold; None after a failed update.
         self.version, self.paused = "0", False
         self.rows, self.updates, self.read_backs, self.steps, self.seconds = [], [], [], [], {}
         self.case, self.flights, self.windows = None, [], []
 
     async def play(self, case):
-        """Run the steps of one case; what goes wrong is kept, and the case ends there."""
+        """Run the steps of one case up to its first failure, which is recorded."""
         self.case, self.flights, self.windows = case["name"], [], []
         begun = time.monotonic()
         self.channel.emit("progress", done=len(self.seconds), total=len(self.job["cases"]))
@@ -44,20 +44,20 @@ class Session:
         self.seconds[self.case] = time.monotonic() - begun
 
     def say(self, step, status, message):
-        """Keep what a step came to."""
+        """Record the end of a step."""
         self.steps.append({"case": self.case, "step": step, "status": status, "message": message})
 
     async def do_restore(self, step):
-        """Load version 0 again, with nothing cached. Not measured, but it must work for a case to mean anything."""
+        """Load version 0 again, with an empty cache. It is not measured, but a case needs it to mean anything."""
         if self.version != "0":
             await self.load("0")
         if self.paused:
-            # A case before this one ended with its update.
+            # The previous case ended in its update.
             await self.resume()
         await self.do_reset_prefix_cache(step)
 
     async def load(self, version, skip=()):
-        """Load a checkpoint within the time that anything may take."""
+        """Load a checkpoint within drain_seconds."""
         seconds = self.job["drain_seconds"]
         try:
             source = await asyncio.wait_for(self.transport.offer(version, skip), seconds)
@@ -70,25 +70,25 @@ class Session:
         self.version = version
 
     async def do_reset_prefix_cache(self, step):
-        """Empty the prefix cache; raises where the engine says that it did not."""
+        """Empty the prefix cache. Raises RuntimeError if the engine reports that it did not."""
         done = await asyncio.wait_for(self.engine.reset_prefix_cache(), CONTROL_SECONDS)
         if done is False:
             raise RuntimeError("the prefix cache was not reset: blocks are in use")
 
     async def do_submit(self, step):
         """Submit requests and wait for them."""
-        await self.advanced(self.submit(step), step.get("until"))
+        await self.wait_for_tokens(self.submit(step), step.get("until"))
 
     async def do_advance(self, step):
         """Wait for more tokens of requests in flight."""
-        await self.advanced([flight for flight in self.flights if flight.run == step["run"]], step["until"])
+        await self.wait_for_tokens([flight for flight in self.flights if flight.run == step["run"]], step["until"])
 
     async def do_settle(self, step):
         """Wait for every request."""
-        await self.advanced(self.flights, None)
+        await self.wait_for_tokens(self.flights, None)
 
-    async def advanced(self, flights, until):
-        """Wait until each of the flights has `until` tokens or has ended; raises when that takes too long."""
+    async def wait_for_tokens(self, flights, until):
+        """Wait until each of the flights has `until` tokens or has ended. Raises RuntimeError after drain_seconds."""
         limit = time.monotonic() + self.job["drain_seconds"]
         while not all(flight.ended or (until and len(flight.token_ids) >= until) for flight in flights):
             if time.monotonic() > limit:
@@ -102,7 +102,7 @@ class Session:
         return flights
 
     async def pause(self, mode, clear):
-        """Pause; raises Unsupported if the release cannot."""
+        """Pause. Raises Unsupported if the release cannot."""
         if not self.engine.can_pause(mode, clear):
             others = [other for other in MODES if self.engine.can_pause(other, clear)]
             raise self.channel.Unsupported(
@@ -118,7 +118,7 @@ class Session:
         self.paused = False
 
     async def do_update(self, step):
-        """Pause, load, resume, with the times that tell before from after. A failed load is never resumed from."""
+        """Pause, load, resume, and record the times before and after. After a failed load it stays paused."""
         mode, in_flight = step["mode"], sum(not flight.ended for flight in self.flights)
         if mode != "none":
             await self.pause(mode, step["clear_cache"])
@@ -133,7 +133,7 @@ class Session:
             update["error"] = describe_error(error)
             raise
         loaded = time.monotonic()
-        # Without a pause, outputs of the last step under the old weights may still be on their way.
+        # Without a pause, outputs of the last step under the old weights may still arrive.
         self.windows.append((paused, loaded + (LATE_SECONDS if mode == "none" else 0.0), self.version))
         if mode == "none":
             await asyncio.sleep(LATE_SECONDS)
@@ -147,7 +147,7 @@ class Session:
             self.submit(step)
 
     async def give_up(self):
-        """Abort what is in flight: after a failed update nothing may be sampled any more."""
+        """Abort all requests in flight: after a failed update nothing may be sampled."""
         for flight in self.flights:
             if not flight.ended:
                 flight.error = flight.error or "given up after the update failed"
@@ -155,21 +155,25 @@ class Session:
         await asyncio.gather(*(flight.task for flight in self.flights), return_exceptions=True)
 
     async def do_read_back(self, step):
-        """Compare what the worker holds with this version and those before it."""
+        """Compare the worker's weights with this version and those before it."""
         versions = [version for version in self.job["checkpoints"] if int(version) <= int(self.version)]
         folders = [self.job["checkpoints"][version] for version in versions]
         answers = await asyncio.wait_for(self.engine.call("rlaudit_read_back", folders), self.job["drain_seconds"])
-        held = json.loads(answers[0])
-        for parameter in held["parameters"].values():
-            for way in ("bytes", "probe"):
-                parameter[way] = None if parameter[way] is None else versions[parameter[way]]
+        read_back = json.loads(answers[0])
+
+        def version_at(place):
+            return None if place is None else versions[place]
+
+        for parameter in read_back["parameters"].values():
+            for check in ("bytes", "probe"):
+                parameter[check] = version_at(parameter[check])
             parts = parameter.get("parts") or {}
-            parameter["parts"] = {name: None if one is None else versions[one] for name, one in parts.items()}
-        held["logits"] = None if held["logits"] is None else versions[held["logits"]]
-        self.read_backs.append({"case": self.case, "believed": self.version, **held})
+            parameter["parts"] = {name: version_at(place) for name, place in parts.items()}
+        read_back["logits"] = version_at(read_back["logits"])
+        self.read_backs.append({"case": self.case, "believed": self.version, **read_back})
 
     async def drain(self):
-        """Wait for what is still under way; what does not end in time is lost."""
+        """Wait for requests in flight; one that does not end in time is lost."""
         open_tasks = [flight.task for flight in self.flights if not flight.task.done()]
         if open_tasks:
             await asyncio.wait(open_tasks, timeout=self.job["drain_seconds"])
@@ -181,7 +185,7 @@ class Session:
 
 
 class Flight:
-    """One request: what it was asked, and what came back when."""
+    """One request, and the times of its outputs."""
 
     def __init__(self, session, step, request):
         self.run, self.request, self.max_tokens = step["run"], request, step["max_tokens"]
@@ -197,11 +201,11 @@ class Flight:
 
     @property
     def ended(self):
-        """Whether nothing more will come."""
+        """Whether no more output will come."""
         return self.task.done()
 
     async def fly(self, engine, tokens, sampling):
-        """Run the request; an error is kept with it."""
+        """Run the request, and record an error."""
         try:
             await engine.generate(self.id, tokens, sampling, self.take)
         except asyncio.CancelledError:
@@ -210,20 +214,20 @@ class Flight:
             self.error = describe_error(error)
 
     def take(self, output):
-        """Take one output of the engine: new tokens, and at the end how it ended."""
+        """Record one output of the engine: new tokens, and a finish reason if it is the last."""
         completion = output.outputs[0]
         ids = list(completion.token_ids)
-        at = time.monotonic()
+        arrived = time.monotonic()
         logprobs = list(completion.logprobs or [])
         if len(logprobs) < len(ids):
             raise RuntimeError("an output had %d tokens and %d logprobs" % (len(ids), len(logprobs)))
         for token, position in zip(ids, logprobs):
             self.token_ids.append(token)
             self.logprobs.append(position[token].logprob)
-        # V1 ends an aborted request with no tokens and, in place of none, all logprobs of the request once more
+        # V1 ends an aborted request with no tokens but all logprobs of the request once more
         # (vllm/v1/engine/output_processor.py of 0.18.1 slices them with [-0:]): a caller that appends has them twice.
         self.surplus_logprobs += len(logprobs) - len(ids)
-        self.deltas.append((at, len(ids)))
+        self.deltas.append((arrived, len(ids)))
         if output.num_cached_tokens is not None and self.cached_tokens is None:
             self.cached_tokens = output.num_cached_tokens
         if completion.finish_reason is not None:
@@ -232,7 +236,7 @@ class Flight:
             self.finished_at = self.session.version
 
     def row(self, session):
-        """Return what is kept of the request."""
+        """Return the record of the request."""
         return {
             "case": session.case,
             "run": self.run,
@@ -253,19 +257,19 @@ class Flight:
         }
 
     def token_versions(self, windows):
-        """Return the version of each token by the time it arrived; None for one that came while an update ran."""
+        """Return the version of each token by its time of arrival; None for one that came during an update."""
         versions = []
-        for at, count in self.deltas:
+        for arrived, count in self.deltas:
             current = self.submitted
             for begun, done, version in windows:
-                if at > done:
+                if arrived > done:
                     current = version
-                elif at > begun:
+                elif arrived > begun:
                     current = None
             versions.extend([current] * count)
         return versions
 
 
 def describe_error(error):
-    """Return type and first words of an error, on one line."""
+    """Return the type and message of an error, shortened to one line."""
     return " ".join(("%s: %s" % (type(error).__name__, error)).split())[:600]

@@ -1,32 +1,33 @@
 """Updates the weights of a running vLLM, several times and in several ways, and records which weights sampled what.
 
-A worker script (see engines/cells/worker.py) with files beside it: steerable_engine.py hides how releases differ,
-weight_transports.py brings the weights, update_session.py plays the steps, and generate.py describes what the engine
-resolved.
+A worker script (see engines/cells/worker.py). It loads steerable_engine.py, which hides how releases differ,
+weight_transports.py, which brings the weights, update_session.py, which plays the steps, and generate.py, which
+describes the engine's configuration.
 
 job
   model, revision, trust_remote_code, engine_args, engine (see generate.py)
   path           how weights are loaded: reload_weights, reload_from_iterator, load_weights or weight_transfer
   transport      how they reach the workers: disk or broadcast
-  checkpoints    {version: folder}; version "0" is what the engine starts with
+  checkpoints    {version: folder}; the engine starts with version "0"
   prompt_token_ids, sampling (of SamplingParams)
   drain_seconds  how long requests may take after the last step of a case before they count as lost
   cases          [{"name", "steps": [...]}], one after the other in the same engine. A step that fails ends its case.
                  Steps:
-                   {"do": "restore"}             version 0 again, nothing in the cache
+                   {"do": "restore"}             version 0 again, with an empty cache
                    {"do": "reset_prefix_cache"}
                    {"do": "submit", "run", "requests", "max_tokens", "until"}
                         returns when each request has `until` tokens (default: all of them)
                    {"do": "advance", "run", "until"}   wait for more tokens of a run
                    {"do": "settle"}              wait for every request
                    {"do": "update", "version", "mode", "clear_cache", "skip", "while_paused": [submits]}
-                        skip: parts of tensor names that are left out; absent: none
-                        an update that fails is not resumed from, and what was in flight is given up
-                   {"do": "read_back"}           compare what the worker holds with this version and those before it
+                        skip: tensors whose names contain one of these are left out; absent: none
+                        after a failed update the engine stays paused, and requests in flight are aborted
+                   {"do": "read_back"}           compare the worker's weights with this version and those before it
 
 samples.jsonl    one line per request: token ids, logprobs, the version each token was sampled with (null: while the
                  update ran), cached tokens, how it ended
-result           resolved, kind, transport (what it really was), updates, read_backs, steps (what each came to), seconds
+result           resolved, kind, transport (the real one), updates, read_backs, steps (how each ended), load_seconds,
+                 case_seconds
 """
 
 import asyncio
@@ -34,9 +35,9 @@ import time
 
 
 def run(job, channel):
-    """Start the engine, play every case, and leave what every request returned."""
+    """Start the engine, play every case, and write the record of every request."""
     channel.phase("launch")
-    # The event loop first: AsyncLLM starts its tasks on the loop that runs when it is made.
+    # AsyncLLM starts its tasks on the event loop that runs when it is made.
     return asyncio.run(play(job, channel))
 
 
@@ -50,7 +51,7 @@ async def play(job, channel):
             ran = await transport.open(engine)
             channel.phase("update")
             session = channel.neighbour("update_session").Session(job, engine, transport, channel)
-            loaded_after = time.monotonic() - started
+            load_seconds = time.monotonic() - started
             for case in job["cases"]:
                 await session.play(case)
         finally:
@@ -63,6 +64,6 @@ async def play(job, channel):
         "updates": session.updates,
         "read_backs": session.read_backs,
         "steps": session.steps,
-        "load_seconds": loaded_after,
+        "load_seconds": load_seconds,
         "case_seconds": session.seconds,
     }

@@ -1,14 +1,14 @@
-"""The second process of an update: holds checkpoints and sends their tensors to an engine's workers, as a trainer does.
+"""A process that sends the tensors of checkpoints to an engine's workers, as a trainer does.
 
-Started by weight_transports.py in the engine's own interpreter. A JSON line each way over its pipes; what is printed
-goes to stderr.
+Started by weight_transports.py in the engine's interpreter. Messages are JSON lines over its pipes; output goes to
+stderr.
 
     < {"checkpoints": {version: folder}, "workers", "seconds"}
-    > {"place", "port"}                                        where this end is; the port at which it is found
+    > {"place", "port"}                                        the device and port of this end
     < {"backend", "size"}                                      the group to join
     > {"ready": true}
     < {"send": version, "skip"}                                see extension/rlaudit_weight_sources.py
-    > {"source"}                                               what the workers are told; then the tensors are sent
+    > {"source"}                                               for the workers; then the tensors are sent
     > {"sent": number of tensors}                              or {"error"} in place of either
 
 Python 3.9 syntax; torch and safetensors.
@@ -31,10 +31,10 @@ def serve(hear, tell):
     sender.meet(hear())
     tell({"ready": True})
     while True:
-        asked = hear()
+        request = hear()
         try:
 
-            def pairs(folder=job["checkpoints"][asked["send"]], skip=asked["skip"]):
+            def pairs(folder=job["checkpoints"][request["send"]], skip=request["skip"]):
                 return checkpoint_tensors(folder, skip)
 
             tell({"source": sender.source(pairs())})
@@ -45,7 +45,7 @@ def serve(hear, tell):
 
 def main():
     """Serve the process that started this one."""
-    # Libraries print; the pipe is ours alone.
+    # Libraries may print, so only the messages keep the pipe.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 

@@ -1,11 +1,10 @@
-"""How new weights reach an engine's workers: from a folder, or from a process beside the engine. Loaded by the scripts
-that update weights.
+"""How new weights reach an engine's workers: from a folder, or from another process.
 
-A transport is opened once the engine is there, and tells then what it really is: {"name", "backend", "because"}. For
-every update it offers a source (extension/rlaudit_weight_sources.py), which the engine hands to its workers, and is
-settled afterwards.
+A transport is opened after the engine has started, and returns its real kind: {"name", "backend", "because"}. For every
+update it offers a source (extension/rlaudit_weight_sources.py), which the engine passes to its workers, and is settled
+afterwards.
 
-Python 3.9 syntax, standard library only.
+Loaded by the scripts that update weights. Python 3.9 syntax, standard library only.
 """
 
 import asyncio
@@ -17,7 +16,7 @@ import sys
 
 
 def transport_of(job):
-    """Return the transport of a job that names its checkpoints."""
+    """Return the transport of a job with checkpoints."""
     disk = job.get("transport", "disk") == "disk"
     return Disk(job["checkpoints"]) if disk else FromProcess(job)
 
@@ -33,28 +32,28 @@ class Disk:
         return {"name": "disk", "backend": None, "because": None}
 
     async def offer(self, version, skip):
-        """Return the folder of a version, of which names with a part of `skip` are left out."""
+        """Return the folder of a version as a source; skip: tensors whose names contain one of these are left out."""
         return {"from": "disk", "path": self.checkpoints[version], "skip": list(skip)}
 
     async def settle(self):
-        """The workers have read all of it."""
+        """Nothing to wait for: the workers have read all of it."""
 
     def give_up(self):
-        """Nothing is on its way."""
+        """Nothing to end."""
 
     def close(self):
         """Nothing to close."""
 
 
 class FromProcess:
-    """A second process, weight_sender.py, in the engine's own interpreter."""
+    """A second process, weight_sender.py, in the engine's interpreter."""
 
     def __init__(self, job):
         self.job = job
         self.process, self.engine = None, None
 
     async def open(self, engine):
-        """Start the sender, and let it and the workers find each other."""
+        """Start the sender, and connect it with the workers."""
         self.engine = engine
         places = await worker_places(engine)
         folder = os.path.dirname(os.path.abspath(__file__))
@@ -66,20 +65,19 @@ class FromProcess:
         )
         job = {"checkpoints": self.job["checkpoints"], "workers": len(places)}
         self.say(dict(job, seconds=self.job["drain_seconds"]))
-        end = await self.hear()
-        ran = await meet(engine, end, places, self.say, self.job["drain_seconds"])
+        ran = await meet(engine, await self.hear(), places, self.say, self.job["drain_seconds"])
         await self.hear()
         return ran
 
     async def offer(self, version, skip):
-        """Tell the sender to send, and return what it says it will."""
+        """Make the sender send, and return its source."""
         if self.process is None:
             await self.open(self.engine)
         self.say({"send": version, "skip": list(skip)})
         return (await self.hear())["source"]
 
     async def settle(self):
-        """Hear that everything was sent."""
+        """Wait until everything was sent."""
         await self.hear()
 
     def say(self, message):
@@ -88,7 +86,7 @@ class FromProcess:
         self.process.stdin.flush()
 
     async def hear(self):
-        """Return the sender's next line; raises its error, or that it is gone."""
+        """Return the sender's next message. Raises RuntimeError if it is an error, or if the sender has ended."""
         line = await asyncio.get_running_loop().run_in_executor(None, self.process.stdout.readline)
         if not line:
             raise RuntimeError("the sender of the weights ended with code %s; see the log" % self.process.wait())
@@ -98,7 +96,7 @@ class FromProcess:
         return message
 
     def give_up(self):
-        """End the sender: after a failed update something may still be on its way. The next begins with a new one."""
+        """End the sender, which may still be sending after a failed update. The next update starts a new one."""
         self.close()
 
     def close(self):
@@ -110,17 +108,19 @@ class FromProcess:
 
 
 async def worker_places(engine):
-    """Return where each worker computes; see rlaudit_broadcast."""
-    return [json.loads(told) for told in await engine.call("rlaudit_place")]
+    """Return the place of each worker; see rlaudit_broadcast."""
+    return [json.loads(place) for place in await engine.call("rlaudit_place")]
 
 
-async def meet(engine, end, places, answer, seconds):
-    """Join the sender that says it is at `end` and the workers; returns what the transport is. `answer` tells the
-    sender."""
+async def meet(engine, sender, places, answer, seconds):
+    """Connect the sender with the workers, and return the kind of the transport.
+
+    sender: its first message. answer: the function that sends it a message.
+    """
     broadcast = importlib.import_module("rlaudit_broadcast")
     size = 1 + len(places)
-    backend, because = broadcast.backend_between([end["place"], *places])
+    backend, because = broadcast.backend_between([sender["place"], *places])
     answer({"backend": backend, "size": size})
     nccl = {name: value for name, value in os.environ.items() if name.startswith("NCCL_")}
-    await engine.call("rlaudit_join", backend, end["port"], size, seconds, nccl)
+    await engine.call("rlaudit_join", backend, sender["port"], size, seconds, nccl)
     return {"name": "broadcast", "backend": backend, "because": because}

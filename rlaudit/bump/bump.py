@@ -101,7 +101,7 @@ def reported(bump: Bump, inspection: Inspection | None, standing: int) -> Report
         base=bump.trees.before.shown,
         head=bump.trees.after.shown,
         moves=[_move(move) for move in bump.pins.moves],
-        said=migration.said if migration is not None else (),
+        said=migration.sentences if migration is not None else (),
         pin_files=bump.pins.files,
         advisories=crossed_defects(migration, inspection) if migration and inspection else [],
         standing=standing,

@@ -156,7 +156,7 @@ class Migration:
     before: Version
     after: Version
     # Sentences: what else is pinned, and how a range was read.
-    said: tuple[str, ...]
+    sentences: tuple[str, ...]
 
 
 def migration_of(pins: Pins) -> Migration | None:

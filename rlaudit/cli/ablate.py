@@ -144,7 +144,7 @@ def ablate(
             carried_out(study, plan, shard_run.folder, accelerator, prompt_set, progress, given, shard_place, others),
         ):
             pass
-        progress.note(shard_run.said())
+        progress.note(shard_run.summary())
         return shard_run.exit_code
     ablation = Ablation(
         study,

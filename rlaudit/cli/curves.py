@@ -168,7 +168,7 @@ def _watch_gates(
         ended = "one look was asked for"
     for watched in log.watched.values():
         if watched.alarm is not None:
-            say(f"{watched.gate}: {watched.key}: {watched.said()}")
+            say(f"{watched.gate}: {watched.key}: {watched.in_words()}")
     return ended
 
 

@@ -66,7 +66,7 @@ def _inspect_bump(options: "Arguments", outputs: Sequence[Output]) -> int:
         document, why = unmoved(bump, options.allow_no_config)
         say(why)
         return write_outputs(outputs, document)
-    for sentence in bump.migration.said:
+    for sentence in bump.migration.sentences:
         say(sentence)
     in_tree = replace(
         options,
@@ -135,7 +135,7 @@ def _defaults(before: "Version | None", after: "Version | None", machine: "Machi
     chosen = choose(before, after, str(Path.cwd() / DASH), "")
     if not chosen.migrates:
         raise UsageError("--defaults compares two versions", "give both: --from 0.8.5 --to 0.18.1")
-    for sentence in chosen.said:
+    for sentence in chosen.sentences:
         say(sentence)
     releases = (chosen.before, chosen.after, machine)
     # The text is vLLM's own, and not an outline of the report.
@@ -235,13 +235,13 @@ def _say_versions(inspection: "Inspection") -> None:
     """Print where the versions come from, once for all files that share them, and which release is not catalogued."""
     shared: dict[tuple[str, ...], list[str]] = {}
     for file in inspection.files:
-        if file.versions is not None and file.versions.said:
-            shared.setdefault(file.versions.said, []).append(file.file.path)
+        if file.versions is not None and file.versions.sentences:
+            shared.setdefault(file.versions.sentences, []).append(file.file.path)
     for sentences, paths in shared.items():
         and_others = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         for sentence in sentences:
             say(f"{paths[0]}{and_others}: {sentence}")
     audits = [config.audit for file in inspection.files for config in file.configs]
-    for sentence in dict.fromkeys(side.catalogue.said for audit in audits for side in (audit.before, audit.after)):
+    for sentence in dict.fromkeys(side.catalogue.remark for audit in audits for side in (audit.before, audit.after)):
         if sentence:
             say(sentence)

@@ -17,11 +17,11 @@ class Elsewhere(Settings):
     Iterating yields only the known ones, so that a report does not list two hundred unknown arguments.
     """
 
-    def __init__(self, reason: str, known: Mapping[str, Setting] | None = None, said: str = "") -> None:
-        """said: the config's sentence about it in `not_seen`, which is dropped if the settings are found."""
+    def __init__(self, reason: str, known: Mapping[str, Setting] | None = None, sentence: str = "") -> None:
+        """sentence: the config's sentence about it in `not_seen`, which is dropped if the settings are found."""
         super().__init__(known or {})
         self.reason = reason
-        self.said = said
+        self.sentence = sentence
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return the known setting, else an unknown one; never `default`."""

@@ -49,7 +49,7 @@ def _same_model(server: RolloutConfig, trainer: RolloutConfig) -> bool | None:
 
 
 def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
-    answered = {part.said for part in (server.sampling, trainer.engine) if isinstance(part, Elsewhere)}
+    answered = {part.sentence for part in (server.sampling, trainer.engine) if isinstance(part, Elsewhere)}
     not_seen = (sentence for sentence in (*server.not_seen, *trainer.not_seen) if sentence not in answered)
     written = {name: setting for name, setting in trainer.engine.items() if setting.place is not None}
     elsewhere = (trainer.path,) if trainer.path != server.path else ()

@@ -73,7 +73,7 @@ class Watched:
         """Steps seen that break the gate."""
         return sum(self.gate.beyond(value) for value in self.values.values())
 
-    def said(self) -> str:
+    def in_words(self) -> str:
         """Return the evidence so far in a sentence."""
         if self.alarm is None:
             return f"{self.steps_beyond} of {len(self.values)} steps beyond it: no evidence that it is most of them"

@@ -36,18 +36,18 @@ class Problems:
     """Collects the problems of a file; those of one kind are listed once, with a count."""
 
     path: Path
-    found: dict[str, tuple[str, int]] = field(default_factory=dict)
+    occurrences: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def add(self, place: str, message: str, once: bool = False) -> None:
         """Note an occurrence. once: whether further ones are not counted."""
-        first, count = self.found.get(message, (place, 0))
-        self.found[message] = (first, 1 if once else count + 1)
+        first, count = self.occurrences.get(message, (place, 0))
+        self.occurrences[message] = (first, 1 if once else count + 1)
 
     def listed(self) -> tuple[Problem, ...]:
         """Return one problem for each kind, at its first place."""
         return tuple(
             Problem(str(self.path), place, message if count == 1 else f"{message} ({count} times, this is the first)")
-            for message, (place, count) in self.found.items()
+            for message, (place, count) in self.occurrences.items()
         )
 
 

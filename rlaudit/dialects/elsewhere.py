@@ -26,7 +26,7 @@ _NAMES = {"engine": "engine argument", "sampling": "sampling parameter"}
 
 def with_elsewhere(config: RolloutConfig, reading: "Reading") -> RolloutConfig:
     """Return a config with every section that another file decides left open."""
-    for kind in reading.spec.said.get("elsewhere", {}):
+    for kind in reading.spec.declared.get("elsewhere", {}):
         entry, truth = entry_of(reading, kind)
         if entry is None:
             continue
@@ -44,7 +44,7 @@ def with_elsewhere(config: RolloutConfig, reading: "Reading") -> RolloutConfig:
 
 def entry_of(reading: "Reading", kind: str) -> tuple[Clause | None, Truth]:
     """Return the entry by which another file decides a section, or may; None if this file decides it."""
-    for entry in clauses(reading.spec.said.get("elsewhere", {}).get(kind, [])):
+    for entry in clauses(reading.spec.declared.get("elsewhere", {}).get(kind, [])):
         truth = reading.holds(entry.get("if"))
         if truth is not False:
             return entry, truth

@@ -41,7 +41,7 @@ def drop_falses(reading: "Reading") -> None:
 def _possible(reading: "Reading") -> tuple[list[Mapping[str, Any]], str]:
     """Return the entries that may decide, and why it is open which of them does."""
     possible, reason = list[Mapping[str, Any]](), ""
-    for entry in reading.spec.said.get("falses", ()):
+    for entry in reading.spec.declared.get("falses", ()):
         truth = reading.holds(entry.get("if"))
         if truth is False:
             continue

@@ -44,11 +44,11 @@ _FILES = (".yaml", ".yml", ".json")
 
 def trees_of(source: Source, spec: Spec) -> Iterator[Tree]:
     """Yield every config of a file that is arranged as the dialect knows."""
-    for way, entry in spec.said["files"].items():
+    for way, entry in spec.declared["files"].items():
         for tree in _WAYS[way](source, spec, entry or {}):
             layout = next((layout for layout in spec.layouts if layout.section(tree.root) is not None), None)
-            if layout is not None and sets_up_rollouts(spec.said, tree, layout) is not False:
-                yield replace(with_kind(spec.said, tree, layout), layout=layout)
+            if layout is not None and sets_up_rollouts(spec.declared, tree, layout) is not False:
+                yield replace(with_kind(spec.declared, tree, layout), layout=layout)
 
 
 def _yaml(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
@@ -191,7 +191,7 @@ def _dictionary(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
         dictionaries = source.dictionaries(entry["key"])
     except (ValueError, RecursionError):  # kept in source.refusals
         return
-    folder = spec.said["package"]["folder"]
+    folder = spec.declared["package"]["folder"]
     checkout = checkout_of(source, folder, *spec.markers) if dictionaries else None
     base = checkout.file(entry["base"]) if checkout is not None else None
     config = composed(base) if base is not None else None

@@ -19,7 +19,7 @@ _DEEPEST = 6
 
 def list_rest(reading: Reading) -> None:
     """List the framework's own switches, further engines, and what was not seen."""
-    dialect, draft = reading.spec.said, reading.draft
+    dialect, draft = reading.spec.declared, reading.draft
     patterns = [path for path in dialect.get("options", ()) if "*" in path]
     draft.list_options(reading.tree.root, *(path for path in dialect.get("options", ()) if path not in patterns))
     for name, leaf in leaves(reading.tree.root) if patterns else ():
@@ -49,7 +49,7 @@ def list_rest(reading: Reading) -> None:
 
 def _name_unknown(reading: Reading) -> None:
     """Name the keys that are spelt like the ones that are read, and are unknown."""
-    entry = reading.spec.said.get("unknown options")
+    entry = reading.spec.declared.get("unknown options")
     if entry is None:
         return
     names = [name for name, _ in reading.tree.root.items() if fnmatchcase(name, entry["named"])]

@@ -45,7 +45,7 @@ class OwnTrainer:
 
 def own_trainers_of(reading: "Reading") -> tuple[OwnTrainer, ...]:
     """Return the trainer classes that a config's program defines itself and trains with."""
-    entry, tree = reading.spec.said.get("own trainer"), reading.tree
+    entry, tree = reading.spec.declared.get("own trainer"), reading.tree
     if entry is None or (tree.command is None and tree.python_call is None):
         return ()
     program = reading.source if tree.command is None else program_source(reading.source, tree.command)

@@ -22,19 +22,21 @@ _CHANGES = ("map", "above", "up to", "text", "truth", "wrap", "json", "null")
 def page_of(path: Path) -> str:
     """Return a dialect as text: each setting with where it comes from and the place that decides it."""
     dialect = spec_at(path)
-    lines = [dialect.title, "", str(dialect.said.get("about", "")), "", f"Read: {dialect.said['read']}"]
+    lines = [dialect.title, "", str(dialect.declared.get("about", "")), "", f"Read: {dialect.declared['read']}"]
     package = dialect.package
     if package is not None:
         lines.append(f"Pinned as: {', '.join((*package.names, *package.repositories))}")
     lines += list(_releases(dialect))
     for name, title in _SECTIONS.items():
-        if name in dialect.said:
+        if name in dialect.declared:
             lines += ["", title]
-            for setting, entry in dialect.said[name].items():
+            for setting, entry in dialect.declared[name].items():
                 lines += list(_setting(setting, entry))
-    if dialect.said.get("lost"):
+    if dialect.declared.get("lost"):
         lines += ["", "Written, and without effect"]
-        lines += [f"  {_lost(entry)}{_if(entry)}: {entry['as']}, {entry['because']}" for entry in dialect.said["lost"]]
+        lines += [
+            f"  {_lost(entry)}{_if(entry)}: {entry['as']}, {entry['because']}" for entry in dialect.declared["lost"]
+        ]
     return "\n".join(lines)
 
 
@@ -61,7 +63,7 @@ def grammar() -> str:
 
 
 def _releases(dialect: Spec) -> Iterator[str]:
-    release = dialect.said.get("release", {})
+    release = dialect.declared.get("release", {})
     if release:
         yield from ("", "What tells its release")
     for name, field in release.get("fields", {}).items():

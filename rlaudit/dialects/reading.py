@@ -59,7 +59,7 @@ class Reading:
 
     def _span(self) -> Span:
         """Return the releases that this config may be of."""
-        declared, checkout = self.spec.said.get("release", {}), self.code.checkout
+        declared, checkout = self.spec.declared.get("release", {}), self.code.checkout
         release = release_here(self.source, self.spec.package, checkout) if self.spec.package is not None else None
         is_copy = checkout is not None
         self.framework = release
@@ -74,7 +74,7 @@ class Reading:
     @property
     def of(self) -> str:
         """The framework whose releases count."""
-        return str(self.spec.said.get("release", {}).get("of", self.spec.title))
+        return str(self.spec.declared.get("release", {}).get("of", self.spec.title))
 
     def is_written(self, reference: str) -> bool:
         """Return whether the config has a key."""
@@ -114,7 +114,7 @@ class Reading:
 
     def _of_the_reading(self, name: str) -> Any:
         """Return what a word like `layout` or `composed` says of this reading; None for any other word."""
-        if name in self.spec.said.get("conditions", {}):
+        if name in self.spec.declared.get("conditions", {}):
             return self.holds(name)
         if name.startswith("code:"):
             checkout = self.code.checkout
@@ -139,7 +139,7 @@ class Reading:
         if text is None:
             return True
         if text not in self._held:
-            named = self.spec.said.get("conditions", {}).get(text)
+            named = self.spec.declared.get("conditions", {}).get(text)
             truth = condition(named if named is not None else text)(self)
             if not self.spec.may_change(text):
                 self._held[text] = truth
@@ -148,21 +148,21 @@ class Reading:
 
     def defaults_hold(self) -> Truth:
         """Return whether the framework's own defaults stand behind the config."""
-        return self.holds(self.spec.said.get("defaults if"))
+        return self.holds(self.spec.declared.get("defaults if"))
 
     def without_default(self, truth: Truth) -> Outcome | None:
         """Return the outcome of a key that is not written, if these defaults do not hold.
 
         It is open if the dialect gives a reason, else left to vLLM.
         """
-        reason = self.spec.said.get("defaults else")
+        reason = self.spec.declared.get("defaults else")
         if reason is None:
             return None
         return Outcome(truth if isinstance(truth, Unknown) else Unknown(reason))
 
     def with_null(self, kind: str, clause: Clause) -> Clause:
         """Return a clause of the engine with what a null means in this dialect, unless the clause defines it."""
-        arrives = self.spec.said.get("nulls arrive if")
+        arrives = self.spec.declared.get("nulls arrive if")
         if arrives is None or kind != "engine" or "key" not in clause or "null" in clause:
             return clause
         return {**clause, "null": "keep" if self.holds(arrives) is True else "nothing"}
@@ -181,11 +181,11 @@ class Reading:
 
     def _files(self, clause: Clause) -> str:
         files = [file.rpartition("/")[2] for file in filled(clause.get("at", {}), None, self.tree.call)]
-        return f"{self.spec.title} {', '.join(dict.fromkeys(files))}, {self.spec.said['read']}" if files else ""
+        return f"{self.spec.title} {', '.join(dict.fromkeys(files))}, {self.spec.declared['read']}" if files else ""
 
 
 # Called under each version.
 @lru_cache(maxsize=64)
 def _code_around(source: Source, spec: Spec) -> FrameworkCode:
-    folder = spec.said.get("package", {}).get("folder")
+    folder = spec.declared.get("package", {}).get("folder")
     return FrameworkCode(checkout_of(source, folder, *spec.markers) if folder else None)

@@ -39,12 +39,12 @@ def configs_of(spec: Spec, trees: Iterable[Tree], source: Source, vllm: Version)
 def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutConfig | None:
     """Return the rollout that a tree sets up; None if it is not vLLM's."""
     reading = Reading(spec, tree, source, vllm)
-    if "no rollouts if" in spec.said and reading.holds(spec.said["no rollouts if"]) is True:
+    if "no rollouts if" in spec.declared and reading.holds(spec.declared["no rollouts if"]) is True:
         return None
     backend = _backend(reading)
     if backend is not None and not runs_vllm(backend) and backend != MANDATORY:
         return None
-    draft, dialect = _filled(reading), spec.said
+    draft, dialect = _filled(reading), spec.declared
     section = reading.node(dialect["shown at"]) if "shown at" in dialect else reading.layout.written(tree.own)
     section = section or tree.own
     if "place" in dialect:
@@ -73,13 +73,13 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
 
 def _backend(reading: Reading) -> Any:
     """Return the backend that the config chooses, by default vLLM; None if the dialect has no such key."""
-    backend: Mapping[str, Any] | None = reading.spec.said.get("backend")
+    backend: Mapping[str, Any] | None = reading.spec.declared.get("backend")
     return known(reading.node(backend["key"]), backend.get("default", VLLM)) if backend is not None else None
 
 
 def _filled(reading: Reading) -> Draft:
     """Fill the draft with everything that the dialect says."""
-    dialect, draft = reading.spec.said, reading.draft
+    dialect, draft = reading.spec.declared, reading.draft
     take_span(reading)
     for kind in [name for name in dialect if name in _SECTIONS]:
         losses = len(draft.lost)
@@ -113,7 +113,7 @@ def _neutral_sampling(reading: Reading) -> None:
 
     Right only for requests made in code: over HTTP, generation_config.json fills them in.
     """
-    neutral = reading.spec.said.get("neutral sampling")
+    neutral = reading.spec.declared.get("neutral sampling")
     if neutral is not None and reading.holds(neutral.get("if")) is True:
         for name, value in {**NEUTRAL_SAMPLING, "top_k": -1}.items():
             reading.draft.sampling.unless_set(name, value, neutral["because"])

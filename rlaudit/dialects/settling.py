@@ -56,7 +56,7 @@ def _applies(reading: Reading, clause: Clause) -> Truth:
 
 def _is_left_out(reading: Reading, name: str, possible: list[tuple[Outcome, Clause]]) -> bool:
     """Return whether the framework passes an argument only to a vLLM that has it, and this vLLM lacks it."""
-    guarded = reading.spec.said.get("guarded")
+    guarded = reading.spec.declared.get("guarded")
     if guarded is None or name not in guarded.get("arguments", (name,)) or name in Catalogue.at(reading.vllm).engine:
         return False
     node = next((outcome.node for outcome, _ in possible if outcome.node is not None), None)
@@ -157,7 +157,7 @@ def _lose_others(reading: Reading, entry: Clause) -> None:
 
 def take_span(reading: Reading) -> None:
     """Take the releases of the framework, and lose the written fields that none of them has any more."""
-    span, draft, release = reading.span, reading.draft, reading.spec.said.get("release", {})
+    span, draft, release = reading.span, reading.draft, reading.spec.declared.get("release", {})
     draft.releases, draft.refused_pin, shown = span.releases, span.refused, span.shown(reading.of)
     if span.is_empty:
         draft.not_seen.append(f"{shown}: what is said of the trainer is said of the later release")

@@ -78,43 +78,43 @@ class Spec:
     name: str
     path: Path
     # Everything that the file and what it extends say.
-    said: Mapping[str, Any]
+    declared: Mapping[str, Any]
 
     @property
     def title(self) -> str:
         """The framework's name as its developers write it."""
-        return str(self.said["title"])
+        return str(self.declared["title"])
 
     @cached_property
     def layouts(self) -> tuple[Layout, ...]:
         """The arrangements of keys, the first that fits wins."""
         return tuple(
             Layout(name, layout.get("root", ""), tuple(layout.get("has", ())), layout.get("renames", {}))
-            for name, layout in self.said["layouts"].items()
+            for name, layout in self.declared["layouts"].items()
         )
 
     @cached_property
     def package(self) -> Package | None:
         """How files of pins spell the framework; None if they are not searched."""
-        package = self.said.get("package", {})
+        package = self.declared.get("package", {})
         return package_of(package) if "names" in package else None
 
     @cached_property
     def places(self) -> tuple[tuple[str, At], ...]:
         """Every `at:` with the name of the setting that it decides. A default that moved has several."""
         calls = tuple(
-            dict.fromkeys((*self.said.get("files", {}).get("calls", {}).values(), *self.said.get("kinds", ())))
+            dict.fromkeys((*self.declared.get("files", {}).get("calls", {}).values(), *self.declared.get("kinds", ())))
         )
         return tuple(
             (name, filled(clause["at"], value, *(calls or ("",))))
-            for name, clause in _places(self.said, "")
+            for name, clause in _places(self.declared, "")
             for value in (clause.get("default", clause.get("value")), *clause.get("moved", {}).values())
         )
 
     @cached_property
     def keys(self) -> frozenset[str]:
         """Every path that the dialect reads."""
-        return frozenset(_keys(self.said))
+        return frozenset(_keys(self.declared))
 
     def keys_below(self, path: str) -> set[str]:
         """Return the keys of a mapping that the dialect reads."""
@@ -124,12 +124,12 @@ class Spec:
     @cached_property
     def words(self) -> frozenset[str]:
         """Every name in the dialect."""
-        return frozenset(re.findall(r"[\w.-]+", repr(self.said)))
+        return frozenset(re.findall(r"[\w.-]+", repr(self.declared)))
 
     @cached_property
     def markers(self) -> tuple[str, ...]:
         """Files by which a copy of the framework is known."""
-        named = self.said.get("package", {}).get("files", ())
+        named = self.declared.get("package", {}).get("files", ())
         return tuple(dict.fromkeys((*named, *(file for _, at in self.places for file in at))))
 
     def may_change(self, condition: str) -> bool:
@@ -138,13 +138,13 @@ class Spec:
 
     @cached_property
     def _of_settings(self) -> tuple[str, ...]:
-        return tuple(name for name, text in self.said.get("conditions", {}).items() if "$" in str(text))
+        return tuple(name for name, text in self.declared.get("conditions", {}).items() if "$" in str(text))
 
     def hook(self, name: str) -> Any:
         """Return a function of the Python file beside the dialect."""
         import importlib
 
-        home = self.said.get("hooks in", self.name)
+        home = self.declared.get("hooks in", self.name)
         return getattr(importlib.import_module(f"rlaudit.dialects.frameworks.{home}"), name)
 
 
@@ -210,7 +210,7 @@ def spec_at(path: Path) -> Spec:
         base = shipped().get(extended)
         if base is None:
             raise UsageError(f"{path}: it extends {extended}, which is no dialect", f"known: {', '.join(shipped())}")
-        inherited = spec_at(base).said
+        inherited = spec_at(base).declared
         # The code of one package decides nothing for the configs of another.
         is_other = dialect.get("package", {}).get("folder") not in {None, inherited["package"].get("folder")}
         dialect = over(_without_places(inherited) if is_other else inherited, dialect)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def writer_of(reading: "Reading") -> Write:
     """Return the writer that makes the edits of one config."""
-    entry = reading.spec.said.get("write")
+    entry = reading.spec.declared.get("write")
     if entry is None or reading.holds(entry.get("if")) is not True:
         return unwritten
     if "hook" in entry:
@@ -60,7 +60,7 @@ class _Homes:
 
     def __init__(self, reading: "Reading", entry: Mapping[str, Any]) -> None:
         self._reading, self._entry = reading, entry
-        options = reading.spec.said["files"].get("flags", {})
+        options = reading.spec.declared["files"].get("flags", {})
         self._switches, self._bare = set(options.get("switches", ())), set(options.get("negated", ()))
 
     @cached_property
@@ -87,7 +87,7 @@ class _Homes:
 
     def _is_given(self, name: str) -> bool:
         """Return whether the framework's code may give the engine an argument by itself."""
-        given = clauses(self._reading.spec.said["engine"].get(name, []))
+        given = clauses(self._reading.spec.declared["engine"].get(name, []))
         return any("nothing" not in clause and self._reading.holds(clause.get("if")) is not False for clause in given)
 
     def _path(self, path: str) -> str:
@@ -104,7 +104,7 @@ class _Homes:
         if home is None:
             return None
         path, key, value = home
-        if "." in key and self._reading.spec.said["write"].get("fields") == "":
+        if "." in key and self._reading.spec.declared["write"].get("fields") == "":
             path, _, key = key.rpartition(".")
         root = self._reading.tree.own
         mapping: Node | None = root.get(*path.split(".")) if path else root
@@ -162,10 +162,10 @@ def _in_toml(key: str, value: Any) -> tuple[str, str] | None:
 
 def _plain_keys(reading: "Reading") -> dict[str, str]:
     """Return the arguments that have a key of their own, with that key as this layout spells it."""
-    root = str(reading.spec.said["write"]["fields"])
+    root = str(reading.spec.declared["write"]["fields"])
     prefix = "@" if root == "@" else f"{root}."
     keys: dict[str, str] = {}
-    for name, entry in reading.spec.said.get("engine", {}).items():
+    for name, entry in reading.spec.declared.get("engine", {}).items():
         for clause in clauses(entry):
             paths = [path.strip() for path in clause.get("key", "").split("|")]
             path = next((path for path in paths if is_said(reading.node(path))), paths[0])

@@ -59,7 +59,7 @@ def _gate(log: FollowedLog, gate: Watched) -> HeldGate:
         alarm_evidence=1.0 / gate.level,
         alarm_step=gate.alarm,
         since_step=gate.since,
-        because=gate.said(),
+        because=gate.in_words(),
     )
 
 

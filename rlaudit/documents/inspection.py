@@ -113,7 +113,7 @@ def _config(file: InspectedFile, config: InspectedConfig, settings: int) -> Conf
         title=config.framework.title,
         versions={"from": str(audit.before.version), "to": str(audit.after.version)},
         read_as={"from": str(audit.before.catalogue.version), "to": str(audit.after.catalogue.version)},
-        versions_said=list(file.versions.said) if file.versions is not None else [],
+        versions_said=list(file.versions.sentences) if file.versions is not None else [],
         engine={"from": _generation(audit.before.is_v1), "to": _generation(audit.after.is_v1)},
         offline=audit.config.offline,
         settings=settings,
@@ -264,7 +264,7 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
     for file, config in configs:
         path = shown_path(file.file.path)
         lines += [f"{path}: {sentence}" for sentence in config.audit.config.not_seen]
-        lines += [side.catalogue.said for side in (config.audit.before, config.audit.after) if side.catalogue.said]
+        lines += [side.catalogue.remark for side in (config.audit.before, config.audit.after) if side.catalogue.remark]
     lines += about_engines(replace(engine, path=shown_path(engine.path)) for engine in inspection.other_engines)
     lines += about_mentions(replace(mention, path=shown_path(mention.path)) for mention in inspection.mentions)
     if inspection.others:

@@ -89,7 +89,7 @@ def _row(change: Moved, before: Version, after: Version) -> Setting:
 def moved_lines(before: Version, after: Version, machine: Machine) -> list[str]:
     """Return what moves between two releases as plain lines; what was added is counted and named, not explained."""
     changes = moved(before, after, machine)
-    lines = [remark for version in (before, after) if (remark := Catalogue.at(version).said)]
+    lines = [remark for version in (before, after) if (remark := Catalogue.at(version).remark)]
     lines.append(f"vLLM {before} -> {after} on {machine.name}, an API server without any argument")
     for part, head in _HEADS.items():
         lines += _section(head, [item for item in changes if (item.change, item.part) == (Change.VALUE, part)])

@@ -85,7 +85,7 @@ class Device:
 
     machine: Machine
     # The sentence that names what chooses it.
-    said: str
+    sentence: str
 
 
 def inspect_file(
@@ -122,7 +122,7 @@ def inspect_file(
         failures += failed
         configs.append(InspectedConfig(pair.dialect, audit, findings))
         if device is not None:
-            devices.append(device.said)
+            devices.append(device.sentence)
     left = len(engines.pairs) - MOST_ENGINES
     further = (f"{file.path}: {left} more engines after the first {MOST_ENGINES}",) if left > 0 else ()
     if configs and not devices and not context.machine_known:

@@ -46,7 +46,7 @@ class Versions:
     before: Version
     after: Version
     # Sentences that tell people where the two come from.
-    said: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
 
     @property
     def migrates(self) -> bool:

@@ -43,7 +43,7 @@ class ShardRun:
 
         return of_the_shard
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """Return what was done, and what is next."""
         left = [title for executor in self.executors for title in executor.left]
         failed = [title for executor in self.executors for title in executor.failed]

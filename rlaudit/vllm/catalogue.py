@@ -78,7 +78,7 @@ class Catalogue:
         return self.version == self.asked
 
     @property
-    def said(self) -> str:
+    def remark(self) -> str:
         """A sentence for the reader if the requested version is not catalogued, else empty."""
         if self.exact:
             return ""

@@ -25,7 +25,7 @@ def test_every_dialect_of_the_package_is_valid(name: str) -> None:
 @pytest.mark.parametrize("name", shipped())
 def test_every_hook_that_a_dialect_names_is_there(name: str) -> None:
     spec = spec_at(shipped()[name])
-    named = [*spec.said.get("hooks", ()), *_hooks(spec.said)]
+    named = [*spec.declared.get("hooks", ()), *_hooks(spec.declared)]
     assert all(callable(spec.hook(hook)) for hook in named)
 
 

@@ -32,7 +32,7 @@ NOT_ON_THE_INDEX = {"easyr1", "nemo_rl", "open_instruct", "pipelinerl", "prime_r
 
 def missing(name: str, folders: list[Path]) -> dict[str, Mapping[str, str]]:
     spec = spec_at(shipped()[name])
-    code = [FrameworkCode(Checkout(str(folder), spec.said["package"]["folder"])) for folder in folders]
+    code = [FrameworkCode(Checkout(str(folder), spec.declared["package"]["folder"])) for folder in folders]
     return {setting: at for setting, at in spec.places if all(one.line_of(at) is None for one in code)}
 
 
@@ -49,5 +49,5 @@ def test_every_place_of_a_dialect_is_in_a_release_that_was_read(name: str, capsy
 def test_every_dialect_is_looked_up_or_its_framework_is_not_on_the_index() -> None:
     specs = {name: spec_at(path) for name, path in shipped().items()}
     # No copy is looked for if the dialect names no folder.
-    with_places = {name for name, spec in specs.items() if spec.places and "folder" in spec.said["package"]}
+    with_places = {name for name, spec in specs.items() if spec.places and "folder" in spec.declared["package"]}
     assert with_places == {*PACKAGES, *NOT_ON_THE_INDEX}

@@ -86,7 +86,7 @@ def test_nothing_above_the_repository_is_read(tmp_path: Path) -> None:
 def sides(tmp_path: Path, before: str | None, after: str | None) -> tuple[str, str, str]:
     named = [version_named(side) if side else None for side in (before, after)]
     chosen = choose(named[0], named[1], str(tmp_path / "x.yaml"), "")
-    return str(chosen.before), str(chosen.after), " ".join(chosen.said)
+    return str(chosen.before), str(chosen.after), " ".join(chosen.sentences)
 
 
 def test_the_project_fills_in_the_side_that_the_command_line_leaves_open(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from rlaudit.vllm.catalogue import DATA, Catalogue, known_versions
 
 def test_a_catalogued_release_is_exact() -> None:
     catalogue = Catalogue.at(Version("0.18.1"))
-    assert (catalogue.version, catalogue.exact, catalogue.said) == (Version("0.18.1"), True, "")
+    assert (catalogue.version, catalogue.exact, catalogue.remark) == (Version("0.18.1"), True, "")
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_a_build_for_another_cuda_is_the_same_release() -> None:
 def test_a_release_newer_than_the_catalogue_is_said_to_be() -> None:
     catalogue = Catalogue.at("99.0.0")
     assert catalogue.version == known_versions()[-1]
-    assert "newer than any release" in catalogue.said
+    assert "newer than any release" in catalogue.remark
 
 
 @pytest.mark.parametrize("asked", ["0.8.4", "latest", ""])

@@ -54,7 +54,7 @@ def _started(source: Source, spec: Spec, command: Command, words: list[str], at:
         return None
     if beside is None or behind is None:
         return alone if "use_vllm" in arguments else None
-    if "use_vllm" not in arguments and sets_up_rollouts(spec.said, Tree(behind, behind), spec.layouts[0]) is False:
+    if "use_vllm" not in arguments and sets_up_rollouts(spec.declared, Tree(behind, behind), spec.layouts[0]) is False:
         return None
     return replace(alone, root=Node({**dict(behind.items()), **arguments}, command.place), parts=(beside.path,))
 
@@ -95,7 +95,7 @@ def own_script(reading: Reading) -> None:
 
 def further_flags(reading: Reading) -> None:
     """Hand flags that `trl vllm-serve` does not know on to `vllm serve`; TRL's older, own server stops at them."""
-    engine = reading.spec.said["engine"]
+    engine = reading.spec.declared["engine"]
     declared = {clause["key"] for entry in engine.values() for clause in clauses(entry) if "key" in clause}
     is_own = reading.holds("release < 1.8.0") is True
     for name, node in reading.tree.root.items():

@@ -17,7 +17,7 @@ _ENGINES = {"vllm", "vllm_spmd", MANDATORY}
 def handed_on(reading: Reading) -> None:
     """Leave open every written argument that the copy's file for the engine does not visibly hand on."""
     checkout, engine = reading.code.checkout, reading.draft.engine
-    files = reading.spec.said["sources"]["in process" if reading.holds("in_process") is True else "server"]
+    files = reading.spec.declared["sources"]["in process" if reading.holds("in_process") is True else "server"]
     copies = (checkout.file(file) for file in files if checkout is not None)
     source = next((copy for copy in copies if copy is not None), None)
     if source is None:

@@ -43,7 +43,8 @@ class Row:
     """A name and what is drawn below it."""
 
     name: str
-    said: str  # at the right: the figure, or why there is none
+    # At the right: the figure, or why there is none.
+    label: str
     marks: Sequence[Mark]
     colour: str
     shape: str = "o"
@@ -66,7 +67,7 @@ def forest(figure: "Figure", rows: Sequence[Row], floor: float | None, across: s
         name = row.name if len(row.name) <= NAME_SIGNS else row.name[: NAME_SIGNS - 1] + "…"
         axes.annotate(name, (0, height - 0.31), xycoords=("axes fraction", "data"), fontsize=SMALL, color=INK,
                       va="center", ha="left", zorder=4)  # fmt: skip
-        axes.annotate(row.said, (1, height - 0.31), xycoords=("axes fraction", "data"), fontsize=SMALL, color=MUTED,
+        axes.annotate(row.label, (1, height - 0.31), xycoords=("axes fraction", "data"), fontsize=SMALL, color=MUTED,
                       va="center", ha="right", zorder=4)  # fmt: skip
         for offset, mark in enumerate(row.marks):
             _draw(axes, mark, row, height + 0.05 + 0.17 * offset, lowest)

@@ -29,7 +29,7 @@ def probe(device, job, llm, sampling_params_class, row):
     places = range(len(alone["token_ids"]))
     place = next((place for place in places if step(alone, place) != step(among, place)), None)
     upto = 0 if place is None else place + 1
-    differences = [abs(one - other) for one, other in zip(alone["logprobs"][:upto], among["logprobs"][:upto])]
+    differences = [abs(first - second) for first, second in zip(alone["logprobs"][:upto], among["logprobs"][:upto])]
     return {
         "identical": place is None and len(alone["token_ids"]) == len(among["token_ids"]),
         "requests": requests,

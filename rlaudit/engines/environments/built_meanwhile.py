@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 
@@ -27,6 +28,8 @@ def built_meanwhile(specs: Sequence[EnvironmentSpec]) -> Iterator[None]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        # A run in the background of a script ignores interrupts, and its children would, too.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     try:
         yield

@@ -1,5 +1,6 @@
 """Engines are installed by a process of their own while the model is made."""
 
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -46,6 +47,14 @@ def until(path: Path) -> str:
     return path.read_text()
 
 
+@pytest.fixture(params=[signal.default_int_handler, signal.SIG_IGN], ids=["in a terminal", "in the background"])
+def interrupts(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, request.param)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 def test_engines_are_built_while_something_else_is_done_and_not_longer(builder: Path) -> None:
     with built_meanwhile([engine_spec("0.8.5", "cpu"), engine_spec("0.18.1", "cpu")]):
         assert until(builder / "began") == "-m rlaudit engines build --cpu 0.8.5 0.18.1"

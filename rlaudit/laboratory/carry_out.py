@@ -39,7 +39,8 @@ def carried_out(
         with place(run_folder.cells, accelerator, lambda sentence: progress.note(f"  {sentence}")) as executor:
             setup = prepare(plan, folder, accelerator, prompts, progress, given)
             run = StudyRun(plan, run_folder, setup, executor, progress)
-            finished = study.execute(plan, run, look) if study.looks else study.execute(plan, run)
+            shown = (look,) if look is not None and study.looks else ()
+            finished = study.execute(plan, run, *shown)
         yield finished, run_folder
 
 

@@ -33,11 +33,15 @@ def verdicts(look: str) -> list[str]:
 
 def test_what_decides_runs_first(whole: Run) -> None:
     started = re.findall(r"\d+/\d+ migration: ([^(]*) \(vLLM", whole.stderr)
-    assert sorted(started[:3]) == sorted(DECIDING)
+    assert sorted(started[:2]) == sorted(DECIDING[1:]) and started[2] == DECIDING[0]
 
 
 def test_the_layers_are_said_after_the_arms_that_decide_and_after_each_block(whole: Run) -> None:
-    first, second = looks(whole)
+    without_reference, first, second = looks(whole)
+    assert without_reference.startswith("2 of 12 arms")
+    assert "raw logprobs" in verdicts(without_reference)[0]
+    assert [verdict.split()[-2:] for verdict in verdicts(without_reference)[1:]] == [["NOT", "TESTED"]] * 2
+    assert "the reference, by which distance is judged, is to come" in without_reference
     assert first.startswith("3 of 12 arms")
     assert "raw logprobs" in verdicts(first)[0]
     assert "stands" in first

@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import groupby
 from typing import Any
 
 from rlaudit.did_you_mean import did_you_mean
@@ -85,6 +86,12 @@ class BlockPlan:
     def deciding(self) -> tuple[Arm, ...]:
         """The arms that decide the semantic layer, which run first."""
         return tuple(arm for arm in self.arms if _turn(arm, self.settings) < OTHERS)
+
+    @property
+    def looked_after(self) -> tuple[Arm, ...]:
+        """The arms after which the verdict may be another one: the last without the reference, and the reference."""
+        turns = groupby(self.deciding, key=lambda arm: _turn(arm, self.settings))
+        return tuple(list(arms)[-1] for _, arms in turns)
 
     @property
     def engines(self) -> tuple[Arm, ...]:
@@ -284,9 +291,10 @@ def _plan_block(block: Block, factors: dict[str, Factor], shuffle: random.Random
 def _turn(arm: Arm, block: Block) -> int:
     """Return when an arm runs: the candidate and the first of the parity settings alone, the reference, the others."""
     likeliest = [(factor, block.factors[factor][0]) for factor in block.parity[:1]]
-    if arm.role is Role.CANDIDATE or (arm.role is Role.FIRST and (arm.factor, arm.level) in likeliest):
+    alone = arm.role is Role.FIRST and (arm.factor, arm.level) in likeliest
+    if alone or arm.role in {Role.RECORDED, Role.CANDIDATE}:
         return 0
-    return 1 if arm.role in {Role.RECORDED, Role.REFERENCE} else OTHERS
+    return 1 if arm.role is Role.REFERENCE else OTHERS
 
 
 def _with_own_settings(candidate: Treatment, extra: ExtraArm) -> Treatment:

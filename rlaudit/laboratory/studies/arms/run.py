@@ -57,12 +57,13 @@ class FinishedRun:
 Look = Callable[[FinishedRun], bool]
 
 
-def execute(plan: Plan, run: StudyRun, look: Look | None = None) -> FinishedRun:
+def execute(plan: Plan, run: StudyRun, look: Look = lambda _run: False) -> FinishedRun:
     """Run every arm of the plan and score what they sampled. Failed arms do not stop the others.
 
-    look: gets the run when the last two of the arms that decide have ended, and after each block but the last, and
-    returns whether to end it; without it everything is scored at the end. Raises NotFinished if the trainer cannot
-    score, OSError if the run directory cannot be written.
+    look: gets the run when the arms that decide have ended, before the reference and after it, and after each block but
+    the last, and returns whether to end it. What was sampled is scored then, looked at or not: shards and whole runs
+    score the same batches. Raises NotFinished if the trainer cannot score, OSError if the run directory cannot be
+    written.
     """
     arms: dict[ArmId, FinishedArm] = {}
     not_run: dict[ArmId, str] = {}
@@ -86,7 +87,7 @@ def execute(plan: Plan, run: StudyRun, look: Look | None = None) -> FinishedRun:
         )
 
     for _ in _rollouts(plan, run, arms, not_run):
-        if look is not None and look(so_far()):
+        if look(so_far()):
             break
     return so_far()
 
@@ -103,7 +104,7 @@ def _rollouts(plan: Plan, run: StudyRun, arms: dict[ArmId, FinishedArm], not_run
         for _ in range(len(block.arms) - len(block.with_role(Role.LAST))):
             ended = next(first)
             arms[block.name, ended.arm.name] = ended
-            if block is plan.blocks[0] and ended.arm in block.deciding[-2:]:
+            if block is plan.blocks[0] and ended.arm in block.looked_after:
                 yield
         last = block.with_role(Role.LAST)
         needless = {arm.name: reason for arm in last if (reason := _needless(block, arm, arms)) is not None}

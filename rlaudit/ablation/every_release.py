@@ -40,47 +40,58 @@ NOTHING = Releases(properties={}, measured=[])
 def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *, keep: bool) -> "Report":
     """Measure the recipe's releases, oldest first, and return the report of all.
 
-    keep: leave the environments that are built for it. A release without an environment does not stop the others. One
-    that the report in the run directory holds from another machine is taken from there.
+    keep: leave the environments that are built for it. A release without an environment does not stop the others. The
+    report in the run directory grows with each release; what it holds from another machine is taken from there.
     """
-    folder, accelerator, progress = ablation.folder, ablation.accelerator, ablation.progress
-    on = f"{accelerator.kind}, {accelerator.name}"
+    folder, kind = ablation.folder, ablation.accelerator.kind
     before = _releases_before(folder)
     properties = dict(before.properties)
-    measured_before = {(row.version, row.asked): row for row in before.measured if row.cells}
-    measured: list[MeasuredRelease] = []
-    for release in recipe.versions:
-        release_recipe = of_release(recipe, release, accelerator.kind)
-        digest = _digest(release_recipe, ablation.prompts)
-        row = partial(MeasuredRelease, version=release, on=on, asked=digest)
-        reused = measured_before.get((release, digest))
-        if reused is not None and not (folder / release).exists():
-            progress.note(f"  {release}: measured before on {reused.on}")
-            measured.append(reused)
-            continue
-        try:
-            report = _existing_report(release_recipe, folder / release)
-            if report is None:
-                with _removed_afterwards(release, accelerator, keep):
-                    report = ablation.report(release_recipe, given.of((release,)), folder / release)
-        except NotFinished as error:
-            progress.note(f"  {release}: not measured: {error.message}")
-            measured.append(row(cells={}, why=[error.message], minutes=0.0, date=_day(time.time())))
-            continue
-        titles, cells = cells_of(report, release, machine_of(accelerator))
-        properties |= titles
-        date, minutes = _day((folder / release / REPORT).stat().st_mtime), round(report["run"].seconds / 60, 1)
-        measured.append(row(cells=cells, why=without_figures(report), minutes=minutes, date=date))
-        progress.note(f"  {release}: {len(cells)} properties")
+    recipes = {release: of_release(recipe, release, kind) for release in recipe.versions}
+    digests = {release: _digest(release_recipe, ablation.prompts) for release, release_recipe in recipes.items()}
+    rows = {row.version: row for row in before.measured if row.cells and row.asked == digests.get(row.version)}
+    for release, release_recipe in recipes.items():
+        if release in rows and not (folder / release).exists():
+            ablation.progress.note(f"  {release}: measured before on {rows[release].on}")
+        else:
+            titles, rows[release] = _measure(ablation, release, release_recipe, given, keep=keep)
+            properties |= titles
+        measured = [rows[version] for version in recipes if version in rows]
+        report = _report_of(recipe, Releases(properties=properties, measured=measured))
+        write_atomically(folder / REPORT, report_as_written(report))
+    return report
+
+
+def _measure(
+    ablation: Ablation, release: str, recipe: Recipe, given: GivenInterpreters, *, keep: bool
+) -> tuple[dict[str, str], MeasuredRelease]:
+    """Return the titles of a release's properties, and its row."""
+    accelerator, progress, folder = ablation.accelerator, ablation.progress, ablation.folder / release
+    on, asked = f"{accelerator.kind}, {accelerator.name}", _digest(recipe, ablation.prompts)
+    row = partial(MeasuredRelease, version=release, on=on, asked=asked)
+    try:
+        report = _existing_report(recipe, folder)
+        if report is None:
+            with _removed_afterwards(release, accelerator, keep):
+                report = ablation.report(recipe, given.of((release,)), folder)
+    except NotFinished as error:
+        progress.note(f"  {release}: not measured: {error.message}")
+        return {}, row(cells={}, why=[error.message], minutes=0.0, date=_day(time.time()))
+    titles, cells = cells_of(report, release, machine_of(accelerator))
+    progress.note(f"  {release}: {len(cells)} properties")
+    date, minutes = _day((folder / REPORT).stat().st_mtime), round(report["run"].seconds / 60, 1)
+    return titles, row(cells=cells, why=without_figures(report), minutes=minutes, date=date)
+
+
+def _report_of(recipe: Recipe, releases: Releases) -> "Report":
+    complete = sum(bool(row.cells) for row in releases.measured) == len(recipe.versions)
     report = new_report(
         "ablate",
-        0 if all(row.cells for row in measured) else 3,
+        0 if complete else 3,
         before=recipe.versions[0],
         after=recipe.versions[-1],
         layers=[untested(layer, "each release is judged in its own report, in its own folder") for layer in Layer],
     )
-    report["releases"] = Releases(properties=properties, measured=measured)
-    write_atomically(folder / REPORT, report_as_written(report))
+    report["releases"] = releases
     return report
 
 

@@ -110,6 +110,25 @@ def test_what_another_machine_measured_of_the_same_recipe_is_taken_over(
     assert (tmp_path / V0).exists()
 
 
+def test_the_report_grows_with_each_release_and_keeps_what_others_measured(
+    shared_laboratory: Laboratory, measured: Run, given: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = copy.deepcopy(measured.report)
+    document["releases"]["measured"] = [one for one in document["releases"]["measured"] if one["version"] != V0]
+    (tmp_path / "report.json").write_text(json.dumps(document))
+    seen: list[list[str]] = []
+
+    def write(path: Path, content: bytes) -> None:
+        written = json.loads(content)["releases"]["measured"]
+        seen.append([one["version"] for one in written if one["cells"]])
+        path.write_bytes(content)
+
+    monkeypatch.setattr(every_release, "write_atomically", write)
+    recipe = write_recipe(shared_laboratory, [V0, V1, V1_WITH_FLOAT32_HEAD], "growing")
+    shared_laboratory.ablate(recipe, "--run-dir", str(tmp_path), *given)
+    assert seen == [[V0, V1, V1_WITH_FLOAT32_HEAD]] * 3
+
+
 @pytest.mark.parametrize(
     ("was_there", "keep", "removed"),
     [(False, False, ["vllm-0.18.1-cpu"]), (False, True, []), (True, False, [])],

@@ -7,9 +7,10 @@ from rlaudit.diagnosis.diagnose import Diagnosis, diagnose
 from rlaudit.laboratory.studies.arms.plan import Plan
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.layers import Judgement, Layer, Verdict, untested
+from rlaudit.report.figures import TITLES
 from rlaudit.statistics.estimate import figure
 
-FIGURES = {"mean_ratio_minus_one": "mean ratio - 1", "k3": "k3"}
+METRICS = ("mean_ratio_minus_one", "k3")
 WITHOUT_REFERENCE = "the reference, by which distance is judged, is to come"
 
 
@@ -55,8 +56,8 @@ def _arm_lines(diagnosis: Diagnosis) -> Iterator[str]:
     for block in diagnosis.blocks:
         for name, arm in block.measured.items():
             figures = [
-                f"{title} {figure(measurement.value, measurement.low, measurement.high)}"
-                for metric, title in FIGURES.items()
+                f"{TITLES[metric]} {figure(measurement.value, measurement.low, measurement.high)}"
+                for metric in METRICS
                 if (measurement := arm.measurements[metric]).value is not None
             ]
             yield f"{block.plan.name}: {name}: {', '.join(figures)}"

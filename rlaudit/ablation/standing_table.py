@@ -6,8 +6,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from rlaudit.ablation.as_it_forms import SoFar
+from rlaudit.ablation.as_it_forms import METRICS, SoFar
 from rlaudit.laboratory.studies.arms.plan import Arm, Plan, Role
+from rlaudit.report.figures import TITLES
 from rlaudit.statistics.estimate import figure
 
 FOR = {
@@ -21,7 +22,6 @@ FOR = {
     Role.LAST: "is this one needed?",
     Role.EXTRA: "beside the design",
 }
-METRICS = {"mean_ratio_minus_one": "mean ratio - 1", "k3": "k3 (nats)"}
 WAITS = "to come"
 # Columns of a terminal that hold an arm, its purpose, and two figures with their intervals.
 EXPLAINS_FROM = 120
@@ -33,8 +33,8 @@ def standing_table(standing: SoFar, plan: Plan, width: int) -> Group:
     explains = width >= EXPLAINS_FROM
     for title in ("arm", *(["what it is for"] if explains else [])):
         table.add_column(title, no_wrap=True, overflow="ellipsis", ratio=1)
-    for title in METRICS.values():
-        table.add_column(title, no_wrap=True, overflow="ellipsis")
+    for metric in METRICS:
+        table.add_column(TITLES[metric], no_wrap=True, overflow="ellipsis")
     for block in plan.blocks:
         for arm in block.arms:
             purpose = [FOR[arm.role]] if explains else []

@@ -24,6 +24,6 @@ class GateCallback(TrainerCallback):
         for watched in self.watched:
             value = (logs or {}).get(watched.key)
             if value is not None and watched.see(state.global_step, float(value)):
-                print(f"rlaudit: {watched.gate}: {watched.said()}")
+                print(f"rlaudit: {watched.gate}: {watched.in_words()}")
                 control.should_training_stop = self.stop or control.should_training_stop
         return control

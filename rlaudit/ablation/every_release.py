@@ -47,8 +47,11 @@ def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *
     before = _releases_before(folder)
     properties = dict(before.properties)
     recipes = {release: of_release(recipe, release, kind) for release in recipe.versions}
-    digests = {release: _digest(release_recipe, ablation.prompts) for release, release_recipe in recipes.items()}
-    rows = {row.version: row for row in before.measured if row.cells and row.asked == digests.get(row.version)}
+    rows = {
+        row.version: row
+        for row in before.measured
+        if row.cells and row.version in recipes and row.asked == _digest(recipes[row.version], ablation.prompts)
+    }
     for release, release_recipe in recipes.items():
         if release in rows and not (folder / release).exists():
             ablation.progress.note(f"  {release}: measured before on {rows[release].on}")

@@ -6,6 +6,7 @@ Each value that a loaded engine resolved stands beside what `inspect` predicts f
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from rlaudit.ablation.as_it_forms import METRICS
 from rlaudit.engines.vllm.expected_engine import resolution_of
 from rlaudit.report.figures import TITLES
 from rlaudit.report.parts.ablation import Arm
@@ -17,7 +18,6 @@ from rlaudit.vllm.resolve import Resolution, resolution_rules
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
-METRICS = ("mean_ratio_minus_one", "k3")
 # Names of a place, settings of the recipe, and properties of each arm.
 NO_PROPERTY = frozenset({"vllm_version", "engine", "device", "default_sampling_params", "max_model_len", "seed"})
 # Names in the loaded configuration that differ from the engine argument's.

@@ -193,10 +193,10 @@ def judge(  # noqa: PLR0911 - one return for each way to end
 def _death(usage: Mapping[str, Any], cause: str | None) -> str:
     code = usage.get("exit_code")
     if isinstance(code, int) and code < 0:
-        name = signal.Signals(-code).name
-        reason = f"the worker was ended by {name}"
-        if name == "SIGKILL":
-            reason += " (by hand, or by the kernel for want of memory)"
+        if -code == signal.SIGKILL:
+            # No error of its own ends it so; what the log has last may come from its children, which end with it.
+            return "the worker was ended by SIGKILL (by hand, or by the kernel for want of memory)"
+        reason = f"the worker was ended by {signal.Signals(-code).name}"
     elif code is None:
         reason = "the worker and its guardian were ended from outside"
     else:

@@ -79,7 +79,7 @@ def test_what_the_cell_prints_goes_to_its_log_only(cell: Cell, capfd: pytest.Cap
         ("raise MemoryError('Cannot allocate')", "failed", "out-of-memory", "MemoryError: Cannot allocate"),
         ("raise ValueError('one\\n  two\\n' + 'x' * 2000)", "failed", "launch", "ValueError: one two x{580}"),
         (
-            "os.kill(os.getpid(), signal.SIGKILL)",
+            "print('CppCompileError: ended with the worker', flush=True)\nos.kill(os.getpid(), signal.SIGKILL)",
             "failed",
             "died",
             r"the worker was ended by SIGKILL .*want of memory\)",

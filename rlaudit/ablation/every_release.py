@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlaudit.ablation.drawn_tokens import drawn_cells
 from rlaudit.ablation.release_cells import cells_of, without_figures
 from rlaudit.ablation.run import Ablation
 from rlaudit.engines.environments.environment import locate, remove
@@ -21,7 +22,7 @@ from rlaudit.engines.environments.given_interpreters import GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory.prompts import PromptSet
-from rlaudit.laboratory.run_folder import PLAN, REPORT, has_report, report_as_written
+from rlaudit.laboratory.run_folder import PLAN, REPORT, TOKENS, has_report, report_as_written
 from rlaudit.laboratory.studies.arms.of_release import of_release
 from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.layers import Layer, untested
@@ -44,19 +45,19 @@ def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *
     report in the run directory grows with each release; what it holds from another machine is taken from there.
     """
     folder, kind = ablation.folder, ablation.accelerator.kind
-    before = _releases_before(folder)
-    properties = dict(before.properties)
+    known = _releases_before(folder)
+    properties = dict(known.properties)
     recipes = {release: of_release(recipe, release, kind) for release in recipe.versions}
     rows = {
         row.version: row
-        for row in before.measured
+        for row in known.measured
         if row.cells and row.version in recipes and row.asked == _digest(recipes[row.version], ablation.prompts)
     }
-    for release, release_recipe in recipes.items():
+    for before, (release, release_recipe) in zip(["", *recipes], recipes.items(), strict=False):
         if release in rows and not (folder / release).exists():
             ablation.progress.note(f"  {release}: measured before on {rows[release].on}")
         else:
-            titles, rows[release] = _measure(ablation, release, release_recipe, given, keep=keep)
+            titles, rows[release] = _measure(ablation, release, before, release_recipe, given, keep=keep)
             properties |= titles
         measured = [rows[version] for version in recipes if version in rows]
         report = _report_of(recipe, Releases(properties=properties, measured=measured))
@@ -65,9 +66,9 @@ def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *
 
 
 def _measure(
-    ablation: Ablation, release: str, recipe: Recipe, given: GivenInterpreters, *, keep: bool
+    ablation: Ablation, release: str, before: str, recipe: Recipe, given: GivenInterpreters, *, keep: bool
 ) -> tuple[dict[str, str], MeasuredRelease]:
-    """Return the titles of a release's properties, and its row."""
+    """Return the titles of a release's properties, and its row. before: the release before it, "" for the first."""
     accelerator, progress, folder = ablation.accelerator, ablation.progress, ablation.folder / release
     on, asked = f"{accelerator.kind}, {accelerator.name}", _digest(recipe, ablation.prompts)
     row = partial(MeasuredRelease, version=release, on=on, asked=asked)
@@ -80,6 +81,8 @@ def _measure(
         progress.note(f"  {release}: not measured: {error.message}")
         return {}, row(cells={}, why=[error.message], minutes=0.0, date=_day(time.time()))
     titles, cells = cells_of(report, release, machine_of(accelerator))
+    for name, title, cell in drawn_cells(folder / TOKENS, ablation.folder / before / TOKENS, report["arms"]):
+        titles[name], cells[name] = title, cell
     progress.note(f"  {release}: {len(cells)} properties")
     date, minutes = _day((folder / REPORT).stat().st_mtime), round(report["run"].seconds / 60, 1)
     return titles, row(cells=cells, why=without_figures(report), minutes=minutes, date=date)

@@ -70,14 +70,19 @@ def _arm_cells(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]
 
 
 def _setting_cells(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]]:
-    """Yield the loaded settings and features, each with what the release's sources say of it."""
-    for name, value in {**(arm.loaded or {}).get("features", {}), **arm.resolved}.items():
+    """Yield the loaded settings and features, each with what the release's sources say of it.
+
+    A feature is what the worker runs: it counts where the configuration leaves the choice to the engine.
+    """
+    features: Mapping[str, Any] = (arm.loaded or {}).get("features", {})
+    for name, configured in {**features, **arm.resolved}.items():
+        value = features.get(name) if configured is None else configured
         if name in NO_PROPERTY or name in arm.engine_args or isinstance(value, list | dict):
             continue
         argument = ARGUMENTS.get(name, name)
         is_setting = name in arm.resolved and value is not None
         is_known = is_setting and (argument in resolution_rules() or argument in expected.catalogue.engine)
-        level = COMPILATION_LEVELS.get(value) if is_setting and name == "compilation_mode" else None
+        level = COMPILATION_LEVELS.get(configured) if is_setting and name == "compilation_mode" else None
         yield name, name, _word_cell(level or value, expected.value(argument) if is_known else None)
 
 

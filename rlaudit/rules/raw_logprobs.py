@@ -38,6 +38,8 @@ How to confirm
 
 from collections.abc import Iterator
 
+from packaging.version import Version
+
 from rlaudit.audit.audit import Audit
 from rlaudit.audit.finding import Finding
 from rlaudit.audit.returned_logprobs import (
@@ -125,16 +127,23 @@ def _returned_sentence(audit: Audit) -> str:
 
 def _measured_shift(audit: Audit) -> str:
     """Return the shift that was measured with this release's raw logprobs, if its sampler is the measured one."""
+    version, platform = audit.after.version, audit.after.machine.platform
+    shift = _shift(version, platform) if platform != "cpu" else None
+    if shift is not None:
+        return f". Measured with {version} {shift}"
     # Runner V2 of CUDA has a sampler of its own (vllm/v1/worker/gpu/sample).
-    release = measured(audit.after.version) if audit.after.value("model_runner") == "V1" else None
+    shift = _shift(version, "cpu") if audit.after.value("model_runner") == "V1" else None
+    made_in = "" if platform == "cpu" else ", whose logprobs are made in vllm/v1/sample/sampler.py as on CUDA"
+    return "" if shift is None else f". Measured with the CPU build of {version}{made_in} {shift}"
+
+
+def _shift(version: Version, platform: str) -> str | None:
+    release = measured(version, platform)
     shift = release and release.cells.get("temperature/candidate/mean_ratio_minus_one")
     if not release or not shift or release.cells["temperature/candidate/logprobs"]["word"] != "raw":
-        return ""
+        return None
     value, low, high = (f"{shift[end]:.2g}" for end in ("value", "low", "high"))
-    return (
-        f". Measured with the CPU build of {audit.after.version} at T = 0.7, whose logprobs are made in "
-        f"vllm/v1/sample/sampler.py as on CUDA: mean ratio - 1 is {value} [{low}, {high}]"
-    )
+    return f"on {release.machine} at T = 0.7: mean ratio - 1 is {value} [{low}, {high}]"
 
 
 def _remedy(audit: Audit) -> str:

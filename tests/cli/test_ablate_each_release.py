@@ -68,6 +68,14 @@ def test_where_a_property_moves_is_known_and_printed(measured: Run) -> None:
     assert f"{V1} to {V1_WITH_FLOAT32_HEAD}" in measured.stdout
 
 
+def test_a_release_stands_beside_the_one_before_on_the_tokens_that_both_drew(measured: Run) -> None:
+    document = releases(measured)
+    (seeds,) = spans(document.measured, "plain/candidate/seeds")
+    assert seeds.versions == [V0, V1, V1_WITH_FLOAT32_HEAD]  # the stand-ins have one sampler
+    moved = {span.versions[0]: span.cell for span in spans(document.measured, "plain/candidate/moved")}
+    assert list(moved) == [V1_WITH_FLOAT32_HEAD]  # the release before V1 could not be had
+
+
 def test_the_page_draws_a_field_for_each_release(shared_laboratory: Laboratory, measured: Run) -> None:
     page = (shared_laboratory.folder / "each.html").read_text()
     assert "What moves, release by release" in page and "plain, candidate: logprobs" in page

@@ -36,7 +36,8 @@ def test_what_was_measured_stands_beside_it(monkeypatch: pytest.MonkeyPatch) -> 
     release = {"version": "0.26.0", "cells": cells, "why": [], "minutes": 2.0}
     release |= {"date": "2026-11-26", "on": "cpu, a processor"}
     data = {"properties": {**titles, "engine": "engine"}, "measured": [release]}
-    monkeypatch.setattr(of_releases, "_data", lambda: data)
+    nothing = {"properties": {}, "measured": []}
+    monkeypatch.setattr(of_releases, "_data", lambda platform: data if platform == "cpu" else nothing)
     page = release_page("0.26.0")
     assert page is not None
     assert page.endswith(

@@ -1,4 +1,4 @@
-"""The measured releases under examples/releases: what `report` prints of them, and what `explain` knows."""
+"""The measured releases under examples: what `report` prints of them, and what `explain` knows."""
 
 import json
 from pathlib import Path
@@ -6,24 +6,28 @@ from pathlib import Path
 import pytest
 
 from rlaudit.cli.app import run
-from rlaudit.vllm import measured
+from rlaudit.vllm.measured import measured
 
-RELEASES = Path(__file__).parents[2] / "examples" / "releases"
-
-
-def test_the_matrix_is_what_report_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    document = json.loads((RELEASES / "report.json").read_text(encoding="utf-8"))
-    assert run(["report", str(RELEASES)]) == document["exit_code"]
-    assert capsys.readouterr().out == (RELEASES / "matrix.txt").read_text(encoding="utf-8")
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FOLDERS = {"cpu": EXAMPLES / "releases", "cuda": EXAMPLES / "gpu" / "releases"}
 
 
-def test_explain_knows_the_figures_of_the_same_run() -> None:
-    document = json.loads((RELEASES / "report.json").read_text(encoding="utf-8"))
-    for one in document["releases"]["measured"]:
-        found = measured.measured(one["version"])
-        if not one["cells"]:  # its engine failed
-            assert found is None and one["why"]
+@pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
+def test_the_matrix_is_what_report_prints(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    assert run(["report", str(folder)]) == document["exit_code"]
+    assert capsys.readouterr().out == (folder / "matrix.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("platform", FOLDERS)
+def test_explain_knows_the_figures_of_the_same_run(platform: str) -> None:
+    document = json.loads((FOLDERS[platform] / "report.json").read_text(encoding="utf-8"))
+    for release in document["releases"]["measured"]:
+        known = measured(release["version"], platform)
+        if not release["cells"]:  # its engine failed
+            assert known is None and release["why"]
             continue
-        assert found is not None and found.date == one["date"]
-        assert found.cells["temperature/candidate/logprobs"]["word"] in ("raw", "processed")
-    assert measured.measured("0.33.0") is None
+        assert known is not None and known.date == release["date"] and known.on.startswith(platform)
+        assert known.cells["temperature/candidate/logprobs"]["word"] in ("raw", "processed")
+    assert measured("0.33.0", platform) is None
+    assert measured("0.26.0", "tpu") is None

@@ -16,19 +16,29 @@ def confirm(release: str, **config: object) -> str:
     return finding.confirm
 
 
-def test_a_finding_has_the_figure_that_was_measured_of_its_release():
-    found = measured("0.18.1")
-    assert found is not None
-    shift = found.cells["temperature/candidate/mean_ratio_minus_one"]
-    assert f"mean ratio - 1 is {shift['value']:.2g} [{shift['low']:.2g}, {shift['high']:.2g}]" in confirm("0.18.1")
+def shift(release: str, platform: str) -> str:
+    known = measured(release, platform)
+    assert known is not None
+    figure = known.cells["temperature/candidate/mean_ratio_minus_one"]
+    return f"mean ratio - 1 is {figure['value']:.2g} [{figure['low']:.2g}, {figure['high']:.2g}]"
 
 
-def test_the_second_model_runner_has_another_sampler_and_gets_no_figure():
-    assert measured("0.32.0") is not None
+def test_a_finding_has_the_figure_that_a_gpu_measured_of_its_release():
+    assert "Measured with 0.24.0 on NVIDIA H200 at T = 0.7: " + shift("0.24.0", "cuda") in confirm("0.24.0")
+    assert shift("0.24.0", "cpu") in confirm("0.24.0", machine={"platform": "cpu"})
+
+
+def test_a_release_that_no_gpu_measured_has_that_of_the_processor_if_the_sampler_is_the_same():
+    assert measured("0.18.1", "cuda") is None
+    assert "with the CPU build of 0.18.1" in confirm("0.18.1") and shift("0.18.1", "cpu") in confirm("0.18.1")
+
+
+def test_the_second_model_runner_has_another_sampler_and_gets_no_figure_of_a_processor():
+    assert measured("0.32.0", "cpu") is not None and measured("0.32.0", "cuda") is None
     assert "Measured" not in confirm("0.32.0")
     assert "Measured" in confirm("0.32.0", machine={"platform": "cpu"})
 
 
 def test_a_release_that_was_not_measured_gets_no_figure():
-    assert measured("0.33.0") is None
+    assert measured("0.33.0", "cpu") is None
     assert "Measured" not in confirm("0.33.0", machine={"platform": "cpu"})

@@ -1,0 +1,26 @@
+"""What stands in a cell: what the worker runs, beside what the release's sources say."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from rlaudit.ablation.release_cells import cells_of
+from rlaudit.vllm.machine import Machine
+
+
+def settings(resolved: dict[str, Any], features: dict[str, Any]) -> dict[str, Any]:
+    arm = SimpleNamespace(
+        status="ok", role="parity", block="b", name="parity", engine_args={}, variables={}, observed=None,
+        measurements={}, cached_tokens=None, resolved=resolved, loaded={"features": features},
+    )  # fmt: skip
+    report: Any = {"arms": [arm]}
+    _, cells = cells_of(report, "0.24.0", Machine())
+    return {name: (cell.word, cell.claimed) for name, cell in cells.items()}
+
+
+def test_what_the_engine_chose_stands_where_the_configuration_leaves_it_open() -> None:
+    found = settings({"attention_backend": None}, {"attention_backend": "FLASHINFER"})
+    assert found == {"attention_backend": ("FLASHINFER", "FLASH_ATTN")}
+
+
+def test_a_setting_that_nothing_chose_is_none_and_has_no_claim() -> None:
+    assert settings({"async_scheduling": None}, {}) == {"async_scheduling": ("none", None)}

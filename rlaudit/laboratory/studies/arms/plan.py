@@ -2,9 +2,9 @@
 
 Factors are set one at a time on the candidate *and* left out one at a time of the parity arm: a factor whose two
 effects disagree interacts with another. A/A repeats of both ends measure the noise floor. The arms that decide run
-first: the candidate and the candidate with the likeliest cause removed, by which the meaning of logprobs is known, then
-the reference, by which their distance is judged. The order of the others is random, so that drift of the machine does
-not look like a factor.
+first: the candidate, which shows what its logprobs mean; the candidate with the likeliest cause removed; the reference,
+by which their distance is judged. The order of the others is random, so that drift of the machine does not look like a
+factor.
 """
 
 import random
@@ -46,7 +46,7 @@ class Role(StrEnum):
 
 RECORDED = "recorded"
 # The turn of the arms that decide nothing by themselves.
-OTHERS = 2
+OTHERS = 3
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,12 @@ class BlockPlan:
 
     @property
     def deciding(self) -> tuple[Arm, ...]:
-        """The arms that decide the semantic layer, which run first."""
+        """The arms that decide, which run first."""
         return tuple(arm for arm in self.arms if _turn(arm, self.settings) < OTHERS)
 
     @property
     def looked_after(self) -> tuple[Arm, ...]:
-        """The arms after which the verdict may be another one: the last without the reference, and the reference."""
+        """The arms after which the verdict may be another one."""
         turns = groupby(self.deciding, key=lambda arm: _turn(arm, self.settings))
         return tuple(list(arms)[-1] for _, arms in turns)
 
@@ -289,12 +289,13 @@ def _plan_block(block: Block, factors: dict[str, Factor], shuffle: random.Random
 
 
 def _turn(arm: Arm, block: Block) -> int:
-    """Return when an arm runs: the candidate and the first of the parity settings alone, the reference, the others."""
+    """Return when an arm runs: the candidate, the first of the parity settings alone, the reference, the others."""
     likeliest = [(factor, block.factors[factor][0]) for factor in block.parity[:1]]
-    alone = arm.role is Role.FIRST and (arm.factor, arm.level) in likeliest
-    if alone or arm.role in {Role.RECORDED, Role.CANDIDATE}:
+    if arm.role in {Role.RECORDED, Role.CANDIDATE}:
         return 0
-    return 1 if arm.role is Role.REFERENCE else OTHERS
+    if arm.role is Role.FIRST and (arm.factor, arm.level) in likeliest:
+        return 1
+    return 2 if arm.role is Role.REFERENCE else OTHERS
 
 
 def _with_own_settings(candidate: Treatment, extra: ExtraArm) -> Treatment:

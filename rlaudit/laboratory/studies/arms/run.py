@@ -60,10 +60,9 @@ Look = Callable[[FinishedRun], bool]
 def execute(plan: Plan, run: StudyRun, look: Look = lambda _run: False) -> FinishedRun:
     """Run every arm of the plan and score what they sampled. Failed arms do not stop the others.
 
-    look: gets the run when the arms that decide have ended, before the reference and after it, and after each block but
-    the last, and returns whether to end it. What was sampled is scored then, looked at or not: shards and whole runs
-    score the same batches. Raises NotFinished if the trainer cannot score, OSError if the run directory cannot be
-    written.
+    look: gets the run after each of the arms that decide, and after each block but the last, and returns whether to end
+    it. What was sampled is scored then, looked at or not: shards and whole runs score the same batches. Raises
+    NotFinished if the trainer cannot score, OSError if the run directory cannot be written.
     """
     arms: dict[ArmId, FinishedArm] = {}
     not_run: dict[ArmId, str] = {}

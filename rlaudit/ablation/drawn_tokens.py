@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from rlaudit.metrics.k3 import k3
 from rlaudit.report.parts.ablation import Arm
 from rlaudit.report.parts.releases import Cell
 from rlaudit.statistics.resample import Resampled, cluster_sums, cluster_weights, clusters_of, ratio, resampled
@@ -75,19 +76,16 @@ def moved_by(shared: pd.DataFrame) -> Resampled:
 
 def k3_ratio(shared: pd.DataFrame) -> Resampled:
     """Return k3 of the release over k3 of the one before: above 1 it is farther from the trainer."""
-    k3_after_T, k3_before_T = (_k3(shared, side) for side in ("after", "before"))
+    k3_after_T, k3_before_T = (
+        k3((shared[f"trainer_logprob_{side}"] - shared[f"rollout_logprob_{side}"]).to_numpy())
+        for side in ("after", "before")
+    )
     return _resampled(shared, k3_after_T, k3_before_T)
 
 
 def _by_arm(tokens: Path) -> dict[tuple[str, str], pd.DataFrame]:
     table = pd.read_parquet(tokens, columns=COLUMNS)
     return {(str(block), str(arm)): rows for (block, arm), rows in table.groupby(["block", "arm"])}
-
-
-def _k3(shared: pd.DataFrame, side: str) -> np.ndarray:
-    log_ratio_T = (shared[f"trainer_logprob_{side}"] - shared[f"rollout_logprob_{side}"]).to_numpy()
-    k3_T: np.ndarray = np.expm1(log_ratio_T) - log_ratio_T
-    return k3_T
 
 
 def _resampled(shared: pd.DataFrame, above_T: np.ndarray, below_T: np.ndarray) -> Resampled:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from laboratories import V0, V1, Laboratory, build_engine_cache, laboratory_in
+from laboratories import V0, V1, V1_WITH_FLOAT32_HEAD, Laboratory, build_engine_cache, laboratory_in
 
 from rlaudit.ablation import as_it_forms
 from rlaudit.layers import Layer, Verdict
@@ -44,6 +44,36 @@ WORLDS: dict[str, tuple[dict[str, Any], Layer | None]] = {
             "parity": ["logprobs-mode", "enforce-eager"],
             "environment_variables": DRIFT,
         },
+        Layer.SEMANTIC,
+    ),
+}
+WORLDS |= {
+    "raw logprobs at a temperature of one": ({"sampling": {"temperature": 1.0}}, None),
+    "raw logprobs above one": ({"sampling": {"temperature": 1.3}}, Layer.SEMANTIC),
+    "raw logprobs on both sides": (
+        {"reference": {"version": V1}, "candidate": {"version": V1_WITH_FLOAT32_HEAD}},
+        Layer.SEMANTIC,
+    ),
+    "compiled kernels on both sides": (
+        {
+            "reference": {"version": V1, **PROCESSED},
+            "candidate": {"version": V1_WITH_FLOAT32_HEAD, **PROCESSED},
+            "environment_variables": DRIFT,
+        },
+        None,
+    ),
+    "compiled kernels, three times as far": (
+        {
+            "reference": None,
+            "candidate": {"version": V1, **PROCESSED},
+            "factors": {"enforce-eager": "on", "prefix-caching": "off", "dummy": "on"},
+            "environment_variables": {"FAKE_VLLM_DRIFT": "0.45"},
+        },
+        Layer.INFERENCE_PATH,
+    ),
+    "the trainer forgets the temperature of raw logprobs": (
+        # The two faults cancel: report and trainer agree, and the tokens were drawn from another distribution.
+        {"trainer": {"temperature": "ignore"}},
         Layer.SEMANTIC,
     ),
 }

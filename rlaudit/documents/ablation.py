@@ -7,6 +7,7 @@ import numpy as np
 
 from rlaudit.diagnosis.diagnose import BlockDiagnosis, Diagnosis
 from rlaudit.diagnosis.judgement import exit_code_of
+from rlaudit.diagnosis.known_defects import known_defects
 from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.laboratory.studies.arms.plan import Arm, Role
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
@@ -45,6 +46,7 @@ def document_of(diagnosis: Diagnosis, fails: bool) -> "Report":
         ],
         "effects": [effect for block in diagnosis.blocks for effect in block.effects],
         "blocks": [_block(block) for block in diagnosis.blocks],
+        "known_defects": list(known_defects(run)),
         "run": _run(diagnosis),
         "token_figures": [_token_figures(arm, block) for block in diagnosis.blocks for arm in block.measured.values()],
     }

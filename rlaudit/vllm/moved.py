@@ -24,7 +24,10 @@ WHY: Mapping[str, tuple[Layer, str]] = {
     "max_logprobs": (Layer.SEMANTIC, "a request for more logprobs is refused"),
     "generation_config": (Layer.SEMANTIC, "the model's file fills in sampling parameters that a request leaves open"),
     "request_defaults": (Layer.SEMANTIC, "sampling parameters that no request names shape the distribution"),
-    "model_runner": (_PATH, "other sampling kernels, so other tokens from the same seed; another order of logits processors"),
+    "model_runner": (
+        _PATH,
+        "another sampler: other tokens from a seed, another order of logits processors",
+    ),
     "enable_prefix_caching": (_PATH, "keys and values of old weights survive an update unless they are reset"),
     "async_scheduling": (_PATH, "batches are composed differently; a pause finds tokens already on their way"),
     "enable_chunked_prefill": (_PATH, "prompts are computed in other batch shapes, so with other rounding"),
@@ -49,7 +52,10 @@ WHY: Mapping[str, tuple[Layer, str]] = {
     "VLLM_ALLREDUCE_USE_FLASHINFER": (_PATH, "another algorithm sums over tensor parallel ranks"),
     "VLLM_USE_DEEP_GEMM": (_PATH, "other fp8 matrix kernels"),
     "VLLM_USE_FLASHINFER_SAMPLER": (_PATH, "samples top-k and top-p by rejection: other tokens from the same seed"),
-    "VLLM_USE_V2_MODEL_RUNNER": (_PATH, "other sampling kernels, so other tokens from the same seed; another order of logits processors"),
+    "VLLM_USE_V2_MODEL_RUNNER": (
+        _PATH,
+        "another sampler: other tokens from a seed, another order of logits processors",
+    ),
     "VLLM_USE_RAY_V2_EXECUTOR_BACKEND": (_PATH, "with it Ray takes async scheduling too"),
     "pause_generation": (_PATH, "decides whether running requests keep keys and values of the old weights"),
     "reset_prefix_cache": (_PATH, "decides what a weight update leaves in the cache"),

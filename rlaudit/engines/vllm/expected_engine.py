@@ -7,6 +7,7 @@ generates if it has loaded the other one.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from packaging.version import Version
@@ -106,15 +107,25 @@ def resolution_of(
     model: str | None = None,
 ) -> Resolution:
     """Return how `inspect` resolves an `LLM(...)` with these arguments and variables."""
-    config = RolloutConfig(
+    return resolve(config_of(engine_args, variables, model), Catalogue.at(version), machine)
+
+
+def config_of(
+    engine_args: Mapping[str, Any],
+    variables: Mapping[str, str],
+    model: str | None = None,
+    sampling: Mapping[str, Any] = MappingProxyType({}),
+) -> RolloutConfig:
+    """Return an `LLM(...)` with these arguments and variables as a config, with the parameters of its requests."""
+    return RolloutConfig(
         framework="vllm",
         path="an arm",
         engine=_settings(engine_args),
         environment=_settings(variables),
+        sampling=_settings(sampling),
         model=None if model is None else Setting("model", model, model, Origin.FILE),
         offline=True,
     )
-    return resolve(config, Catalogue.at(version), machine)
 
 
 def _settings(values: Mapping[str, Any]) -> dict[str, Setting]:

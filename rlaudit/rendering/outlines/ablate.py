@@ -59,6 +59,7 @@ def outline(report: "Report") -> Outline:
             Section("replay", "Recorded tokens, asked for again", _replays(report), gathers=True),
             Section("factors", "Factors", _factors(report, names), gathers=True),
             Section("loaded", "What the engines loaded", _loaded(report), gathers=True),
+            listed("known-defects", "Known defects of these engines", _known_defects(report)),
             Section("parity", "Parity settings", codes),
             Section("settings", "What differs between the engines", differing, page_only=True),
             not_seen(report),
@@ -89,6 +90,15 @@ def _bisection(report: "Report") -> list[Block]:
     blocks += [Lines(bisection.moved, "Defaults that differ")] if bisection.moved else []
     blocks += [Lines(bisection.advisories, "Known defects")] if bisection.advisories else []
     return blocks
+
+
+def _known_defects(report: "Report") -> list[str]:
+    several = len(report.get("blocks", ())) > 1
+    return [
+        f"{defect.name} ({', '.join(arm if several else arm.partition(': ')[2] for arm in defect.arms)}): "
+        f"{defect.about} {defect.way_out}"
+        for defect in report.get("known_defects", ())
+    ]
 
 
 def _title(report: "Report") -> str:

@@ -12,10 +12,15 @@ _WORD = ("block_size", "user_specified_block_size")
 # Tried: V0 takes only 16 (0.8.5, without Intel's extension for PyTorch), the attention of later CPU builds only
 # multiples of 32 (0.32.0), and 0.18.1 takes both.
 _LAST_CPU_WITH_SMALL_BLOCKS = Version("0.18.1")
+# Intel's extension 2.8.0, which this release requires, decodes many requests only while each fits one block
+# (examples/defects/ipex-2.8-decode).
+_ONE_BLOCK_A_REQUEST = Version("0.11.0")
 
 
 def smallest_cpu_block(version: Version) -> int:
     """Return the smallest block that a release's CPU build takes, in tokens: shorter prompts are never cached."""
+    if version == _ONE_BLOCK_A_REQUEST:
+        return 128
     return 16 if version <= _LAST_CPU_WITH_SMALL_BLOCKS else 32
 
 

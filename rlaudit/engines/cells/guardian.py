@@ -16,7 +16,8 @@ What happens after a kill is left to the kernel, and not to a name or a variable
   to the command's process group (fcntl(2), F_SETSIG and F_SETOWN). Engine processes hold it as well (worker.py).
 Not covered: a process in its own session, when all three are killed at the same moment.
 
-The command has its own temporary folder, which is removed after it: vLLM leaves two sockets there at each start.
+The command has its own temporary folder, which is removed after it: vLLM leaves two sockets there at each start. What
+is left because a guardian was killed, the next command's guardian removes.
 
 USAGE_JSON gets exit code, seconds and peak memory of the whole process tree. Linux; standard library.
 """
@@ -47,6 +48,9 @@ UNKILLABLE_SECONDS = 30.0
 FIRST_SAMPLE_SECONDS = 0.05
 SAMPLE_SECONDS = 0.5
 COSTS_APART = 50.0
+# Locked by the guardians, in the command's temporary folder. A younger one may not be locked yet.
+HELD = ".held-by-rlaudit"
+UNLOCKED_SECONDS = 60.0
 # The variable that names the lifeline to engine processes, as DESCRIPTOR:INODE.
 LIFELINE = "RLAUDIT_LIFELINE"
 
@@ -195,12 +199,27 @@ def replace(path: str, document: dict[str, Any]) -> None:
     os.replace(path + ".part", path)  # noqa: PTH105 - the atomic syscall
 
 
+def make_scratch() -> str:
+    """Make the command's temporary folder, and remove those that have lost their guardians.
+
+    The guardians hold a file in it locked for as long as either lives.
+    """
+    for held in Path(tempfile.gettempdir()).glob(f"rlaudit-*/{HELD}"):
+        with contextlib.suppress(OSError), held.open("rb") as file:
+            if time.time() - os.fstat(file.fileno()).st_mtime > UNLOCKED_SECONDS:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(held.parent, ignore_errors=True)
+    scratch = tempfile.mkdtemp(prefix="rlaudit-")
+    fcntl.flock(os.open(Path(scratch, HELD), os.O_CREAT | os.O_RDWR), fcntl.LOCK_EX)
+    return scratch
+
+
 def main(lease: int, usage_path: str, command: list[str]) -> int:
     """Run the command under the lease, with a second guardian above the first."""
     for ignored in LEFT_TO_THE_LEASE:
         signal.signal(ignored, signal.SIG_IGN)
     lifeline, _held = os.pipe()  # only the two guardians hold the other end
-    scratch = tempfile.mkdtemp(prefix="rlaudit-")
+    scratch = make_scratch()
     upper = os.pidfd_open(os.getpid())
     adopt_orphans()
     lower_pid = os.fork()

@@ -1,9 +1,11 @@
 """Whoever is killed, alone or with others, no process of a cell is left."""
 
 import itertools
+import os
 import select
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +15,7 @@ from killable import ROLES, assert_gone, cast, impatient_guardian, kill
 from laboratories import FAKES, PATIENCE_SECONDS
 
 from rlaudit.engines.cells.guarded import GUARDIAN
-from rlaudit.engines.cells.guardian import Process, descendants
+from rlaudit.engines.cells.guardian import HELD, Process, descendants, make_scratch
 
 PATIENCE = 0.5
 SCRIPT = f"""
@@ -42,7 +44,7 @@ launch(cell, (sys.executable,), {}, 600.0, lambda event: print(json.dumps(event)
 class Running:
     """A cell whose engine answers questions."""
 
-    rlaudit: "subprocess.Popen[str]"
+    rlaudit: "subprocess.Popen[bytes]"
     roles: dict[str, Process]
     everybody: list[Process]
 
@@ -57,13 +59,12 @@ def running(tmp_path: Path) -> Iterator[Running]:
     process = subprocess.Popen(
         [sys.executable, "-c", RLAUDIT, str(cell), str(guardian), str(PATIENCE)],
         stdout=subprocess.PIPE,
-        text=True,
         start_new_session=True,
+        env={**os.environ, "TMPDIR": str(scratch_folder(tmp_path))},
     )
     everybody: list[Process] = []
     try:
-        while "generate" not in _line(process):
-            pass
+        _wait_for_the_engine(process)
         roles = cast(process.pid)
         assert set(roles) == set(ROLES)
         everybody += [roles["rlaudit"], *descendants(process.pid)]
@@ -76,13 +77,22 @@ def running(tmp_path: Path) -> Iterator[Running]:
         process.communicate()
 
 
-def _line(process: "subprocess.Popen[str]") -> str:
+def scratch_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "temporary"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _wait_for_the_engine(process: "subprocess.Popen[bytes]") -> None:
+    """Read what has arrived, and not lines: a line that a buffer holds is none that `select` sees."""
     assert process.stdout is not None
-    readable, _, _ = select.select([process.stdout], [], [], PATIENCE_SECONDS)
-    assert readable, "the engine does not start"
-    line = process.stdout.readline()
-    assert line, "the engine does not start"
-    return line
+    said = b""
+    while b"generate" not in said:
+        readable, _, _ = select.select([process.stdout], [], [], PATIENCE_SECONDS)
+        assert readable, "the engine does not start"
+        arrived = os.read(process.stdout.fileno(), 65536)
+        assert arrived, "the engine does not start"
+        said += arrived
 
 
 WATCHERS = ROLES[:3]
@@ -100,6 +110,30 @@ def test_nothing_of_a_cell_is_left_when_any_two_are_killed(running: Running, vic
 def test_one_that_watches_is_enough_when_all_others_are_killed(running: Running, spared: str) -> None:
     kill([one for role, one in running.roles.items() if role != spared])
     assert_gone(running.everybody)
+
+
+@pytest.mark.parametrize("victim", [role for role in ROLES if role != "upper guardian"])
+def test_the_temporary_folder_goes_with_the_cell(running: Running, victim: str, tmp_path: Path) -> None:
+    assert len(list(scratch_folder(tmp_path).glob("rlaudit-*"))) == 1
+    kill([running.roles[victim]])
+    running.rlaudit.wait()
+    assert_gone(running.everybody)
+    assert list(scratch_folder(tmp_path).iterdir()) == []
+
+
+def test_a_folder_that_lost_its_guardians_goes_with_the_next_cell(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill([running.roles[role] for role in WATCHERS])
+    assert_gone([one for one in running.everybody if one.session == running.roles["worker"].pid])
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch_folder(tmp_path)))
+    (left,) = scratch_folder(tmp_path).iterdir()
+    (scratch_folder(tmp_path) / "rlaudit-of-a-user").mkdir()
+    os.utime(left / HELD, (0, 0))
+    made = Path(make_scratch())
+    assert {path.name for path in scratch_folder(tmp_path).iterdir()} == {made.name, "rlaudit-of-a-user"}
+    os.utime(made / HELD, (0, 0))
+    assert made.exists() and Path(make_scratch()).exists() and made.exists()  # it is held
 
 
 @pytest.mark.parametrize("also", [(), ("worker",)], ids=["watchers", "watchers and worker"])

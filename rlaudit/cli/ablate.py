@@ -43,8 +43,8 @@ def ablate(
             metavar="RECIPE", help="A recipe by name (v0-to-v1, quick, ...) or path, a rollout config, or a recording."
         ),
     ],
-    from_: Annotated[str | None, typer.Option("--from", help="With a config: the vLLM it runs on today.")] = None,
-    to: Annotated[str | None, typer.Option("--to", help="With a config: the vLLM it is to run on.")] = None,
+    from_: Annotated[str | None, typer.Option("--from", help="With a config: the vLLM that it runs on today.")] = None,
+    to: Annotated[str | None, typer.Option("--to", help="With a config or a recording: the vLLM to move to.")] = None,
     write_recipe: Annotated[
         Path | None, typer.Option(help="With a config: save what would be run as a recipe, and stop.")
     ] = None,
@@ -52,8 +52,8 @@ def ablate(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="With a recording: replay this argument or variable too. Those that name code or files are dropped by "
-            "default.",
+            help="With a recording: replay this engine argument or variable too. Those that name code or files are dropped "
+            "by default.",
         ),
     ] = None,
     updates: Annotated[
@@ -83,7 +83,7 @@ def ablate(
         str | None,
         typer.Option(
             metavar="METRIC",
-            help="Halve the releases between reference and candidate until two neighbours differ in this metric, and "
+            help="Halve the releases between the recipe's two until neighbours differ in this metric, and "
             "ablate these.",
         ),
     ] = None,
@@ -93,7 +93,10 @@ def ablate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run, and stop.")] = False,
     quiet: Quiet = False,
 ) -> int:
-    """Run controlled arms, on this machine or a cluster, and say which layer is to blame."""
+    """Say which setting is to blame, by controlled runs.
+
+    Each arm is an engine on this machine or a cluster; the report judges the three layers.
+    """
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.ablation.run import Ablation
     from rlaudit.engines.hardware.accelerator import detect

@@ -62,7 +62,7 @@ def compare(
         typer.Option(
             parser=log_path,
             metavar="ROLLOUTS",
-            help="The same of the engine that runs today: is the new one farther from the trainer than it?",
+            help="Rollouts of today's engine: is the new one farther from the trainer?",
         ),
     ] = None,
     before_trainer: Annotated[
@@ -113,7 +113,7 @@ def compare(
     margin: Annotated[
         float | None,
         typer.Option(
-            help="k3 in nats below which both sides count as the same. Left out: no farther than --before; "
+            help="The largest k3 (nats) that counts as equal. By default that of --before; "
             "without that, the k3 at which more than 1 % of tokens or sequences leave the clip ranges."
         ),
     ] = None,
@@ -126,7 +126,7 @@ def compare(
     fail_on: FailOnMismatch = FailOn.ERROR,
     quiet: Quiet = False,
 ) -> int:
-    """Find out whether logged rollout logprobs mean what the trainer assumes, and how far they are apart."""
+    """Say what logged logprobs mean, and how far apart they are."""
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.diagnosis.compare_settings import CompareSettings
     from rlaudit.diagnosis.compare_tables import Comparer, todays

@@ -38,7 +38,7 @@ def curves(
         str | None, typer.Option("--format", help="Read all logs as this sink instead of recognising each.")
     ] = None,
     candidates: Annotated[
-        int | None, typer.Option(min=1, help="How many of the runs, from the last, are seeds of the candidate.")
+        int | None, typer.Option(min=1, help="The last so many of the runs are seeds of the candidate.")
     ] = None,
     alpha: Annotated[
         float | None,
@@ -72,9 +72,9 @@ def curves(
         FailOn, typer.Option(help="What exits with 1: a separation or a raised gate (error), or nothing.")
     ] = FailOn.ERROR,
 ) -> int:
-    """Find the first step at which training curves leave the noise band of their reference.
+    """Find the first step at which training curves separate.
 
-    With --gate: hold one log, finished or growing, against limits, by a test that may be looked at after every step.
+    With --gate: hold one log, finished or growing, against limits. Looking after every step raises no more false alarms.
     """
     of_a_comparison = {"--metric": metric, "--candidates": candidates, "--seed": seed}
     of_following = {"--every": every, "--until-silent": until_silent}

@@ -45,7 +45,7 @@ def demo_command(
         Path | None, typer.Argument(help="Leave the files here, to type the commands yourself: rlaudit demo try-it.")
     ] = None,
 ) -> int:
-    """Show one real case, from question to diagnosis: offline, in a few seconds."""
+    """Show one real case, offline, in a few seconds."""
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
         if folder is not None:

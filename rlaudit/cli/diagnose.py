@@ -21,7 +21,7 @@ def diagnose(
     output: Outputs = None,
     fail_on: FailOnMismatch = FailOn.ERROR,
 ) -> int:
-    """Combine what was inspected, ablated, compared, logged and recorded into the three layers, in their order."""
+    """Put all that is known together, in the three layers."""
     from rlaudit.documents.combined import combined, read_document
     from rlaudit.recorder.recording import is_recording
 

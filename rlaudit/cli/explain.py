@@ -33,8 +33,10 @@ def explain(
         ),
     ],
 ) -> int:
-    """Print what a rule, cause, test, framework, factor or metric is, and how to read it; what a dashboard's key means;
-    what a vLLM release decides and has; or a topic, such as `clusters` or `limits`."""
+    """Print all about a rule, cause, metric, release or topic.
+
+    Also about a test, framework or factor, and what a dashboard's key means; topics are such as `clusters` or `limits`.
+    """
     rule = _about_rule(name)
     if rule is not None:
         # A rule finds it in settings; a cause of the same name finds it in logprobs.

@@ -96,7 +96,7 @@ def arguments_parser() -> argparse.ArgumentParser:
     add("-v", "--verbose", action="store_true",
         help="text and Markdown with notes, and with settings whose move decides nothing")  # fmt: skip
     add("--diff", action="store_true", help="print what --fix would do as a patch, and change nothing")
-    add("--fix", choices=FIX_MODES, metavar="MODE", help="make the safe fixes; =unsafe makes all of them")
+    add("--fix", choices=FIX_MODES, metavar="MODE", help="--fix makes the safe fixes, --fix=unsafe all of them")
     add("--baseline", type=Path, metavar="FILE", help="findings that are known and do not count")
     add("--write-baseline", type=Path, metavar="FILE", help="write today's findings down as known")
     add("--bump", metavar="BASE..HEAD", help="what a moved vLLM pin changes: revisions, or an older folder before PATH")

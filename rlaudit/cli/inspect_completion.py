@@ -12,7 +12,7 @@ from rlaudit.cli.inspect_arguments import arguments_parser
 
 def _completable() -> Callable[..., None]:
     def inspected(**arguments: object) -> None:
-        """Read rollout configs and report what moves the logprobs when vLLM changes."""
+        """Say what a vLLM upgrade does to your rollout configs."""
         raise AssertionError("rlaudit inspect parses its own arguments")
 
     parameters = [_parameter(action) for action in arguments_parser()._actions if action.dest != "help"]

@@ -37,7 +37,10 @@ def list_(
     before: Annotated[str | None, typer.Option("--from", help="advisories: the vLLM that runs today.")] = None,
     after: Annotated[str | None, typer.Option("--to", help="advisories: the vLLM to move to.")] = None,
 ) -> int:
-    """List what rlaudit knows, one line each; of advisories also those that a move between two releases crosses."""
+    """List what rlaudit knows, one line each.
+
+    With --from and --to: the advisories that a move between two releases crosses.
+    """
     if before is None and after is None:
         to_stdout(f"{LISTS[what]()}\n")
         return 0

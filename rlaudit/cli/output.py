@@ -20,7 +20,7 @@ from rlaudit.write_atomically import write_atomically
 if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
-HELP = "FORMAT[:PATH], repeatable; without a path it goes to stdout."
+HELP = "text, concise, markdown, html, json, sarif, junit or github, and :PATH; repeatable. Without a path: stdout."
 
 
 @dataclass(frozen=True)

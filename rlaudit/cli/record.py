@@ -49,7 +49,10 @@ def record(
         typer.Option(metavar="DIR", help="Write the recording there. Default: a new folder in ./recordings."),
     ] = None,
     prompts: Annotated[
-        str, typer.Option(metavar="1/N", help="After the first 64 MiB keep 1 prompt in N, or `all`.")
+        str,
+        typer.Option(
+            metavar="1/N", help="Once the recording has 64 MiB, record 1 prompt in N, or `all`; the training keeps all."
+        ),
     ] = "1/16",
     limit: Annotated[
         str,
@@ -102,8 +105,9 @@ def record(
         ),
     ] = False,
 ) -> int:
-    """Record what a training asks of vLLM and what it gets: run any command, unchanged.
+    """Record what a training asks of vLLM and what it gets.
 
+    Runs any command, unchanged; `rlaudit explain recorder` says what that costs.
     Ends as the command does, and with 3 if that is 0 and no vLLM engine was recorded.
     `rlaudit explain recording` prints what a recording holds.
     """

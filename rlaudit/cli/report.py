@@ -21,14 +21,17 @@ def report(
     ],
     output: Outputs = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Text and Markdown with what a page folds, such as notes.")
+        bool, typer.Option("--verbose", "-v", help="Text and Markdown with notes and folded details.")
     ] = False,
     table: Annotated[
         str | None,
         typer.Option(metavar="PROJECT", help="Print the mismatch as a project wants it, such as prime-rl."),
     ] = None,
 ) -> int:
-    """Render a run again, finished or not; ends with the run's own exit code, and with 3 where it has not finished."""
+    """Render a run again, finished or not.
+
+    Ends with the run's own exit code, and with 3 if it has not finished.
+    """
     from rlaudit.documents.unfinished_run import NEXT, unfinished_document
     from rlaudit.laboratory.run_folder import REPORT, has_report, is_run
     from rlaudit.rendering.mismatch_table import rendered

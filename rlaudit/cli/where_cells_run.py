@@ -10,7 +10,9 @@ from rlaudit.progress import Progress
 if TYPE_CHECKING:
     from rlaudit.engines.cells.on_ray import Cluster
 
-JOBS_HELP = "Cells at once: a number, or auto, which is one per GPU and one on a CPU. On a CPU each has its own cores."
+JOBS_HELP = (
+    "Engines at once: a number, or auto, which is one per GPU and one on a CPU. On a CPU each has its own cores."
+)
 AUTO = "auto"
 EXECUTOR_HELP = "Where cells run: local, or ray[:ADDRESS], a Ray cluster whose nodes all see the run directory."
 

@@ -1,6 +1,6 @@
 """vLLM 0.11.0 on a CPU: decoding 32 requests ends the engine as soon as their contexts are longer than one block.
 
-    python repro.py MODEL [BLOCK_SIZE]        (any dense model; 16, 32, 64 or 128 tokens a block)
+python repro.py MODEL [BLOCK_SIZE]        (any dense model; 16, 32, 64 or 128 tokens a block)
 """
 
 import sys

@@ -52,8 +52,8 @@ def ablate(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="With a recording: replay this engine argument or variable too. Those that name code or files are dropped "
-            "by default.",
+            help="With a recording: replay this engine argument or variable too. Those that name code or files are "
+            "dropped by default.",
         ),
     ] = None,
     updates: Annotated[

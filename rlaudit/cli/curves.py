@@ -74,7 +74,8 @@ def curves(
 ) -> int:
     """Find the first step at which training curves separate.
 
-    With --gate: hold one log, finished or growing, against limits. Looking after every step raises no more false alarms.
+    With --gate: hold one log, finished or growing, against limits.
+    Looking after every step gives no more false alarms.
     """
     of_a_comparison = {"--metric": metric, "--candidates": candidates, "--seed": seed}
     of_following = {"--every": every, "--until-silent": until_silent}

@@ -1,5 +1,6 @@
 """What cannot be parsed and may be about rollouts is named, and an audit without it is not finished."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,13 @@ def test_every_config_that_is_read_speaks_of_rollouts() -> None:
     silent = [file.path for file in configs if not speaks_of_rollouts(file.source.text)]
     assert len(configs) > 30
     assert silent == []
+
+
+def test_a_report_of_ours_beside_configs_is_no_config_however_long(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arms = [{"name": f"vllm {number}", "engine_args": {"logprobs_mode": "raw_logprobs"}} for number in range(30_000)]
+    (tmp_path / "report.json").write_text(json.dumps({"schema": "rlaudit-report/1", "arms": arms}, indent=1))
+    (tmp_path / "run.sh").write_text("vllm serve m --logprobs-mode processed_logprobs\n")
+    assert run(["inspect", str(tmp_path), "--from", "0.18.1", "--to", "0.18.1", "--fail-on", "never"]) == 0
+    assert "larger than a config" not in capsys.readouterr().out

@@ -21,7 +21,7 @@ from rlaudit.unknown import Unknown
 
 # Words of which every file that sets up rollouts on vLLM has one (tests/inspection/test_unreadable_files.py).
 _ROLLOUTS = re.compile("vllm|rollout|inference|update_(weights|named_param)|weight_update", re.IGNORECASE)
-# What a report of rlaudit begins with. It names configs, and is none.
+# In the first characters of a report of rlaudit, which names configs and is none.
 _OUR_REPORT = '"schema": "rlaudit-report/'
 _VARIABLE = re.compile(r"VLLM_[A-Z0-9_]+")
 # A file, or a document in it, with the dialects in which it may be written, the most specific first.
@@ -101,7 +101,7 @@ def recognise(source: Source, dialects: Mapping[str, Dialect]) -> tuple[tuple[Di
     if source.suffix == ".json" and "vllm" not in source.text.lower():
         # Every JSON that a dialect reads has the word. Parsing every lock file of a repository takes seconds.
         return (), ()
-    if source.text.lstrip("{ \n").startswith(_OUR_REPORT):
+    if _OUR_REPORT in source.text[:100]:
         return (), ()
     parse(source)
     recognised: list[Dialect] = []

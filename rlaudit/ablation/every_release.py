@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 from rlaudit.ablation.drawn_tokens import drawn_cells
 from rlaudit.ablation.release_cells import cells_of, without_figures
 from rlaudit.ablation.run import Ablation
+from rlaudit.ablation.update_cells import update_cells, without_cases
 from rlaudit.engines.environments.environment import locate, remove
 from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory.prompts import PromptSet
+from rlaudit.laboratory.recipe import AnyRecipe
 from rlaudit.laboratory.run_folder import PLAN, REPORT, TOKENS, has_report, report_as_written
-from rlaudit.laboratory.studies.arms.of_release import of_release
-from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.layers import Layer, untested
 from rlaudit.parse_json import parse_json
 from rlaudit.report.new_report import new_report
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 NOTHING = Releases(properties={}, measured=[])
 
 
-def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *, keep: bool) -> "Report":
+def each_release(ablation: Ablation, recipe: AnyRecipe, given: GivenInterpreters, *, keep: bool) -> "Report":
     """Measure the recipe's releases, oldest first, and return the report of all.
 
     keep: leave the environments that are built for it. A release without an environment does not stop the others. The
@@ -47,6 +47,8 @@ def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *
     folder, kind = ablation.folder, ablation.accelerator.kind
     known = _releases_before(folder)
     properties = dict(known.properties)
+    of_release = ablation.study.of_release
+    assert of_release is not None, "the command refuses releases of a study that has no recipe of one"
     recipes = {release: of_release(recipe, release, kind) for release in recipe.versions}
     rows = {
         row.version: row
@@ -66,7 +68,7 @@ def each_release(ablation: Ablation, recipe: Recipe, given: GivenInterpreters, *
 
 
 def _measure(
-    ablation: Ablation, release: str, before: str, recipe: Recipe, given: GivenInterpreters, *, keep: bool
+    ablation: Ablation, release: str, before: str, recipe: AnyRecipe, given: GivenInterpreters, *, keep: bool
 ) -> tuple[dict[str, str], MeasuredRelease]:
     """Return the titles of a release's properties, and its row. before: the release before it, "" for the first."""
     accelerator, progress, folder = ablation.accelerator, ablation.progress, ablation.folder / release
@@ -80,15 +82,20 @@ def _measure(
     except NotFinished as error:
         progress.note(f"  {release}: not measured: {error.message}")
         return {}, row(cells={}, why=[error.message], minutes=0.0, date=_day(time.time()))
+    updates = report.get("weight_updates")
+    cases = updates.cases if updates else []
     titles, cells = cells_of(report, release, machine_of(accelerator))
-    for name, title, cell in drawn_cells(folder / TOKENS, ablation.folder / before / TOKENS, report["arms"]):
+    drawn = drawn_cells(folder / TOKENS, ablation.folder / before / TOKENS, report["arms"])
+    for name, title, cell in (*drawn, *update_cells(cases)):
         titles[name], cells[name] = title, cell
     progress.note(f"  {release}: {len(cells)} properties")
-    date, minutes = _day((folder / REPORT).stat().st_mtime), round(report["run"].seconds / 60, 1)
-    return titles, row(cells=cells, why=without_figures(report), minutes=minutes, date=date)
+    seconds = updates.cost.seconds if updates else report["run"].seconds
+    date, minutes = _day((folder / REPORT).stat().st_mtime), round(seconds / 60, 1)
+    why = [*without_figures(report), *without_cases(cases)]
+    return titles, row(cells=cells, why=why, minutes=minutes, date=date)
 
 
-def _report_of(recipe: Recipe, releases: Releases) -> "Report":
+def _report_of(recipe: AnyRecipe, releases: Releases) -> "Report":
     complete = sum(bool(row.cells) for row in releases.measured) == len(recipe.versions)
     report = new_report(
         "ablate",
@@ -101,7 +108,7 @@ def _report_of(recipe: Recipe, releases: Releases) -> "Report":
     return report
 
 
-def _digest(recipe: Recipe, prompts: PromptSet) -> str:
+def _digest(recipe: AnyRecipe, prompts: PromptSet) -> str:
     content = json.dumps([recipe.model_dump(mode="json", by_alias=True), prompts.digest], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
@@ -113,7 +120,7 @@ def _releases_before(folder: Path) -> Releases:
     return NOTHING
 
 
-def _existing_report(recipe: Recipe, folder: Path) -> "Report | None":
+def _existing_report(recipe: AnyRecipe, folder: Path) -> "Report | None":
     """Return the report in the folder if it is of this recipe."""
     with suppress(OSError, ValueError, KeyError, NotFinished):
         document = recipe.model_dump(mode="json", by_alias=True)

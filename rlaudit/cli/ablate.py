@@ -126,7 +126,7 @@ def ablate(
         model=model, prompts=prompts, seed=seed, samples=samples
     )
     prompt_set = load_prompts(chosen.prompts, chosen.prompts_read)
-    versions = getattr(chosen, "versions", ())
+    versions = chosen.versions
     plan = study.plan(chosen, accelerator, prompt_set)
     folder = run_dir or Path("runs") / path.stem
     shard_run = None if shard is None else ShardRun(Shard.parse(shard), folder)
@@ -171,6 +171,8 @@ def _heading_of_many(versions: Sequence[str]) -> str:
 
 def _refuse_together(study: "Study", path: Path, versions: Sequence[str], *, shares_out: bool, bisects: bool) -> None:
     """Raise UsageError for options that the recipe, or another option, does not allow."""
+    if versions and study.of_release is None:
+        raise UsageError(f"versions: {path.stem} is about trainings, and one run compares those of all its arms")
     if versions and (shares_out or bisects):
         raise UsageError(f"--shard and --bisect are for a recipe of two releases, and {path.stem} names many")
     if shares_out and bisects:
@@ -188,7 +190,7 @@ def _report_of(
     """Carry the recipe out: once, for each of its releases, or for the two between which `metric` moves."""
     from rlaudit.laboratory.studies.arms.recipe import Recipe
 
-    if isinstance(recipe, Recipe) and recipe.versions:
+    if recipe.versions:
         from rlaudit.ablation.every_release import each_release
 
         return each_release(ablation, recipe, given, keep=keep)

@@ -161,6 +161,7 @@ def _case(judged: JudgedCase) -> UpdateCase:
         continuity=judged.continuity,
         seconds=judged.record.case_seconds.get(case.name),
         cell=judged.record.cell_key,
+        unsupported=judged.unsupported,
     )
 
 

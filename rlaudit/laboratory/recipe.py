@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
+from packaging.version import InvalidVersion
+from packaging.version import Version as PublishedVersion
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
 from rlaudit.secrets import MASK, learn, masked_places
+from rlaudit.vllm.builds import released_for
 from rlaudit.vllm.resolution.engine import EngineKind
 from rlaudit.yaml_file import read_yaml_file
 
@@ -98,6 +101,10 @@ class AnyRecipe(Keys):
         "reference; without a reference, what the clip ranges of objective feel.",
     )
     timeout_minutes: float = Field(20.0, gt=0, description="Longest life of one engine process.")
+    versions: list[Version] = Field(
+        default_factory=list,
+        description="Measure each of these releases by itself, in place of the recipe's: a list, or OLDEST..NEWEST.",
+    )
 
     @property
     def prompts_read(self) -> int | None:
@@ -188,6 +195,23 @@ def validated(kind: type[SomeRecipe], document: dict[str, Any], path: Path, mode
         return kind.model_validate(document)
     except ValidationError as error:
         raise UsageError(f"{path}: {_first_complaint(error, models)}") from error
+
+
+def published(versions: Any, profile: Profile) -> Any:
+    """Return the releases of `OLDEST..NEWEST` that are published for this machine, oldest first; a list unchanged.
+
+    Raises UsageError if there are none.
+    """
+    if not isinstance(versions, str) or ".." not in versions:
+        return versions
+    try:
+        oldest, newest = (PublishedVersion(end) for end in versions.split("..", 1))
+    except InvalidVersion as error:
+        raise UsageError(f"versions: {versions}: {error}", "Write OLDEST..NEWEST, such as 0.18.1..0.32.0.") from None
+    releases = [str(release) for release in released_for(profile) if oldest <= release <= newest]
+    if not releases:
+        raise UsageError(f"versions: {versions}: no release in between has a {profile} build")
+    return releases
 
 
 def with_profile(mapping: dict[str, Any], profile: Profile) -> dict[str, Any]:

@@ -37,6 +37,8 @@ class UpdateCase:
     continuity: Continuity | None
     seconds: float | None
     cell: str
+    # Whether it did not run because the release has no such calls.
+    unsupported: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

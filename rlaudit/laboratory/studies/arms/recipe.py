@@ -9,11 +9,8 @@ in it removes a key.
 from pathlib import Path
 from typing import Any, Literal
 
-from packaging.version import InvalidVersion
-from packaging.version import Version as PublishedVersion
 from pydantic import Field
 
-from rlaudit.errors import UsageError
 from rlaudit.laboratory.recipe import (
     AnyRecipe,
     DtypeName,
@@ -24,10 +21,10 @@ from rlaudit.laboratory.recipe import (
     Profile,
     Version,
     merged,
+    published,
     validated,
     with_profile,
 )
-from rlaudit.vllm.builds import released_for
 
 
 class Sampling(Keys):
@@ -130,10 +127,6 @@ class Recipe(AnyRecipe, _Common):
     """What to ablate."""
 
     blocks: list[Block] = Field(min_length=1, description="The comparisons.")
-    versions: list[Version] = Field(
-        default_factory=list,
-        description="Measure each of these releases as the candidate of every block: a list, or OLDEST..NEWEST.",
-    )
     left_out: list[str] = Field(default_factory=list, description="What of a recorded engine the arms lack, and why.")
 
     def overridden(self, *, samples: int | None = None, **options: Any) -> "Recipe":
@@ -154,27 +147,10 @@ def recipe_of(document: dict[str, Any], path: Path, profile: Profile) -> Recipe:
     shared = {key: recipe[key] for key in _Common.model_fields if key in recipe}
     blocks = recipe.get("blocks")
     if recipe.get("versions"):
-        recipe["versions"] = _published(recipe["versions"], profile)
+        recipe["versions"] = published(recipe["versions"], profile)
         shared["candidate"] = {"version": recipe["versions"][-1]}  # until it is the recipe of one release
     if isinstance(blocks, list):
         recipe["blocks"] = [
             merged(shared, with_profile(block, profile)) if isinstance(block, dict) else block for block in blocks
         ]
     return validated(Recipe, recipe, path, MODELS)
-
-
-def _published(written: Any, profile: Profile) -> Any:
-    """Return the releases of `OLDEST..NEWEST` that are published for this machine, oldest first; a list unchanged.
-
-    Raises UsageError if there are none.
-    """
-    if not isinstance(written, str) or ".." not in written:
-        return written
-    try:
-        oldest, newest = (PublishedVersion(end) for end in written.split("..", 1))
-    except InvalidVersion as error:
-        raise UsageError(f"versions: {written}: {error}", "Write OLDEST..NEWEST, such as 0.18.1..0.32.0.") from None
-    releases = [str(release) for release in released_for(profile) if oldest <= release <= newest]
-    if not releases:
-        raise UsageError(f"versions: {written}: no release in between has a {profile} build")
-    return releases

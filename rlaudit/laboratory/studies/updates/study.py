@@ -3,6 +3,7 @@
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.studies.updates.cases import FLIGHT, Step
+from rlaudit.laboratory.studies.updates.of_release import of_release
 from rlaudit.laboratory.studies.updates.plan import UpdatePlan, plan_updates, versions_needed
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.studies.updates.run import execute
@@ -30,4 +31,4 @@ def _tokens(step: Step) -> int:
     return int(tokens + sum(map(_tokens, step.get("while_paused", ()))))
 
 
-STUDY = Study("updates", "weight_updates", update_recipe_of, plan_updates, cost_of_updates, execute, in_one_folder=True)
+STUDY = Study("updates", "weight_updates", update_recipe_of, plan_updates, cost_of_updates, execute, of_release, True)

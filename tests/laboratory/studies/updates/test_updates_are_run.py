@@ -12,6 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from rlaudit.ablation.update_cells import update_cells
 from rlaudit.documents.weight_updates import document_of
 from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
@@ -92,6 +93,21 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
 
 def case(report: Report, name: str) -> UpdateCase:
     return next(one for one in report["weight_updates"].cases if one.name == name)
+
+
+def test_a_matrix_of_releases_has_a_cell_for_what_each_case_shows(report: Report) -> None:
+    words = {name: cell.word for name, _, cell in update_cells(report["weight_updates"].cases)}
+    of_keep = {
+        clear: {
+            what: words.get(f"prefix-caching=on/mode=keep, clear_cache={clear}/{what}")
+            for what in ("ran", "in_flight", "stale", "continuity")
+        }
+        for clear in (True, False)
+    }
+    begun = {"ran": "runs", "in_flight": "completed"}
+    assert of_keep[True] == {**begun, "stale": "new weights only", "continuity": "go on where they were"}
+    assert of_keep[False] == {**begun, "stale": "OLD KEYS AND VALUES", "continuity": None}
+    assert words["prefix-caching=on/mode=abort, clear_cache=True/in_flight"] == "aborted"
 
 
 @pytest.mark.parametrize("mode", ["keep", "wait", "abort"])

@@ -1,0 +1,97 @@
+"""What a release makes of weight updates: the cells of the matrix of releases, from the cases of its report.
+
+A case that a release has no calls for is *not there*, and one that was begun and did not end is *failed*: the words of
+the engine are beside the matrix.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from rlaudit.laboratory.studies.updates.cases import CaseKind
+from rlaudit.laboratory.studies.updates.parts import summary
+from rlaudit.laboratory.studies.updates.requests import RequestCount
+from rlaudit.laboratory.studies.updates.staleness import Staleness
+from rlaudit.layers import Verdict
+from rlaudit.measurement.contrast import Contrast
+from rlaudit.measurement.measure import Measurement
+from rlaudit.report.parts.releases import Cell
+from rlaudit.report.parts.weight_updates import UpdateCase
+
+NOT_THERE, FAILED = "not there", "failed"
+NEW_REQUESTS = {
+    Verdict.MATCH: "new weights only",
+    Verdict.MISMATCH: "OLD KEYS AND VALUES",
+    Verdict.INCONCLUSIVE: "undecided",
+    Verdict.NOT_TESTED: "not tested",
+}
+
+
+def update_cells(cases: Sequence[UpdateCase]) -> Iterator[tuple[str, str, Cell]]:
+    """Yield name, title and cell of what each case shows."""
+    for case in cases:
+        levels = ", ".join(f"{factor}={level}" for factor, level in case.levels.items())
+        place = f"{levels}/{case.name}"
+        title = levels if case.kind is CaseKind.PATH else f"{levels}, {case.name}"
+        if case.problem is not None:
+            yield f"{place}/ran", title, _word(NOT_THERE if case.unsupported else FAILED)
+            continue
+        if case.kind is not CaseKind.PATH:
+            yield f"{place}/ran", title, _word("runs")
+            yield from _requests(place, title, case)
+        if case.parts is not None:
+            yield f"{place}/parts", f"{title}: weights", _word(_parts(case))
+
+
+def without_cases(cases: Sequence[UpdateCase]) -> list[str]:
+    """Return the cases that did not run, each with the reason."""
+    return [f"{case.start}, {case.name}: {case.problem}" for case in cases if case.problem is not None]
+
+
+def _requests(place: str, title: str, case: UpdateCase) -> Iterator[tuple[str, str, Cell]]:
+    """Yield what became of requests in flight, and which keys and values they and new requests have."""
+    yield f"{place}/in_flight", f"{title}: requests in flight", _word(_ends(case.in_flight))
+    yield f"{place}/around", f"{title}: requests submitted around it", _word(_ends(case.around))
+    if case.continuity is not None and case.continuity.verdict in (Verdict.MATCH, Verdict.MISMATCH):
+        goes_on = case.continuity.verdict is Verdict.MATCH
+        word = "go on where they were" if goes_on else "TOKENS LOST OR REPEATED"
+        yield f"{place}/continuity", f"{title}: requests that continue", _word(word)
+    stale = case.staleness
+    if stale is None:
+        return
+    yield f"{place}/stale", f"{title}: new requests have", _word(NEW_REQUESTS[stale.verdict])
+    yield from _figures(place, title, stale)
+
+
+def _figures(place: str, title: str, stale: Staleness) -> Iterator[tuple[str, str, Cell]]:
+    if stale.excess is not None and stale.excess.difference is not None:
+        yield f"{place}/excess", f"{title}: excess k3 of new requests (nats)", _contrast(stale.excess)
+    if stale.flight is not None and stale.flight.value is not None:
+        yield f"{place}/flight", f"{title}: k3 of requests in flight (nats)", _figure(stale.flight)
+
+
+def _parts(case: UpdateCase) -> str:
+    parts = case.parts
+    if parts is None or parts.verdict is Verdict.MATCH:
+        return "all new"
+    read = parts.read_back
+    if parts.verdict is Verdict.MISMATCH and read is not None and read.old:
+        return f"{len(read.old)} OLD: {summary(read.old, shown=1)}"
+    return "undecided" if parts.verdict is Verdict.INCONCLUSIVE else parts.because
+
+
+def _ends(count: RequestCount) -> str:
+    """Return how the requests ended, without their number: how many an abort meets is up to the clock."""
+    ends = [end for end, number in asdict(count).items() if number and end != "submitted"]
+    return ", ".join(ends).replace("_", " ") or "none"
+
+
+def _word(word: str) -> Cell:
+    return Cell(value=None, low=None, high=None, word=word, claimed=None)
+
+
+def _contrast(excess: Contrast) -> Cell:
+    return Cell(value=excess.difference, low=excess.low, high=excess.high, word=None, claimed=None)
+
+
+def _figure(k3: Measurement) -> Cell:
+    return Cell(value=k3.value, low=k3.low, high=k3.high, word=None, claimed=None)

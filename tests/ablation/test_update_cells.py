@@ -19,7 +19,8 @@ def path_case(**fields: Any) -> UpdateCase:
         "start": "vLLM 0.18.1, path load_weights", "version": "0.18.1", "path": "load_weights", "transport": None,
         "levels": {"path": "load_weights"}, "name": "what the path updates", "kind": CaseKind.PATH, "mode": "wait",
         "clear_cache": True, "problem": None, "clean": None, "in_flight": RequestCount(), "around": RequestCount(),
-        "lags": (), "parts": None, "staleness": None, "continuity": None, "seconds": 1.0, "cell": "abc", "unsupported": False,
+        "lags": (), "parts": None, "staleness": None, "continuity": None, "seconds": 1.0, "cell": "abc",
+        "unsupported": False,
     }  # fmt: skip
     return UpdateCase(**(usual | fields))
 

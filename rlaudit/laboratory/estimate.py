@@ -58,7 +58,7 @@ def estimate(
             *cost.lines,
             f"engine starts: {cost.engine_starts}",
             *([f"cells at once: {at_once}"] if at_once > 1 else []),
-            f"minutes: about {minutes:.0f} on this {accelerator.kind} ({accelerator.name})",
+            f"minutes: about {minutes:.0f} on this {accelerator.kind} ({accelerator.name}){_reckoned_with(cost, files)}",
             f"environments to build: {', '.join(spec.name for spec in missing) or 'none'}{disk}",
             f"cells already in {folder}: {done}",
             *(
@@ -78,6 +78,14 @@ def _seconds(cost: Cost, files: ModelFiles, platform: str) -> float:
     billions = cost.billions if weight_bytes is None else weight_bytes / 4e9
     overhead = cost.engine_starts * START_SECONDS[platform] + cost.sampled * TOKEN_SECONDS[platform]
     return overhead + billions * (cost.passes * PASS_SECONDS[platform] + cost.moves * MOVE_SECONDS)
+
+
+def _reckoned_with(cost: Cost, files: ModelFiles) -> str:
+    """Return a warning that the model's size is unknown and another one is assumed; empty if it is known."""
+    if files.stored_bytes is not None:
+        return ""
+    why = f": {files.unknown}" if files.unknown else ""
+    return f", if {files.name} had {cost.billions:g} billion weights: its size is not known here{why}"
 
 
 def _gigabytes(spec: EnvironmentSpec) -> float:

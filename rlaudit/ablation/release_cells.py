@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlaudit.ablation.as_it_forms import METRICS
 from rlaudit.engines.vllm.expected_engine import resolution_of
+from rlaudit.measurement.prompt_logprobs import from_sampled, holds_temperature
 from rlaudit.report.figures import TITLES
 from rlaudit.report.parts.ablation import Arm
 from rlaudit.report.parts.releases import Cell
@@ -67,6 +68,25 @@ def _arm_cells(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]
     if arm.cached_tokens is not None and arm.role == "candidate":
         hits = arm.cached_tokens > 0
         yield f"{place}/cached", f"{title}: prompt tokens from the cache", _word_cell(hits, None)
+    yield from _probe_cells(place, title, arm, expected)
+
+
+def _probe_cells(place: str, title: str, arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]]:
+    """Yield what a request alone has in common with one in a crowd, and prompt logprobs with those of sampling."""
+    identical = (arm.batch_probe or {}).get("identical")
+    if identical is not None:
+        yield f"{place}/alone", f"{title}: alone as in a batch, bit for bit", _word_cell(identical, None)
+    probe = arm.prompt_probe or {}
+    if "error" in probe:
+        yield f"{place}/prompt_logprobs", f"{title}: prompt logprobs hold the temperature", _word_cell("failed", None)
+    if sequences := probe.get("sequences"):
+        holds = holds_temperature(sequences, arm.sampling["temperature"])
+        claimed = {"V0": True, "V1": False}.get(str(expected.value("engine")))
+        yield f"{place}/prompt_logprobs", f"{title}: prompt logprobs hold the temperature", _word_cell(holds, claimed)
+        distance = from_sampled(sequences)
+        low, high = distance.percentiles()
+        cell = Cell(value=distance.value, low=low, high=high, word=None, claimed=None)
+        yield f"{place}/prompt_from_sampled", f"{title}: prompt logprobs from sampled ones by (nats)", cell
 
 
 def _setting_cells(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]]:

@@ -104,6 +104,7 @@ def _arm(finished: Any, block: BlockDiagnosis, device: str) -> ReportedArm:
         resolved=finished.result.get("resolved", {}),
         loaded=finished.result.get("loaded", {}),
         batch_probe=finished.result.get("batch_probe", {}),
+        prompt_probe=finished.result.get("prompt_probe", {}),
         measurements={},
     )
     return reported if measured is None else _with_figures(reported, measured)

@@ -52,13 +52,14 @@ def estimate(
     minutes = _seconds(cost, files, machine_of(accelerator).platform) / 60 / at_once + BUILD_MINUTES * len(missing)
     disk = f" (up to {sum(map(_gigabytes, missing)):.0f} GB)" if missing else ""
     catalogued = known_versions()
+    machine = f"this {accelerator.kind} ({accelerator.name})"
     refused = [*refusals(specs, accelerator), misfit(files, plan_needs(plan, accelerator, files))]
     return "\n".join(
         [
             *cost.lines,
             f"engine starts: {cost.engine_starts}",
             *([f"cells at once: {at_once}"] if at_once > 1 else []),
-            f"minutes: about {minutes:.0f} on this {accelerator.kind} ({accelerator.name}){_reckoned_with(cost, files)}",
+            f"minutes: about {minutes:.0f} on {machine}{_reckoned_with(cost, files)}",
             f"environments to build: {', '.join(spec.name for spec in missing) or 'none'}{disk}",
             f"cells already in {folder}: {done}",
             *(

@@ -10,7 +10,8 @@ from rlaudit.vllm.machine import Machine
 def settings(resolved: dict[str, Any], features: dict[str, Any]) -> dict[str, Any]:
     arm = SimpleNamespace(
         status="ok", role="parity", block="b", name="parity", engine_args={}, variables={}, observed=None,
-        measurements={}, cached_tokens=None, resolved=resolved, loaded={"features": features},
+        measurements={}, cached_tokens=None, resolved=resolved, loaded={"features": features}, batch_probe=None,
+        prompt_probe=None,
     )  # fmt: skip
     report: Any = {"arms": [arm]}
     _, cells = cells_of(report, "0.24.0", Machine())

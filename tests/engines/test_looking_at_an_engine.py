@@ -141,3 +141,63 @@ def test_an_engine_that_dies_under_the_question_leaves_its_measurements_alone() 
     engine = Engine(None)
     engine.generate = None  # type: ignore[method-assign,assignment]
     assert probed(engine)["error"].startswith("TypeError: ")
+
+
+class Scorer:
+    """Returns prompt logprobs that hold the temperature, or leave it out."""
+
+    def __init__(self, heats: bool) -> None:
+        self.heats, self.asked = heats, []  # type: ignore[var-annotated]
+
+    def generate(self, prompts: list[Any], parameters: list[Any], use_tqdm: bool) -> list[Any]:
+        self.asked.append((prompts, parameters))
+        logprobs = [-1.0 / own.temperature if self.heats else -1.0 for own in parameters]
+        return [
+            SimpleNamespace(
+                prompt_logprobs=[None]
+                + [{token: SimpleNamespace(logprob=logprob)} for token in prompt["prompt_token_ids"][1:]]
+            )
+            for prompt, logprob in zip(prompts, logprobs, strict=True)
+        ]
+
+
+SAMPLED = [
+    {"prompt": 1, "token_ids": [7, 8], "logprobs": [-2.0, -2.0]},
+    {"prompt": 0, "token_ids": [9], "logprobs": [-2.0]},
+    {"prompt": 0, "token_ids": [4, 4, 4], "logprobs": [-2.0] * 3},
+    {"prompt": 2, "token_ids": [], "logprobs": []},
+]
+SCORED: dict[str, Any] = {
+    "prompt_token_ids": [[1, 2], [3], [5]],
+    "sampling": {"temperature": 0.5, "top_k": 20, "max_tokens": 64, "min_tokens": 2, "ignore_eos": True},
+}
+
+
+@pytest.mark.parametrize(("heats", "by_temperature", "from_sampled"), [(True, 1.0, 0.0), (False, 0.0, 1.0)])
+def test_prompt_logprobs_are_held_against_another_temperature_and_against_sampling(
+    heats: bool, by_temperature: float, from_sampled: float
+) -> None:
+    engine = Scorer(heats)
+    probe = script("prompt_probe").probe(SAMPLED, SCORED, engine, SimpleNamespace)
+    assert probe["sequences"] == [
+        {"tokens": tokens, "by_temperature": tokens * by_temperature, "from_sampled": tokens * from_sampled}
+        for tokens in (1, 2)
+    ]
+    (prompts, at_temperature), (_, at_one) = engine.asked
+    assert [prompt["prompt_token_ids"] for prompt in prompts] == [[1, 2, 9], [3, 7, 8]]
+    assert (at_temperature[0].temperature, at_one[0].temperature) == (0.5, 1.0)
+    assert (at_one[0].top_k, at_one[0].max_tokens) == (20, 1) and not hasattr(at_one[0], "min_tokens")
+
+
+def test_an_engine_that_refuses_prompt_logprobs_is_recorded_in_its_words() -> None:
+    def refuses(*_: Any, **__: Any) -> None:
+        raise ValueError("prompt logprobs are\nnot supported")
+
+    engine = SimpleNamespace(generate=refuses)
+    probe = script("prompt_probe").probe(SAMPLED, SCORED, engine, SimpleNamespace)
+    assert probe == {"error": "ValueError: prompt logprobs are not supported"}
+
+
+def test_at_temperature_1_there_is_nothing_to_tell_apart() -> None:
+    job = {**SCORED, "sampling": {"temperature": 1.0}}
+    assert script("prompt_probe").probe(SAMPLED, job, None, SimpleNamespace) == {}

@@ -36,4 +36,6 @@ def test_minutes_for_a_model_of_unknown_size_say_with_which_size_they_are_reckon
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     run(["ablate", "quick", "--model", "lab/of-7b", "--dry-run", "--cpu", "--run-dir", str(tmp_path / "run")])
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("minutes: ")]
-    assert "if lab/of-7b had 0.135 billion weights: its size is not known here: the hub's cache does not hold it" in line
+    assert (
+        "if lab/of-7b had 0.135 billion weights: its size is not known here: the hub's cache does not hold it" in line
+    )

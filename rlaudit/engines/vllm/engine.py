@@ -39,7 +39,10 @@ ENGINE = Engine(
     # V1 takes half the machine's memory for its KV cache by default, and fills it with zeros at every start.
     on_cpu={"VLLM_CPU_KVCACHE_SPACE": "2"},
     generate=_SCRIPTS / "generate.py",
-    generate_with=(*sorted(EXTENSION.glob("*.py")), *_scripts("loaded_engine", "batch_probe", "recorded_tokens")),
+    generate_with=(
+        *sorted(EXTENSION.glob("*.py")),
+        *_scripts("loaded_engine", "batch_probe", "prompt_probe", "recorded_tokens"),
+    ),
     hand_over=_SCRIPTS / "recorded_samples.py",
     update=_SCRIPTS / "update_weights.py",
     update_with=(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rlaudit.diagnosis.effect import Effect
 from rlaudit.diagnosis.replay import Replay
 from rlaudit.layers import Verdict
+from rlaudit.measurement.prompt_logprobs import holds_temperature
 from rlaudit.rendering.outline import (
     COST,
     Block,
@@ -350,8 +351,17 @@ def _batch_dependence(arm: Arm) -> str | None:
     return None if identical is None else "bit-identical" if identical else "differs"
 
 
+def _prompt_logprobs(arm: Arm) -> str | None:
+    sequences = (arm.prompt_probe or {}).get("sequences")
+    if not sequences:
+        return None
+    holds = holds_temperature(sequences, arm.sampling["temperature"])
+    return "with temperature" if holds else "without temperature"
+
+
 RAN = {
     "graphs that ran": _graphs_run,
     "cascade attention": _cascade,
     "alone against in a batch": _batch_dependence,
+    "prompt logprobs": _prompt_logprobs,
 }

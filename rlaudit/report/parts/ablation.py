@@ -1,6 +1,6 @@
 """What an ablation reports: its arms, its factors' effects, its blocks and what it cost."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NotRequired
 
@@ -60,6 +60,24 @@ class BatchProbe(TypedDict):
     error: NotRequired[str]
 
 
+class ProbedSequence(TypedDict):
+    """A completion of `tokens` tokens that was sent as a prompt; sums of absolute differences in nats.
+
+    by_temperature: between the temperature of the arm and 1. from_sampled: from the logprobs of sampling.
+    """
+
+    tokens: int
+    by_temperature: float
+    from_sampled: float
+
+
+class PromptProbe(TypedDict):
+    """What an engine's prompt logprobs are (prompt_probe.py); empty at temperature 1."""
+
+    sequences: NotRequired[Sequence[ProbedSequence]]
+    error: NotRequired[str]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ArmTrainer:
     """How the trainer of an arm computes."""
@@ -109,6 +127,7 @@ class Arm:
     resolved: Mapping[str, Any]
     loaded: Loaded | None = None
     batch_probe: BatchProbe | None = None
+    prompt_probe: PromptProbe | None = None
     measurements: Mapping[str, Measurement]
     cached_tokens: int | None = None
     observed: Mapping[str, Observation] | None = None

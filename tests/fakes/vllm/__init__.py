@@ -11,7 +11,7 @@ import dataclasses
 import json
 import os
 import random
-from itertools import accumulate, takewhile
+from itertools import accumulate, pairwise, takewhile
 from math import exp
 from pathlib import Path
 from types import SimpleNamespace
@@ -36,10 +36,11 @@ else:
 class SamplingParams:
     """What is asked for with one request."""
 
-    logprobs: int
     seed: int
     detokenize: bool
     max_tokens: int
+    logprobs: int | None = None
+    prompt_logprobs: int | None = None
     temperature: float = 1.0
     ignore_eos: bool = False
     presence_penalty: float = 0.0  # taken, and not applied
@@ -118,7 +119,17 @@ class LLM:
             steps.append(self._step(reported, last, wanted.logprobs))
         cached = self._cached(prompt)
         completion = SimpleNamespace(token_ids=ids, logprobs=steps, finish_reason="length")
-        return SimpleNamespace(outputs=[completion], num_cached_tokens=cached)
+        prompt_logprobs = self._of_prompt(prompt, wanted) if wanted.prompt_logprobs else None
+        return SimpleNamespace(outputs=[completion], num_cached_tokens=cached, prompt_logprobs=prompt_logprobs)
+
+    def _of_prompt(self, prompt, wanted):
+        """V1 leaves the temperature out."""
+        heat = 1.0 if IS_V1 else wanted.temperature
+        steps = [
+            self._step(known_model.log_softmax([logit / heat for logit in self._logits(last, 0)]), token, 1)
+            for last, token in pairwise(prompt)
+        ]
+        return [None, *steps]
 
     def _logits(self, last, position):
         float32_head = (self._args.hf_overrides or {}).get("head_dtype") == "float32"

@@ -18,9 +18,9 @@ job
   recorded_tokens       what to report of other tokens (recorded_tokens.py); absent: nothing
 
 samples.jsonl           one line per request: token ids, their logprobs, top logprobs, cached tokens, finish reason
-result                  resolved, loaded (loaded_engine.py), batch_probe (batch_probe.py), recorded_logprobs and
-                        own_logprobs (recorded_tokens.py), generated_tokens, generate_seconds, looking_seconds,
-                        fp32_head
+result                  resolved, loaded (loaded_engine.py), batch_probe (batch_probe.py), prompt_probe
+                        (prompt_probe.py), recorded_logprobs and own_logprobs (recorded_tokens.py), generated_tokens,
+                        generate_seconds, looking_seconds, fp32_head
 
 looking_seconds: spent on inspecting the engine, not on generating.
 
@@ -108,12 +108,14 @@ def run(job, channel):
     recorded_logprobs = recorded and recorded_tokens.logprobs_of(recorded, job, llm, SamplingParams)
     own_logprobs = recorded and recorded_tokens.of_sampled(rows, len(recorded), job, llm, SamplingParams)
     batch_probe = channel.neighbour("batch_probe").probe(resolved["device"], job, llm, SamplingParams, row)
-    probed = time.time()
     calls = llm.collective_rpc("rlaudit_fp32_head_calls")[0] if head == "extension" else None
+    prompt_probe = channel.neighbour("prompt_probe").probe(rows, job, llm, SamplingParams)
+    probed = time.time()
     return {
         "resolved": resolved,
         "loaded": loaded,
         "batch_probe": batch_probe,
+        "prompt_probe": prompt_probe,
         "recorded_logprobs": recorded_logprobs,
         "own_logprobs": own_logprobs,
         "generated_tokens": sum(len(row["token_ids"]) for row in rows),

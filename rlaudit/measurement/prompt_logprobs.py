@@ -19,15 +19,11 @@ SHOWS = 0.05
 
 def holds_temperature(sequences: Sequence[Mapping[str, Any]], temperature: float) -> bool:
     """Return whether prompt logprobs at this temperature differ from those at 1, as logprobs of the sampler do."""
-    moved = sum(sequence["by_temperature"] for sequence in sequences) / _tokens(sequences)
-    return bool(moved > SHOWS * abs(1.0 / temperature - 1.0))
+    moved, tokens = (sum(sequence[name] for sequence in sequences) for name in ("by_temperature", "tokens"))
+    return bool(moved > SHOWS * abs(1.0 / temperature - 1.0) * tokens)
 
 
 def from_sampled(sequences: Sequence[Mapping[str, Any]]) -> Resampled:
     """Return the mean absolute difference from the logprobs of sampling, in nats, resampled by sequences."""
     sums_SJ = np.array([[sequence["from_sampled"], sequence["tokens"]] for sequence in sequences], dtype=np.float64)
     return resampled(sums_SJ, cluster_weights(len(sums_SJ)), ratio)
-
-
-def _tokens(sequences: Sequence[Mapping[str, Any]]) -> int:
-    return sum(sequence["tokens"] for sequence in sequences)

@@ -189,6 +189,12 @@ def test_prompt_logprobs_are_held_against_another_temperature_and_against_sampli
     assert (at_one[0].top_k, at_one[0].max_tokens) == (20, 1) and not hasattr(at_one[0], "min_tokens")
 
 
+def test_a_token_that_the_filters_exclude_counts_in_no_sum() -> None:
+    minus = float("-inf")
+    compared = script("prompt_probe").compared([minus, -2.0], [-3.0, -1.0], [-0.5, -2.0])
+    assert compared == {"tokens": 1, "by_temperature": 1.0, "from_sampled": 0.0}
+
+
 def test_an_engine_that_refuses_prompt_logprobs_is_recorded_in_its_words() -> None:
     def refuses(*_: Any, **__: Any) -> None:
         raise ValueError("prompt logprobs are\nnot supported")

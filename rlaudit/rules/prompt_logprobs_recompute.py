@@ -30,7 +30,8 @@ Safe to ignore when
     The scoring requests use temperature 1 without filters, or their consumer expects logprobs at temperature 1.
 
 How to confirm
-    Send one sequence as a prompt with prompt_logprobs at two temperatures: V1 returns the same numbers.
+    The report of `rlaudit ablate` has it for each engine that it ran ("prompt logprobs: without temperature").
+    Or send one sequence as a prompt with prompt_logprobs at two temperatures: V1 returns the same numbers.
 """
 
 from collections.abc import Iterator

@@ -47,7 +47,7 @@ class FrameworkCode:
         assert self.checkout is not None
         package, version = self.checkout.package, self.checkout.version
         which = f"{package} {version}" if version is not None else f"a {package} that names no release"
-        where = shown(f"{self.checkout.root}/{self.checkout.folder}")
+        where = shown(f"{self.checkout.root}/{self.checkout.package}")
         looked_up = "looked up are the lines that decide; `rlaudit record` writes down what it makes of this config"
         return f"the code in {where}, {which}: {looked_up}"
 
@@ -59,7 +59,7 @@ class FrameworkCode:
         """Return why a fact does not hold in this copy; empty if it does, or without a copy."""
         if self.checkout is None or not at or self.line_of(at) is not None:
             return ""
-        root = shown(f"{self.checkout.root}/{self.checkout.folder}")
+        root = shown(f"{self.checkout.root}/{self.checkout.package}")
         missing = " or ".join(f"`{words}` in {file}" for file, words in places(at))
         return f"the copy in {root} does not have {missing}; `rlaudit record` writes down what it does"
 

@@ -298,39 +298,6 @@ def test_a_pause_in_the_source_is_nothing_to_a_run_that_never_pauses(tmp_path: P
     assert isinstance(config.facts.pause_mode, Unknown) if pauses else config.facts.pause_mode is None
 
 
-COPIED = """
-import os
-
-from own_rl.workers.patches import patched
-from vllm import LLM
-
-class Rollout:
-    def __init__(self, config):
-        self.engine = LLM(
-            model=config.path, dtype=config.dtype, enforce_eager=config.enforce_eager, seed=7,
-            gpu_memory_utilization=config.gpu_memory_utilization, disable_mm_preprocessor_cache=True,
-        )
-"""
-ROOTED = "actor_rollout_ref:\n  rollout:\n    name: vllm\n    mode: sync\n    gpu_memory_utilization: 0.5\n"
-
-
-@pytest.mark.parametrize("named", ["own_rl", "verl"])
-def test_a_copy_under_another_name_is_read_as_the_package_is(tmp_path: Path, named: str) -> None:
-    (tmp_path / ".git").mkdir()
-    text = COPIED.replace("own_rl", named)
-    laid_out(tmp_path, {f"{named}/workers/rollout/vllm_rollout/vllm_rollout_spmd.py": text})
-    (config,) = VERL.read(Source(str(tmp_path / "config.yaml"), ROOTED), NOW)
-    assert isinstance(config.engine["seed"].value, Unknown) and "rlaudit record" in config.engine["seed"].note
-    assert config.engine["gpu_memory_utilization"].value == 0.5
-
-
-def test_a_file_that_any_package_may_have_tells_no_copy(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    laid_out(tmp_path, {"own/trainer/grpo_trainer.py": TRAINER})
-    (config,) = TRL.read(Source(str(tmp_path / "run.yaml"), COLOCATED), NOW)
-    assert "enforce_eager" not in config.engine
-
-
 V0_SERVER = """
 from vllm.worker.multi_step_worker import MultiStepWorker
 

@@ -25,40 +25,31 @@ _PACKAGES = (
     "Lib/site-packages",
     "lib/python*/dist-packages",
 )
-_DEEP = 3  # folders above a file whose name no other package has there
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """A package on this machine. root: the folder around it. called: the folder of a copy under another name."""
+    """A package on this machine. root: the folder around it."""
 
     root: str
     package: str
-    called: str = ""
-
-    @property
-    def folder(self) -> str:
-        """The package's folder in root, under which its modules import each other."""
-        return self.called or self.package
 
     def file(self, relative: str) -> Source | None:
-        """Return a file, relative to root and under the package's usual name; None if it is missing."""
-        if self.called and relative.startswith(f"{self.package}/"):
-            relative = self.called + relative.removeprefix(self.package)
+        """Return a file, relative to root; None if it is missing."""
         return _source(self.root, relative)
 
     def has(self, path: str) -> bool:
         """Return whether a file is the package's own."""
-        return _has(self.root, self.folder, path)
+        return _has(self.root, self.package, path)
 
     def says(self, pattern: str) -> bool:
         """Return whether any of the package's Python files matches a regular expression."""
-        return _says(self.root, self.folder, pattern)
+        return _says(self.root, self.package, pattern)
 
     @property
     def version(self) -> Version | None:
-        """The release of the package; None if unknown, as for a copy under another name."""
-        return None if self.called else _version(self.root, self.package)
+        """The release of the package; None if unknown."""
+        return _version(self.root, self.package)
 
 
 def checkout_of(source: Source, package: str, *markers: str) -> Checkout | None:
@@ -68,9 +59,7 @@ def checkout_of(source: Source, package: str, *markers: str) -> Checkout | None:
         if root is not None:
             return Checkout(root, package)
     root = _around(Path(source.path).absolute().parent, package, markers)
-    if root is not None:
-        return Checkout(root, package)
-    return _copied(Path(source.path).absolute().parent, package, markers)
+    return Checkout(root, package) if root is not None else None
 
 
 def folders_of(python: str) -> tuple[str, ...]:
@@ -134,22 +123,6 @@ def _around(folder: Path, package: str, markers: tuple[str, ...]) -> str | None:
         below = (_holds(subfolder, package, markers) for subfolder in _folders(folder))
         return next((root for root in below if root is not None), None)
     return _around(folder.parent, package, markers)
-
-
-@lru_cache(maxsize=4096)
-def _copied(folder: Path, package: str, markers: tuple[str, ...]) -> Checkout | None:
-    """Find a copy under another name, in this folder or one above it, up to the repository's root. Only a file several
-    folders deep identifies one: other packages have trainers, none has verl's rollout in the same place.
-    """
-    deep = [marker.removeprefix(f"{package}/") for marker in markers
-            if marker.startswith(f"{package}/") and marker.count("/") >= _DEEP]  # fmt: skip
-    for place in (folder, folder / "src") if deep else ():
-        for subfolder in _folders(place):
-            if subfolder.name != package and any(is_there(subfolder / marker) for marker in deep):
-                return Checkout(str(place), package, subfolder.name)
-    if not deep or (folder / ".git").exists() or folder.parent == folder:
-        return None
-    return _copied(folder.parent, package, markers)
 
 
 def _folders(root: Path) -> tuple[Path, ...]:

@@ -13,7 +13,7 @@ from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.source import Source
 from rlaudit.inspection.files import TextFile
-from rlaudit.inspection.read_configs import Bug, Unreadable, parts_of, read_all
+from rlaudit.inspection.read_configs import Bug, Unreadable, read_configs, recognise
 from rlaudit.inspection.versions import Versions, choose
 from rlaudit.layers import Layer
 from rlaudit.settings.place import Place
@@ -97,12 +97,12 @@ def inspect_file(
     engine, if they are not in this text: a fix does not change what runs today.
     """
     try:
-        parts, bugs = parts_of(file.source, context.dialects)
-        if not parts:
+        recognised, bugs = recognise(file.source, context.dialects)
+        if not recognised:
             return InspectedFile(file, bugs=bugs)
         release, ran_on = _recorded(file.source)
         versions = versions or choose(context.before, context.after, file.path, file.source.text, release)
-        engines = read_all(parts, (versions.before, versions.after))
+        engines = read_configs(file.source, recognised, (versions.before, versions.after))
     except Unreadable as error:
         return InspectedFile(file, unreadable=str(error))
     configs = []

@@ -9,8 +9,6 @@ from pathlib import Path
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.draft import by_file
-from rlaudit.configs.here_documents import HereDocument, here_documents
 from rlaudit.configs.program import programs_beside
 from rlaudit.configs.server_and_trainer import asks_a_server, joined, waits_for_a_trainer
 from rlaudit.configs.source import Source
@@ -24,8 +22,8 @@ _ROLLOUTS = re.compile("vllm|rollout|inference|update_(weights|named_param)|weig
 # In the first characters of a report of rlaudit, which names configs and is none.
 _OUR_REPORT = '"schema": "rlaudit-report/'
 _VARIABLE = re.compile(r"VLLM_[A-Z0-9_]+")
-# A file, or a document in it, with the dialects in which it may be written, the most specific first.
-Part = tuple[Source, tuple[Dialect, ...]]
+# A line that writes a config, `cat > run.yaml <<EOF`.
+_WRITES_A_CONFIG = re.compile(r"(?m)^(?=[^#\n]*<<)[^#\n]*>[ \t]*[\"']?([^\s\"'<>]+\.(?:ya?ml|toml))")
 
 
 class Unreadable(ValueError):
@@ -120,50 +118,6 @@ def recognise(source: Source, dialects: Mapping[str, Dialect]) -> tuple[tuple[Di
     return tuple(sorted(recognised, key=lambda dialect: -dialect.specific)), tuple(bugs)
 
 
-def parts_of(source: Source, dialects: Mapping[str, Dialect]) -> tuple[tuple[Part, ...], tuple[Bug, ...]]:
-    """Return the file and the configs of trainers that a script writes itself, if a dialect recognises them.
-
-    A here-document of plain vLLM is left out: it comes with its command. Raises Unreadable.
-    """
-    trainers = {name: dialect for name, dialect in dialects.items() if dialect.specific > 0}
-    parts: list[Part] = []
-    bugs: list[Bug] = []
-    for part, candidates in ((source, dialects), *((document, trainers) for document in here_documents(source))):
-        recognised, failed = recognise(part, candidates)
-        bugs += failed
-        if recognised:
-            parts.append((part, recognised))
-    return tuple(parts), tuple(bugs)
-
-
-def read_all(parts: Sequence[Part], versions: tuple[Version, Version]) -> FileConfigs:
-    """Return what a file and the documents in it set up, together. Raises Unreadable."""
-    pairs: list[ConfigPair] = []
-    not_seen: list[str] = []
-    bugs: list[Bug] = []
-    for source, recognised in parts:
-        engines = read_configs(source, recognised, versions)
-        if isinstance(source, HereDocument):
-            pairs += [
-                ConfigPair(pair.dialect, _in_script(pair.before, source), _in_script(pair.after, source))
-                for pair in engines.pairs
-            ]
-        else:
-            pairs += engines.pairs
-        not_seen += engines.not_seen
-        bugs += engines.bugs
-    return FileConfigs(tuple(pairs), tuple(not_seen), tuple(bugs))
-
-
-def _in_script(config: RolloutConfig, document: HereDocument) -> RolloutConfig:
-    """Return a here-document's config with the script's exports, except variables that the framework sets itself."""
-    exports = {
-        name: by_file(name, node) for name, node in document.variables.items() if name.startswith(("VLLM_", "NCCL_"))
-    }
-    environment = {**exports, **config.environment}
-    return replace(config, environment=environment, not_seen=(*config.not_seen, *document.untold))
-
-
 def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[Version, Version]) -> FileConfigs:
     """Return every rollout engine that the file sets up, by its most specific dialects. Raises Unreadable."""
     pairs: list[ConfigPair] = []
@@ -190,6 +144,7 @@ def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[
         pairs += matched
         not_seen += alone
     not_seen += _decided_when_it_runs(source, [pair.after for pair in pairs])
+    not_seen += _written_by_the_script(source)
     not_seen += unread_variables(source, [pair.after for pair in pairs])
     not_seen += [f"{source.path}: a part of it is not read: {_at_line(error)}" for error in source.refusals.values()]
     return FileConfigs(tuple(pairs), tuple(not_seen), tuple(bugs))
@@ -203,6 +158,13 @@ def _decided_when_it_runs(source: Source, configs: Sequence[RolloutConfig]) -> I
     if lines:
         listed = f"lines {', '.join(map(str, lines))}" if len(lines) > 1 else f"line {lines[0]}"
         yield f"{source.path}: what a run decides in {listed}; `rlaudit record` writes it down"
+
+
+def _written_by_the_script(source: Source) -> Iterator[str]:
+    """Yield a sentence for each config that a shell script writes itself."""
+    for match in _WRITES_A_CONFIG.finditer(source.text) if source.is_shell else ():
+        line = source.text.count("\n", 0, match.start()) + 1
+        yield f"{source.path}:{line}: {match[1]}, which the script writes itself, is not read: inspect that file"
 
 
 def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version) -> tuple[RolloutConfig, ...]:

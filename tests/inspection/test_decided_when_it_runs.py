@@ -3,7 +3,7 @@
 from packaging.version import Version
 
 from rlaudit.configs.source import Source
-from rlaudit.inspection.read_configs import known_dialects, read_all, recognise
+from rlaudit.inspection.read_configs import known_dialects, read_configs, recognise
 
 TEXT = """\
 from vllm import LLM, SamplingParams
@@ -18,7 +18,7 @@ def not_seen(text: str) -> str:
     """What is said to be open in a program."""
     source = Source("train.py", text)
     recognised, _ = recognise(source, known_dialects())
-    return "; ".join(read_all([(source, recognised)], (Version("0.8.5"), Version("0.18.1"))).not_seen)
+    return "; ".join(read_configs(source, recognised, (Version("0.8.5"), Version("0.18.1"))).not_seen)
 
 
 def test_the_lines_that_a_run_decides_are_named_with_the_command_that_records_them() -> None:

@@ -19,7 +19,6 @@ from rlaudit.configs.engine_names import dashed
 from rlaudit.configs.readers.config_file import take_config_file
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
-from rlaudit.configs.syntax.embedded import moved
 from rlaudit.configs.syntax.expansion import assumptions
 from rlaudit.configs.syntax.flags import Flag, flags
 from rlaudit.configs.syntax.node import Node
@@ -103,16 +102,12 @@ def _config_file(draft: Draft, reader: FlagReader, source: Source, started: Invo
     if not started.serve and reader.vllm < CONFIG_FILE_OF_THE_MODULE:
         _lose(draft, flag, "the API server module inserts the file's flags behind its first word before 0.14.0")
         return None
-    document = started.documents.get(name)
+    neighbour = source.neighbour(name)
+    if neighbour is None:
+        draft.not_seen.append(f"{name}, the file of --config: it is not beside this one")
+        return None
+    draft.parts = (*draft.parts, neighbour.path)
     try:
-        if document is not None and document.heredoc is not None and document.inside is not None:
-            roots = parse_plain_yaml(str(document.heredoc.value), source.path)
-            return moved(roots[0], document.inside) if roots else None
-        neighbour = source.neighbour(name)
-        if neighbour is None:
-            draft.not_seen.append(f"{name}, the file of --config: it is not beside this one")
-            return None
-        draft.parts = (*draft.parts, neighbour.path)
         roots = parse_plain_yaml(neighbour.text, neighbour.path)
     except UnreadableText as error:
         draft.not_seen.append(f"{name}, the file of --config: {error}")

@@ -1,4 +1,4 @@
-"""Text inside text: a shell script in a YAML value, YAML in a here-document, each at its place in the whole file."""
+"""A shell script in a YAML value, at its place in the whole file."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,7 +6,6 @@ from dataclasses import replace
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import Command
-from rlaudit.settings.place import Place
 
 _LONG_ESCAPES = {"x": 4, "u": 6, "U": 10}
 
@@ -60,21 +59,6 @@ def _length(text: str, at: int, style: str) -> int:
     if style == '"' and text[at : at + 1] == "\\":
         return _LONG_ESCAPES.get(text[at + 1 : at + 2], 2)
     return 2 if style == "'" and text.startswith("''", at) else 1
-
-
-def moved(node: Node, index: LineIndex) -> Node:
-    """Return a node that was parsed from a part of a file, with its places in the file."""
-    value = node.value
-    if isinstance(value, dict):
-        value = {key: moved(child, index) for key, child in value.items()}
-    elif isinstance(value, tuple):
-        value = tuple(moved(child, index) for child in value)
-    key = _moved_place(node.key, index) if node.key is not None else None
-    return Node(value, _moved_place(node.place, index), key, node.text)
-
-
-def _moved_place(place: Place, index: LineIndex) -> Place:
-    return index.place(place.start, place.end, place.setting)
 
 
 def words_of(nodes: Sequence[Node]) -> tuple[Node, ...]:

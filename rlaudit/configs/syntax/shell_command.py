@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
 from rlaudit.settings.place import Place
 
@@ -18,12 +17,6 @@ class Command:
     # Exports and prefixes in force, by name.
     variables: Mapping[str, Node]
     place: Place
-    # Its here-document; unknown expansions stay as written.
-    heredoc: Node | None = None
-    # The places of the here-document's characters in the file.
-    inside: LineIndex | None = None
-    # The file of its output.
-    target: str = ""
     # Sentences on the variables that the environment may set and that were taken at the default in the script.
     assumed: tuple[str, ...] = ()
     # The whole file.

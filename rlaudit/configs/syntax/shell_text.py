@@ -274,22 +274,19 @@ class _Walk:
         if damage(tree) is not None or self.cut in range(tree.start_byte, words[-1].end + 2):
             return  # The missing part may be any of its options.
         place = self.index.place((*prefixes, *words)[0].start, words[-1].end, "")
-        heredoc = inside = script = None
-        if documents or piped:
-            script = self.expander.document([*piped, *documents][-1])
-            inside = self.index.part(script.origins())
-            heredoc = Node(script.text, self.index.place_in_file(script.start, script.end), None, script.text)
-        if not target and nodes[0].value == "tee":
-            target = next((str(node.value) for node in nodes[1:] if not str(node.value).startswith("-")), "")
+        script = self.expander.document([*piped, *documents][-1]) if documents or piped else None
         assumed = tuple(taken_at_default(name, value) for name, value in self.variables.assumed.items())
         nested = self.level > 0 or self.index.origins is not None
         variables = {**exports, **prefixed} if prefixed else exports
-        command = Command(nodes, variables, place, heredoc, inside, target, assumed, self.index.text, nested)
+        command = Command(nodes, variables, place, assumed, self.index.text, nested)
         if nodes[0].value == "eval":
             self.evaluated(command, fields[1:], prefixed)
             return
         self.commands.append(command)
-        self.handed_over(command, fields, script, {**passed(nodes), **prefixed})
+        self.handed_over(command, fields, {**passed(nodes), **prefixed})
+        name = str(nodes[0].value).rpartition("/")[2]
+        if script is not None and (name in _SHELLS | _TAKE_A_SCRIPT or _SCRIPT.search(target)):
+            self.commands += self.inner(script.text, script.origins(), {**passed(nodes), **prefixed})
 
     def sorted_out(self, trees: Sequence["Tree"]) -> tuple[list["Tree"], list["Tree"], str]:
         """Return the parts of a command's words, its here-documents, and the file of its output. Words may follow a
@@ -330,11 +327,9 @@ class _Walk:
             for inner in self.inner(text, origins, given, everything=True)
         ] or [command]
 
-    def handed_over(
-        self, command: Command, fields: Sequence[Field], script: Field | None, given: dict[str, Node]
-    ) -> None:
-        """Read the commands of `bash -c '...'`, `ssh host '...'`, `--wrap="..."`, and of a here-document for a shell.
-        An unknown part of such a script stays unknown in its place.
+    def handed_over(self, command: Command, fields: Sequence[Field], given: dict[str, Node]) -> None:
+        """Read the commands of `bash -c '...'`, `ssh host '...'` and `--wrap="..."`. An unknown part of such a script
+        stays unknown in its place.
         """
         nodes = command.words
         name = str(nodes[0].value).rpartition("/")[2]
@@ -346,8 +341,6 @@ class _Walk:
             wrap = len("--wrap=") if text.startswith("--wrap=") else 0
             if flagged or wrap or name in {"ssh", "tmux", "screen"}:
                 self.commands += self.inner(text[wrap:], expanded.origins()[wrap:], given)
-        if script is not None and (name in _SHELLS | _TAKE_A_SCRIPT or _SCRIPT.search(command.target)):
-            self.commands += self.inner(script.text, script.origins(), given)
 
     def inner(
         self, text: str, origins: list[int], given: dict[str, Node], everything: bool = False

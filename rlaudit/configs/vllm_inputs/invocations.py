@@ -49,8 +49,6 @@ class Invocation:
     command: Command | None = None
     # The words of the last YAML or JSON list, if the words are elements of lists.
     lists: tuple[Node, ...] = ()
-    # Here-documents of the same script by the file that they are written to.
-    documents: Mapping[str, Command] = field(default_factory=dict)
     # Of the container that runs it, None if none is named.
     image: Node | None = None
     # The files of its variables, None if none is named.
@@ -194,17 +192,12 @@ def _begin(words: Sequence[Node]) -> tuple[int, bool] | None:
 
 def of_commands(commands: Sequence[Command]) -> Iterator[Invocation]:
     """Yield the servers that shell commands start."""
-    documents: dict[str, Command] = {}
     for command in commands:
-        if command.heredoc is not None and command.target:
-            documents[command.target] = command
         start = tail(command.words)
         if start is not None:
             variables = {**passed(command.words[: start[0]]), **command.variables}
             image = _image(command.words[: start[0]])
-            yield Invocation(
-                command.words, *start, command.place, variables, command, documents=dict(documents), image=image
-            )
+            yield Invocation(command.words, *start, command.place, variables, command, image=image)
 
 
 def _image(words: Sequence[Node]) -> Node | None:

@@ -1,6 +1,6 @@
 import pytest
 
-from rlaudit.configs.syntax.embedded import moved, scalar_commands
+from rlaudit.configs.syntax.embedded import scalar_commands
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
 
@@ -27,12 +27,3 @@ def test_the_words_of_a_script_in_any_style_of_scalar_stand_where_they_are_writt
     for word in command.words[3:]:
         assert text[word.place.start : word.place.end] == word.value
     assert command.words[3].place.line == text[: command.words[3].place.start].count("\n") + 1
-
-
-def test_a_parsed_part_moves_to_its_place_in_the_file() -> None:
-    text = "head\n  a: 1\n"
-    part = LineIndex(text, "f").part(list(range(5, len(text) + 1)))
-    node = moved(parse_plain_yaml(text[5:], "")[0], part).get("a")
-    assert node is not None and node.key is not None
-    assert (node.place.line, text[node.place.start : node.place.end]) == (2, "1")
-    assert text[node.key.start : node.key.end] == "a"

@@ -168,13 +168,6 @@ def test_text_that_no_shell_gets_is_no_script(text: str) -> None:
     assert not [one for one in commands(text, "run.sh") if one.words[0].value == "serve"]
 
 
-def test_a_here_document_is_text_with_its_target() -> None:
-    text = "A=1\ncat > c.yaml <<EOF\na: $A\nb: $B\nEOF\ncat <<'X' | tee d.yaml\n$A\nX\nend\n"
-    first, _, tee, end = commands(text, "run.sh")
-    assert first.heredoc is not None and first.heredoc.value == "a: 1\nb: $B\n" and first.target == "c.yaml"
-    assert tee.target == "d.yaml" and end.words[0].value == "end"
-
-
 def test_pipes_and_redirections_are_no_words() -> None:
     text = "nohup serve x --y 1 > log.txt 2>&1 &\nserve z 2> e | tee f\n"
     found = [[word.value for word in command.words] for command in commands(text, "run.sh")]

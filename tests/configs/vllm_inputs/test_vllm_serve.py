@@ -214,14 +214,6 @@ def test_the_config_file_beside_a_script_is_read_and_the_command_line_wins(tmp_p
     assert DIALECT.read(source, Version("0.28.0"))[0].engine["enable_prefix_caching"].value is False
 
 
-def test_a_config_file_written_by_the_script_itself_is_read_at_its_place() -> None:
-    text = "S=7\ncat > c.yaml <<EOF\nseed: $S\nmax-num-seqs: $N\nEOF\nvllm serve m --config c.yaml\n"
-    config = shell(text)
-    assert config.engine["seed"].value == 7 and isinstance(config.engine["max_num_seqs"].value, Unknown)
-    place = config.engine["max_num_seqs"].place
-    assert place is not None and (place.line, text[place.start : place.end]) == (4, "$N")
-
-
 def test_a_config_file_that_is_not_there_or_not_opened_is_said() -> None:
     assert any("not beside" in one for one in shell("vllm serve m --config /nowhere/c.yaml\n").not_seen)
     assert [lost.loss for lost in shell("vllm serve m --config=c.yaml\n").lost] == [Loss.NOT_PASSED]

@@ -8,15 +8,14 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.draft import MANDATORY, Draft, by_file, known
-from rlaudit.configs.elsewhere import as_written, left_open
+from rlaudit.configs.draft import MANDATORY, Draft, Settings, by_file, known, unwritten
+from rlaudit.configs.elsewhere import as_written, leave_open, left_open
 from rlaudit.configs.source import Source
 from rlaudit.dialects.clause import Clause, clauses, node_of
 from rlaudit.dialects.elsewhere import lose_elsewhere, with_elsewhere
 from rlaudit.dialects.falses import drop_falses
 from rlaudit.dialects.framework_code import take_own_files
 from rlaudit.dialects.listing import list_rest
-from rlaudit.dialects.own_backend import VLLM, runs_vllm, with_own_backend
 from rlaudit.dialects.own_trainer import with_own_trainer
 from rlaudit.dialects.passing_on import command_variables, pass_on
 from rlaudit.dialects.reading import Reading
@@ -25,8 +24,12 @@ from rlaudit.dialects.spec import Spec
 from rlaudit.dialects.tree import Tree
 from rlaudit.dialects.writing import writer_of
 from rlaudit.settings.rollout_config import RolloutConfig
+from rlaudit.settings.trainer_facts import OF_UPDATES
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
+_VLLM = "vllm"
+# Facts that the worker decides, and not the trainer.
+_OF_THE_WORKER = {*OF_UPDATES, "seeds_replicas", "rollout_head_dtype", "shares_weights"}
 _SECTIONS = ("engine", "sampling", "environment", "trainer")
 
 
@@ -42,7 +45,7 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     if "no rollouts if" in spec.declared and reading.holds(spec.declared["no rollouts if"]) is True:
         return None
     backend = _backend(reading)
-    if backend is not None and not runs_vllm(backend) and backend != MANDATORY:
+    if backend is not None and not _runs_vllm(backend) and backend != MANDATORY:
         return None
     draft, dialect = _filled(reading), spec.declared
     section = reading.node(dialect["shown at"]) if "shown at" in dialect else reading.layout.written(tree.own)
@@ -68,13 +71,40 @@ def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutC
     config = with_own_trainer(config, reading)
     if backend is None or any(fnmatchcase(backend, pattern) for pattern in dialect["backend"].get("also", ())):
         return config
-    return with_own_backend(config, spec.title, dialect["backend"]["key"].lstrip("@"), backend)
+    if not _runs_vllm(backend) or backend == _VLLM:
+        return config
+    return _with_own_backend(config, spec.title, dialect["backend"]["key"].lstrip("@"), backend)
+
+
+def _runs_vllm(backend: Any) -> bool:
+    """Return whether a backend is vLLM, or one that a fork builds on top of it: `vllm_http`."""
+    return isinstance(backend, str) and backend.startswith(_VLLM)
+
+
+def _with_own_backend(config: RolloutConfig, title: str, key: str, backend: str) -> RolloutConfig:
+    """Return a config without what only the framework's own worker decides: it says nothing of a fork's."""
+    name = f"{backend}, a backend that is not {title}'s own"
+    sampling = Settings({name: setting for name, setting in config.sampling.items() if setting.place is not None})
+    leave_open(sampling, f"{name} may add it to its requests")
+    left = f"what {key} {backend} hands to vLLM beside what is written: it is not {title}'s own"
+    # No key is written for the user: it is not known which ones the backend reads.
+    return replace(
+        config,
+        engine=as_written(config.engine, name),
+        sampling=sampling,
+        environment={name: setting for name, setting in config.environment.items() if setting.place is not None},
+        trainer={name: setting for name, setting in config.trainer.items() if name not in _OF_THE_WORKER},
+        lost=(),
+        decided={},
+        not_seen=(*config.not_seen, left),
+        write=unwritten,
+    )
 
 
 def _backend(reading: Reading) -> Any:
     """Return the backend that the config chooses, by default vLLM; None if the dialect has no such key."""
     backend: Mapping[str, Any] | None = reading.spec.declared.get("backend")
-    return known(reading.node(backend["key"]), backend.get("default", VLLM)) if backend is not None else None
+    return known(reading.node(backend["key"]), backend.get("default", _VLLM)) if backend is not None else None
 
 
 def _filled(reading: Reading) -> Draft:

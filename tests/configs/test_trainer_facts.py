@@ -4,7 +4,6 @@ import re
 import pytest
 
 from rlaudit.dialects.frameworks import unsloth
-from rlaudit.dialects.own_backend import _OF_THE_WORKER
 from rlaudit.settings.trainer_facts import (
     Dtype,
     PauseMode,
@@ -62,5 +61,5 @@ def test_an_unknown_name_is_refused_with_the_names_that_there_are() -> None:
         fact_of("pause_mod", "keep")
 
 
-def test_sets_of_facts_name_facts() -> None:
-    assert set(fact_types()) >= _OF_THE_WORKER | unsloth._BY_THE_CONFIG
+def test_what_unsloths_config_decides_are_facts() -> None:
+    assert set(fact_types()) >= unsloth._BY_THE_CONFIG

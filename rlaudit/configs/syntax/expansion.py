@@ -15,9 +15,11 @@ from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import taken_at_default
 from rlaudit.unknown import Unknown
 
-DEEPEST = 8
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_BRACED = re.compile(r"([A-Za-z_]\w*)(?:(:?[-?+])(.*))?", re.DOTALL)
+# The word after an operator holds no variable of its own.
+_VARIABLE = re.compile(
+    r"\$(?:(?P<dollar>\$)|\{(?P<name>[A-Za-z_]\w*)(?:(?P<operator>:?[-?+])(?P<word>[^${}]*))?\}"
+    r"|(?P<bare>[A-Za-z_]\w*)|(?P<filled>\([^)]*\)?)|(?P<other>\{[^}]*\}?))"
+)
 _TEMPLATE = "a template fills it in"
 
 
@@ -38,7 +40,7 @@ def expanded(node: Node) -> Node:
     if "{{" in node.value:
         return replace(node, value=Unknown(_TEMPLATE))
     assumed: dict[str, None] = {}
-    value = _filled(node.value, assumed, 0)
+    value = _filled(node.value, assumed)
     return Expanded(value, node.place, node.key, node.text, tuple(assumed))
 
 
@@ -48,57 +50,32 @@ def assumptions(nodes: Iterable[Node]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(assumed)))
 
 
-def _filled(text: str, assumed: dict[str, None], depth: int) -> Any:
-    if depth > DEEPEST:
-        return Unknown("its defaults are nested too deeply")
+def _filled(text: str, assumed: dict[str, None]) -> Any:
     parts: list[str] = []
     at = 0
-    while at < len(text):
-        dollar = text.find("$", at)
-        if dollar < 0 or dollar + 1 >= len(text):
-            parts.append(text[at:])
-            break
-        parts.append(text[at:dollar])
-        following = text[dollar + 1]
-        if following == "$":
-            value, at = "$", dollar + 2
-        elif following == "{":
-            end = _closing(text, dollar + 2)
-            value, at = _braced(text[dollar + 2 : end], assumed, depth), end + 1
-        elif following == "(":
-            return Unknown(f"{text[dollar:].partition(')')[0]}) is filled in when it starts")
-        elif (name := _NAME.match(text, dollar + 1)) is not None:
-            return _outside(name.group())
-        else:
-            value, at = "$", dollar + 1
+    for match in _VARIABLE.finditer(text):
+        value = _value(match, assumed)
         if isinstance(value, Unknown):
             return value
-        parts.append(value)
-    return "".join(parts)
+        parts += (text[at : match.start()], value)
+        at = match.end()
+    return "".join([*parts, text[at:]])
 
 
-def _braced(inside: str, assumed: dict[str, None], depth: int) -> Any:
-    """Return the text of `${inside}` if the variable is not set."""
-    match = _BRACED.fullmatch(inside)
-    if match is None:
-        return Unknown(f"${{{inside[:40]}}} is not evaluated")
-    name, operator, word = match.groups(default="")
+def _value(match: re.Match[str], assumed: dict[str, None]) -> str | Unknown:
+    """Return what one variable is filled in with: its default, or nothing for `${A+x}`."""
+    name, operator = match["name"], match["operator"] or ""
+    if match["dollar"]:
+        return "$"
+    if match["filled"]:
+        return Unknown(f"{match.group()} is filled in when it starts")
+    if match["other"]:
+        return Unknown(f"{match.group()[:43]} is not evaluated")
     if operator[-1:] not in {"-", "+"}:
-        return _outside(name)
-    value = _filled(word, assumed, depth + 1) if operator[-1] == "-" else ""
-    if not isinstance(value, Unknown):
-        assumed[taken_at_default(name, value)] = None
+        return _outside(name or match["bare"])
+    value: str = match["word"] if operator[-1] == "-" else ""
+    assumed[taken_at_default(name, value)] = None
     return value
-
-
-def _closing(text: str, at: int) -> int:
-    """Return the place of the brace that closes the one before `at`; the end of the text if it is not closed."""
-    depth = 1
-    for place in range(at, len(text)):
-        depth += (text[place] == "{") - (text[place] == "}")
-        if depth == 0:
-            return place
-    return len(text)
 
 
 def _outside(name: str) -> Unknown:

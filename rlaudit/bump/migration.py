@@ -2,9 +2,9 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from packaging.version import Version
 
@@ -71,16 +71,15 @@ class Pins:
 def pins_of(before: Path, after: Path) -> Pins:
     """Compare the pins of two folders: what was resolved first, then by path."""
     old, new = _pinned(before), _pinned(after)
-    renamed = _renamed(set(old) - set(new), set(new) - set(old))
     moves: list[Move] = []
     stays: list[Move] = []
     for path in sorted(new, key=lambda path: (new[path][0].rank, path)):
         kind, pins = new[path]
-        _, earlier = old.get(renamed.get(path, path), (kind, ()))
+        _, earlier = old.get(path, (kind, ()))
         moves += [Move(path, kind, *sides) for sides in _paired(earlier, pins)]
         kept = {_key(pin) for pin in earlier}
         stays += [Move(path, kind, pin, pin) for pin in pins if _key(pin) in kept]
-    gone = sorted(set(old) - set(new) - set(renamed.values()))
+    gone = sorted(set(old) - set(new))
     moves += [Move(path, old[path][0], pin, None) for path in gone for pin in old[path][1][:1]]
     return Pins(tuple(moves), tuple(stays), len(set(old) | set(new)))
 
@@ -112,33 +111,16 @@ def _is_read(name: str) -> bool:
     return not name.startswith(".") or name in _HIDDEN_AND_READ
 
 
-def _renamed(gone: set[str], come: set[str]) -> Mapping[str, str]:
-    """Map new paths to old ones, for files that moved from one folder to another."""
-    names = [PurePosixPath(path).name for path in (*gone, *come)]
-    olds = {PurePosixPath(path).name: path for path in gone}
-    return {path: olds[name] for path in come if (name := PurePosixPath(path).name) in olds and names.count(name) == 2}
-
-
 def _paired(before: Sequence[Pin], after: Sequence[Pin]) -> list[tuple[Pin | None, Pin | None]]:
-    """Pair the pins that changed, each with what it was, without repetitions."""
-    if len(before) == len(after):
-        pairs: list[tuple[Pin | None, Pin | None]] = [
-            (was, now) for was, now in zip(before, after, strict=True) if _key(was) != _key(now)
-        ]
-    else:
-        # Pins were added or removed beside the move: they are paired in order, the last one with all that are left.
-        left = [pin for pin in _distinct(before) if _key(pin) not in {_key(pin) for pin in after}]
-        come = [pin for pin in _distinct(after) if _key(pin) not in {_key(pin) for pin in before}]
-        pairs = [
-            (left[min(index, len(left) - 1)] if left else None, come[min(index, len(come) - 1)] if come else None)
-            for index in range(max(len(left), len(come)))
-        ]
-        if before and (not left or not come):
-            pairs = []
-    seen: dict[object, tuple[Pin | None, Pin | None]] = {}
-    for was, now in pairs:
-        seen.setdefault((was and _key(was), now and _key(now)), (was, now))
-    return list(seen.values())
+    """Pair the pins that changed in order, each with what it was; the last one of a side with all that are left."""
+    left = [pin for pin in _distinct(before) if _key(pin) not in {_key(pin) for pin in after}]
+    come = [pin for pin in _distinct(after) if _key(pin) not in {_key(pin) for pin in before}]
+    if not come or (before and not left):
+        return []
+    return [
+        (left[min(index, len(left) - 1)] if left else None, come[min(index, len(come) - 1)])
+        for index in range(max(len(left), len(come)))
+    ]
 
 
 def _key(pin: Pin) -> Version | str:

@@ -4,7 +4,6 @@
 """
 
 import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from rlaudit.errors import NotFinished, UsageError
 
-_LINK, _FILES = "120000", frozenset({"100644", "100755"})
+_FILES = frozenset({"100644", "100755"})
 # Mode, object and path of a file in git.
 _Entry = tuple[str, str, str]
 
@@ -47,17 +46,12 @@ class Tree:
 
     def _lay_out(self, folder: Path, wanted: Callable[[str], bool], most_bytes: int) -> None:
         (folder / ".git").mkdir()  # Searches in the folders above a config end here.
-        entries = [entry for entry in self._entries() if _stays_inside(entry[2]) and wanted(entry[2])]
-        for path, data in self._contents([entry for entry in entries if entry[0] in _FILES], most_bytes):
+        # Links are left out: they may lead anywhere.
+        inside = (entry for entry in self._entries() if entry[0] in _FILES and _stays_inside(entry[2]))
+        for path, data in self._contents([entry for entry in inside if wanted(entry[2])], most_bytes):
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
-        for path, data in self._contents([entry for entry in entries if entry[0] == _LINK], most_bytes):
-            target = os.path.normpath(str(PurePosixPath(path).parent / os.fsdecode(data)))
-            # A copy: a link could be led outside by another one.
-            if _stays_inside(target) and (folder / target).is_file() and not (folder / path).exists():
-                (folder / path).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(folder / target, folder / path)
 
     def _entries(self) -> Iterator[_Entry]:
         """Yield every file and link of the commit."""

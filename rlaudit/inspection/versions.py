@@ -12,6 +12,7 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
+from rlaudit.configs.framework_source.checkout import shown
 from rlaudit.errors import UsageError
 from rlaudit.pins.files import PinnedIn, pinned_around
 from rlaudit.pins.pin import VLLM, Pin, images, line_at, release, requirements, span
@@ -110,7 +111,7 @@ def hints_for(path: str, text: str) -> Hints:
 
 @lru_cache(maxsize=4096)
 def _in_file(file: PinnedIn) -> Hints:
-    where = _relative_path(file.path)
+    where = shown(str(file.path))
     hints = _one_or_none(file.pins, where)
     if hints.hints or hints.remarks or not file.kind.asks:
         return hints
@@ -130,10 +131,3 @@ def _one_or_none(pins: Sequence[Pin], where: str) -> Hints:
         remark = f"{where} names several vLLM versions ({', '.join(map(str, versions))}): none is taken from it"
         return Hints(remarks=(remark,))
     return Hints(tuple(Hint(version, f"{where}:{line}") for version, line in exact[:1]))
-
-
-def _relative_path(path: Path) -> str:
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)

@@ -35,11 +35,6 @@ class Composed:
     # Limits at which reading stopped, in sentences.
     limits: tuple[str, ...] = ()
 
-    @property
-    def gap(self) -> str:
-        """Why something inherited may not be known; empty if all of it was read."""
-        return f"{self.missing[0]} is not beside this file" if self.missing else "; ".join(self.limits)
-
 
 @dataclass(frozen=True)
 class _Entry:

@@ -67,14 +67,10 @@ def flags(
     return tuple(options)
 
 
-def overrides(words: Sequence[Node], start: int = 0) -> tuple[Flag, ...]:
-    """Return the Hydra overrides in words[start:]: `key=value`, `+key=value`, `++key=value`, `~key`, all typed."""
-    return _overrides_of(tuple(words[start:]))
-
-
 # Called several times for the same command.
 @lru_cache(maxsize=64)
-def _overrides_of(words: tuple[Node, ...]) -> tuple[Flag, ...]:
+def overrides(words: tuple[Node, ...]) -> tuple[Flag, ...]:
+    """Return the Hydra overrides among words: `key=value`, `+key=value`, `++key=value`, `~key`, all typed."""
     return tuple(_overrides(words))
 
 

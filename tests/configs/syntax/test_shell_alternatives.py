@@ -47,7 +47,7 @@ def test_an_empty_text_is_no_option_yet() -> None:
 
 def test_overrides_of_a_condition_keep_their_keys_and_what_every_branch_would_set() -> None:
     text = 'case $M in\n a) E=(r.t=0.7 +r.k=[1,2]);;\n b) E=(r.t=1.0);;\nesac\nserve r.n=v "${E[@]}"'
-    found = {flag.name: flag.value for flag in overrides(commands(text, "run.sh")[-1].words, 1)}
+    found = {flag.name: flag.value for flag in overrides(commands(text, "run.sh")[-1].words[1:])}
     assert set(found) == {"r.n", "r.t", "r.k"}
     assert found["r.t"] is not None and found["r.t"].value.reason == "r.t is 0.7 or 1.0 under a condition in line 1"
 

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from rlaudit.engines.cells.cell import adopt
 from rlaudit.engines.cells.executor import Asked, OnEvent, unheard
@@ -171,9 +171,3 @@ class FromRuns:
                     f"--run-dir {self.folder.parent} goes on from it.",
                 )
             yield outcome
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Do nothing: nothing was begun."""

@@ -1,6 +1,7 @@
 """The place where a run's cells run, and how many run there at once."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from rlaudit.engines.cells.at_once import AtOnce
@@ -15,13 +16,14 @@ from rlaudit.laboratory.fit import host_bytes
 from rlaudit.laboratory.scoring import GIB
 from rlaudit.laboratory.study import Plan
 
-# From the folder of the cells, the accelerator of each, and what shows sentences to the user.
-Place = Callable[[Path, Accelerator, Note], Executor]
+# From the folder of the cells, the accelerator of each, and what shows sentences to the user. Leaving the context ends
+# all cells that still run.
+Place = Callable[[Path, Accelerator, Note], AbstractContextManager[Executor]]
 
 
-def one_at_a_time(folder: Path, accelerator: Accelerator, note: Note) -> Executor:
-    """Run one cell at a time, with all of this machine."""
-    return OneAtATime(folder, GpuMemory(accelerator.devices), note)
+def one_at_a_time(folder: Path, accelerator: Accelerator, note: Note) -> AbstractContextManager[Executor]:
+    """Run one cell at a time, with all of this machine, and only while its outcome is taken."""
+    return nullcontext(OneAtATime(folder, GpuMemory(accelerator.devices), note))
 
 
 def cells_at_once(plan: Plan, accelerator: Accelerator, shares: Sequence[Share], requested: int | None) -> int:
@@ -46,7 +48,7 @@ def cells_at_once(plan: Plan, accelerator: Accelerator, shares: Sequence[Share],
 def local(shares: Sequence[Share], most: int) -> Place:
     """Run so many cells at once on this machine."""
 
-    def place(folder: Path, accelerator: Accelerator, note: Note) -> Executor:
+    def place(folder: Path, accelerator: Accelerator, note: Note) -> AtOnce:
         return AtOnce(folder, shares, most, note)
 
     return one_at_a_time if most == 1 else place

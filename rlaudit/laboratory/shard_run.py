@@ -1,5 +1,7 @@
 """The run of one shard: its folder, the cells of the other shards, and what became of its cells."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,9 +39,11 @@ class ShardRun:
     def at(self, place: Place) -> Place:
         """Return the same place, for this shard's cells only."""
 
-        def of_the_shard(folder: Path, accelerator: Accelerator, note: Note) -> OfAShard:
-            self.executors.append(OfAShard(self.shard, place(folder, accelerator, note), folder, self.others))
-            return self.executors[-1]
+        @contextmanager
+        def of_the_shard(folder: Path, accelerator: Accelerator, note: Note) -> Iterator[OfAShard]:
+            with place(folder, accelerator, note) as inner:
+                self.executors.append(OfAShard(self.shard, inner, folder, self.others))
+                yield self.executors[-1]
 
         return of_the_shard
 

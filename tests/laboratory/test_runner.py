@@ -34,12 +34,6 @@ class Elsewhere:
         self.diary.append(f"outcome {number}")
         return self.answers.pop(0)
 
-    def __enter__(self) -> "Elsewhere":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.diary.append("closed")
-
 
 def cell(tmp_path: Path, number: int, timeout_seconds: float = 10.0) -> Cell:
     script = tmp_path / "script.py"

@@ -8,7 +8,7 @@ also runs on a machine that has the package in another folder.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Protocol
 
 from rlaudit.engines.cells.cell import Cell, run_cell
 from rlaudit.engines.cells.launch import NO_MEMORY, Event, Outcome
@@ -40,7 +40,7 @@ def unheard(request: Asked, event: Event) -> None:
 
 
 class Executor(Protocol):
-    """Runs cells, each in its own folder (cell.py). Leaving its context ends all of them."""
+    """Runs cells, each in its own folder (cell.py)."""
 
     def run(self, requests: Sequence[Asked], on_event: OnEvent = unheard) -> Iterator[Outcome]:
         """Take these cells now, and yield their outcomes in this order.
@@ -48,10 +48,6 @@ class Executor(Protocol):
         Raises OSError if the files of a cell cannot be written or read, and NotFinished if one cannot be run any more.
         Closing the iterator ends the cells that run, and drops the others.
         """
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *error: object) -> None: ...
 
 
 class OneAtATime:
@@ -67,12 +63,6 @@ class OneAtATime:
         """Yield the outcomes, one cell after the other."""
         for request in requests:
             yield run_here(self._folder, request, on_event, [self._memory], self._note)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Nothing is left to end: a cell runs only while its outcome is taken."""
 
 
 def run_here(

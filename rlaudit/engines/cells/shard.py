@@ -8,7 +8,6 @@ No job waits for the others.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
 
 from rlaudit.engines.cells.cell import adopt, describe
 from rlaudit.engines.cells.executor import Asked, Executor, OnEvent, unheard
@@ -103,10 +102,3 @@ class OfAShard:
         if not (self.folder / request.cell.key).exists():
             describe(self.folder / request.cell.key, request.cell)  # so that `rlaudit cell run` can run it
         return LEFT
-
-    def __enter__(self) -> Self:
-        self.inner.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.inner.__exit__(*error)

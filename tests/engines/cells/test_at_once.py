@@ -95,7 +95,8 @@ def test_each_cell_is_shown_gpus_of_its_own_in_the_words_of_the_run(gpus: tuple[
 
 def test_engines_at_once_compile_into_folders_of_their_own(cores: tuple[Share, ...], tmp_path: Path) -> None:
     shard = Shard(1, 2)
-    with OfAShard(shard, AtOnce(tmp_path / "cells", cores, 2), tmp_path / "cells") as here:
+    with AtOnce(tmp_path / "cells", cores, 2) as inner:
+        here = OfAShard(shard, inner, tmp_path / "cells")
         asked = [Asked(cell(tmp_path, number, meets=2), number=2 * number) for number in (1, 2)]
         places = [one.result["compiled"] for one in here.run(asked)]
     assert [Path(place).name.rpartition(shard.folder)[2] for place in places] == ["-share-0", "-share-1"]

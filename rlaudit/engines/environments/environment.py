@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 from platformdirs import user_cache_path
 
 from rlaudit.engines.environments.build import Built, build
-from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, trainer_spec
+from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.environments.given_environment import given_environment
 from rlaudit.engines.environments.health import check, missing_for_triton, note_of_missing, note_of_unchecked
 from rlaudit.engines.environments.pip_configuration import read_package_sources
@@ -32,19 +32,6 @@ from rlaudit.engines.hardware.driver import driver_is_there
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.parse_json import parse_json
 from rlaudit.secrets import mask
-
-__all__ = [
-    "Environment",
-    "EnvironmentSpec",
-    "all_names",
-    "ensure",
-    "list_environments",
-    "locate",
-    "remove",
-    "root",
-    "trainer_spec",
-    "unused_names",
-]
 
 STATE = "environment.json"
 FORMAT = 1

@@ -21,7 +21,8 @@ BUILD_IN_ANOTHER_PROCESS = """
 import sys
 from pathlib import Path
 from rlaudit.engines.environments import build
-from rlaudit.engines.environments.environment import EnvironmentSpec, ensure
+from rlaudit.engines.environments.environment import ensure
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 build.shutil.disk_usage = lambda folder: type("Usage", (), {"free": 1e12})
 ensure(EnvironmentSpec("trainer", "4.57.6", "cuda"), lambda line: print(line, flush=True), Path(sys.argv[1]))
 print("built", flush=True)

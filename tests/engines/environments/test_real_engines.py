@@ -2,7 +2,8 @@
 
 import pytest
 
-from rlaudit.engines.environments.environment import EnvironmentSpec, ensure, trainer_spec
+from rlaudit.engines.environments.environment import ensure
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec, trainer_spec
 from rlaudit.engines.models.model import DEFAULT_MODEL, ensure_model
 from rlaudit.engines.models.model_identity import contents
 from rlaudit.engines.vllm.doctor import examine

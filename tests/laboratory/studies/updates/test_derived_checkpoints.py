@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from rlaudit.engines.cells.launch import Outcome, launch
-from rlaudit.engines.environments.environment import ensure, trainer_spec
+from rlaudit.engines.environments.environment import ensure
+from rlaudit.engines.environments.environment_spec import trainer_spec
 from rlaudit.laboratory.studies.updates.checkpoints import DERIVE
 
 Tensors = Mapping[str, "np.ndarray[Any, np.dtype[np.float32]]"]

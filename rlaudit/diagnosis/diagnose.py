@@ -33,9 +33,8 @@ from rlaudit.diagnosis.replay import Replay, judge_replay, not_judged
 from rlaudit.diagnosis.semantic import say_meaning_of_arms
 from rlaudit.engines.hardware.accelerator import machine_of
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role, known_factors
-from rlaudit.laboratory.studies.arms.rollout import engine_settings
+from rlaudit.laboratory.studies.arms.rollout import engine_settings, flashinfer_not_seen
 from rlaudit.laboratory.studies.arms.run import FinishedRun
-from rlaudit.laboratory.studies.arms.seeded_requests import flashinfer_not_seen
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import WORST_FIRST, Judgement, Verdict
 from rlaudit.meaning.words import unseen_by

@@ -1,19 +1,20 @@
 """The rollout side of an arm: its cell, and the sequences that it sampled."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from packaging.version import Version
 
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure, shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.engines.vllm.execution import execution_args
-from rlaudit.engines.vllm.expected_engine import ExpectedEngine
+from rlaudit.engines.vllm.expected_engine import ExpectedEngine, resolution_of
 from rlaudit.laboratory.engine_cell import engine_cell
 from rlaudit.laboratory.recorded_requests import RecordedRequests
 from rlaudit.laboratory.rollout_context import RolloutContext
@@ -128,6 +129,31 @@ def requests(prompts: int, samples: int, rounds: int, seed: int) -> list[dict[st
         for sample in range(samples)
         for prompt in range(prompts)
     ]
+
+
+def flashinfer_not_seen(treatments: Iterable[Treatment], machine: Machine) -> list[str]:
+    """Return a line that names the releases which may apply filters with FlashInfer, if any.
+
+    vLLM draws a seeded request with its native sampler, never with FlashInfer's. So an ablation cannot show whether
+    FlashInfer's kernel for top-k and top-p, the default since 0.21.0, draws from the right distribution. Source:
+    vllm/v1/sample/ops/topk_topp_sampler.py (0.18.1:119, 0.32.0:297), vllm/v1/worker/gpu/sample/sampler.py (0.32.0:311).
+    """
+    using = (treatment for treatment in treatments if _may_use_flashinfer(treatment, machine))
+    versions = sorted({treatment.version for treatment in using}, key=Version)
+    if not versions:
+        return []
+    return [
+        f"the FlashInfer sampler of vLLM {', '.join(versions)}: requests are seeded, and vLLM uses its native sampler "
+        "for those; rollouts without seeds may be drawn by another kernel than the one seen here"
+    ]
+
+
+def _may_use_flashinfer(treatment: Treatment, machine: Machine) -> bool:
+    if not {"top_k", "top_p"} & treatment.sampling.keys():
+        return False
+    settings = engine_settings(treatment, machine.platform)
+    resolution = resolution_of(treatment.version, settings.engine_args, settings.variables(machine.platform), machine)
+    return resolution.value("flashinfer_sampler") is not False
 
 
 def requests_in_waves(recorded: RecordedRequests, samples: int, seed: int) -> list[dict[str, int]]:

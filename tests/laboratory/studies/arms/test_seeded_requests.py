@@ -1,6 +1,6 @@
 from typing import Any
 
-from rlaudit.laboratory.studies.arms.seeded_requests import flashinfer_not_seen
+from rlaudit.laboratory.studies.arms.rollout import flashinfer_not_seen
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.vllm.machine import machine_named
 

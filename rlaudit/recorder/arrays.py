@@ -26,17 +26,12 @@ def stamps(text: str) -> "array[float]":
     return _decoded(text, "d")
 
 
-def numbers_of(data: bytes, code: str) -> "array[Any]":
-    """Return numbers of whole bytes, little-endian. code: as in `array`. Raises ValueError for half a number."""
+def _decoded(text: str, code: str) -> "array[Any]":
     numbers = array(code)
-    numbers.frombytes(data)
+    try:
+        numbers.frombytes(base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError) as error:
+        raise NotNumbers(f"no base64 of numbers of {numbers.itemsize} bytes ({error})") from error
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers
-
-
-def _decoded(text: str, code: str) -> "array[Any]":
-    try:
-        return numbers_of(base64.b64decode(text, validate=True), code)
-    except (binascii.Error, ValueError) as error:
-        raise NotNumbers(f"no base64 of numbers of {array(code).itemsize} bytes ({error})") from error

@@ -48,10 +48,10 @@ def shown_steps(processes: Sequence[Process]) -> Iterator[ShownStep]:
                     "step",
                     step.step,
                     _time(process, step.at),
-                    len(step.requests),
-                    len(step.ids),
+                    step.requests,
+                    step.tokens,
                     step.cached,
-                    f"{len(step.ended)} ended" if step.ended else "",
+                    f"{step.ended} ended" if step.ended else "",
                 ),
             )
             for step in kept.steps
@@ -59,7 +59,7 @@ def shown_steps(processes: Sequence[Process]) -> Iterator[ShownStep]:
         for batch in kept.batches:
             failed = batch.error is not None
             state = "failed" if failed else "returned" if batch.returned is not None else "had not returned"
-            shown = (len(batch.requests), sum(batch.tokens), None, state)
+            shown = (batch.requests, batch.tokens, None, state)
             rows.append((batch.at, ShownStep(process.pid, "batch", batch.batch, _time(process, batch.at), *shown)))
         yield from (row for _, row in sorted(rows, key=lambda row: row[0])[-SHOWN_STEPS:])
 
@@ -70,26 +70,23 @@ def _kept(recording: Recording, process: Process, kept: LastSteps) -> Iterator[s
     parts = [f"{len(kept.steps)} steps" if kept.steps else "", f"{len(kept.batches)} batches" if kept.batches else ""]
     contents = " and ".join(part for part in parts if part) or "no step"
     until = "" if kept.at is None else f", the last at {_time(process, kept.at)}"
-    flying = f"; {len(kept.in_flight)} requests in flight" if kept.in_flight else ""
+    flying = f"; {kept.in_flight} requests in flight" if kept.in_flight else ""
     yield f"process {process.pid}{name} {ended}; its last steps are kept in {kept.file.name}: {contents}{until}{flying}"
     batch = kept.computing
     if batch is not None:
         how = "had not returned" if batch.error is None else f"failed: {batch.error}"
-        work = f"{len(batch.requests)} requests ({sum(batch.tokens)} tokens)"
+        work = f"{batch.requests} requests ({batch.tokens} tokens)"
         yield f"process {process.pid}: batch {batch.batch} of {work}, begun at {_time(process, batch.at)}, {how}"
     update = _last_update(recording, process, kept)
     if update is not None and kept.at is not None:
         before = max(0.0, kept.at - update)
         yield f"process {process.pid}: the last load of weights began {before:.1f} s before that"
-    if kept.missed:
-        yield f"{kept.file.name}: {kept.missed} records are missing: they were too many at once, or too long"
     yield from kept.lost
 
 
 def _last_update(recording: Recording, process: Process, kept: LastSteps) -> float | None:
     loads = [load.begin for other in recording.processes if other.clock == process.clock for load in other.loads]
-    loads += [call["at"] for call in kept.calls if call["kind"] == "load" and call["side"] == "begin"]
-    return max(loads, default=None)
+    return max((*loads, *kept.loads), default=None)
 
 
 def _time(process: Process, at: float) -> str:

@@ -92,12 +92,6 @@ def _array(size: int) -> Callable[[Any], bool]:
     return fits
 
 
-def _ended(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(row, list) and len(row) == 2 and _count(row[0]) and _text(row[1]) for row in value
-    )
-
-
 # By their names in recorded_lines.yaml.
 _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "text": _text,
@@ -114,7 +108,6 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "steps": _steps,
     "texts_by_name": lambda value: isinstance(value, dict) and all(map(_text, value.values())),
     "counts_by_name": lambda value: isinstance(value, dict) and all(map(_count, value.values())),
-    "ended": _ended,
     "ids": _array(4),
     "floats": _array(4),
     "stamps": _array(8),
@@ -148,11 +141,8 @@ _FORMAT: Mapping[str, Any] = yaml.load(
     Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 )
 FIELDS = _fields(_FORMAT["lines"])
-# The blocks of a ring are checked alike; so are the calls in it, which are lines as well.
-RING_FIELDS: Fields = {
-    **_fields(_FORMAT["ring"]),
-    **{kind: FIELDS[kind] for kind in ("event", "repeats", "load", "failed", "dropped", "sampling")},
-}
+# The lines of a ring are checked alike.
+RING_FIELDS = _fields(_FORMAT["ring"])
 
 
 def _with_stretches(record: dict[str, Any]) -> dict[str, Any]:

@@ -6,8 +6,7 @@ Without an engine: 256 sequences (32 prompts of 512 tokens, 8 samples each) of 2
 OutputProcessor, without the recorder's hooks, with them, and with the ring as well, in turn, in one process. A step is
 a call of process_outputs with 256 outputs of one token and its logprob. `hooks` is the time inside the call, `all` the
 time of the processor that the whole round took more, requests and the thread that writes included; both a step. `share`
-is `all` of a decode step of 8 ms, which is a fast one for 256 sequences: the ring leaves logprobs out of it. A worker's
-ring notes a batch and its return.
+is `all` of a decode step of 8 ms, which is a fast one for 256 sequences. A worker's ring notes a batch and its return.
 With an engine: COMMAND starts an interpreter that holds a vLLM; 256 sequences of 32 tokens are sampled without hooks,
 at 1/16 and at all prompts, in turn.
 """
@@ -127,20 +126,17 @@ def in_the_stand_in(out: Path, prompts: int, rounds: int) -> None:
         )
     print(
         f"  {size / max(kept, 1):.1f} bytes a kept token, {size / ((2 * rounds + 1) * PROMPTS * SAMPLES * TOKENS):.2f} "
-        f"bytes a token; memory +{memory / 1024:.1f} MiB in {rounds} rounds of each; ring "
-        f"{ring.block / (rounds + 1) / TOKENS:.2f} blocks a step; a worker's {of_a_worker(ring) * 1e6:.0f} us a step"
+        f"bytes a token; memory +{memory / 1024:.1f} MiB in {rounds} rounds of each; a worker's ring "
+        f"{of_a_worker(ring) * 1e6:.0f} us a step"
     )
 
 
 def of_a_worker(ring: Any) -> float:
-    """Return the seconds that a worker's ring takes a step: the requests of a step are those of the step before."""
-    tokens = {f"a-request-of-the-length-of-a-uuid-{number}": 1 for number in range(PROMPTS * SAMPLES)}
+    """Return the seconds that a worker's ring takes a step."""
     taken = []
     for _ in range(TOKENS):
-        # Of another process or step: the same names in other objects.
-        given = {name[:3] + name[3:]: count for name, count in tokens.items()}
         began = time.thread_time()
-        ring.batch(given, ())
+        ring.batch(PROMPTS * SAMPLES, PROMPTS * SAMPLES)
         ring.computed(None)
         taken.append(time.thread_time() - began)
     return statistics.median(taken)

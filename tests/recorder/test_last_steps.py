@@ -3,19 +3,14 @@
 import json
 import os
 import random
-import struct
 import subprocess
 import sys
-import zlib
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from recorded_commands import ROOT
-from recorder_folder import numbers
 from trainings_with_a_stand_in import ENGINES, FAKES, HERE, Place, place, run
 
 from rlaudit.recorder.deaths import death_sentences, shown_steps
@@ -52,25 +47,13 @@ def rings(here: Place) -> list[tuple[Process, LastSteps]]:
     return [(process, kept) for process, kept in found if kept is not None]
 
 
-def by_request(kept: LastSteps) -> Seen:
-    """Return what a ring says of each step, as it was seen."""
-    rows = []
-    for step in kept.steps:
-        at, row = 0, {}
-        for number, count in zip(step.requests, step.counts, strict=True):
-            held = None if step.logprobs is None else list(step.logprobs[at : at + count])
-            row[kept.requests[number].name] = [list(step.ids[at : at + count]), held]
-            at += count
-        rows.append(row)
-    return rows
+def counted(rows: Seen) -> list[tuple[int, int]]:
+    """Return the requests and tokens of each step."""
+    return [(len(row), sum(len(ids) for ids, _ in row.values())) for row in rows]
 
 
-def rounded(rows: Seen) -> Seen:
-    """Return rows with logprobs in float32."""
-    return [
-        {name: [ids, logprobs and np.float32(logprobs).tolist()] for name, (ids, logprobs) in row.items()}
-        for row in rows
-    ]
+def steps_of(kept: LastSteps) -> list[tuple[int, int]]:
+    return [(step.requests, step.tokens) for step in kept.steps]
 
 
 @pytest.mark.parametrize(("engine", "who", "how", "code"), DEATHS)
@@ -80,12 +63,10 @@ def test_the_last_steps_are_those_that_the_front_end_saw(
     here, seen = died(engine, who, how, code, tmp_path)
     kept = next(kept for process, kept in rings(here) if process.engines)
     assert len(seen) == (STEPS if who == "front end" else STEPS - 1)
-    assert by_request(kept) == rounded(seen) and kept.lost == () and kept.missed == 0
-    # All have a name, a prompt and its ids, of whatever share of prompts.
-    assert {one.length for one in kept.requests.values() if one.engine} == {4}
-    assert {len(one.ids or ()) for one in kept.requests.values() if one.engine} == {4}
-    ended = {name for row in seen for name in row} - {one.name for one in kept.in_flight}
-    assert {kept.requests[number].name for step in kept.steps for number in step.ended} == ended
+    assert steps_of(kept) == counted(seen) and kept.lost == ()
+    assert [step.step for step in kept.steps] == list(range(len(seen)))
+    requests = {name for row in seen for name in row}
+    assert sum(step.ended for step in kept.steps) + kept.in_flight == len(requests)
     assert not here.written().of_kind("failed") and not here.written().of_kind("dropped")
 
 
@@ -98,7 +79,7 @@ def test_of_a_dead_engine_core_the_batch_is_named_that_it_did_not_finish(
     batch = kept.computing
     assert batch is not None and batch.batch == STEPS and batch.error is None
     front = next(kept for process, kept in rings(here) if process.engines)
-    assert {kept.requests[number].name for number in batch.requests} == {one.name for one in front.in_flight}
+    assert batch.requests == front.in_flight > 0
     recording = open_recording(here.out)
     children = [child.code for process in recording.processes for child in process.children]
     assert children == ([] if engine == "V1" else [-11])
@@ -109,28 +90,16 @@ def test_a_batch_that_raised_is_kept_with_its_error_and_no_secret(tmp_path: Path
     ((_, kept),) = rings(here)
     assert kept.left and kept.computing is not None and "a kernel failed" in (kept.computing.error or "")
     assert "hf_AbCd" not in kept.file.read_bytes().decode(errors="replace")
-    assert len(kept.in_flight) > 0
+    assert kept.in_flight > 0
 
 
 @pytest.mark.parametrize("how", ["SIGSEGV", "error"])
-def test_v0_keeps_the_steps_before_the_batch_that_died(how: str, tmp_path: Path) -> None:
+def test_v0_keeps_its_batches_up_to_the_one_that_died(how: str, tmp_path: Path) -> None:
     here, _ = died("V0", "engine core", how, 3 if how == "error" else -11, tmp_path)
     ((_, kept),) = rings(here)
     assert kept.computing is not None and kept.computing.batch == STEPS
-    # V0 tells its steps apart by time: a slow machine may make two of one.
-    assert len(kept.steps) >= 1 and kept.lost == ()
-    tokens: dict[str, list[int]] = defaultdict(list)
-    for row in by_request(kept):
-        for name, (ids, logprobs) in row.items():
-            tokens[name] += ids
-            assert len(ids) == len(logprobs)
-    # What an undisturbed run samples begins with what was sampled here.
-    whole = place(tmp_path / "whole")
-    assert run("none", "", tmp_path / "seen", recorded=whole, engine="V0", program=DYING).code == 0
-    requests = {one["request"]: one for one in whole.written().of_kind("sequence")}
-    assert len(tokens) == 24
-    for name, ids in tokens.items():
-        assert numbers(requests[name]["ids"], "<i4").tolist()[: len(ids)] == ids
+    assert [batch.batch for batch in kept.batches] == list(range(1, STEPS + 1)) and not kept.steps
+    assert kept.batches[0].requests == 24 and kept.computing.requests == kept.in_flight and kept.lost == ()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -141,7 +110,7 @@ def test_an_orderly_end_leaves_no_ring(engine: str, tmp_path: Path) -> None:
     assert not here.written().of_kind("child")
 
 
-def test_a_ring_that_is_full_keeps_the_last_steps_and_all_that_is_in_flight(tmp_path: Path) -> None:
+def test_a_ring_that_is_full_keeps_the_last_steps(tmp_path: Path) -> None:
     program = f"""
 import sys; sys.path.insert(0, {str(HERE)!r})
 import vllm, dying
@@ -164,58 +133,17 @@ dying.die("SIGKILL")
     here = place(tmp_path, ring=100_000)
     assert run(recorded=here, program=program).code == -9
     ((_, kept),) = rings(here)
-    assert kept.file.stat().st_size <= 100_000 + 24
+    assert kept.file.stat().st_size <= 100_000
     steps = [step.step for step in kept.steps]
     assert steps == list(range(steps[0], 5000)) and len(steps) > 150
-    assert all(list(step.ids) == [step.step, -step.step] for step in kept.steps)
-    assert {(one.name, one.length) for one in kept.in_flight} == {("early", 3), ("late", 3)}
+    assert {(step.requests, step.tokens, step.ended) for step in kept.steps} == {(2, 2, 0)} and kept.in_flight == 2
 
 
-# Thirty steps, ten by ten as if each had taken so many seconds.
-PACED = f"""
-import sys; sys.path.insert(0, {str(HERE)!r})
-import time, vllm, dying, rlaudit_ring
-from vllm.sampling_params import SamplingParams
-from vllm.v1.engine.core import LogprobsLists
-from vllm.v1.engine.output_processor import OutputProcessor
-from types import SimpleNamespace
-rlaudit_ring.SHARE, rlaudit_ring.STEPS_OF_A_SHARE = {{share}}, 10
-processor = vllm.LLM().llm_engine.output_processor
-request = dict(prompt_token_ids=[1, 2, 3], sampling_params=SamplingParams(max_tokens=10**6, logprobs=0))
-processor.add_request(SimpleNamespace(request_id="one", cache_salt=None, lora_request=None, **request), None)
-ring = __import__("rlaudit_recorder")._process.ring
-for step in range(30):
-    ring.since -= {{seconds}}[step // 10]
-    output = SimpleNamespace(request_id="one", new_token_ids=[step], finish_reason=None, stop_reason=None,
-                             new_logprobs=LogprobsLists([[step]], [[-0.5]], []), num_cached_tokens=0)
-    processor.process_outputs([output], engine_core_timestamp=float(step))
-dying.die("SIGKILL")
-"""
-
-
-@pytest.mark.parametrize(
-    ("share", "seconds", "has_logprobs"),
-    [
-        (1e-9, (0, 0, 0), (True, False, False)),  # of steps that take no time but the ring's
-        (1e-3, (1000, 1000, 1000), (True, True, True)),
-        (1e-3, (0, 1000, 1000), (True, False, True)),
-    ],
-)
-def test_logprobs_are_left_out_while_the_ring_takes_more_than_its_share_of_the_time(
-    share: float, seconds: tuple[int, ...], has_logprobs: tuple[bool, ...], tmp_path: Path
-) -> None:
-    here = place(tmp_path)
-    assert run(recorded=here, program=PACED.format(share=share, seconds=seconds)).code == -9
-    ((_, kept),) = rings(here)
-    assert [list(step.ids) for step in kept.steps] == [[step] for step in range(30)]
-    assert [step.logprobs is not None for step in kept.steps[::10]] == list(has_logprobs)
-    assert kept.lost == ()
-
-
-def test_what_is_damaged_is_not_believed_and_nothing_stops_at_it(tmp_path: Path) -> None:
+def test_what_is_damaged_is_left_out_and_nothing_stops_at_it(tmp_path: Path) -> None:
     here, seen = died("V1", "front end", "SIGKILL", -9, tmp_path)
     ((process, kept),) = rings(here)
-    whole, rows = kept.file.read_bytes(), rounded(seen)
+    whole = kept.file.read_bytes()
+    assert steps_of(kept) == counted(seen)
     source = random.Random(30)
     for _ in range(500):
         damaged = bytearray(whole)
@@ -226,42 +154,27 @@ def test_what_is_damaged_is_not_believed_and_nothing_stops_at_it(tmp_path: Path)
                 damaged[source.randrange(len(damaged))] = source.randrange(256)
         kept.file.write_bytes(damaged)
         found = last_steps(process)
-        assert found is not None
-        # A half ends at the damage: what is before it is as it was.
-        assert by_request(found) == rows[: len(found.steps)]
+        assert found is not None and len(found.steps) <= len(seen)
         list(death_sentences(open_recording(here.out), [process]))
         list(shown_steps([process]))
-
-
-def hostile(body: bytes) -> bytes:
-    """Return a ring with one block of this text, whole by its checksum."""
-    head = struct.pack("<IIQ", len(body), len(body), 1)
-    return (
-        struct.pack("<16sQ", b"rlaudit-ring/1", 1000)
-        + head
-        + struct.pack("<I", zlib.crc32(body, zlib.crc32(head)))
-        + body
-    )
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        b"[]", b"{", b'{"kind": 7}', b'{"kind": "step"}', b'{"kind": "step", "at": 1, "step": 1, "arrays": 7}',
-        b'{"kind": "step", "at": 1, "step": 1, "arrays": [["ids", "d", 1]]}',
-        b'{"kind": "step", "at": 1, "step": 1, "arrays": [["ids", "i", 99999999999]]}',
-        b'{"kind": "step", "at": 1e308, "step": 1}', b'{"kind": "batch", "at": NaN, "batch": 1}',
-        b'{"kind": "request", "at": 1, "number": 1, "request": 3}', b'{"kind": "computed", "at": 1, "batch": 5}',
-        b'{"kind": "requests", "requests": 7}', b'{"kind": "requests", "requests": [7, [1, 2]]}',
-        b'{"kind": "requests", "requests": [[1, 0.5, 3, null, null, null, null, null, null]]}',
+        b"[]", b"{", b'{"kind": 7}', b'{"kind": "step"}', b'{"kind": "step", "number": 0, "at": 1, "step": 1}',
+        b'{"kind": "step", "number": 0, "at": 1e308, "in_flight": 1, "step": 1, "requests": 1, "tokens": 1, "ended":0}',
+        b'{"kind": "batch", "number": 0, "at": NaN, "in_flight": 1, "batch": 1, "requests": 1, "tokens": 1}',
+        b'{"kind": "batch", "number": 0, "at": 1, "in_flight": 1, "batch": 1, "requests": -1, "tokens": 1}',
+        b'{"kind": "computed", "number": 0, "at": 1, "in_flight": 1, "batch": 5}', b'{"kind": "left", "number": "0"}',
     ],
 )  # fmt: skip
-def test_a_block_that_is_whole_and_holds_something_else_is_left_out(body: bytes, tmp_path: Path) -> None:
+def test_a_line_that_holds_something_else_is_left_out(body: bytes, tmp_path: Path) -> None:
     here, _ = died("V1", "front end", "SIGKILL", -9, tmp_path)
     ((process, kept),) = rings(here)
-    kept.file.write_bytes(hostile(body))
+    kept.file.write_bytes(body + b"\n")
     found = last_steps(process)
-    assert found is not None and not found.batches and all(not step.ids for step in found.steps)
+    assert found is not None and not found.batches and not found.steps
     list(death_sentences(open_recording(here.out), [process]))
     list(shown_steps([process]))
 
@@ -325,7 +238,8 @@ dying.die("SIGKILL")
     assert run(recorded=here, program=program).code == -9
     # The child has ended in order.
     ((process, kept),) = rings(here)
-    assert {tuple(one.ids or ()) for one in kept.requests.values()} == {(1, 2, 3)} and kept.lost == ()
+    assert kept.steps[0].requests == 2 and [step.step for step in kept.steps] == list(range(len(kept.steps)))
+    assert kept.lost == ()
     assert process.name == "MainProcess" and not kept.in_flight
 
 
@@ -356,7 +270,7 @@ llm = vllm.LLM()
 llm.generate([[999]], SamplingParams(max_tokens=2, seed=0))
 def calls():
     while not over:
-        rlaudit_recorder.put("failed", hook="of the other thread", error="none")
+        rlaudit_recorder._ring.note(rlaudit_recorder._process, "put", "load")
 over = []
 other = threading.Thread(target=calls)
 other.start()
@@ -375,7 +289,6 @@ def test_two_threads_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     ended = run(recorded=here, program=TWO_THREADS)
     assert ended.code == -9, ended.stderr
     ((_, kept),) = rings(here)
-    first = next(step for step in kept.steps)
-    assert kept.lost == () and kept.missed == 0 and first.step == 0
-    alone = sum(len(step.ids) for step in kept.steps if 999 not in (kept.requests[step.requests[0]].ids or ()))
-    assert alone == int(ended.stdout) and any(call["kind"] == "failed" for call in kept.calls)
+    assert kept.lost == () and kept.steps[0].step == 0
+    # The last two are those of the request before the threads were two.
+    assert sum(step.tokens for step in kept.steps) - 2 == int(ended.stdout) and kept.loads

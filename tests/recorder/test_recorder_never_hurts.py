@@ -28,8 +28,7 @@ INNER = [
     "_encoded", "find_spec",
 ]  # fmt: skip
 OF_A_RING = [
-    "ring_of", "_begun", "_file_system", "__init__", "request", "of_prompt", "step", "coded", "gone", "put",
-    "as_blocks", "new_half", "write", "_whole", "_floats", "_logprobs", "close", "_died", "ends", "in_flight",
+    "ring_of", "_begun", "_file_system", "__init__", "put", "write", "close", "_died", "ends", "in_flight",
 ]  # fmt: skip
 ARGUMENTS = (1, 3)
 
@@ -91,7 +90,7 @@ def test_a_hook_that_raises_is_named_in_the_recording_and_nowhere_else(
 
 @pytest.mark.parametrize(
     ("engine", "function"),
-    [*(("V1", one) for one in OF_A_RING), *(("V0", one) for one in ("begin_part", "taken_part", "ends_in_part"))],
+    [("V1", one) for one in OF_A_RING],
 )
 def test_a_ring_that_fails_is_given_up_and_nothing_else_is(
     engine: str, function: str, without: Callable[[str], Ended], tmp_path: Path

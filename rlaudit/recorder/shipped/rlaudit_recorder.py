@@ -381,8 +381,6 @@ def put(kind, **fields):
         _secrets.learn(record)  # an error names what an argument brought
         _secrets.learn_text(_JSON.encode(record))
         record = _secrets.mask(record)
-    if process.ring and kind in _ring.CALLS:
-        _ring.note(process, "put", record)
     if process.queue is None or process.closed:
         _write(process, _line(record))
         return
@@ -500,7 +498,6 @@ def _keep_writing(process):
     while process is _process:
         try:
             _write_queued(process, WRITE_SECONDS)
-            _ring.note(process, "put_late")
             now = time.monotonic()
             if now - process.totals_at > (IDLE_TOTALS_SECONDS if _is_idle(process.totals) else TOTALS_SECONDS):
                 _put_totals(process)
@@ -730,16 +727,14 @@ def requested(engine, request, prompt, parameters, index, parent, lora, **fields
     by_sampling = process.totals["by_sampling"]
     by_sampling[str(sampling)] = by_sampling.get(str(sampling), 0) + 1
     process.unseen.setdefault(engine, set()).add(request)
-    name, ring = _prompt_if_kept(process, prompt), _ring.ring_of(process)
-    if name is None and not ring:
+    name = _prompt_if_kept(process, prompt)
+    _ring.ring_of(process)
+    if name is None:
         return None
     # A caller's own names; a server's callers may put a key into them.
     named = {"request": _secrets.mask(request), "parent": _secrets.mask(parent), "lora": _secrets.mask(lora)}
     if named["parent"] != parent:  # vLLM makes the names of samples of it
         named["request"] = request.replace(parent, named["parent"])
-    _ring.note(process, "request", engine, request, named, prompt, sampling=sampling, index=index)
-    if name is None:
-        return None
     record = {"request": named["request"], "prompt": name, "index": index, "engine": process.engines.get(engine)}
     wants_logprobs = getattr(parameters, "logprobs", None) is not None
     sequence = _Sequence(record, wants_logprobs, tuple(prompt[-_completions.BEHIND :]))
@@ -829,7 +824,8 @@ def _outputs_begin(call):
         process.totals["cached"] += cached
     call.noted["ended"] = ended
     if outputs:
-        _ring.note(process, "step", engine, outputs, names, each, counts, taken, step, stamp, cached, ended)
+        seen = {"requests": len(outputs), "tokens": tokens, "cached": cached, "ended": len(ended)}
+        _ring.note(process, "put", "step", stamp, step=step, **seen)
 
 
 def _take_hidden(hidden, engine, outputs):
@@ -848,8 +844,8 @@ def _outputs_end(call, error):
     for request, output in call.noted["ended"]:
         if request not in alive:
             finish(process, engine, request, str(output.finish_reason), output.stop_reason)
-    _ring.note(process, "gone", engine, [request for request, _ in call.noted["ended"] if request not in alive], None)
-    _ring.note(process, "gone", engine, stopped, "stop")
+    if stopped:
+        _ring.note(process, "put", "ended")
     for request in stopped:  # a stop string is found by the front end: the engine core's output does not know of it
         finish(process, engine, request, "stop", "a stop string")
     if process.held_tokens > MOST_HELD_TOKENS:
@@ -885,9 +881,10 @@ def _aborts_end(call, error):
     process, engine = _process, id(call.args[0])
     process.thread.aborting = False
     gone = call.noted["before"].difference(call.args[0].request_states)
-    _ring.note(process, "gone", engine, gone, "abort")
+    process.totals["aborted"] += len(gone)
+    if gone:
+        _ring.note(process, "put", "ended")
     for request in gone:
-        process.totals["aborted"] += 1
         process.unseen.get(engine, set()).discard(request)
         finish(process, engine, request, "abort")
 

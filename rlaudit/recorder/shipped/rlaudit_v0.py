@@ -49,14 +49,8 @@ def _note_group(group):
         step = _step(process, tokens, cached)
         if noted[1] is not None:
             noted[1].add(step, tokens)
-        ring = process.ring
-        if ring:
-            if ring.part_step != step:
-                recorder._ring.note(process, "begin_part", "v0", step)
-            ring.part.append((ring.numbers["v0"].get(group.request_id, 0), sequence, length, tokens))
     if group.is_finished():
         request = group.request_id
-        recorder._ring.note(process, "ends_in_part", "v0", request, sequence.status.name)
         unfinished = process.unseen.get("v0", ())
         if request in unfinished:
             unfinished.discard(request)
@@ -113,7 +107,6 @@ def _aborts_end(call, error):
         if request in names or request.rpartition("_parallel_sample_")[0] in names:
             recorder._process.totals["aborted"] += 1
             unfinished.discard(request)
-            recorder._ring.note(recorder._process, "gone", "v0", (request,), "abort")
             recorder.finish(recorder._process, "v0", request, "abort")
 
 

@@ -178,6 +178,7 @@ def _note_tensor(process, name, tensor, inside):
         process.load_run = {**begun, "tensors": {}}
         in_flight = totals["requests"] - totals["sequences"] - totals["aborted"] if totals["requests"] else None
         recorder.put("load", load=number, side="begin", inside=inside, names=[name], in_flight=in_flight)
+        rlaudit_ring.note(process, "put", "load")
     process.load_run["tensors"][name] = (str(getattr(tensor, "dtype", None)), tuple(getattr(tensor, "shape", ())))
 
 

@@ -221,7 +221,7 @@ class Process:
 
 
 def token_records(process: Process, kinds: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line number and record of these kinds, arrays undecoded (`arrays.py`).
+    """Yield line number and record of these kinds, arrays undecoded (`encoded_numbers.py`).
 
     Of a process with `only`, requests and sequences of that engine alone. Lines that cannot be used are named in
     `process.missing` already.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlaudit.recorder.arrays import NotNumbers, whole_numbers
+from rlaudit.recorder.encoded_numbers import NotNumbers, whole_numbers
 from rlaudit.recorder.recorded_process import token_records
 from rlaudit.recorder.weight_updates import CLEARING, PAUSING, RESUMING, ServedWeights, emptied
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
-from rlaudit.recorder.arrays import NotNumbers, stamps, whole_numbers
+from rlaudit.recorder.encoded_numbers import NotNumbers, stamps, whole_numbers
 from rlaudit.recorder.recorded_lines import Damage
 
 # Steps whose lines are lost may be skipped; a number farther on than these is a wrong one.

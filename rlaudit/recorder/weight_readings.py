@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlaudit.recorder.arrays import NotNumbers, float32s
+from rlaudit.recorder.encoded_numbers import NotNumbers, float32s
 from rlaudit.recorder.recorded_process import Process, TensorSet, token_records
 from rlaudit.recorder.weight_updates import MOVING
 

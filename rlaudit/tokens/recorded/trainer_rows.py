@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.recorder.arrays import NotNumbers, float32s, whole_numbers
+from rlaudit.recorder.encoded_numbers import NotNumbers, float32s, whole_numbers
 from rlaudit.recorder.recorded_lines import Damage
 from rlaudit.tokens.recorded.beginnings import Beginnings
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.recorder.arrays import NotNumbers, float32s, whole_numbers
+from rlaudit.recorder.encoded_numbers import NotNumbers, float32s, whole_numbers
 from rlaudit.recorder.recorded_lines import Damage
 from rlaudit.recorder.recorded_process import token_records
 from rlaudit.recorder.weight_updates import ServedWeights

@@ -56,7 +56,7 @@ def compute(who, how, steps):
     def step_of_a_worker(self):
         if vllm.IS_V1:
             tokens = {name: len(held.steps[0]) for name, held in self.scheduler.requests.items()}
-            given = SimpleNamespace(num_scheduled_tokens=tokens, finished_req_ids=set())
+            given = SimpleNamespace(num_scheduled_tokens=tokens)
         else:
             tokens = {name: len(group.seqs[0].steps[0]) for name, group in self.groups.items()}
             groups = [SimpleNamespace(request_id=name, token_chunk_size=count) for name, count in tokens.items()]

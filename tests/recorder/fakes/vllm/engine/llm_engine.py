@@ -23,7 +23,7 @@ else:
             self.prompt_token_ids, self.steps = prompt, in_steps(prompt, index, pairs)
             self.ids, self.output_logprobs = [], []
             self.status, self.stop_reason = SequenceStatus.RUNNING, None
-            self.data = SimpleNamespace(get_num_cached_tokens=lambda: len(prompt) // 2, output_token_ids_array=self.ids)
+            self.data = SimpleNamespace(get_num_cached_tokens=lambda: len(prompt) // 2)
 
         def get_output_len(self):
             return len(self.ids)

@@ -28,7 +28,8 @@ def at(gpus: int, memory_gib: int, asked: int | None, monkeypatch: pytest.Monkey
     monkeypatch.setattr("rlaudit.engines.hardware.gpu_memory.used_memory_mib", lambda devices: (0,) * len(devices))
     plan: Any = SimpleNamespace(recipe=SimpleNamespace(model="smollm2-135m-instruct", revision=None))
     accelerator, shares = split(machine(gpus, memory_gib), asked or 1)
-    return local(shares, cells_at_once(plan, accelerator, shares, asked))(folder, accelerator, print)
+    with local(shares, cells_at_once(plan, accelerator, shares, asked))(folder, accelerator, print) as executor:
+        return executor
 
 
 def test_each_gpu_runs_a_cell_as_far_as_the_hosts_memory_holds_them(

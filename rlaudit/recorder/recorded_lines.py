@@ -145,21 +145,11 @@ FIELDS = _fields(_FORMAT["lines"])
 RING_FIELDS = _fields(_FORMAT["ring"])
 
 
-def _with_stretches(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a trainer's record with the stretches of its rows, which were a shape before 2026-11-24."""
-    shape, rows = record.get("shape"), record.get("rows")
-    if record.get("kind") != "trainer" or "begins" in record or not shape or not _counts(shape) or not _counts(rows):
-        return record
-    rows = list(rows or ())
-    return {**record, "begins": [0] * len(rows), "lengths": [shape[-1]] * len(rows)}
-
-
 def checked(record: dict[str, Any], line: int, damage: Damage, fields: Fields = FIELDS) -> dict[str, Any] | None:
     """Return the record with every field of its kind valid; None if it cannot be used.
 
     An invalid field is replaced and named. An unknown kind is named.
     """
-    record = _with_stretches(record)
     kind = record.get("kind")
     shape = fields.get(kind) if isinstance(kind, str) else None
     if shape is None:

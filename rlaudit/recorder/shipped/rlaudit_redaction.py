@@ -135,8 +135,7 @@ class Redaction:
         if isinstance(ids, str):
             return ""
         beginnings = array("i")
-        # Of a recording that is read, one of an older release has rows of one length.
-        for length in record.get("lengths") or [record["shape"][-1]] * record["shape"][0]:
+        for length in record["lengths"]:
             beginnings.extend(self.beginnings(ids.values[begin : begin + length]))
             begin += length
         return type(ids)(beginnings)
@@ -259,7 +258,7 @@ _RULES = {
     ),
     "weights": _rules("load tensors values sent values_sent values_rounded values_held"),
     "trainer": _rules(
-        "call gradients backward asked_for shape rows begins lengths",
+        "call gradients backward asked_for rows begins lengths",
         function=Redaction._text,
         model=Redaction._model,
         logprobs=Redaction._logprobs,

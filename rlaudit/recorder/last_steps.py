@@ -103,8 +103,8 @@ def last_steps(process: Process) -> LastSteps | None:
         elif kind == "load":
             loads.append(record["at"])
         left = left or kind == "left"
-    found = tuple(steps), tuple(batches.values()), tuple(loads)
-    return LastSteps(file, *found, in_flight, left, damage.sentences())
+    kept = tuple(steps), tuple(batches.values()), tuple(loads)
+    return LastSteps(file, *kept, in_flight, left, damage.sentences())
 
 
 def _records(data: bytes, damage: Damage) -> Iterator[dict[str, Any]]:

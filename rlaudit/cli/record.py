@@ -25,7 +25,7 @@ from rlaudit.secrets import learn_text
 _FOLDER = "recorder"
 _RECORDINGS = "recordings"
 _NO_ENGINE = 3
-# A step of 256 sequences takes 3 kB, one of 10,000 takes 120 kB; a worker's ring is an eighth of it, in two halves.
+# Some 2,000 steps of 512 bytes; the ring of a worker is an eighth of it.
 _LEAST_RING = 10**6
 _UNITS = {
     **{"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12},

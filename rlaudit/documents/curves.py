@@ -101,10 +101,6 @@ def _metric(result: MetricResult) -> CurveMetric:
     )
 
 
-def _steps(steps: list[int]) -> Steps:
-    return Steps(first=steps[0], last=steps[-1], count=len(steps))
-
-
 def _points(result: MetricResult) -> list[Point]:
     """Return the curves and their band, thinned to what a picture needs."""
     points, separation = result.points, result.separation

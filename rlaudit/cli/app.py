@@ -8,7 +8,6 @@ import os
 import sys
 
 import rlaudit
-from rlaudit.cli.removed import check_removed
 from rlaudit.errors import NotFinished, RlauditError
 from rlaudit.say import say
 from rlaudit.secrets import learn, learn_text, mask
@@ -68,7 +67,6 @@ def _bug() -> int:
 
 
 def _outcome(arguments: list[str]) -> object:
-    check_removed(arguments)
     if arguments[:1] == ["inspect"]:
         from rlaudit.cli.inspect import inspect
 

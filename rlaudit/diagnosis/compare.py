@@ -12,30 +12,23 @@ Not covered: what was not logged. Every comparison says what its columns cannot 
 Rollouts that no trainer has scored are judged in the first layer alone, by samples of one prompt.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from rlaudit.attribution.attribute import DEFAULT_MARGIN, Attribution, attribute
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.distance import Distance, Yardstick
-from rlaudit.diagnosis.evidence import Evidence, Scored, Today, gather
+from rlaudit.diagnosis.evidence import Evidence, Today
 from rlaudit.diagnosis.inference_path import say_path
 from rlaudit.diagnosis.judge_path import InferencePath, judge_path
 from rlaudit.diagnosis.judgement import SEMANTIC_METRIC, held, supported
 from rlaudit.diagnosis.objective import say_objective
 from rlaudit.diagnosis.objective_split import ObjectiveSplit, recommended
-from rlaudit.diagnosis.read_log import read_part, together
 from rlaudit.diagnosis.semantic import say_meaning
 from rlaudit.layers import Judgement, Layer, Verdict, untested
-from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_logs import meaning_of_logs, meaning_of_rollouts
 from rlaudit.meaning.meaning import Meaning
 from rlaudit.meaning.words import WITH_TRAINER, unseen_by
-from rlaudit.tokens.fault import Faults
-from rlaudit.tokens.token_batch import TokenBatch
 
-HERE = Path("tokens")
 UNSCORED = "the table has no trainer logprobs"
 
 
@@ -63,45 +56,6 @@ class Comparison:
     def as_today(self) -> Today:
         """What another comparison is compared with."""
         return Today(self.evidence.name, self.evidence.measurements, self.evidence.tally, self.verdicts[0])
-
-
-def compare(
-    batches: Iterable[TokenBatch],
-    sampling: Semantics,
-    trainer: Semantics,
-    settings: CompareSettings | None = None,
-    *,
-    name: str = "",
-    path: Path = HERE,
-    faults: Faults | None = None,
-    sample: Iterable[TokenBatch] | None = None,
-    scored: Scored | None = None,
-    before: Comparison | None = None,
-) -> Comparison:
-    """Compare one table.
-
-    sampling: as requested of the engine. trainer: what the trainer takes tokens to be sampled from.
-    faults: broken sequences are added to them. sample: sequences with all columns, if `batches` has only some.
-    scored: sequences with the trainer's scores under other meanings, which identify what the logprobs mean.
-    before: the comparison of the engine that runs today, with prompts numbered alike, as reference of the inference
-    path.
-    Rollouts that no trainer has scored are judged by samples of one prompt.
-    Raises NotFinished if no token can be compared, and no samples with each other.
-    """
-    settings = settings or CompareSettings()
-    faults = faults or Faults()
-    log = together([read_part(batches, path, settings, Faults(), sample)], path, faults, settings)
-    evidence = gather(
-        log,
-        sampling,
-        trainer,
-        settings,
-        name=name,
-        faults=faults,
-        scored=scored,
-        before=None if before is None else before.as_today,
-    )
-    return worded(judged(evidence))
 
 
 def judged(evidence: Evidence) -> Comparison:

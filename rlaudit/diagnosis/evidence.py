@@ -90,7 +90,10 @@ def gather(
     before: Today | None = None,
     weights: RecordedWeights | None = None,
 ) -> Evidence:
-    """Gather the evidence of a log; arguments are those of `compare`. weights: of the engine, as far as they were read.
+    """Gather the evidence of a log.
+
+    sampling: as requested of the engine. trainer: what the trainer takes tokens to be sampled from. faults: of the
+    sample are added to them. weights: of the engine, as far as they were read.
 
     Raises NotFinished if no token can be compared, and no samples with each other.
     """

@@ -180,20 +180,19 @@ def of_sequences(total: np.ndarray, length: np.ndarray) -> dict[str, list[float]
 
 def rlaudit(path: Path) -> dict[str, list[float]]:
     """`compare` as its command runs it: all figures, alignment of every sequence, causes, three layers."""
-    from rlaudit.diagnosis.compare import compare
-    from rlaudit.meaning.candidates import Semantics
-    from rlaudit.tokens.fault import Faults
+    from rlaudit.diagnosis.compare_settings import CompareSettings
+    from rlaudit.diagnosis.compare_tables import Comparer
+    from rlaudit.progress import Progress
     from rlaudit.tokens.open_table import open_tables
-    from rlaudit.tokens.prompt_numbers import PromptNumbers
 
     (table,) = open_tables(path)
-    faults, numbers = Faults(), PromptNumbers()
-    batches, sample = table.batches(faults, numbers), table.sample(200_000, numbers)
-    found = compare(batches, Semantics(), Semantics(), path=path, faults=faults, sample=sample)
-    assert not faults.count, faults.lines()
+    comparer = Comparer({}, None, CompareSettings(), None, 0, Progress(True))
+    comparer.compare(table, None)
+    (found,) = comparer.compared
+    assert not found.faults.count, found.faults.lines()
     return {
         name: [number for number in (one.value, one.low, one.high) if number is not None]
-        for name, one in found.evidence.measurements.items()
+        for name, one in found.comparison.evidence.measurements.items()
     }
 
 

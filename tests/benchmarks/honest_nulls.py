@@ -20,9 +20,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from compare_tokens import compare
 from honest_tables import ENTROPIES, SIZES, Shape, honest_table
 
-from rlaudit.diagnosis.compare import compare
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.words import UNEXPLAINED

@@ -11,8 +11,8 @@ from broken_groups_planted import (
     other_weights,
     with_tools,
 )
+from compare_tokens import compare
 
-from rlaudit.diagnosis.compare import compare
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Verdict
 from rlaudit.meaning.broken_groups import Broken

@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from compare_tokens import compare
 from known_contexts import contexts_of, grow, logits_of, without_trainer
 from worlds.sibling_tree import at
 
 from rlaudit.cli.app import run
-from rlaudit.diagnosis.compare import compare
 from rlaudit.errors import NotFinished
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics

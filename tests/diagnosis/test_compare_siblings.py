@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from compare_tokens import compare
 from worlds.sibling_tree import at, tree
 
-from rlaudit.diagnosis.compare import compare
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Verdict
 from rlaudit.meaning.broken_groups import Broken

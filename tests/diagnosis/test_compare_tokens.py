@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from compare_tokens import compare
 from logged_tokens import logged
 
-from rlaudit.diagnosis.compare import compare
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.errors import NotFinished
 from rlaudit.layers import Verdict

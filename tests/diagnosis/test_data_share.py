@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from compare_tokens import compare
 from logged_tokens import logged
 
-from rlaudit.diagnosis.compare import compare
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.judgement import held, supported
 from rlaudit.layers import Layer, Verdict, judged_as

@@ -7,12 +7,12 @@ differences that are all the same leave an error that is rounding.
 from dataclasses import replace
 
 import numpy as np
+from compare_tokens import compare
 from honest_tables import ENTROPIES, Shape, Size, honest_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rlaudit.attribution.attribute import all_causes
-from rlaudit.diagnosis.compare import compare
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics

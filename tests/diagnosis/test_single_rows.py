@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from compare_tokens import compare
 from honest_tables import VOCABULARY, Shape, Size, honest_table
 from scipy.special import log_softmax
 
-from rlaudit.diagnosis.compare import compare
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from compare_tokens import compare
 from honest_tables import Shape, Size, honest_table
 
-from rlaudit.diagnosis.compare import compare
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.meaning import Kind

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from compare_tokens import compare
 from worlds.plant import Dose
 
-from rlaudit.diagnosis.compare import compare
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.discover import discover
 from rlaudit.errors import UsageError

@@ -67,14 +67,13 @@ WITNESSES = 3
 class SharedDraws:
     """N draws in contexts that at least two samples share. Contexts are numbered; logprobs are in nats.
 
-    prompt_N: 0..prompts-1, what intervals resample. depth_N: tokens since the prompt. surprise_N: -log of what is
-    reported for the tokens that led to the context, of each MOST_SURPRISE at most.
+    prompt_N: 0..prompts-1, what intervals resample. surprise_N: -log of what is reported for the tokens that led to the
+    context, of each MOST_SURPRISE at most.
     """
 
     prompt_N: Integers
     context_N: Integers
     token_N: Integers
-    depth_N: Integers
     surprise_N: Floats
     rollout_logprobs_N: Floats
     trainer_logprobs_N: Floats
@@ -147,7 +146,6 @@ def shared_draws(batch: TokenBatch, group_S: Integers) -> SharedDraws | None:
         prompt_N=prompt_S[sequence_N],
         context_N=context_N,
         token_N=batch.token_id_T[row_N],
-        depth_N=row_N - batch.offsets[sequence_N],
         surprise_N=surprise_N,
         rollout_logprobs_N=batch.rollout_logprobs_T[row_N],
         trainer_logprobs_N=batch.trainer_logprobs_T[row_N],

@@ -59,8 +59,6 @@ class LatticeEvidence:
     hit_rate: float | None
     # How many were judged.
     differences: int
-    # The hit rate of float32 logits at this tolerance.
-    expected_by_chance: float | None
     # At which the lattice shows: the given one, or 1 if the logits were never divided by it.
     temperature: float
     verdict: HeadPrecision
@@ -129,7 +127,6 @@ def _judge(best: Floats, other: Floats, temperature: float) -> LatticeEvidence:
     return LatticeEvidence(
         hit_rate=hit_rate,
         differences=best.size,
-        expected_by_chance=float(np.mean(2.0 * tolerance / BF16_STEP)),
         temperature=temperature,
         verdict=verdict,
         because=because,
@@ -162,4 +159,4 @@ def _stored_rounded(logprobs: Floats) -> bool:
 
 
 def _unknown(differences: int, temperature: float, because: str) -> LatticeEvidence:
-    return LatticeEvidence(None, differences, None, temperature, HeadPrecision.UNKNOWN, because)
+    return LatticeEvidence(None, differences, temperature, HeadPrecision.UNKNOWN, because)

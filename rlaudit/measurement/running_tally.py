@@ -58,11 +58,6 @@ class RunningTally:
         self._capped[0] += part.tally.capped_tokens
         self._capped[1] += part.tally.capped_sequences
 
-    @property
-    def tokens(self) -> int:
-        """Tokens added so far."""
-        return int(self._tokens_P.sum())
-
     def compact(self) -> PartTally:
         """Return the tally of the prompts that have tokens, with few others."""
         whole = self.tally()

@@ -36,11 +36,6 @@ class PromptNumbers:
         return np.fromiter(map(number_of, names), dtype=np.int64)
 
     @property
-    def used(self) -> int:
-        """How many numbers there may be: what every chunk of the file must agree on."""
-        return self._apart + PROMPTS if self.grouped else len(self._numbers)
-
-    @property
     def names(self) -> tuple[Any, ...]:
         """The prompts that are in no group, in the order of their numbers."""
         return tuple(self._numbers)

@@ -18,7 +18,7 @@ def test_a_prompt_has_the_same_number_wherever_it_comes():
     numbers = PromptNumbers()
     assert numbers.of(["b", "a", "b"]).tolist() == [0, 1, 0]
     assert numbers.of(["a", "c"]).tolist() == [1, 2]
-    assert (numbers.used, numbers.note()) == (3, "")
+    assert (numbers.names, numbers.note()) == (("b", "a", "c"), "")
 
 
 def test_more_prompts_than_numbers_share_groups_and_it_is_said(monkeypatch):
@@ -29,7 +29,7 @@ def test_more_prompts_than_numbers_share_groups_and_it_is_said(monkeypatch):
     assert first.max() < 8
     assert len(set(first[8:].tolist())) > 4
     np.testing.assert_array_equal(numbers.of(range(100)), first)
-    assert numbers.used == 8
+    assert numbers.names == tuple(range(8))
     assert "more than 8 prompts" in numbers.note()
 
 

@@ -32,9 +32,9 @@ def alignment_signature(evidence: TokenEvidence, kind: Misalignment) -> Outcome:
     )
 
 
-def proportion_interval(events: int, trials: int, level: float = LEVEL) -> tuple[float, float]:
+def proportion_interval(events: int, trials: int) -> tuple[float, float]:
     """Return the ends of the interval: 0 below if there is no event, 1 above if there is nothing else (or no trial)."""
-    tail, others = (1.0 - level) / 2.0, trials - events
+    tail, others = (1.0 - LEVEL) / 2.0, trials - events
     low = float(betaincinv(events, others + 1, tail)) if events else 0.0
     high = float(betaincinv(events + 1, others, 1.0 - tail)) if others else 1.0
     return low, high

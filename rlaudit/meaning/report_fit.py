@@ -149,7 +149,7 @@ def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None 
     )
 
 
-def paired_interval(scored: ScoredTokens, values_T: Floats, seed: int = 0, level: float = 0.999) -> tuple[float, float]:
-    """Return the percentile interval over prompts of the token mean of a paired difference."""
+def paired_interval(scored: ScoredTokens, values_T: Floats, seed: int = 0) -> tuple[float, float]:
+    """Return the 99.9 % percentile interval over prompts of the token mean of a paired difference."""
     sums_PJ = np.stack([scored.per_cluster(values_T), scored.lengths_P], axis=1)
-    return resampled(sums_PJ, cluster_weights(scored.clusters, REPLICATES, seed), ratio).percentiles(level)
+    return resampled(sums_PJ, cluster_weights(scored.clusters, REPLICATES, seed), ratio).percentiles(0.999)

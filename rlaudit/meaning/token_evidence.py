@@ -8,7 +8,6 @@ top-k logprobs of the trainer), the log ratio is the logged one, and `meaning` i
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
-from types import MappingProxyType
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -133,14 +132,12 @@ def token_evidence(
     meaning: Meaning | None = None,
     alignment: AlignmentReport | None = None,
     floor_k2: float | None = None,
-    extra: Mapping[str, NDArray[Any]] = MappingProxyType({}),
     most_tokens: int = MOST_TOKENS,
 ) -> TokenEvidence:
     """Gather the evidence of a batch.
 
     scored: the scores of the batch's comparable tokens, in its order; with them the log ratio is taken under `meaning`.
-    extra: more columns of the batch, (T,) over all of its tokens: base_logprob, prompt_tokens, seen_before. Whole
-    sequences are left out evenly if there are more than `most_tokens` tokens.
+    Whole sequences are left out evenly if there are more than `most_tokens` tokens.
     Raises ValueError if `scored` does not fit the batch.
     """
     explained_T = _explained(batch, scored, None if meaning is None else meaning.reported, trainer)
@@ -149,7 +146,7 @@ def token_evidence(
         stride = -(-batch.tokens // most_tokens)
         usable_T = usable_T & (batch.sequence_T % stride == 0)
     kept_S, sequence_T = np.unique(batch.sequence_T[usable_T], return_inverse=True)
-    columns = {name: values[usable_T] for name, values in _columns(batch, extra).items()}
+    columns = {name: values[usable_T] for name, values in _columns(batch).items()}
     tops = {
         name: values[usable_T]
         for name in ("rollout_top_ids", "rollout_top_logprobs", "trainer_top_ids", "trainer_top_logprobs")
@@ -193,9 +190,9 @@ def _explained(
     return explained_T
 
 
-def _columns(batch: TokenBatch, extra: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def _columns(batch: TokenBatch) -> dict[str, NDArray[Any]]:
     repeated = {name: values[batch.sequence_T] for name, values in batch.sequence_columns.items()}
-    columns = {**repeated, **batch.token_columns, **extra}
+    columns = {**repeated, **batch.token_columns}
     if "rollout_version" in columns and "trainer_version" in columns:
         columns["version_lag"] = np.asarray(columns["trainer_version"], dtype=np.float64) - columns["rollout_version"]
     if "batch_id" in columns:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from token_tables import with_columns
 from worlds.ground import Ground
 from worlds.observe import Observation, observe
 from worlds.plant import Dose, healthy
@@ -65,7 +66,12 @@ def planted(ground: Ground, label: Label, floor_k2: float, rng: np.random.Genera
 
 def judge(observation: Observation) -> Attribution:
     """What `compare` would say, from the observation alone."""
-    batch = observation.batch
+    batch = with_columns(
+        observation.batch,
+        base_logprob=observation.base_logprob_T,
+        prompt_tokens=observation.prompt_tokens_T,
+        seen_before=observation.seen_T,
+    )
     alignment = alignment_report(batch)
     meaning = None
     if not alignment.refused:
@@ -78,11 +84,6 @@ def judge(observation: Observation) -> Attribution:
         meaning=meaning,
         alignment=alignment,
         floor_k2=observation.floor_k2,
-        extra={
-            "base_logprob": observation.base_logprob_T,
-            "prompt_tokens": observation.prompt_tokens_T,
-            "seen_before": observation.seen_T,
-        },
     )
     return attribute(evidence)
 

@@ -121,9 +121,9 @@ def decades(low: float, high: float, most: int = MOST) -> list[float]:
     return [10.0**power for power in range(last, first - 1, -step)][::-1]
 
 
-def both_sides(inner: float, outer: float, most: int = MOST) -> list[float]:
+def both_sides(inner: float, outer: float) -> list[float]:
     """Return 0 and powers of ten above `inner` up to `outer`, on both sides."""
-    positive = decades(inner, outer, max(most // 2, 1)) if outer > inner else []
+    positive = decades(inner, outer, MOST // 2) if outer > inner else []
     return [*(-tick for tick in reversed(positive)), 0.0, *positive]
 
 

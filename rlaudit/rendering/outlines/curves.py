@@ -38,11 +38,11 @@ def _compared(curves: Curves) -> list[CurveMetric]:
     return [metric for metric in curves.metrics if metric.outcome != "unknown"]
 
 
-def metrics_table(curves: Curves, title: str = "") -> Table:
+def metrics_table(curves: Curves) -> Table:
     """Return a row for each metric that could be compared, those that separated marked."""
     compared = _compared(curves)
     separated = frozenset(index for index, metric in enumerate(compared) if metric.outcome == "separated")
-    return Table(HEADER, [_row(metric) for metric in compared], title, marked=separated)
+    return Table(HEADER, [_row(metric) for metric in compared], marked=separated)
 
 
 def _title(curves: Curves, compared: int, separated: int) -> str:

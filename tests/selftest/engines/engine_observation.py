@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from token_tables import with_columns
 
 from rlaudit.attribution.attribute import Attribution, attribute
 from rlaudit.diagnosis.measured import floor_of, scored_tokens
@@ -79,19 +80,19 @@ def observe_engine(run: FinishedRun, finished: FinishedArm, plant: EnginePlant) 
 
 def judge_engine(observation: EngineObservation, claimed: Semantics, floor_k2: float) -> Attribution:
     """What `compare --score` would say of it."""
-    alignment = alignment_report(observation.batch)
+    batch = with_columns(observation.batch, prompt_tokens=observation.prompt_tokens_T)
+    alignment = alignment_report(batch)
     meaning = None
     if not alignment.refused:
         meaning = identify(observation.scored, claimed, observation.trainer, floor_k2)
     evidence = token_evidence(
-        observation.batch,
+        batch,
         sampling=claimed,
         trainer=observation.trainer,
         scored=observation.scored,
         meaning=meaning,
         alignment=alignment,
         floor_k2=floor_k2,
-        extra={"prompt_tokens": observation.prompt_tokens_T},
     )
     return attribute(evidence)
 

@@ -4,13 +4,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rlaudit.recorder.recorded_weights import RecordedWeights
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.renamed_columns import AS_OURS, RenamedColumns
 from rlaudit.tokens.token_batch import TokenBatch
+
+if TYPE_CHECKING:
+    from rlaudit.tokens.recorded.named_alike import NamedAlike
 
 
 @dataclass(frozen=True)
@@ -45,13 +48,6 @@ class Read(Protocol):
         """Yield the batches; formats that decode every column anyway may give more than `columns`."""
 
 
-class Sample(Protocol):
-    """Reads about `tokens` tokens, spread over one file, with every column."""
-
-    def __call__(self, path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Iterator[TokenBatch]:
-        """Yield the batches."""
-
-
 def one_part(path: Path) -> tuple[Part, ...]:
     """Return the one part of a file that holds one comparison."""
     return (WHOLE,)
@@ -67,19 +63,6 @@ def all_scorable(path: Path, batch: TokenBatch) -> TokenBatch:
     return batch
 
 
-class Partners(Protocol):
-    """Two streams whose sequences are made to have the same names, so that they can be joined."""
-
-    def rollouts(self, batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
-        """Yield those of the format."""
-
-    def trainer(self, batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
-        """Yield those of the trainer's table."""
-
-    def note(self) -> str:
-        """Return what a reader of the joined figures must know, once both are read; "" if nothing."""
-
-
 def nothing_aside(path: Path) -> bool:
     """Return False: every file holds rollouts."""
     return False
@@ -92,7 +75,8 @@ class Export:
     groups: how it shows that sequences share a prompt.
     columns: those of a file, if they alone make it one of this format. A trainer's table without rollout logprobs is
     one too, and so is a table without a prompt id if another column stands for it.
-    sample: None if no part of the file can be read without the rest: then the stream is sampled.
+    sample: reads about so many tokens, spread over a file, with every column; None if no part of it can be read without
+    the rest: then the stream is sampled.
     trainer: which policy its trainer logprobs are of, "" if the format has none.
     tokens: how many are in a file, if that is known without reading it.
     aside: whether a file of a folder is not among its rollouts.
@@ -109,12 +93,12 @@ class Export:
     recognise: Callable[[Path], bool]
     read: Read
     parts: Callable[[Path], tuple[Part, ...]] = one_part
-    sample: Sample | None = None
+    sample: Callable[[Path, int, PromptNumbers, Part], Iterator[TokenBatch]] | None = None
     columns: Callable[[Path], Collection[str]] | None = None
     tokens: Callable[[Path], int | None] = nobody_knows
     aside: Callable[[Path], bool] = nothing_aside
     is_folder: bool = False
     scorable: Callable[[Path, TokenBatch], TokenBatch] = all_scorable
-    partners: Callable[[Path, Path], Partners] | None = None
+    partners: "Callable[[Path, Path], NamedAlike] | None" = None
     trainer: str = ""
     note: str = ""

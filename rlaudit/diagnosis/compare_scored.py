@@ -29,7 +29,7 @@ from rlaudit.laboratory.fit import refuse_what_cannot_fit, trainer_need
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_setup import ready_environment, tokenize_cell
-from rlaudit.laboratory.scoring import GRIDS, Scores, ScoringBatch, ScoringRequest, read_scores, scoring_cell
+from rlaudit.laboratory.scoring import Scores, ScoringBatch, ScoringRequest, read_scores, scoring_cell
 from rlaudit.laboratory.treatment import TrainerSettings
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.scored_tokens import ScoredTokens
@@ -37,6 +37,7 @@ from rlaudit.progress import Progress
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 
 RAW = Semantics()
+TIMEOUT_MINUTES = 60.0
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,8 @@ class Scorer:
     accelerator: Accelerator
     # Scores are kept here.
     folder: Path
-    revision: str | None = None
     # Of an interpreter with torch and transformers.
     command: Command = ()
-    timeout_minutes: float = 60.0
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,6 @@ def score(
         batch.rollout_logprobs_T,
         batch.prompt_S,
         request.candidates,
-        GRIDS,
     )
     floor = float(scores.result["micro_batch_floor"]["k3"] or 0.0)
     missing_T = np.isnan(batch.trainer_logprobs_T)
@@ -144,14 +142,14 @@ class _Setup:
 
 
 def _setup(scorer: Scorer, progress: Progress) -> _Setup:
-    files = read_model_files(scorer.model, scorer.revision)
+    files = read_model_files(scorer.model)
     trainer = choose_trainer(files, scorer.accelerator, scorer.command)
     refuse([trainer], scorer.accelerator)
     refuse_what_cannot_fit(files, trainer_need(scorer.settings.dtype, scorer.accelerator, files))
     places = places_of_model(scorer.model)
     environment = ready_environment(trainer, scorer.accelerator, scorer.folder, places, progress)
     with progress.step(f"model {scorer.model}"):
-        model = ensure_model(scorer.model, environment.spec, progress.update, files.commit or scorer.revision)
+        model = ensure_model(scorer.model, environment.spec, progress.update, files.commit)
     return _Setup(environment, model)
 
 
@@ -191,7 +189,7 @@ def _scores(work: ScoringBatch, scorer: Scorer, setup: _Setup, progress: Progres
         accelerator_identity=accelerator_identity(scorer.accelerator),
         device=scorer.accelerator.kind,
         machine=machine_of(scorer.accelerator),
-        timeout_minutes=scorer.timeout_minutes,
+        timeout_minutes=TIMEOUT_MINUTES,
     )
     cell = scoring_cell(context, work, setup.environment)
     with progress.step(f"scoring {len(work.sequences)} sequences"):

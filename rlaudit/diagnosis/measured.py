@@ -9,7 +9,7 @@ import numpy as np
 from rlaudit.arrays import Floats
 from rlaudit.errors import NotFinished
 from rlaudit.laboratory.factor import ArmTrace, Observation
-from rlaudit.laboratory.scoring import GRIDS, Scores
+from rlaudit.laboratory.scoring import Scores
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, known_factors, scoring_request
 from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun
 from rlaudit.layers import Verdict
@@ -138,7 +138,6 @@ def scored_tokens(finished: FinishedArm, scores: Scores, run: FinishedRun) -> Sc
         rollout_logprobs=np.concatenate([sequence.logprobs for sequence in finished.sequences]),
         prompt_S=np.array([sequence.prompt for sequence in finished.sequences]),
         candidates=scores.batch.request.candidates,
-        grids=GRIDS,
     )
 
 

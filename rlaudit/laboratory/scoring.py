@@ -17,12 +17,11 @@ from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.hardware.dtypes import FLOAT32, ieee_float32
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.treatment import TrainerSettings
-from rlaudit.meaning.candidates import Semantics, SupportGrids, candidate_semantics
+from rlaudit.meaning.candidates import MIN_P, NUCLEUS, TOP_K, Semantics, candidate_semantics
 from rlaudit.trainer import __path__ as trainer_folder
 
 SCORE = Path(trainer_folder[0]) / "score.py"
 SHIPPED_WITH = (SCORE.with_name("causal_model.py"), SCORE.with_name("read_logits.py"))
-GRIDS = SupportGrids()
 SEMANTIC_PARAMETERS = frozenset(parameter.name for parameter in fields(Semantics))
 FLOOR_SEQUENCES = 8
 CHUNK_POSITIONS = 256
@@ -154,7 +153,7 @@ def scoring_cell(
     train = request.theta_train
     head_dtype = request.trainer.resolved_head_dtype
     declared = ieee_float32(context.device, request.trainer.dtype, float32_head=head_dtype in FLOAT32)
-    job = {
+    job: dict[str, Any] = {
         "script": shipped(SCORE),
         "model": context.model if checkpoint is None else checkpoint.path,
         "revision": context.revision if checkpoint is None else None,
@@ -177,7 +176,9 @@ def scoring_cell(
     if checkpoint is None:
         job |= {
             "candidates": [candidate.as_job() for candidate in request.candidates],
-            **GRIDS.as_job(),
+            "nucleus_grid": list(NUCLEUS),
+            "top_k_grid": list(TOP_K),
+            "min_p_grid": list(MIN_P),
             "top_logprobs": 5,
             "floor_sequences": FLOOR_SEQUENCES,
         }

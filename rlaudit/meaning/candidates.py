@@ -121,30 +121,13 @@ class Semantics:
 RAW = Semantics()
 
 
-@dataclass(frozen=True)
-class SupportGrids:
-    """Where the scorer tabulates the mass that a filter would keep; dense where samplers are set."""
-
-    nucleus: tuple[float, ...] = (
-        *(0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.82, 0.85, 0.88, 0.9, 0.91, 0.92, 0.93, 0.94, 0.95),
-        *(0.96, 0.97, 0.98, 0.985, 0.99, 0.995, 0.998, 0.999),
-    )
-    top_k: tuple[int, ...] = (
-        *(1, 2, 5, 8, 10, 15, 20, 21, 22, 25, 30),
-        *(40, 50, 52, 55, 64, 80, 100, 105, 150, 200, 300, 500),
-    )
-    min_p: tuple[float, ...] = (
-        *(0.3, 0.2, 0.15, 0.1, 0.095, 0.08, 0.05, 0.047),
-        *(0.04, 0.03, 0.02, 0.01, 0.005, 0.002, 1e-3, 1e-4),
-    )
-
-    def as_job(self) -> dict[str, Any]:
-        """Return them as the scoring job's grids."""
-        return {
-            "nucleus_grid": list(self.nucleus),
-            "top_k_grid": list(self.top_k),
-            "min_p_grid": list(self.min_p),
-        }
+# Where the scorer tabulates the mass that a filter would keep; dense where samplers are set.
+NUCLEUS = (
+    *(0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.82, 0.85, 0.88, 0.9, 0.91, 0.92, 0.93, 0.94, 0.95),
+    *(0.96, 0.97, 0.98, 0.985, 0.99, 0.995, 0.998, 0.999),
+)
+TOP_K = (1, 2, 5, 8, 10, 15, 20, 21, 22, 25, 30, 40, 50, 52, 55, 64, 80, 100, 105, 150, 200, 300, 500)
+MIN_P = (0.3, 0.2, 0.15, 0.1, 0.095, 0.08, 0.05, 0.047, 0.04, 0.03, 0.02, 0.01, 0.005, 0.002, 1e-3, 1e-4)
 
 
 def candidate_semantics(

@@ -13,6 +13,7 @@ token rejects a true null there far too often, the product of S_t(c_hat) over po
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
-from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.candidates import MIN_P, NUCLEUS, TOP_K, Semantics
 from rlaudit.meaning.scored_tokens import ScoredTokens, edge_share
 from rlaudit.meaning.sharpness import sharpness
 from rlaudit.statistics.estimate import Estimate, estimate_of
@@ -134,9 +135,7 @@ def temperature_score_test(scored: ScoredTokens, trainer: Semantics) -> Semantic
 
 def greedy_leak_test(scored: ScoredTokens) -> SemanticTest:
     """Hold the share of tokens that are the trainer's first choice against the mass that the trainer gives it."""
-    top_T = scored.max_probability_T
-    if 1 in scored.grids.top_k:
-        top_T = scored.top_k_mass_TG[:, scored.grids.top_k.index(1)].astype(np.float64)  # ties at the top together
+    top_T = scored.top_k_mass_TG[:, TOP_K.index(1)].astype(np.float64)  # ties at the top together
     excess = _mean(scored, (scored.rank_T == 1) - top_T, np.clip(top_T * (1.0 - top_T), 0.0, None))
     is_above = excess.value > 0
     convicts, leans = excess.convicts(GREEDY_EFFECT, alpha=ALPHA), excess.leans(GREEDY_EFFECT, alpha=ALPHA)
@@ -168,12 +167,10 @@ def support_tests(scored: ScoredTokens) -> tuple[SemanticTest, ...]:
     """
     ratio_T = np.exp(scored.trainer_logprobs_T) / np.maximum(scored.max_probability_T, 1e-30)
     return (
-        _support(scored, WhichTest.TOP_P, scored.mass_above_T, scored.nucleus_mass_TG, scored.grids.nucleus),
-        _support(scored, WhichTest.TOP_K, scored.rank_T.astype(np.float64), scored.top_k_mass_TG, scored.grids.top_k),
+        _support(scored, WhichTest.TOP_P, scored.mass_above_T, scored.nucleus_mass_TG, NUCLEUS),
+        _support(scored, WhichTest.TOP_K, scored.rank_T.astype(np.float64), scored.top_k_mass_TG, TOP_K),
         # min-p cuts from below: negate, so that "beyond" is larger in all three.
-        _support(
-            scored, WhichTest.MIN_P, -ratio_T * (1 + 1e-6), scored.min_p_mass_TG, [-m for m in scored.grids.min_p]
-        ),
+        _support(scored, WhichTest.MIN_P, -ratio_T * (1 + 1e-6), scored.min_p_mass_TG, [-edge for edge in MIN_P]),
     )
 
 
@@ -182,7 +179,7 @@ def _support(
     name: WhichTest,
     extremity_T: Floats,
     mass_TG: NDArray[np.floating],
-    edges: "list[float] | tuple[float, ...]",
+    edges: Sequence[float],
 ) -> SemanticTest:
     """Test one filter: p of prod S_t(edge), or of its tilted form, which tolerates tokens beyond the edge."""
     order = np.argsort(edges)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.meaning.candidates import Semantics, SupportGrids
+from rlaudit.meaning.candidates import MIN_P, NUCLEUS, TOP_K, Semantics
 from rlaudit.statistics.resample import clusters_of
 
 _PER_TOKEN = ("trainer_logprobs_T", "entropy_T", "rank_T", "mass_above_T", "max_probability_T", "sequence_T")
@@ -31,11 +31,12 @@ EDGE_CAP_NATS = 1.0
 
 @dataclass(frozen=True, eq=False)
 class ScoredTokens:
-    """T tokens in S sequences of P prompts, with C candidate meanings and G grid points; logprobs in nats.
+    """T tokens in S sequences of P prompts, with C candidate meanings and G points of a grid; logprobs in nats.
 
     rollout_logprobs_T: as reported. trainer_logprobs_T, entropy_T, rank_T (1 = most probable), mass_above_T and
     max_probability_T: of the trainer's own distribution. candidate_logprobs_TC: under `candidates`, -inf outside a
-    candidate's support. *_mass_TG: mass that a filter at each point of `grids` would keep.
+    candidate's support. *_mass_TG: mass that a filter at each point of its grid would keep
+    (`candidates.py`).
     Raises ValueError, naming the field, if sizes do not fit.
     """
 
@@ -52,14 +53,13 @@ class ScoredTokens:
     sequence_T: Integers
     prompt_S: Integers
     candidates: tuple[Semantics, ...]
-    grids: SupportGrids
 
     def __post_init__(self) -> None:
         for name in (*_PER_TOKEN, *_TABLES):
             rows = len(getattr(self, name))
             if rows != self.tokens:
                 raise ValueError(f"{name} has {rows} rows, rollout_logprobs_T has {self.tokens}")
-        widths = (len(self.candidates), len(self.grids.nucleus), len(self.grids.top_k), len(self.grids.min_p))
+        widths = (len(self.candidates), len(NUCLEUS), len(TOP_K), len(MIN_P))
         for name, width in zip(_TABLES, widths, strict=True):
             columns = getattr(self, name).shape[1]
             if columns != width:
@@ -76,7 +76,6 @@ class ScoredTokens:
         rollout_logprobs: Sequence[float] | Floats,
         prompt_S: Sequence[int] | Integers,
         candidates: Sequence[Semantics],
-        grids: SupportGrids,
     ) -> "ScoredTokens":
         """Make it from the rows of scores.npz that belong to the tokens of `rollout_logprobs`, in that order."""
         flat = {f"{name}_T": np.asarray(scores[name][rows_T], dtype=np.float64) for name in _FLAT}
@@ -90,7 +89,6 @@ class ScoredTokens:
             sequence_T=np.repeat(np.arange(len(lengths_S)), lengths_S),
             prompt_S=np.asarray(prompt_S, dtype=np.int64),
             candidates=tuple(candidates),
-            grids=grids,
             **flat,
         )
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rlaudit.meaning.candidates import Semantics, SupportGrids, candidate_semantics
+from rlaudit.meaning.candidates import MIN_P, NUCLEUS, TOP_K, Semantics, candidate_semantics
 from rlaudit.meaning.scored_tokens import ScoredTokens
 
 RAW = Semantics()
-GRIDS = SupportGrids()
 
 
 @dataclass(frozen=True)
@@ -131,9 +130,9 @@ class Tables:
             places = np.stack([mark.sum(axis=1) - 1 for mark in marks], axis=1)
             return np.take_along_axis(through, places, axis=1).clip(0.0, 1.0)
 
-        self.nucleus = kept([above <= c for c in GRIDS.nucleus])
-        self.top_k = kept([rank <= k for k in GRIDS.top_k])
-        self.min_p = kept([share >= m for m in GRIDS.min_p])
+        self.nucleus = kept([above <= c for c in NUCLEUS])
+        self.top_k = kept([rank <= k for k in TOP_K])
+        self.min_p = kept([share >= m for m in MIN_P])
         self.entropy = -(probability * np.where(probability > 0, self.logprobs, 0.0)).sum(axis=1)
 
     def scored(self, token_ids, rollout_logprobs, world, candidates):
@@ -155,7 +154,6 @@ class Tables:
             sequence_T=np.repeat(np.arange(world.sequences), world.length),
             prompt_S=np.arange(world.sequences) // world.samples,
             candidates=tuple(candidates),
-            grids=GRIDS,
         )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from simulated_tokens import RAW, Tables, World, draw, logits_of, simulate
 
-from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.candidates import NUCLEUS, Semantics
 from rlaudit.meaning.honesty import mean_ratio_test, pit_test, support_tests, temperature_score_test, token_tests
 
 SHARES = (0.0, 0.6, 0.9)
@@ -66,7 +66,7 @@ def test_the_mean_ratio_is_one_for_honest_logprobs_of_a_distant_engine():
 
 def test_the_mean_ratio_is_the_kept_mass_under_top_p():
     scored = simulate(World(sampled=Semantics(top_p=0.9)))
-    place = scored.grids.nucleus.index(0.9)
+    place = NUCLEUS.index(0.9)
     kept = float(scored.nucleus_mass_TG[:, place].mean())
     test = mean_ratio_test(scored)
     assert test.convicts

@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.meaning.candidates import Semantics, SupportGrids
+from rlaudit.meaning.candidates import MIN_P, NUCLEUS, TOP_K, Semantics
 from worlds.generator import Logits
-
-GRIDS = SupportGrids()
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +132,9 @@ class MeaningTables:
 
         size = mass.shape[1]
         return TrainerTable(
-            nucleus_TG=np.stack([up_to((before <= edge).sum(axis=1)) for edge in GRIDS.nucleus], axis=1),
-            top_k_TG=np.stack([through[:, min(k, size) - 1].clip(0.0, 1.0) for k in GRIDS.top_k], axis=1),
-            min_p_TG=np.stack([up_to((mass >= edge * mass[:, :1]).sum(axis=1)) for edge in GRIDS.min_p], axis=1),
+            nucleus_TG=np.stack([up_to((before <= edge).sum(axis=1)) for edge in NUCLEUS], axis=1),
+            top_k_TG=np.stack([through[:, min(k, size) - 1].clip(0.0, 1.0) for k in TOP_K], axis=1),
+            min_p_TG=np.stack([up_to((mass >= edge * mass[:, :1]).sum(axis=1)) for edge in MIN_P], axis=1),
             entropy_T=-(mass * logprobs).sum(axis=1),
             largest_T=mass[:, 0],
         )

@@ -11,7 +11,7 @@ from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.tokens.token_batch import TokenBatch
 from worlds.generator import Logits
 from worlds.ground import TRAINER_VERSION, Ground
-from worlds.meaning_tables import GRIDS, logprobs_of
+from worlds.meaning_tables import logprobs_of
 from worlds.plant import Plant, healthy
 
 TOPS = 5
@@ -145,5 +145,4 @@ def _scored(ground: Ground, plant: Plant, token_T: Integers, reported_T: Floats,
         sequence_T=ground.sequence_T,
         prompt_S=ground.prompt_S,
         candidates=tuple(candidates),
-        grids=GRIDS,
     )

@@ -51,7 +51,7 @@ class Evidence:
     # Samples of one prompt, if the trainer's scores do not say more.
     siblings: Siblings | None
     # Of the table; that of the sample is in `tokens`.
-    alignment: AlignmentReport = field(default_factory=lambda: AlignmentReport(0, 0))
+    alignment: AlignmentReport = field(default_factory=lambda: AlignmentReport(0))
     measurements: Mapping[str, Measurement] = field(default_factory=lambda: MappingProxyType({}))
     # What `measurements` are made of.
     tally: Tally | None = None

@@ -138,7 +138,7 @@ def read_part(
     summed = RunningTally(2 * PROMPTS, settings=settings.objective)
     sampled = SequenceSample(settings.evidence_tokens // shares)
     siblings, unscored = SiblingGroups(HELD_TOKENS // shares), SiblingGroups(HELD_TOKENS // shares)
-    alignment, counted, met = AlignmentReport(0, 0), Counts(), Faults()
+    alignment, counted, met = AlignmentReport(0), Counts(), Faults()
     for chunk in parallel_map(lambda batch: _chunk(batch, path, settings, summed), batches):
         met.extend(chunk.faults)
         counted += chunk.counts
@@ -233,7 +233,7 @@ class ReadLog:
     share: DataShare
     # Samples of one prompt, and the group of each (`tokens/sibling_groups.py`).
     groups: tuple[TokenBatch, Integers] | None
-    alignment: AlignmentReport = field(default_factory=lambda: AlignmentReport(0, 0))
+    alignment: AlignmentReport = field(default_factory=lambda: AlignmentReport(0))
     # Sums of the comparable tokens of aligned sequences.
     tally: Tally | None = None
     # Of all sound sequences, shifted or not.
@@ -258,7 +258,7 @@ def together(
     """
     numbers = numbers or PromptNumbers()
     summed = RunningTally(PROMPTS, settings=settings.objective)
-    alignment, counted, unlooked = AlignmentReport(0, 0), Counts(), Faults()
+    alignment, counted, unlooked = AlignmentReport(0), Counts(), Faults()
     siblings, unscored = SiblingGroups(), SiblingGroups()
     samples: list[TokenBatch] = []
     for place, part in enumerate(parts):

@@ -65,7 +65,6 @@ class MisalignedSequence:
     name: str
     kind: Misalignment
     first: int
-    tokens: int
     lag: int | None
     at_a_resume: bool | None
 
@@ -75,7 +74,6 @@ class AlignmentReport:
     """What was looked at, and every sequence that is not aligned."""
 
     sequences: int
-    tokens: int
     misaligned: tuple[MisalignedSequence, ...] = ()
     not_tested: tuple[str, ...] = ()
 
@@ -117,7 +115,6 @@ class AlignmentReport:
         """The report of two parts of one stream."""
         return AlignmentReport(
             sequences=self.sequences + other.sequences,
-            tokens=self.tokens + other.tokens,
             misaligned=self.misaligned + other.misaligned,
             not_tested=tuple(dict.fromkeys(self.not_tested + other.not_tested)),
         )
@@ -133,7 +130,6 @@ def alignment_report(batch: TokenBatch) -> AlignmentReport:
         not_tested.append("whether a shift begins at a resume: column rollout_version is missing")
     return AlignmentReport(
         sequences=batch.sequences,
-        tokens=batch.tokens,
         misaligned=tuple(misaligned[s] for s in sorted(misaligned)),
         not_tested=tuple(not_tested),
     )
@@ -192,7 +188,7 @@ def _judge(batch: TokenBatch, sequence: int, path: Sequence[Stretch], real: Sequ
     else:
         kind = Misalignment.RETOKENISED
     lag = real[0].lag
-    return MisalignedSequence(sequence, batch.name_of(sequence), kind, first, tokens, lag, at_a_resume)
+    return MisalignedSequence(sequence, batch.name_of(sequence), kind, first, lag, at_a_resume)
 
 
 def _at_a_resume(batch: TokenBatch, sequence: int, first: int) -> bool | None:
@@ -221,7 +217,7 @@ def _last_tokens(batch: TokenBatch, misaligned: Collection[int]) -> dict[int, Mi
     if off_S.sum() < looked_S.sum() / 2 or before > ORDINARY_NATS:
         return {}
     return {
-        s: MisalignedSequence(s, batch.name_of(s), Misalignment.LAST_TOKEN, int(batch.lengths_S[s]) - 1, 1, None, None)
+        s: MisalignedSequence(s, batch.name_of(s), Misalignment.LAST_TOKEN, int(batch.lengths_S[s]) - 1, None, None)
         for s in np.flatnonzero(off_S).tolist()
     }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rlaudit.discover import discover
 from rlaudit.rendering import pictures
+from rlaudit.rendering.outline import PARTS_WITH_OUTLINES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,27 +18,17 @@ if TYPE_CHECKING:
 
 # In CSS pixels: the width of a telephone without margins, and the whole width of a page.
 NARROW, WIDE = 380, 760
-WEIGHT_UPDATES = "weight updates"
-CANARY = "canary"
-RECORDING = "recording"
-RELEASES = "releases"
-GATES = "gates"  # which has no picture
+WEIGHT_UPDATES, CANARY, RECORDING, RELEASES = "weight_updates", "canary", "public_recording", "releases"
 
 
 def subject_of(report: "Report") -> str:
-    """Return which pictures a report has: those of its command, or of the kind of ablation that it is."""
-    if "weight_updates" in report:
-        return WEIGHT_UPDATES
-    if "releases" in report:
-        return RELEASES
-    if "gates" in report:
-        return GATES
-    if "public_recording" in report:
-        return RECORDING
+    """Return which pictures a report has: those of the part that it is about, or of its command."""
     if "trainings" in report and "comparisons" in report:
         # A diagnosis of recordings has the tokens of a comparison.
         return "compare"
-    return CANARY if "canary" in report else report["command"]
+    # A bump is an inspection, and a log that is held against gates has no picture.
+    parts = (part for part in PARTS_WITH_OUTLINES if part in report and part != "bump")
+    return next(parts, report["command"])
 
 
 @dataclass(frozen=True)

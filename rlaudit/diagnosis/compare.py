@@ -15,7 +15,6 @@ Rollouts that no trainer has scored are judged in the first layer alone, by samp
 from dataclasses import dataclass, replace
 
 from rlaudit.attribution.attribute import DEFAULT_MARGIN, Attribution, attribute
-from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.distance import Distance, Yardstick
 from rlaudit.diagnosis.evidence import Evidence, Today
 from rlaudit.diagnosis.inference_path import say_path
@@ -64,7 +63,7 @@ def judged(evidence: Evidence) -> Comparison:
     if tokens is None or distance is None:
         return _rollouts(evidence)
     shares = (evidence.share, evidence.looked_at)
-    attribution = attribute(tokens, _parity_k2(distance, settings), settings.seed)
+    attribution = attribute(tokens, _parity_k2(distance), settings.seed)
     meaning = tokens.meaning
     if meaning is None:
         leaning = attribution.leaning_of(Layer.SEMANTIC)
@@ -87,14 +86,12 @@ def _rollouts(evidence: Evidence) -> Comparison:
     return Comparison(evidence, meaning, (held(meaning.verdict, share), Verdict.NOT_TESTED, Verdict.NOT_TESTED))
 
 
-def _parity_k2(distance: Distance, settings: CompareSettings) -> float | None:
-    """Return the k2 (nats^2) from which on causes are searched for; None if a measured floor decides that.
+def _parity_k2(distance: Distance) -> float:
+    """Return the k2 (nats^2) from which on causes are searched for.
 
     What a clip range feels may be far below what signatures were tried on: a healthy pair in float32 has a shape, too,
     and naming it would be wrong. Below DEFAULT_MARGIN it takes a margin or a reference to call something an excess.
     """
-    if settings.floor_k2 is not None:
-        return None
     if distance.yardstick is Yardstick.CONSEQUENCE:
         return max(distance.tolerated, DEFAULT_MARGIN)
     return distance.tolerated

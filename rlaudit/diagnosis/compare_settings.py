@@ -16,8 +16,6 @@ class CompareSettings:
     objective: ObjectiveSettings = field(default_factory=ObjectiveSettings)
     # The user's: k3 in nats up to which both sides count as the same.
     margin: float | None = None
-    # Of a comparison in which nothing is wrong (two runs of one engine), nats^2; None if it was not measured.
-    floor_k2: float | None = None
     # Spread over the table; causes are searched for in these, figures are of all tokens.
     evidence_tokens: int = EVIDENCE_TOKENS
     replicates: int = REPLICATES

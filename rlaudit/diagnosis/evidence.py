@@ -122,7 +122,6 @@ def gather(
         scored=None if scored is None else scored[1],
         meaning=None if scored is None else identify(scored[1], sampling, trainer, scored[2], settings.seed),
         alignment=alignment,
-        floor_k2=settings.floor_k2,
         most_tokens=settings.evidence_tokens,
     )
     return Evidence(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 NO_PROPERTY = frozenset({"vllm_version", "engine", "device", "default_sampling_params", "max_model_len", "seed"})
 # Names in the loaded configuration that differ from the engine argument's.
 ARGUMENTS = {"cache_dtype": "kv_cache_dtype"}
+# Until 0.10.2 V1 adds this to the name of a backend that V0 has as well (vllm/platforms/interface.py, _Backend).
+V1_BACKEND = "_VLLM_V1"
 # Logprobs before temperature and filters are raw; only with penalties does an arm distinguish the two.
 AS_SEEN = {"before temperature": "raw"}
 # Releases that number their levels (CompilationLevel, vllm/config.py:3326 of 0.8.5), by the names of later ones.
@@ -103,6 +105,8 @@ def _setting_cells(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, C
         is_setting = name in arm.resolved and value is not None
         is_known = is_setting and (argument in resolution_rules() or argument in expected.catalogue.engine)
         level = COMPILATION_LEVELS.get(configured) if is_setting and name == "compilation_mode" else None
+        if name == "attention_backend" and isinstance(value, str):
+            value = value.removesuffix(V1_BACKEND)
         yield name, name, _word_cell(level or value, expected.value(argument) if is_known else None)
 
 

@@ -25,3 +25,9 @@ def test_what_the_engine_chose_stands_where_the_configuration_leaves_it_open() -
 
 def test_a_setting_that_nothing_chose_is_none_and_has_no_claim() -> None:
     assert settings({"async_scheduling": None}, {}) == {"async_scheduling": ("none", None)}
+
+
+def test_a_backend_of_v1_is_the_one_that_v0_has() -> None:
+    assert settings({"attention_backend": None}, {"attention_backend": "FLASH_ATTN_VLLM_V1"}) == {
+        "attention_backend": ("FLASH_ATTN", "FLASH_ATTN")
+    }

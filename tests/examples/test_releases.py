@@ -10,9 +10,10 @@ from rlaudit.vllm.measured import measured
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FOLDERS = {"cpu": EXAMPLES / "releases", "cuda": EXAMPLES / "gpu" / "releases"}
+MATRICES = {**FOLDERS, "sampling": EXAMPLES / "releases" / "sampling-parameters"}
 
 
-@pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
+@pytest.mark.parametrize("folder", MATRICES.values(), ids=MATRICES)
 def test_the_matrix_is_what_report_prints(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     assert run(["report", str(folder)]) == document["exit_code"]

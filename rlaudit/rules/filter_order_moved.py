@@ -1,0 +1,59 @@
+"""Min-p is applied before top-p and top-k on V1, and was applied after them on V0.
+
+What changed
+    V0 keeps the top-k and top-p tokens and then drops those below min-p. V1 drops those below min-p first, so top-p is
+    a share of what min-p left: with both, it keeps fewer tokens.
+    Source: vllm/model_executor/layers/sampler.py (0.8.5:274), vllm/v1/sample/sampler.py (0.10.2:172, 0.18.1:177).
+
+Why it matters
+    The same two numbers draw from another distribution after the migration, and processed logprobs are those of the new
+    one: .024 nats on average of the same tokens at T=0.7, top_k=20, top_p=0.9, min_p=0.05 (SmolLM2, 0.8.5 and 0.10.2,
+    measured). A trainer that repeats the filters in the old order is off by that on every token.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        environment: {VLLM_USE_V1: "0"}
+        sampling: {temperature: 0.7, top_p: 0.9, min_p: 0.05}
+
+    Use instead:
+
+        sampling: {min_p: 0.0}
+
+Safe to ignore when
+    No trainer repeats the filters and the runs need not be compared.
+
+How to confirm
+    `rlaudit ablate sampling-parameters`: its block `together` has what moved from V0 to V1.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.audit.audit import Audit
+from rlaudit.audit.finding import Finding
+from rlaudit.audit.returned_logprobs import engine_of
+from rlaudit.audit.rule import Rule
+from rlaudit.audit.sampling import filters, is_greedy, listed
+from rlaudit.layers import Layer
+from rlaudit.severity import Severity
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Report min-p beside another filter if the engine changes from V0 to V1."""
+    cut = filters(audit.after)
+    together = "min_p" in cut and len(cut) > 1
+    if not together or is_greedy(audit.after) or audit.before.is_v1 is not False or audit.after.is_v1 is not True:
+        return
+    severity = Severity.WARNING if audit.config.facts.replays_filters is True else Severity.NOTE
+    message = (
+        f"{engine_of(audit.after)} applies min_p before the other filters, and {engine_of(audit.before)} applied it "
+        f"after them: {listed(cut)} keep other tokens"
+    )
+    if audit.config.facts.replays_filters is True:
+        message += ", and the trainer has to repeat the filters in the new order"
+    yield RULE.finding(audit, severity, "min_p", f"{message}.")
+
+
+RULE = Rule("filter-order-moved", Layer.SEMANTIC, check)

@@ -241,6 +241,7 @@ class SteppedEngine:
 
     async def load(self, source, version):
         """`model.load_weights` in every worker, between two steps."""
+        await self.check_health()
         return self.engine.collective_rpc("rlaudit_load_weights", args=(source,))
 
     async def call(self, method, *arguments):
@@ -253,6 +254,7 @@ class SteppedEngine:
 
     async def generate(self, request_id, token_ids, sampling, on_tokens):
         """Run one request, and call on_tokens with each output."""
+        await self.check_health()
         from vllm import SamplingParams
 
         parameters = SamplingParams(output_kind=self.output_kind, detokenize=False, **sampling)

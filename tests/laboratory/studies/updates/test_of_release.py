@@ -26,7 +26,7 @@ def test_a_path_that_the_recipe_writes_is_kept() -> None:
 
 
 def test_the_recipe_of_one_release_names_no_others() -> None:
-    _, recipe, _ = load_study("updates-by-release", "cpu")
+    _, recipe, _ = load_study("updates-by-release", "cuda")
     assert recipe.versions[0] == "0.8.5" and not of_release(recipe, "0.18.1", "cpu").versions
 
 

@@ -31,7 +31,13 @@ def test_after_a_step_that_failed_nothing_waits_for_the_next():
         engine = broken()
         await engine.check_health()
         await first_step(engine)
-        for asked in (engine.check_health(), engine.pause("wait", False)):
+        later = (
+            engine.check_health(),
+            engine.pause("wait", False),
+            engine.load({}, 1),
+            engine.generate("2", [1], {}, print),
+        )
+        for asked in later:
             with pytest.raises(RuntimeError, match="this build needs another library"):
                 await asyncio.wait_for(asked, 10)
 

@@ -102,7 +102,7 @@ def _frameworks() -> str:
 
 def _versions() -> str:
     from rlaudit.vllm.catalogue import Catalogue, known_versions
-    from rlaudit.vllm.measured import REPORTS, measured
+    from rlaudit.vllm.measured import RUNS, measured
     from rlaudit.vllm.resolution.engine import has_v0
     from rlaudit.vllm.review import unreviewed
 
@@ -111,7 +111,7 @@ def _versions() -> str:
         catalogue = Catalogue.at(version)
         open_rules = unreviewed(version)
         engines = "V1 or V0" if has_v0(version) else "V1"
-        platforms = [platform for platform in REPORTS if measured(version, platform)]
+        platforms = [platform for platform in RUNS if measured(version, platform)]
         figures = f"; measured on {' and '.join(platforms)} (rlaudit explain VERSION)" if platforms else ""
         review = f"; not reviewed: {', '.join(open_rules)}" if open_rules else ""
         lines.append(

@@ -12,7 +12,7 @@ from rlaudit.report.parts.releases import Cell
 from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.machine import Machine
-from rlaudit.vllm.measured import REPORTS, measured
+from rlaudit.vllm.measured import RUNS, measured_by_all
 from rlaudit.vllm.moved import WHY, Change, Part, moved
 from rlaudit.vllm.resolve import resolution_rules, resolve
 
@@ -82,17 +82,15 @@ def _defects(version: Version) -> list[str]:
 
 
 def _figures(version: Version) -> Iterator[tuple[str, list[str]]]:
-    for platform in REPORTS:
-        measurement = measured(version, platform)
-        if measurement is None:
-            continue
-        # Names with a slash are figures of an arm; the others are settings that it loaded, which stand above.
-        cells = {name: Cell(**fields) for name, fields in measurement.cells.items() if "/" in name}
+    for platform in RUNS:
         builds = " with the CPU build of a third party" if platform == "cpu" else ""
-        yield (
-            f"Measured on {measurement.date}{builds} ({measurement.on})",
-            [
-                f"{measurement.titles[name]}: {interval(cell) if cell.word is None else cell.word}"
-                for name, cell in cells.items()
-            ],
-        )
+        for measurement in measured_by_all(version, platform):
+            # Names with a slash are figures of an arm; the others are settings that it loaded, which stand above.
+            cells = {name: Cell(**fields) for name, fields in measurement.cells.items() if "/" in name}
+            yield (
+                f"Measured on {measurement.date}{builds} ({measurement.on})",
+                [
+                    f"{measurement.titles[name]}: {interval(cell) if cell.word is None else cell.word}"
+                    for name, cell in cells.items()
+                ],
+            )

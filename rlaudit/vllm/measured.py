@@ -1,13 +1,13 @@
-"""What an ablation over many releases measured of each: figures beside what its sources say.
+"""What ablations over many releases measured of each: figures beside what its sources say.
 
-Read from the reports of two such runs, with one model: on processors with the builds of a third party, and on one GPU.
-In a checkout they are examples; a wheel has them beside the catalogue.
+Read from the reports of such runs, with one model: on processors with the builds of a third party, and on one GPU. In a
+checkout they are examples; a wheel has them beside the catalogue.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,8 @@ from packaging.version import Version
 from rlaudit.vllm.catalogue import DATA
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-REPORTS = {
-    "cpu": (DATA / "measured-cpu.json", EXAMPLES / "releases" / "report.json"),
-    "cuda": (DATA / "measured-cuda.json", EXAMPLES / "gpu" / "releases" / "report.json"),
-}
+# Folders of examples, by the machine; the first has what every other finding is held against.
+RUNS = {"cpu": ("releases", "releases/sampling-parameters", "releases/updates"), "cuda": ("gpu/releases",)}
 
 
 @dataclass(frozen=True)
@@ -41,19 +39,26 @@ class Measured:
 
 
 def measured(version: Version | str, platform: str) -> Measured | None:
-    """Return the measured properties of a release on "cpu" or "cuda"; None if it was not measured there."""
-    if platform not in REPORTS:
-        return None
-    data = _data(platform)
-    for release in data["measured"]:
-        if Version(release["version"]) == Version(str(version)) and release["cells"]:
-            return Measured(release["on"], release["date"], release["cells"], data["properties"])
-    return None
+    """Return the properties of a release on "cpu" or "cuda"; None if it was not measured there."""
+    return next(_measured_in(version, RUNS.get(platform, ())[:1]), None)
 
 
-@lru_cache(maxsize=len(REPORTS))
-def _data(platform: str) -> dict[str, Any]:
-    shipped, example = REPORTS[platform]
-    report = shipped if shipped.exists() else example
+def measured_by_all(version: Version | str, platform: str) -> Iterator[Measured]:
+    """Yield what each run on "cpu" or "cuda" measured of a release."""
+    yield from _measured_in(version, RUNS[platform])
+
+
+def _measured_in(version: Version | str, runs: tuple[str, ...]) -> Iterator[Measured]:
+    for run in runs:
+        data = _data(run)
+        for release in data["measured"]:
+            if Version(release["version"]) == Version(str(version)) and release["cells"]:
+                yield Measured(release["on"], release["date"], release["cells"], data["properties"])
+
+
+@cache
+def _data(run: str) -> dict[str, Any]:
+    shipped = DATA / f"measured-{run.replace('/', '-')}.json"
+    report = shipped if shipped.exists() else EXAMPLES / run / "report.json"
     releases: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))["releases"]
     return releases

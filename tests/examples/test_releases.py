@@ -10,7 +10,7 @@ from rlaudit.vllm.measured import measured
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FOLDERS = {"cpu": EXAMPLES / "releases", "cuda": EXAMPLES / "gpu" / "releases"}
-MATRICES = {**FOLDERS, "sampling": EXAMPLES / "releases" / "sampling-parameters"}
+MATRICES = {**FOLDERS, **{name: EXAMPLES / "releases" / name for name in ("sampling-parameters", "updates")}}
 
 
 @pytest.mark.parametrize("folder", MATRICES.values(), ids=MATRICES)

@@ -10,6 +10,7 @@ probe, and its answer is compared with that of each checkpoint.
 Python 3.9 syntax; imports only what a vLLM environment holds.
 """
 
+import inspect
 import itertools
 import json
 
@@ -46,6 +47,11 @@ class WeightUpdate:
         model = self.model_runner.model
         for pairs in [tensors] if source["from"] == "disk" else ([pair] for pair in tensors):
             model.load_weights(pairs)
+
+    def rlaudit_reload_takes(self):
+        """Return the names of the parameters of the engine's own `reload_weights`; none if it has no such method."""
+        reload_weights = getattr(self.model_runner, "reload_weights", None)
+        return json.dumps(list(inspect.signature(reload_weights).parameters) if reload_weights else [])
 
     def rlaudit_reload_from_iterator(self, source):
         """Call the engine's own `reload_weights` with tensors instead of a path."""

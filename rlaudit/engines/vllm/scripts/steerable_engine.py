@@ -10,10 +10,13 @@ Loaded by update_weights.py and rollouts_for_training.py. Python 3.9 syntax, sta
 import asyncio
 import contextlib
 import inspect
+import json
 import os
 
 EXTENSION = "rlaudit_weight_update.WeightUpdate"
 BACKEND = "rlaudit"
+# Parameters of the engine's own reload_weights, which had none before 0.16.0 and read the first checkpoint again.
+RELOAD_NEEDS = {"reload_weights": "weights_path", "reload_from_iterator": "weights_iterator"}
 
 
 @contextlib.asynccontextmanager
@@ -114,7 +117,10 @@ class AsyncEngine:
         self.pause_parameters = tuple(inspect.signature(self.engine.pause_generation).parameters)
 
     async def prepare(self):
-        """Initialize the update path."""
+        """Initialize the update path. Raises Unsupported if the release does not have it."""
+        needed = RELOAD_NEEDS.get(self.path)
+        if needed and needed not in json.loads((await self.call("rlaudit_reload_takes"))[0]):
+            raise self.channel.Unsupported("reload_weights of this vLLM takes no %s" % needed)
         if self.path == "weight_transfer":
             from vllm.distributed.weight_transfer.base import WeightTransferInitRequest
 

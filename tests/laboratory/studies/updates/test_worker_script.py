@@ -138,3 +138,12 @@ def test_an_engine_that_the_job_is_not_about_fails_before_anything_is_sampled(tm
     assert outcome.failure.boundary == "engine"
     assert "vLLM loaded V1, but the recipe asks for V0. Write `engine: V1`." in outcome.failure.message
     assert not (tmp_path / "cell" / "samples.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "ailment"), [("reload_weights", "before 0.16.0"), ("reload_from_iterator", "")], ids=["folder", "tensors"]
+)
+def test_a_reload_that_takes_no_new_weights_is_no_path_of_the_release(tmp_path: Path, path: str, ailment: str) -> None:
+    outcome = outcome_of(tmp_path, [{"do": "restore"}], ailment, path=path)
+    assert outcome.status == "unsupported" and outcome.failure is not None
+    assert "reload_weights of this vLLM takes no weights_" in outcome.failure.message

@@ -37,7 +37,7 @@ def test_what_was_measured_stands_beside_it(monkeypatch: pytest.MonkeyPatch) -> 
     release |= {"date": "2026-11-26", "on": "cpu, a processor"}
     data = {"properties": {**titles, "engine": "engine"}, "measured": [release]}
     nothing = {"properties": {}, "measured": []}
-    monkeypatch.setattr(of_releases, "_data", lambda platform: data if platform == "cpu" else nothing)
+    monkeypatch.setattr(of_releases, "_data", lambda run: data if run == "releases" else nothing)
     page = release_page("0.26.0")
     assert page is not None
     assert page.endswith(

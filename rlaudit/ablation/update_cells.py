@@ -53,7 +53,7 @@ def _requests(place: str, title: str, case: UpdateCase) -> Iterator[tuple[str, s
     yield f"{place}/around", f"{title}: requests submitted around it", _word(_ends(case.around))
     if case.continuity is not None and case.continuity.verdict in (Verdict.MATCH, Verdict.MISMATCH):
         goes_on = case.continuity.verdict is Verdict.MATCH
-        word = "go on where they were" if goes_on else "TOKENS LOST OR REPEATED"
+        word = "go on where they were" if goes_on else "DO NOT FOLLOW"
         yield f"{place}/continuity", f"{title}: requests that continue", _word(word)
     stale = case.staleness
     if stale is None:

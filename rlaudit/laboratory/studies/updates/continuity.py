@@ -3,10 +3,11 @@
 vLLM 0.12.0 to 0.22.0 drop the first token after a resume with mode=keep, clear_cache=True and asynchronous scheduling
 (vllm issue 42043): the engine continues from a token that its client never saw. Lengths do not show that; scores do.
 After a cleared cache every key and value is computed again with the new weights, so the tokens after the update must
-fit them as well as those of a cold run. If they do not, either the context differs (a token dropped or repeated) or
-the weights do, and `cold after` distinguishes the two.
+fit them as well as those of a cold run. If they do not, the context differs (a token dropped or repeated), the cache was
+not cleared after all (0.16.0, advisory kept-requests-block-clearing), or the weights differ, which `cold after` shows.
 
-Not covered: clear_cache=False, where the old keys and values of the request move its scores as well.
+Not covered: clear_cache=False, and a cache that was not cleared and serves new requests: there the old keys and values
+of the request move its scores as well.
 """
 
 from collections.abc import Sequence
@@ -32,19 +33,28 @@ class Continuity:
     after: Measurement | None
 
 
-def judge_continuity(case: UpdateCase, flights: Sequence[Flight], book: Scorebook, margin: float) -> Continuity:
-    """Judge the requests of one case that continued after the update. margin: in nats of k3."""
+def judge_continuity(
+    case: UpdateCase, flights: Sequence[Flight], book: Scorebook, margin: float, *, stale: bool
+) -> Continuity:
+    """Judge the requests of one case that continued after the update.
+
+    margin: in nats of k3. stale: whether new requests were served keys and values of the old weights.
+    """
     continued = [
         flight for flight in flights if flight.run == FLIGHT and flight.error is None and any(flight.after_update[1:])
     ]
     if not continued:
         return Continuity(Verdict.NOT_TESTED, "no request went on after the update", 0, None)
     after, cold = _k3(continued, book), _k3([flight for flight in flights if flight.run == COLD_AFTER], book)
-    verdict, because = _judge(case, after, cold, margin)
+    verdict, because = _judge(case, after, cold, margin, stale=stale)
     return Continuity(verdict, because, len(continued), after)
 
 
-def _judge(case: UpdateCase, after: Measurement | None, cold: Measurement | None, margin: float) -> tuple[Verdict, str]:
+def _judge(
+    case: UpdateCase, after: Measurement | None, cold: Measurement | None, margin: float, *, stale: bool
+) -> tuple[Verdict, str]:
+    if stale:
+        return Verdict.NOT_TESTED, "the cache was not cleared: keys and values of the old weights hide a dropped token"
     if case.mode is not PauseMode.KEEP or not case.clear_cache:
         return Verdict.NOT_TESTED, "the requests kept keys and values of the old weights, which hides a dropped token"
     if after is None or cold is None or after.low is None or after.high is None or cold.value is None:
@@ -54,7 +64,10 @@ def _judge(case: UpdateCase, after: Measurement | None, cold: Measurement | None
     if after.high < margin:
         return Verdict.MATCH, f"k3 after the resume is below {margin:g} nats with its whole interval"
     if after.low > margin:
-        why = "tokens after the resume do not follow from the returned ones: a token was dropped or repeated"
+        why = (
+            "tokens after the resume do not follow from the returned ones: a token was dropped or repeated, or the "
+            "request kept keys and values of the old weights"
+        )
         return Verdict.MISMATCH, why
     return Verdict.INCONCLUSIVE, f"the interval reaches over {margin:g} nats"
 

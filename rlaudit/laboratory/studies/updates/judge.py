@@ -90,12 +90,13 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
         return judged
     if case.kind is CaseKind.PATH:
         return replace(judged, parts=_parts(record, case, flights, book, margin))
+    staleness = judge_staleness(flights, book, margin)
     return replace(
         judged,
         lags=tuple(lag_groups(record.of(case, FLIGHT), book, run.recipe.objective.as_settings())),
         parts=_parts(record, case, flights, book, margin),
-        staleness=judge_staleness(flights, book, margin),
-        continuity=judge_continuity(case, flights, book, margin),
+        staleness=staleness,
+        continuity=judge_continuity(case, flights, book, margin, stale=staleness.found),
     )
 
 

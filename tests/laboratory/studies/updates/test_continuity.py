@@ -10,19 +10,21 @@ from rlaudit.settings.trainer_facts import PauseMode
 
 
 @pytest.mark.parametrize(
-    ("after", "cold", "clear", "verdict"),
+    ("after", "cold", "clear", "stale", "verdict"),
     [
-        (0.0, 0.0, True, Verdict.MATCH),
-        (0.3, 0.0, True, Verdict.MISMATCH),
+        (0.0, 0.0, True, False, Verdict.MATCH),
+        (0.3, 0.0, True, False, Verdict.MISMATCH),
+        # New requests get old keys: the cache was not cleared, and those in flight have them as well.
+        (0.3, 0.0, True, True, Verdict.NOT_TESTED),
         # The weights are wrong, or the old keys and values are there: a dropped token cannot be told from either.
-        (0.3, 0.3, True, Verdict.NOT_TESTED),
-        (0.3, 0.0, False, Verdict.NOT_TESTED),
+        (0.3, 0.3, True, False, Verdict.NOT_TESTED),
+        (0.3, 0.0, False, False, Verdict.NOT_TESTED),
     ],
 )
 def test_a_dropped_token_shows_in_the_scores_after_a_cleared_resume(
-    after: float, cold: float, clear: bool, verdict: Verdict
+    after: float, cold: float, clear: bool, stale: bool, verdict: Verdict
 ) -> None:
     scored = ScoredFlights().add(run_of(FLIGHT, [0, 0, 1, 1, 1, 1]), v0=0.0, v1=after)
     scored.add(run_of(COLD_AFTER, [1] * 8, submitted=1), v1=cold)
     case = UpdateCase("case", CaseKind.MATRIX, (), PauseMode.KEEP, clear)
-    assert judge_continuity(case, scored.flights, scored.book, 1e-3).verdict is verdict
+    assert judge_continuity(case, scored.flights, scored.book, 1e-3, stale=stale).verdict is verdict

@@ -3,8 +3,8 @@
 vLLM 0.12.0 to 0.22.0 drop the first token after a resume with mode=keep, clear_cache=True and asynchronous scheduling
 (vllm issue 42043): the engine continues from a token that its client never saw. Lengths do not show that; scores do.
 After a cleared cache every key and value is computed again with the new weights, so the tokens after the update must
-fit them as well as those of a cold run. If they do not, the context differs (a token dropped or repeated), the cache was
-not cleared after all (0.16.0, advisory kept-requests-block-clearing), or the weights differ, which `cold after` shows.
+fit them as well as those of a cold run. If they do not, the context differs (a token dropped or repeated), the cache
+was not cleared (0.16.0, advisory kept-requests-block-clearing), or the weights differ, which `cold after` shows.
 
 Not covered: clear_cache=False, and a cache that was not cleared and serves new requests: there the old keys and values
 of the request move its scores as well.
@@ -19,6 +19,9 @@ from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_o
 from rlaudit.layers import Verdict
 from rlaudit.measurement.measure import Measurement
 from rlaudit.settings.trainer_facts import PauseMode
+
+
+NOT_CLEARED = "the cache was not cleared: keys and values of the old weights hide a dropped token"
 
 
 @dataclass(frozen=True)
@@ -46,15 +49,11 @@ def judge_continuity(
     if not continued:
         return Continuity(Verdict.NOT_TESTED, "no request went on after the update", 0, None)
     after, cold = _k3(continued, book), _k3([flight for flight in flights if flight.run == COLD_AFTER], book)
-    verdict, because = _judge(case, after, cold, margin, stale=stale)
+    verdict, because = (Verdict.NOT_TESTED, NOT_CLEARED) if stale else _judge(case, after, cold, margin)
     return Continuity(verdict, because, len(continued), after)
 
 
-def _judge(
-    case: UpdateCase, after: Measurement | None, cold: Measurement | None, margin: float, *, stale: bool
-) -> tuple[Verdict, str]:
-    if stale:
-        return Verdict.NOT_TESTED, "the cache was not cleared: keys and values of the old weights hide a dropped token"
+def _judge(case: UpdateCase, after: Measurement | None, cold: Measurement | None, margin: float) -> tuple[Verdict, str]:
     if case.mode is not PauseMode.KEEP or not case.clear_cache:
         return Verdict.NOT_TESTED, "the requests kept keys and values of the old weights, which hides a dropped token"
     if after is None or cold is None or after.low is None or after.high is None or cold.value is None:

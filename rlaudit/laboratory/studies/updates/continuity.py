@@ -20,7 +20,6 @@ from rlaudit.layers import Verdict
 from rlaudit.measurement.measure import Measurement
 from rlaudit.settings.trainer_facts import PauseMode
 
-
 NOT_CLEARED = "the cache was not cleared: keys and values of the old weights hide a dropped token"
 
 

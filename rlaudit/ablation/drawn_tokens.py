@@ -14,7 +14,7 @@ import pandas as pd
 
 from rlaudit.metrics.k3 import k3
 from rlaudit.report.parts.ablation import Arm
-from rlaudit.report.parts.releases import Cell
+from rlaudit.report.parts.releases import Cell, figure_cell, word_cell
 from rlaudit.statistics.resample import Resampled, cluster_sums, cluster_weights, clusters_of, ratio, resampled
 
 SEQUENCE = ["prompt_id", "sample_id"]
@@ -37,8 +37,7 @@ def drawn_cells(tokens: Path, tokens_before: Path, arms: Sequence[Arm]) -> Itera
         place, title = f"{arm.block}/{arm.name}", f"{arm.block}, {arm.name}"
         if arm.role == "candidate":
             digest = first_tokens(drawn[key])
-            cell = Cell(value=None, low=None, high=None, word=digest, claimed=None)
-            yield f"{place}/seeds", f"{title}: first tokens (digest)", cell
+            yield f"{place}/seeds", f"{title}: first tokens (digest)", word_cell(digest)
         if key not in drawn_before:
             continue
         shared = shared_tokens(drawn_before[key], drawn[key])
@@ -96,5 +95,4 @@ def _resampled(shared: pd.DataFrame, above_T: np.ndarray, below_T: np.ndarray) -
 
 
 def _figure(figure: Resampled) -> Cell:
-    low, high = figure.percentiles()
-    return Cell(value=figure.value, low=low, high=high, word=None, claimed=None)
+    return figure_cell(figure.value, *figure.percentiles())

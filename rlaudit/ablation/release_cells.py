@@ -11,7 +11,7 @@ from rlaudit.engines.vllm.expected_engine import resolution_of
 from rlaudit.measurement.prompt_logprobs import from_sampled, holds_temperature
 from rlaudit.report.figures import TITLES
 from rlaudit.report.parts.ablation import Arm
-from rlaudit.report.parts.releases import Cell
+from rlaudit.report.parts.releases import Cell, figure_cell, word_cell
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.resolve import Resolution, resolution_rules
@@ -59,17 +59,25 @@ def _arm_cells(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]
     level = (arm.observed or {}).get("logprobs-mode")
     if level is not None and level.level is not None:
         claimed = expected.value("logprobs_semantics")
-        yield f"{place}/logprobs", f"{title}: logprobs", _word_cell(level.level, AS_SEEN.get(str(claimed), claimed))
+        yield (
+            f"{place}/logprobs",
+            f"{title}: logprobs",
+            _cell_with_claim(level.level, AS_SEEN.get(str(claimed), claimed)),
+        )
     for metric in METRICS:
         if metric in arm.measurements:
             measured = arm.measurements[metric]
-            cell = Cell(value=measured.value, low=measured.low, high=measured.high, word=None, claimed=None)
+            cell = figure_cell(measured.value, measured.low, measured.high)
             yield f"{place}/{metric}", f"{title}: {TITLES[metric]}", cell
     if arm.role == "candidate":  # vLLM may choose another engine for another dtype
-        yield f"{place}/engine", f"{title}: engine", _word_cell(arm.resolved.get("engine"), expected.value("engine"))
+        yield (
+            f"{place}/engine",
+            f"{title}: engine",
+            _cell_with_claim(arm.resolved.get("engine"), expected.value("engine")),
+        )
     if arm.cached_tokens is not None and arm.role == "candidate":
         hits = arm.cached_tokens > 0
-        yield f"{place}/cached", f"{title}: prompt tokens from the cache", _word_cell(hits, None)
+        yield f"{place}/cached", f"{title}: prompt tokens from the cache", _cell_with_claim(hits, None)
     yield from _probe_cells(place, title, arm, expected)
 
 
@@ -77,17 +85,24 @@ def _probe_cells(place: str, title: str, arm: Arm, expected: Resolution) -> Iter
     """Yield what a request alone has in common with one in a crowd, and prompt logprobs with those of sampling."""
     identical = (arm.batch_probe or {}).get("identical")
     if identical is not None:
-        yield f"{place}/alone", f"{title}: alone as in a batch, bit for bit", _word_cell(identical, None)
+        yield f"{place}/alone", f"{title}: alone as in a batch, bit for bit", _cell_with_claim(identical, None)
     probe = arm.prompt_probe or {}
     if "error" in probe:
-        yield f"{place}/prompt_logprobs", f"{title}: prompt logprobs hold the temperature", _word_cell("failed", None)
+        yield (
+            f"{place}/prompt_logprobs",
+            f"{title}: prompt logprobs hold the temperature",
+            _cell_with_claim("failed", None),
+        )
     if sequences := probe.get("sequences"):
         holds = holds_temperature(sequences, arm.sampling["temperature"])
         claimed = {"V0": True, "V1": False}.get(str(expected.value("engine")))
-        yield f"{place}/prompt_logprobs", f"{title}: prompt logprobs hold the temperature", _word_cell(holds, claimed)
+        yield (
+            f"{place}/prompt_logprobs",
+            f"{title}: prompt logprobs hold the temperature",
+            _cell_with_claim(holds, claimed),
+        )
         distance = from_sampled(sequences)
-        low, high = distance.percentiles()
-        cell = Cell(value=distance.value, low=low, high=high, word=None, claimed=None)
+        cell = figure_cell(distance.value, *distance.percentiles())
         yield f"{place}/prompt_from_sampled", f"{title}: prompt logprobs from sampled ones by (nats)", cell
 
 
@@ -107,12 +122,12 @@ def _setting_cells(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, C
         level = COMPILATION_LEVELS.get(configured) if is_setting and name == "compilation_mode" else None
         if name == "attention_backend" and isinstance(value, str):
             value = value.removesuffix(V1_BACKEND)
-        yield name, name, _word_cell(level or value, expected.value(argument) if is_known else None)
+        yield name, name, _cell_with_claim(level or value, expected.value(argument) if is_known else None)
 
 
-def _word_cell(value: Any, claimed: Any) -> Cell:
+def _cell_with_claim(value: Any, claimed: Any) -> Cell:
     claim = None if claimed is None or isinstance(claimed, Unknown | Mapping) else _as_word(claimed)
-    return Cell(value=None, low=None, high=None, word=_as_word(value), claimed=claim)
+    return word_cell(_as_word(value), claim)
 
 
 def _as_word(value: Any) -> str:

@@ -12,9 +12,7 @@ from rlaudit.laboratory.studies.updates.parts import summary
 from rlaudit.laboratory.studies.updates.requests import RequestCount
 from rlaudit.laboratory.studies.updates.staleness import Staleness
 from rlaudit.layers import Verdict
-from rlaudit.measurement.contrast import Contrast
-from rlaudit.measurement.measure import Measurement
-from rlaudit.report.parts.releases import Cell
+from rlaudit.report.parts.releases import Cell, figure_cell, word_cell
 from rlaudit.report.parts.weight_updates import UpdateCase
 
 NOT_THERE, FAILED = "not there", "failed"
@@ -33,13 +31,13 @@ def update_cells(cases: Sequence[UpdateCase]) -> Iterator[tuple[str, str, Cell]]
         place = f"{levels}/{case.name}"
         title = levels if case.kind is CaseKind.PATH else f"{levels}, {case.name}"
         if case.problem is not None:
-            yield f"{place}/ran", title, _word(NOT_THERE if case.unsupported else FAILED)
+            yield f"{place}/ran", title, word_cell(NOT_THERE if case.unsupported else FAILED)
             continue
         if case.kind is not CaseKind.PATH:
-            yield f"{place}/ran", title, _word("runs")
+            yield f"{place}/ran", title, word_cell("runs")
             yield from _requests(place, title, case)
         if case.parts is not None:
-            yield f"{place}/parts", f"{title}: weights", _word(_parts(case))
+            yield f"{place}/parts", f"{title}: weights", word_cell(_parts(case))
 
 
 def without_cases(cases: Sequence[UpdateCase]) -> list[str]:
@@ -49,24 +47,27 @@ def without_cases(cases: Sequence[UpdateCase]) -> list[str]:
 
 def _requests(place: str, title: str, case: UpdateCase) -> Iterator[tuple[str, str, Cell]]:
     """Yield what became of requests in flight, and which keys and values they and new requests have."""
-    yield f"{place}/in_flight", f"{title}: requests in flight", _word(_ends(case.in_flight))
-    yield f"{place}/around", f"{title}: requests submitted around it", _word(_ends(case.around))
+    yield f"{place}/in_flight", f"{title}: requests in flight", word_cell(_ends(case.in_flight))
+    yield f"{place}/around", f"{title}: requests submitted around it", word_cell(_ends(case.around))
     if case.continuity is not None and case.continuity.verdict in (Verdict.MATCH, Verdict.MISMATCH):
         goes_on = case.continuity.verdict is Verdict.MATCH
         word = "go on where they were" if goes_on else "DO NOT FOLLOW"
-        yield f"{place}/continuity", f"{title}: requests that continue", _word(word)
+        yield f"{place}/continuity", f"{title}: requests that continue", word_cell(word)
     stale = case.staleness
     if stale is None:
         return
-    yield f"{place}/stale", f"{title}: new requests have", _word(NEW_REQUESTS[stale.verdict])
+    yield f"{place}/stale", f"{title}: new requests have", word_cell(NEW_REQUESTS[stale.verdict])
     yield from _figures(place, title, stale)
 
 
 def _figures(place: str, title: str, stale: Staleness) -> Iterator[tuple[str, str, Cell]]:
-    if stale.excess is not None and stale.excess.difference is not None:
-        yield f"{place}/excess", f"{title}: excess k3 of new requests (nats)", _contrast(stale.excess)
-    if stale.flight is not None and stale.flight.value is not None:
-        yield f"{place}/flight", f"{title}: k3 of requests in flight (nats)", _figure(stale.flight)
+    excess, flight = stale.excess, stale.flight
+    if excess is not None and excess.difference is not None:
+        cell = figure_cell(excess.difference, excess.low, excess.high)
+        yield f"{place}/excess", f"{title}: excess k3 of new requests (nats)", cell
+    if flight is not None and flight.value is not None:
+        cell = figure_cell(flight.value, flight.low, flight.high)
+        yield f"{place}/flight", f"{title}: k3 of requests in flight (nats)", cell
 
 
 def _parts(case: UpdateCase) -> str:
@@ -83,15 +84,3 @@ def _ends(count: RequestCount) -> str:
     """Return how the requests ended, without their number: how many an abort meets is up to the clock."""
     ends = [end for end, number in asdict(count).items() if number and end != "submitted"]
     return ", ".join(ends).replace("_", " ") or "none"
-
-
-def _word(word: str) -> Cell:
-    return Cell(value=None, low=None, high=None, word=word, claimed=None)
-
-
-def _contrast(excess: Contrast) -> Cell:
-    return Cell(value=excess.difference, low=excess.low, high=excess.high, word=None, claimed=None)
-
-
-def _figure(k3: Measurement) -> Cell:
-    return Cell(value=k3.value, low=k3.low, high=k3.high, word=None, claimed=None)

@@ -46,12 +46,13 @@ def check(audit: Audit) -> Iterator[Finding]:
     together = "min_p" in cut and len(cut) > 1
     if not together or is_greedy(audit.after) or audit.before.is_v1 is not False or audit.after.is_v1 is not True:
         return
-    severity = Severity.WARNING if audit.config.facts.replays_filters is True else Severity.NOTE
+    replays = audit.config.facts.replays_filters is True
+    severity = Severity.WARNING if replays else Severity.NOTE
     message = (
         f"{engine_of(audit.after)} applies min_p before the other filters, and {engine_of(audit.before)} applied it "
         f"after them: {listed(cut)} keep other tokens"
     )
-    if audit.config.facts.replays_filters is True:
+    if replays:
         message += ", and the trainer has to repeat the filters in the new order"
     yield RULE.finding(audit, severity, "min_p", f"{message}.")
 

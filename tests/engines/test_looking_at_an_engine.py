@@ -204,6 +204,19 @@ def test_an_engine_that_refuses_prompt_logprobs_is_recorded_in_its_words() -> No
     assert probe == {"error": "ValueError: prompt logprobs are not supported"}
 
 
-def test_at_temperature_1_there_is_nothing_to_tell_apart() -> None:
-    job = {**SCORED, "sampling": {"temperature": 1.0}}
+@pytest.mark.parametrize("temperature", [1.0, 0.0])
+def test_at_temperature_1_and_for_greedy_tokens_there_is_nothing_to_tell_apart(temperature: float) -> None:
+    job = {**SCORED, "sampling": {"temperature": temperature}}
     assert script("prompt_probe").probe(SAMPLED, job, None, SimpleNamespace) == {}
+
+
+def test_long_sequences_are_not_sent_as_prompts() -> None:
+    engine = Scorer(True)
+    job = {**SCORED, "prompt_token_ids": [[1] * 600, [3], [5]]}
+    assert len(script("prompt_probe").probe(SAMPLED, job, engine, SimpleNamespace)["sequences"]) == 1
+    assert all(len(prompts) == 1 for prompts, _ in engine.asked)
+
+
+def test_a_sequence_without_a_finite_token_is_none() -> None:
+    sampled = [{"prompt": 0, "token_ids": [9], "logprobs": [float("-inf")]}]
+    assert script("prompt_probe").probe(sampled, SCORED, Scorer(True), SimpleNamespace) == {"sequences": []}

@@ -18,6 +18,16 @@ class Cell:
     claimed: str | None
 
 
+def word_cell(word: str, claimed: str | None = None) -> Cell:
+    """Return a cell with a word."""
+    return Cell(value=None, low=None, high=None, word=word, claimed=claimed)
+
+
+def figure_cell(value: float | None, low: float | None, high: float | None) -> Cell:
+    """Return a cell with a figure and the ends of its interval."""
+    return Cell(value=value, low=low, high=high, word=None, claimed=None)
+
+
 @dataclass(frozen=True, kw_only=True)
 class MeasuredRelease:
     """One release, as one machine measured it."""

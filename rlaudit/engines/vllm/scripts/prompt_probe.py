@@ -9,24 +9,34 @@ import math
 
 # Of different prompts, for an interval; a prefill each.
 SEQUENCES = 16
+# Tokens of a prompt with its completion: an engine holds the logits of a whole prompt at once, a row of the vocabulary
+# for each token. Longer ones are left out.
+LONGEST = 512
+# vLLM samples greedily below, and no temperature is left to be seen (_SAMPLING_EPS).
+GREEDY_BELOW = 1e-5
 
 
 def probe(rows, job, llm, sampling_params_class):
     """Return {"sequences": [{"tokens", "by_temperature", "from_sampled"}]}, or {"error": ...} if the engine refuses.
 
     by_temperature, from_sampled: sums of absolute differences of logprobs in nats over the tokens of a completion,
-    between the two temperatures, and from what was reported when the tokens were sampled. Empty at temperature 1.
+    between the two temperatures, and from what was reported when the tokens were sampled. Empty at temperatures 1 and
+    0, and if all sequences are long.
     """
-    if job["sampling"].get("temperature", 1.0) == 1.0:
+    temperature = job["sampling"].get("temperature", 1.0)
+    if temperature == 1.0 or temperature < GREEDY_BELOW:
         return {}
-    first = {row["prompt"]: row for row in reversed(rows) if row["token_ids"]}
+    prompts = job["prompt_token_ids"]
+    short = [row for row in rows if row["token_ids"] and len(prompts[row["prompt"]]) + len(row["token_ids"]) <= LONGEST]
+    first = {row["prompt"]: row for row in reversed(short)}
     chosen = [first[prompt] for prompt in sorted(first)[:SEQUENCES]]
     try:
-        heated = prompt_logprobs(chosen, job, llm, sampling_params_class, job["sampling"]["temperature"])
+        heated = prompt_logprobs(chosen, job, llm, sampling_params_class, temperature)
         plain = prompt_logprobs(chosen, job, llm, sampling_params_class, 1.0)
     except Exception as error:
         return {"error": " ".join(("%s: %s" % (type(error).__name__, error)).split())[:600]}
-    return {"sequences": [compared(*logprobs) for logprobs in zip(heated, plain, (row["logprobs"] for row in chosen))]}
+    sequences = [compared(*logprobs) for logprobs in zip(heated, plain, (row["logprobs"] for row in chosen))]
+    return {"sequences": [sequence for sequence in sequences if sequence["tokens"]]}
 
 
 def prompt_logprobs(rows, job, llm, sampling_params_class, temperature):

@@ -31,4 +31,13 @@ def _tokens(step: Step) -> int:
     return int(tokens + sum(map(_tokens, step.get("while_paused", ()))))
 
 
-STUDY = Study("updates", "weight_updates", update_recipe_of, plan_updates, cost_of_updates, execute, of_release, True)
+STUDY = Study(
+    "updates",
+    "weight_updates",
+    update_recipe_of,
+    plan_updates,
+    cost_of_updates,
+    execute,
+    of_release,
+    in_one_folder=True,
+)

@@ -15,7 +15,7 @@ def diagnose(
         typer.Argument(
             metavar="RUN...",
             help="Run directories of ablate, JSON reports of inspect, ablate, compare and curves, and recordings: one, "
-            "or the old and the new one of a migration.",
+            "or the old and the new one of a migration; of reports any number.",
         ),
     ],
     output: Outputs = None,

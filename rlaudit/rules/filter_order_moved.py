@@ -1,14 +1,14 @@
-"""Min-p is applied before top-p and top-k on V1, and was applied after them on V0.
+"""Min-p is applied before top-p on V1, and was applied after it on V0.
 
 What changed
-    V0 keeps the top-k and top-p tokens and then drops those below min-p. V1 drops those below min-p first, so top-p is
-    a share of what min-p left: with both, it keeps fewer tokens.
+    V0 keeps the top-p tokens and then drops those below min-p. V1 drops those below min-p first, so top-p is a share of
+    what min-p left: with both, it keeps fewer tokens. Top-k and min-p alone keep the same in either order.
     Source: vllm/model_executor/layers/sampler.py (0.8.5:274), vllm/v1/sample/sampler.py (0.10.2:172, 0.18.1:177).
 
 Why it matters
     The same two numbers draw from another distribution after the migration, and processed logprobs are those of the new
     one: .024 nats on average of the same tokens at T=0.7, top_k=20, top_p=0.9, min_p=0.05 (SmolLM2, 0.8.5 and 0.10.2,
-    measured). A trainer that repeats the filters in the old order is off by that on every token.
+    measured). A trainer that repeats the filters in the old order is off by that on average.
 
 Example
     Reported:
@@ -23,7 +23,7 @@ Example
         sampling: {min_p: 0.0}
 
 Safe to ignore when
-    No trainer repeats the filters and the runs need not be compared.
+    The trainer applies min-p before top-p, or no trainer repeats the filters and the runs need not be compared.
 
 How to confirm
     `rlaudit ablate sampling-parameters`: its block `together` has what moved from V0 to V1.
@@ -41,16 +41,15 @@ from rlaudit.severity import Severity
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report min-p beside another filter if the engine changes from V0 to V1."""
-    cut = filters(audit.after)
-    together = "min_p" in cut and len(cut) > 1
-    if not together or is_greedy(audit.after) or audit.before.is_v1 is not False or audit.after.is_v1 is not True:
+    """Report min-p beside top-p if the engine changes from V0 to V1."""
+    cut = {name: value for name, value in filters(audit.after).items() if name in ("top_p", "min_p")}
+    if len(cut) < 2 or is_greedy(audit.after) or audit.before.is_v1 is not False or audit.after.is_v1 is not True:
         return
     replays = audit.config.facts.replays_filters is True
     severity = Severity.WARNING if replays else Severity.NOTE
     message = (
-        f"{engine_of(audit.after)} applies min_p before the other filters, and {engine_of(audit.before)} applied it "
-        f"after them: {listed(cut)} keep other tokens"
+        f"{engine_of(audit.after)} applies min_p before top_p, and {engine_of(audit.before)} applied it after it: "
+        f"{listed(cut)} keep other tokens"
     )
     if replays:
         message += ", and the trainer has to repeat the filters in the new order"

@@ -3,6 +3,7 @@
 Covered: excess over a measured floor that has all marks of rounding (below) and that no covariate and no rounded head
 explains. Rounding errs anew at every token: standardised log ratios have no outliers, do not depend on how sure the
 model is, and do not repeat for the same token id or along a sequence. Wrong or old weights err the same way each time.
+The floor of a log is that of today's engine (`compare NEW --before TODAY`), unless that one has a mismatch itself.
 Not covered: without a floor it is unknown how much rounding is usual here, and without token ids wrong weights look the
 same; then it stays an unexplained residual. Precision is not named by elimination.
 Source: research on bfloat16 against float16 (arXiv 2510.26788); variance of a logprob under independent logit noise.
@@ -53,7 +54,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     if excess is None:
         return NotTested("no mismatch to explain")
     if evidence.floor_k2 is None:
-        return NotTested("no noise floor was measured: how much rounding is usual here is not known")
+        return NotTested("no noise floor: a log of today's engine (--before) would show how much rounding is usual")
     noise = dense_noise(evidence)
     if noise.objections:
         return NotTested(f"the residual is not that of rounding: {noise.objections[0]}")

@@ -54,7 +54,10 @@ class Comparison:
     @property
     def as_today(self) -> Today:
         """What another comparison is compared with."""
-        return Today(self.evidence.name, self.evidence.measurements, self.evidence.tally, self.verdicts[0])
+        attribution = self.attribution
+        # A mismatch has a cause, and is no noise floor.
+        floor_k2 = None if attribution is None or Verdict.MISMATCH in self.verdicts else attribution.k2
+        return Today(self.evidence.name, self.evidence.measurements, self.evidence.tally, self.verdicts[0], floor_k2)
 
 
 def judged(evidence: Evidence) -> Comparison:

@@ -76,6 +76,8 @@ class Today:
     # None if no trainer has scored its tokens.
     tally: Tally | None
     semantic: Verdict
+    # Its k2 (nats^2) unless it has a mismatch of its own: how much rounding is usual here.
+    floor_k2: float | None
 
 
 def gather(
@@ -121,6 +123,7 @@ def gather(
         trainer=trainer,
         scored=None if scored is None else scored[1],
         meaning=None if scored is None else identify(scored[1], sampling, trainer, scored[2], settings.seed),
+        floor_k2=None if before is None else before.floor_k2,
         alignment=alignment,
         most_tokens=settings.evidence_tokens,
     )

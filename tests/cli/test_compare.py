@@ -8,6 +8,7 @@ from functools import cache
 import jsonschema
 import pytest
 from laboratories import FAKES
+from token_tables import table
 
 from rlaudit.cli.app import run
 from rlaudit.report.schema import report_schema
@@ -202,6 +203,34 @@ def test_a_migration_is_judged_from_two_logs(tmp_path, new, more, verdict):
         assert any("before (" in line for line in report["layers"][1]["evidence"])
     # Sampled logprobs alone acquit nobody: the semantic layer stays open, and so does the audit.
     assert code == 3
+
+
+def rounded(noise, seed=0):
+    """Completions of an engine that rounds: noise on logits moves a logprob in proportion to 1 - p."""
+    batch = table(seed, prompts=PROMPTS, noise=noise)
+    for sequence in range(batch.sequences):
+        tokens = slice(batch.offsets[sequence], batch.offsets[sequence + 1])
+        yield {
+            "prompt_id": int(batch.prompt_S[sequence]),
+            "sample_id": sequence % SAMPLES,
+            "token_id": batch.token_id_T[tokens].tolist(),
+            "rollout_logprob": batch.rollout_logprobs_T[tokens].tolist(),
+            "trainer_logprob": batch.trainer_logprobs_T[tokens].tolist(),
+        }
+
+
+def test_todays_log_is_the_floor_above_which_rounding_has_a_name(tmp_path):
+    today = written(tmp_path / "today.jsonl", rounded(0.02))
+    path = written(tmp_path / "new.jsonl", rounded(0.2, seed=1))
+    alone, against = (compared(path, *more)[1]["comparisons"][-1] for more in ([], ["--before", str(today)]))
+    assert {one["name"] for one in alone["attribution"]["named"]} == set()
+    assert {one["name"] for one in against["attribution"]["named"]} == {"body-precision"}
+
+
+def test_a_log_that_is_off_itself_is_no_floor(tmp_path):
+    today = written(tmp_path / "today.jsonl", rounded(0.2))
+    path = written(tmp_path / "new.jsonl", rounded(0.2, seed=1))
+    assert compared(path, "--before", str(today))[1]["comparisons"][-1]["attribution"]["floor_k2"] is None
 
 
 def test_logs_of_other_prompts_are_compared_without_pairing(tmp_path):

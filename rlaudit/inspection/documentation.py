@@ -32,13 +32,13 @@ def _about_rule(name: str) -> str | None:
 
 def _facts(advisory: Advisory) -> str:
     window = advisory.window
-    edges = {"Last without": window.before, "First with": window.first, "Last with": window.last}
-    edges["First without"] = window.fixed
+    edges = {"Not yet in": window.before, "Came with": window.first, "Still in": window.last}
+    edges["Mended in"] = window.fixed
     facts = [
         ("Affected", str(window)),
         ("Layer", str(advisory.layer)),
-        ("It takes that", "; ".join(condition.says for condition in advisory.conditions)),
-        *(("Silent where", workaround.says) for workaround in advisory.workarounds),
+        ("Happens if", "; ".join(condition.says for condition in advisory.conditions)),
+        *(("Not named if", workaround.says) for workaround in advisory.workarounds),
         ("Way out", advisory.way_out),
         ("Confirm", advisory.confirm),
         *((edge, f"{seen.release}, {seen.at}: {seen.says}") for edge, seen in edges.items() if seen is not None),

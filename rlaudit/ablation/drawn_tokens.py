@@ -23,13 +23,13 @@ COLUMNS = ["block", "arm", *SEQUENCE, "position", "token_id", "rollout_logprob",
 LEAST_SHARED = 0.1
 
 
-def drawn_cells(tokens: Path, tokens_before: Path, arms: Sequence[Arm]) -> Iterator[tuple[str, str, Cell]]:
+def drawn_cells(tokens: Path, tokens_before: Path | None, arms: Sequence[Arm]) -> Iterator[tuple[str, str, Cell]]:
     """Yield name, title and cell of what each arm sampled.
 
-    tokens: the token table of the release's run. tokens_before: that of the release before. Where no arm sampled, there
-    is none.
+    tokens: the token table of the release's run; a run without samples has none. tokens_before: that of the release
+    before.
     """
-    drawn, drawn_before = (_by_arm(path) if path.is_file() else {} for path in (tokens, tokens_before))
+    drawn, drawn_before = (_by_arm(path) for path in (tokens, tokens_before))
     for arm in arms:
         key = arm.block, arm.name
         if key not in drawn:
@@ -82,7 +82,9 @@ def k3_ratio(shared: pd.DataFrame) -> Resampled:
     return _resampled(shared, k3_after_T, k3_before_T)
 
 
-def _by_arm(tokens: Path) -> dict[tuple[str, str], pd.DataFrame]:
+def _by_arm(tokens: Path | None) -> dict[tuple[str, str], pd.DataFrame]:
+    if tokens is None or not tokens.is_file():
+        return {}
     table = pd.read_parquet(tokens, columns=COLUMNS)
     return {(str(block), str(arm)): rows for (block, arm), rows in table.groupby(["block", "arm"])}
 

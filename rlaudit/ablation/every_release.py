@@ -55,7 +55,7 @@ def each_release(ablation: Ablation, recipe: AnyRecipe, given: GivenInterpreters
         for row in known.measured
         if row.cells and row.version in recipes and row.asked == _digest(recipes[row.version], ablation.prompts)
     }
-    for before, (release, release_recipe) in zip(["", *recipes], recipes.items(), strict=False):
+    for before, (release, release_recipe) in zip([None, *recipes], recipes.items(), strict=False):
         if release in rows and not (folder / release).exists():
             ablation.progress.note(f"  {release}: measured before on {rows[release].on}")
         else:
@@ -68,9 +68,9 @@ def each_release(ablation: Ablation, recipe: AnyRecipe, given: GivenInterpreters
 
 
 def _measure(
-    ablation: Ablation, release: str, before: str, recipe: AnyRecipe, given: GivenInterpreters, *, keep: bool
+    ablation: Ablation, release: str, before: str | None, recipe: AnyRecipe, given: GivenInterpreters, *, keep: bool
 ) -> tuple[dict[str, str], MeasuredRelease]:
-    """Return the titles of a release's properties, and its row. before: the release before it, "" for the first."""
+    """Return the titles of a release's properties, and its row. before: the release before it, if any."""
     accelerator, progress, folder = ablation.accelerator, ablation.progress, ablation.folder / release
     on, asked = f"{accelerator.kind}, {accelerator.name}", _digest(recipe, ablation.prompts)
     row = partial(MeasuredRelease, version=release, on=on, asked=asked)
@@ -85,7 +85,8 @@ def _measure(
     updates = report.get("weight_updates")
     cases = updates.cases if updates else []
     titles, cells = cells_of(report, release, machine_of(accelerator))
-    drawn = drawn_cells(folder / TOKENS, ablation.folder / before / TOKENS, report["arms"])
+    tokens_before = None if before is None else ablation.folder / before / TOKENS
+    drawn = drawn_cells(folder / TOKENS, tokens_before, report["arms"])
     for name, title, cell in (*drawn, *update_cells(cases)):
         titles[name], cells[name] = title, cell
     progress.note(f"  {release}: {len(cells)} properties")

@@ -33,6 +33,7 @@ STALE = {
     Verdict.INCONCLUSIVE: "unclear",
     Verdict.NOT_TESTED: "not tested",
 }
+SEQUENCES = "Sequences of calls (k3 in nats; excess: k3 of new requests above that with an empty cache)"
 CLEAN = {True: "yes", False: "no", None: ""}
 ENDS: Final = ("completed", "aborted", "truncated", "duplicated", "lost", "failed")
 
@@ -46,7 +47,7 @@ def outline(report: "Report") -> Outline:
             verdicts(report),
             Section("findings", "What was found", [Findings(report["findings"])] if report["findings"] else []),
             listed("to-use", "Which sequence of calls to use", report["weight_updates"].to_use, mark=""),
-            _table("sequences", "Sequences of calls (k3 in nats; excess: k3 of new requests above that with an empty cache)", _sequences(cases)),
+            _table("sequences", SEQUENCES, _sequences(cases)),
             _table("lag-table", "Tokens in flight by version lag", _lags(cases)),
             listed("updated", "What is updated", _parts(cases), mark=""),
             listed("transports", "How the weights came", _transports(cases), mark=""),

@@ -202,7 +202,8 @@ class Session:
             self.busy_since = time.monotonic()
         self.in_flight += 1
         try:
-            await self.engine.generate("r%d" % self.submitted, self.prompts[request["prompt"]], sampling, take)
+            prompt = {"prompt_token_ids": self.prompts[request["prompt"]]}
+            await self.engine.generate("r%d" % self.submitted, prompt, sampling, take)
         finally:
             self.in_flight -= 1
             if not self.in_flight:

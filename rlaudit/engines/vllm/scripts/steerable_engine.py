@@ -79,6 +79,13 @@ def pause_arguments(parameters, mode, clear_cache):
     return arguments
 
 
+def takes_salts(kind):
+    """Return whether prompts of this vLLM have a cache_salt that an engine of this kind reads: V1, from 0.9.0 on."""
+    from vllm.inputs import TokensPrompt
+
+    return kind == "V1" and "cache_salt" in TokensPrompt.__annotations__
+
+
 def transfer_config(backend, channel):
     """Return a WeightTransferConfig for our backend.
 
@@ -165,14 +172,18 @@ class AsyncEngine:
         """Return whether the cache was emptied; None if the release does not report it."""
         return await self.engine.reset_prefix_cache()
 
-    async def generate(self, request_id, token_ids, sampling, on_tokens):
-        """Run one request, and call on_tokens with each output."""
+    async def generate(self, request_id, prompt, sampling, on_tokens):
+        """Run one request, and call on_tokens with each output. prompt: vLLM's TokensPrompt."""
         from vllm import SamplingParams
 
         await self.check_health()
         parameters = SamplingParams(output_kind=self.output_kind, detokenize=False, **sampling)
-        async for output in self.engine.generate({"prompt_token_ids": token_ids}, parameters, request_id):
+        async for output in self.engine.generate(prompt, parameters, request_id):
             on_tokens(output)
+
+    def takes_salts(self):
+        """Return whether a request's cache_salt keeps its blocks apart."""
+        return takes_salts(self.kind)
 
     async def check_health(self):
         """Raise if the engine is dead."""
@@ -258,15 +269,19 @@ class SteppedEngine:
         """Return whether the cache was emptied."""
         return self.engine.reset_prefix_cache()
 
-    async def generate(self, request_id, token_ids, sampling, on_tokens):
-        """Run one request, and call on_tokens with each output."""
+    def takes_salts(self):
+        """Return whether a request's cache_salt keeps its blocks apart."""
+        return takes_salts(self.kind)
+
+    async def generate(self, request_id, prompt, sampling, on_tokens):
+        """Run one request, and call on_tokens with each output. prompt: vLLM's TokensPrompt."""
         await self.check_health()
         from vllm import SamplingParams
 
         parameters = SamplingParams(output_kind=self.output_kind, detokenize=False, **sampling)
         self.waiting[request_id] = asyncio.Queue()
         try:
-            self.engine.add_request(request_id, {"prompt_token_ids": token_ids}, parameters)
+            self.engine.add_request(request_id, prompt, parameters)
             while True:
                 output = await self.waiting[request_id].get()
                 if isinstance(output, Exception):

@@ -76,7 +76,9 @@ class Session:
             raise RuntimeError("the prefix cache was not reset: blocks are in use")
 
     async def do_submit(self, step):
-        """Submit requests and wait for them."""
+        """Submit requests and wait for them. Raises Unsupported if they have a salt and the release knows none."""
+        if step.get("salt") is not None and not self.engine.takes_salts():
+            raise self.channel.Unsupported("no cache_salt in this vLLM (it came with 0.9.0, in V1)")
         await self.wait_for_tokens(self.submit(step), step.get("until"))
 
     async def do_advance(self, step):
@@ -197,17 +199,20 @@ class Flight:
         self.id = "%s/%s/%d/%d" % (session.case, step["run"], request["prompt"], request["sample"])
         sampling = dict(session.job["sampling"], max_tokens=self.max_tokens, seed=request["seed"], logprobs=1)
         tokens = session.job["prompt_token_ids"][request["prompt"]]
-        self.task = asyncio.ensure_future(self.fly(session.engine, tokens, sampling))
+        prompt = {"prompt_token_ids": tokens}
+        if step.get("salt") is not None:
+            prompt["cache_salt"] = step["salt"]
+        self.task = asyncio.ensure_future(self.fly(session.engine, prompt, sampling))
 
     @property
     def ended(self):
         """Whether no more output will come."""
         return self.task.done()
 
-    async def fly(self, engine, tokens, sampling):
+    async def fly(self, engine, prompt, sampling):
         """Run the request, and record an error."""
         try:
-            await engine.generate(self.id, tokens, sampling, self.take)
+            await engine.generate(self.id, prompt, sampling, self.take)
         except asyncio.CancelledError:
             raise
         except Exception as error:

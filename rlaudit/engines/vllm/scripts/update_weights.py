@@ -15,8 +15,9 @@ job
                  Steps:
                    {"do": "restore"}             version 0 again, with an empty cache
                    {"do": "reset_prefix_cache"}
-                   {"do": "submit", "run", "requests", "max_tokens", "until"}
+                   {"do": "submit", "run", "requests", "max_tokens", "until", "salt"}
                         returns when each request has `until` tokens (default: all of them)
+                        salt: the cache_salt of each request; absent: none
                    {"do": "advance", "run", "until"}   wait for more tokens of a run
                    {"do": "settle"}              wait for every request
                    {"do": "update", "version", "mode", "clear_cache", "skip", "while_paused": [submits]}

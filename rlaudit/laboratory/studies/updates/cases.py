@@ -46,6 +46,13 @@ class UpdateCase:
     # NONE if the engine is not paused.
     mode: PauseMode = PauseMode.KEEP
     clear_cache: bool = True
+    # Whether each request's cache_salt is the version of the weights that are to serve it.
+    salted: bool = False
+
+    @property
+    def caching(self) -> str:
+        """What keeps old keys and values from new requests, in words."""
+        return f"clear_cache={self.clear_cache}{', salted' * self.salted}"
 
     def as_job(self) -> dict[str, Any]:
         """Return the case as the worker script reads it."""
@@ -83,8 +90,11 @@ def unshared(prompts: Sequence[Sequence[int]]) -> list[list[int]]:
     return [[next(free), *prompt] for prompt in prompts]
 
 
-def _submit(run: str, requests: list[dict[str, int]], max_tokens: int, until: int | None = None) -> Step:
-    return {"do": "submit", "run": run, "requests": requests, "max_tokens": max_tokens, "until": until}
+def _submit(
+    run: str, requests: list[dict[str, int]], max_tokens: int, until: int | None = None, salt: str | None = None
+) -> Step:
+    step = {"do": "submit", "run": run, "requests": requests, "max_tokens": max_tokens, "until": until}
+    return step if salt is None else {**step, "salt": salt}
 
 
 def _update(version: int, mode: PauseMode, clear_cache: bool, while_paused: list[Step]) -> Step:
@@ -98,27 +108,28 @@ def _update(version: int, mode: PauseMode, clear_cache: bool, while_paused: list
 
 
 def matrix_case(
-    mode: PauseMode, clear: bool, settings: WeightUpdates, requests: Requests, *, read_back: bool
+    mode: PauseMode, clear: bool, salted: bool, settings: WeightUpdates, requests: Requests, *, read_back: bool
 ) -> UpdateCase:
     """Return one case of the matrix, as the module describes it."""
-    after = settings.after_tokens
+    after, flight = settings.after_tokens, settings.flight_tokens
+    old, new = ("0", "1") if salted else (None, None)
     paused = [
-        _submit(AFTER, requests.of(stream=2), after),
-        _submit(UNSHARED, requests.of(1, unshared=True, stream=2), after),
+        _submit(AFTER, requests.of(stream=2), after, salt=new),
+        _submit(UNSHARED, requests.of(1, unshared=True, stream=2), after, salt=new),
     ]
     steps = [
         {"do": "restore"},
-        _submit(COLD, requests.of(1), 1),
-        _submit(FLIGHT, requests.of(stream=1), settings.flight_tokens, until=settings.flight_tokens // 3),
+        _submit(COLD, requests.of(1), 1, salt=old),
+        _submit(FLIGHT, requests.of(stream=1), flight, until=flight // 3, salt=old),
         _update(1, mode, clear, paused),
         {"do": "settle"},
         *([{"do": "read_back"}] if read_back else []),
         {"do": "reset_prefix_cache"},
-        _submit(COLD_AFTER, requests.of(stream=2), after),
-        _submit(WARM_AFTER, requests.of(stream=2), after),
+        _submit(COLD_AFTER, requests.of(stream=2), after, salt=new),
+        _submit(WARM_AFTER, requests.of(stream=2), after, salt=new),
     ]
     name = f"mode={mode}, clear_cache={clear}" if mode is not PauseMode.NONE else "no pause"
-    return UpdateCase(name, CaseKind.MATRIX, tuple(steps), mode, clear)
+    return UpdateCase(f"{name}{', salted' * salted}", CaseKind.MATRIX, tuple(steps), mode, clear, salted)
 
 
 def row_case(settings: WeightUpdates, requests: Requests, updates: int) -> UpdateCase:

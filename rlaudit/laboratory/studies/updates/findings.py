@@ -21,8 +21,11 @@ from rlaudit.settings.trainer_facts import PauseMode
 from rlaudit.severity import Severity
 
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
-# Cheapest first: nothing of a flight is computed twice, then nothing is sampled twice.
-PREFERENCE = tuple(product((PauseMode.KEEP, PauseMode.WAIT, PauseMode.ABORT), (False, True)))
+# Cheapest first: nothing of a flight is computed twice, then nothing is sampled twice. With each, whether the cache is
+# cleared, and whether requests are salted.
+PREFERENCE = tuple(
+    product((PauseMode.KEEP, PauseMode.WAIT, PauseMode.ABORT), ((False, False), (True, False), (False, True)))
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def sequences_to_use(cases: Sequence[JudgedCase]) -> list[str]:
 
 def _sequence_to_use(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCase]) -> str:
     start = matrix[0].record.start
-    clean = {(judged.case.mode, judged.case.clear_cache): judged for judged in matrix if judged.clean}
+    clean = {(case.case.mode, (case.case.clear_cache, case.case.salted)): case for case in matrix if case.clean}
     choice = next((clean[wanted] for wanted in PREFERENCE if wanted in clean), None)
     if choice is None:
         advice = "no sequence that was tried is clean"
@@ -242,7 +245,7 @@ def sequences(cases: Sequence[JudgedCase]) -> str:
     for judged in cases:
         case = judged.case
         if case.kind is CaseKind.MATRIX and case.mode is not PauseMode.NONE:
-            modes = modes_by_name.setdefault(f"clear_cache={case.clear_cache}", [])
+            modes = modes_by_name.setdefault(case.caching, [])
             modes += [case.mode] if case.mode not in modes else []
         else:
             modes_by_name.setdefault(case.name, [])

@@ -167,11 +167,15 @@ def _usual_args(version: str, dtype: str, device: str) -> dict[str, Any]:
 def _matrix(engine: EngineToUpdate, settings: WeightUpdates, requests: Requests, caching: str) -> list[UpdateCase]:
     """Return every sequence of calls of an entry; the weights are read back in the first."""
     sequences = [
-        (mode, clear) for mode in engine.modes for clear in ([False] if mode is PauseMode.NONE else engine.clear_cache)
+        (mode, clear, False)
+        for mode in engine.modes
+        for clear in ([False] if mode is PauseMode.NONE else engine.clear_cache)
     ]
+    if engine.salted and caching == "on":
+        sequences += [(mode, False, True) for mode in engine.modes]
     cases = [
-        matrix_case(mode, clear, settings, requests, read_back=place == 0)
-        for place, (mode, clear) in enumerate(sequences)
+        matrix_case(mode, clear, salted, settings, requests, read_back=place == 0)
+        for place, (mode, clear, salted) in enumerate(sequences)
     ]
     if engine.in_a_row > 1 and caching == "on" and PauseMode.KEEP in engine.modes:
         cases.append(row_case(settings, requests, engine.in_a_row))

@@ -31,7 +31,7 @@ class EngineToUpdate(Keys):
     """One vLLM release and what is tried on it.
 
     Every combination of the caching and scheduling levels is one engine start; every combination of modes and
-    clear_cache is one case in each of them.
+    clear_cache is one case in each of them, and so is every mode with salted requests.
     """
 
     version: Version = Field(description="vLLM release, such as 0.18.1.")
@@ -50,6 +50,10 @@ class EngineToUpdate(Keys):
         description="Ways to pause; none loads between two steps without a pause.",
     )
     clear_cache: list[bool] = Field([True, False], description="Values of pause_generation's clear_cache.")
+    salted: bool = Field(
+        False,
+        description="Also: nothing is cleared, and each request's cache_salt is the version of the weights.",
+    )
     prefix_caching: list[Level] = Field(["on", "off"], description="Levels of enable_prefix_caching.")
     async_scheduling: list[Level] = Field(
         default_factory=list, description="Levels of async_scheduling; empty leaves the release's own."

@@ -26,6 +26,19 @@ def test_every_mode_meets_every_clear_cache_in_one_start_per_caching_level() -> 
     assert pairs == [(mode, clear) for mode in ("keep", "wait", "abort") for clear in (True, False)]
 
 
+def test_salted_requests_are_tried_without_clearing_where_there_is_a_cache() -> None:
+    cached, uncached = starts_of(modes=["none", "wait"], clear_cache=[True], salted=True, in_a_row=0)
+    assert [case.name for case in cached.cases] == [
+        "no pause",
+        "mode=wait, clear_cache=True",
+        "no pause, salted",
+        "mode=wait, clear_cache=False, salted",
+    ]
+    assert not any(case.salted for case in uncached.cases)
+    steps = [step for step in cached.cases[-1].steps if step["do"] == "submit"]
+    assert [step["salt"] for step in steps] == ["0", "0", "1", "1"]
+
+
 def test_a_release_whose_cpu_attention_wants_large_blocks_gets_them() -> None:
     assert starts_of(in_a_row=0)[0].engine_args["block_size"] == 16
     assert starts_of(version="0.32.0")[0].engine_args["block_size"] == 32

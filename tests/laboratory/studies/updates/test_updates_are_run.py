@@ -41,6 +41,7 @@ ENGINE: dict[str, Any] = {
     "version": "0.18.1",
     "modes": ["keep", "wait", "abort"],
     "clear_cache": [True, False],
+    "salted": True,
     "prefix_caching": ["on"],
     "in_a_row": 2,
 }
@@ -118,6 +119,12 @@ def test_stale_keys_are_found_without_clearing_and_not_found_with_it(report: Rep
     assert cleared and cleared.verdict == "match" and cleared.excess.high < 0.001
 
 
+@pytest.mark.parametrize("mode", ["keep", "wait", "abort"])
+def test_a_salt_of_the_version_keeps_old_keys_from_new_requests_without_clearing(report: Report, mode: str) -> None:
+    salted = case(report, f"mode={mode}, clear_cache=False, salted").staleness
+    assert salted and salted.verdict == "match" and salted.excess.high < 0.001
+
+
 def test_requests_are_counted_by_mode(report: Report) -> None:
     ends = {mode: case(report, f"mode={mode}, clear_cache=True").in_flight for mode in ("keep", "wait", "abort")}
     assert (ends["keep"].completed, ends["wait"].completed, ends["abort"].aborted) == (32, 32, 32)
@@ -163,7 +170,7 @@ def test_markdown_holds_the_matrix_and_the_findings(report: Report) -> None:
 
 
 def test_a_clean_recipe_ends_with_0_and_is_not_run_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = recipe_with(modes=["keep"], clear_cache=[True], in_a_row=0)
+    recipe = recipe_with(modes=["keep"], clear_cache=[True], salted=False, in_a_row=0)
     first = run_in(tmp_path, monkeypatch, recipe)
     again = run_in(tmp_path, monkeypatch, recipe)
     assert document_of(first, Path("recipe.yaml"), fail_on_mismatch=True)["exit_code"] == 0
@@ -171,7 +178,7 @@ def test_a_clean_recipe_ends_with_0_and_is_not_run_twice(tmp_path: Path, monkeyp
 
 
 def test_a_request_that_is_lost_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = recipe_with(modes=["keep"], clear_cache=[True], in_a_row=0)
+    recipe = recipe_with(modes=["keep"], clear_cache=[True], salted=False, in_a_row=0)
     variables = {**recipe.environment_variables, "FAKE_AILMENT": "repeat"}
     run = run_in(tmp_path, monkeypatch, recipe.model_copy(update={"environment_variables": variables}))
     document = document_of(run, Path("recipe.yaml"), fail_on_mismatch=True)
@@ -184,7 +191,7 @@ def test_the_report_follows_the_published_schema(report: Report) -> None:
 
 
 def test_the_way_weights_came_is_told_on_a_gpu_as_on_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = run_in(tmp_path, monkeypatch, recipe_with(modes=["wait"], clear_cache=[True], in_a_row=0))
+    run = run_in(tmp_path, monkeypatch, recipe_with(modes=["wait"], clear_cache=[True], salted=False, in_a_row=0))
     on_cuda = replace(run.setup, accelerator=replace(run.setup.accelerator, kind="cuda"))
     for found in (run, replace(run, setup=on_cuda)):
         document = document_of(found, Path("recipe.yaml"), fail_on_mismatch=True)

@@ -26,7 +26,8 @@ class Logprob:
 @dataclass
 class Running:
     request_id: str
-    prompt: list
+    # The blocks of the prompt: its tokens and its salt.
+    key: tuple
     sampling: object
     outputs: asyncio.Queue = field(default_factory=asyncio.Queue)
     made: int = 0
@@ -70,8 +71,8 @@ class AsyncLLM:
     async def generate(self, prompt, sampling, request_id):
         if self.loop is None:
             self.loop = asyncio.ensure_future(self._steps())
-        tokens = prompt["prompt_token_ids"]
-        running = Running(request_id, tokens, sampling, number=self.taken, version=self.version)
+        key = (prompt.get("cache_salt"), *prompt["prompt_token_ids"])
+        running = Running(request_id, key, sampling, number=self.taken, version=self.version)
         self.taken += 1
         self.running.append(running)
         while True:
@@ -109,12 +110,11 @@ class AsyncLLM:
 
     def _step(self, running, again=False):
         if running.made == 0:
-            key = tuple(running.prompt)
-            if self.arguments.enable_prefix_caching and key in self.cache:
+            if self.arguments.enable_prefix_caching and running.key in self.cache:
                 running.cached = 4
             else:
-                self.cache[key] = self.version
-            running.keys = self.cache.get(key, self.version)
+                self.cache[running.key] = self.version
+            running.keys = self.cache.get(running.key, self.version)
         stale = running.keys != self.version
         value = -(1.0 + self.version) - 0.25 * stale
         token = running.made - again

@@ -38,6 +38,8 @@ class PartsRead:
     # Old although their bytes are new.
     old_behind_new_bytes: tuple[str, ...]
     logits: str | None
+    # Of those by their bytes, fused experts: they are read by sums, which any order of their elements has.
+    new_by_sums: int = 0
 
 
 @dataclass(frozen=True)
@@ -67,12 +69,13 @@ def read_parts(read_back: ReadBack) -> PartsRead | None:
         return None
     believed = read_back.believed
     old, unread, hidden, of_no_version = [], [], [], []
-    new = by_bytes = by_answer = 0
+    new = by_bytes = by_answer = by_sums = 0
     for name, parameter in read_back.parameters.items():
         versions = [parameter[witness] for witness in ("bytes", "probe") if parameter[witness] is not None]
         parts = parameter.get("parts") or {}
         by_bytes += parameter["bytes"] == believed
         by_answer += parameter["probe"] == believed
+        by_sums += parameter["bytes"] == believed and any(".experts." in tensor for tensor in parameter["tensors"])
         if parts:
             old += [tensor for tensor, version in parts.items() if version not in (None, believed)]
             of_no_version += [tensor for tensor, version in parts.items() if version is None]
@@ -98,6 +101,7 @@ def read_parts(read_back: ReadBack) -> PartsRead | None:
         tuple(unread),
         tuple(hidden),
         read_back.logits,
+        by_sums,
     )
 
 
@@ -128,9 +132,20 @@ def _judge(parts: PartsRead | None, k3: K3Under, margin: float) -> tuple[Verdict
     if old is not None and _is_below(old, margin):
         return Verdict.MISMATCH, "nothing was updated: the scores fit the old weights"
     if new.low > margin:
-        odd = f"{summary(parts.of_no_version)} holds what is of no version" if parts and parts.of_no_version else ""
-        return Verdict.MISMATCH, odd or "the scores do not fit the new weights, and nothing that was read explains it"
+        return Verdict.MISMATCH, _without_explanation(parts)
     return Verdict.INCONCLUSIVE, f"the interval of k3 under the new weights reaches over {margin:.2g}: more prompts"
+
+
+def _without_explanation(parts: PartsRead | None) -> str:
+    """Return why scores fit neither version, as far as the read back tells."""
+    if parts is not None and parts.of_no_version:
+        return f"{summary(parts.of_no_version)} holds what is of no version"
+    if parts is not None and parts.new_by_sums:
+        return (
+            f"the scores do not fit the new weights, though all were read back: the elements of {parts.new_by_sums} "
+            "parameters of experts are the new ones, and may be in another order than the kernel reads them in"
+        )
+    return "the scores do not fit the new weights, and nothing that was read explains it"
 
 
 def _judge_fit(parts: PartsRead | None, old: Measurement | None, margin: float) -> tuple[Verdict, str]:

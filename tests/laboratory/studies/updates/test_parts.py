@@ -56,6 +56,16 @@ def test_what_is_of_no_version_is_named_where_scores_fit_nothing() -> None:
     assert parts.because == "q holds what is of no version"
 
 
+def test_experts_that_read_as_new_may_be_in_another_order_where_scores_fit_nothing() -> None:
+    scored = cold(v1=0.3, v0=0.3)
+    experts = told("1", None, "model.layers.0.block_sparse_moe.experts.0.w1.weight")
+    parts = judge_parts(read_parts(read(w13=experts)), scored.flights, scored.book, None, MARGIN)
+    assert parts.verdict is Verdict.MISMATCH
+    assert "the elements of 1 parameters of experts are the new ones, and may be in another order" in parts.because
+    norm = judge_parts(read_parts(read(norm=told("1", None, "norm"))), scored.flights, scored.book, None, MARGIN)
+    assert norm.because.endswith("nothing that was read explains it")
+
+
 def test_scores_that_fit_the_new_weights_and_a_clean_read_back_prove_the_update() -> None:
     scored = cold(v1=0.0, v0=0.3)
     parts = judge_parts(read_parts(read(w=told("1", "1", "w"))), scored.flights, scored.book, None, MARGIN)

@@ -62,7 +62,6 @@ SECONDS = {
     "meaning/test_honesty_tests.py": 8.5,
     "meaning/test_sharpness.py": 1.6,
     "meaning/test_siblings.py": 3.9,
-    "meaning/test_siblings_against_scores.py": 3.1,
     "pins/test_pin_files.py": 1.5,
     "recorder/test_compare_recording.py": 5.8,
     "recorder/test_damaged_recordings.py": 23.9,

@@ -14,15 +14,12 @@ from rlaudit.laboratory.studies.arms.plan import BlockPlan, known_factors, scori
 from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun
 from rlaudit.layers import Verdict
 from rlaudit.meaning.from_scores import identify
-from rlaudit.meaning.from_siblings import Siblings, siblings_of
 from rlaudit.meaning.meaning import Meaning
 from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.measurement.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
 from rlaudit.measurement.measure import Measurement, measure
 from rlaudit.measurement.metric import ObjectiveSettings
 from rlaudit.tokens.pairs import LogprobPairs
-from rlaudit.tokens.sibling_groups import SiblingGroups
-from rlaudit.tokens.token_batch import TokenBatch
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +36,6 @@ class MeasuredArm:
     residual: LogprobPairs
     measurements: Mapping[str, Measurement]
     meaning: Meaning
-    # What samples of one prompt show; None if no two of them begin alike.
-    siblings: Siblings | None
     rollout_head: LatticeEvidence
     trainer_head: LatticeEvidence
     observations: Mapping[str, Observation]
@@ -120,7 +115,6 @@ def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSetting
         residual=residual,
         measurements=measure(pairs, settings, seed=run.plan.recipe.seed),
         meaning=meaning,
-        siblings=_siblings(finished, scored),
         rollout_head=rollout_head,
         trainer_head=trainer_head,
         observations={name: factor.observe(trace) for name, factor in known_factors().items()},
@@ -139,26 +133,6 @@ def scored_tokens(finished: FinishedArm, scores: Scores, run: FinishedRun) -> Sc
         prompt_S=np.array([sequence.prompt for sequence in finished.sequences]),
         candidates=scores.batch.request.candidates,
     )
-
-
-def _siblings(finished: FinishedArm, scored: ScoredTokens) -> Siblings | None:
-    """Return what samples of one prompt show of the arm's report and of its trainer."""
-    sample_S = np.array([sequence.sample for sequence in finished.sequences])
-    lengths = [len(sequence.token_ids) for sequence in finished.sequences]
-    groups = SiblingGroups()
-    groups.add(
-        TokenBatch(
-            rollout_logprobs_T=scored.rollout_logprobs_T,
-            trainer_logprobs_T=scored.trainer_logprobs_T,
-            token_id_T=np.concatenate([sequence.token_ids for sequence in finished.sequences]).astype(np.int64),
-            position_T=np.concatenate([np.arange(length) for length in lengths]),
-            sequence_T=scored.sequence_T,
-            prompt_S=scored.prompt_S,
-            prompt_names_S=scored.prompt_S,
-            sample_names_S=sample_S,
-        )
-    )
-    return siblings_of(groups.groups())
 
 
 def floor_of(scores: Scores, figure: str) -> float:

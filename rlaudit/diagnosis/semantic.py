@@ -13,7 +13,6 @@ from rlaudit.diagnosis.effect import Effect
 from rlaudit.diagnosis.judgement import SEMANTIC_METRIC
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as
 from rlaudit.meaning.meaning import LoggedFigures, Meaning
-from rlaudit.meaning.sibling_words import beside_scores
 from rlaudit.meaning.words import UNEXPLAINED, conclusion_of, evidence_of_logs, ratio_line
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import figure
@@ -94,7 +93,6 @@ def say_meaning_of_arms(
     meaning = candidate.meaning
     shown = [measured[name] for name in ("reference", *block.judged) if name in measured]
     evidence = [_line(arm) for arm in shown]
-    evidence += [f"{arm.name}: {line}" for arm in shown for line in beside_scores(arm.meaning.kind, arm.siblings)]
     step = ""
     if meaning.verdict is Verdict.MISMATCH:
         evidence += [

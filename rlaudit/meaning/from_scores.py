@@ -5,14 +5,12 @@ theta_report is a regression (`report_fit.py`), theta_sample a likelihood and te
 never acquits.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
-from rlaudit.meaning.from_siblings import Siblings, Side
 from rlaudit.meaning.honesty import token_tests
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, Meaning, ScoredFigures
 from rlaudit.meaning.report_fit import ReportFit, fit_report, huber_losses, paired_interval
@@ -135,29 +133,3 @@ def _follows(fit: ReportFit, scored: ScoredTokens, meaning: Semantics) -> bool:
     saved_T = np.where(possible_T, saved_T - huber_losses(scored.rollout_logprobs_T, finite_T, 1.0), 0.0)
     low, _ = paired_interval(scored, saved_T)
     return low > 0 and float(saved_T.mean()) > LEAST_SAVED * fit.trainer_loss
-
-
-# The sides from which tokens were not drawn, by what the scores say. What is open says nothing.
-OFF: Mapping[Kind, frozenset[Side]] = {
-    Kind.AGREE: frozenset(),
-    Kind.RAW_REPORT: frozenset({Side.REPORT}),
-    Kind.OTHER_REPORT: frozenset({Side.REPORT}),
-    Kind.TRAINER: frozenset({Side.TRAINER}),
-    Kind.HIDDEN_FILTER: frozenset(Side),
-    Kind.HIDDEN_SAMPLING: frozenset(Side),
-}
-
-
-def contradicted(kind: Kind, siblings: Siblings) -> dict[Side, bool]:
-    """Return the sides on which scores and samples of one prompt are sure and disagree: True if the samples are off.
-
-    kind: by the scores, which decide: they know whole distributions. Samples of one prompt know neither the trainer nor
-    its meanings, so they fail for other reasons, and a contradiction is worth a look: a scorer that is not the trainer,
-    groups that are none.
-    """
-    off_by_scores = OFF.get(kind)
-    if off_by_scores is None:
-        return {}
-    sides = siblings.sides.items()
-    off = {side: True for side, agreement in sides if side not in off_by_scores and siblings.off(agreement)}
-    return off | {side: False for side, agreement in sides if side in off_by_scores and siblings.same(agreement)}

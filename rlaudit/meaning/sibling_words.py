@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from rlaudit.meaning.from_scores import contradicted
 from rlaudit.meaning.from_siblings import (
     Deviation,
     Siblings,
@@ -90,22 +89,6 @@ def evidence_of_siblings(siblings: Siblings | None) -> tuple[str, ...]:
     if siblings.left_out and siblings.whole:
         lines.insert(0, f"{siblings.left_out} prompts hold copies and are left out")
     return (*(kind.value for kind in siblings.broken), *lines)
-
-
-def beside_scores(kind: Kind, siblings: Siblings | None) -> tuple[str, ...]:
-    """Return the figures if the trainer's scores decide, and where the two contradict each other. kind: by the scores.
-
-    Return nothing if too few samples leave everything open: the scores say more.
-    """
-    if siblings is None or not any(siblings.off(side) or siblings.same(side) for side in siblings.sides.values()):
-        return ()
-    contradictions = [
-        f"contradiction: the trainer's scores say {kind.value!r}, and by samples of one prompt tokens are "
-        f"{'not drawn' if off else 'drawn'} from {side}; the scores decide, and one of the two is wrong: is the scorer "
-        "the trainer, and do these samples share their prompt?"
-        for side, off in contradicted(kind, siblings).items()
-    ]
-    return (*evidence_of_siblings(siblings), *contradictions)
 
 
 def believed_of_siblings(siblings: Siblings) -> str:

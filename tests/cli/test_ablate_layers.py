@@ -120,20 +120,6 @@ def test_a_trainer_that_ignores_the_temperature_is_told_from_an_engine_that_does
     assert semantic["verdict"] == "mismatch"
     assert semantic["cause"].startswith("the trainer recomputes wrongly: tokens are sampled and reported at T=0.7")
     assert "raw" not in semantic["cause"]
-    # Two samples of a prompt leave everything open, and say nothing beside the scores.
-    assert not any("samples of one prompt" in line for line in semantic["evidence"])
-
-
-def test_samples_that_tell_stand_beside_the_scores(laboratory: Laboratory) -> None:
-    block = {"name": "told", "candidate": {"version": V1}, "repeats": 0}
-    keys = {"prompts": many_prompts(laboratory), "samples": 16, "max_tokens": 8}
-    semantic = laboratory.ablate(laboratory.recipe(block, **keys)).layer("semantic")
-    beside = [line for line in semantic["evidence"] if line.startswith("candidate: samples of one prompt against")]
-    assert [line.split(": ")[1].removeprefix("samples of one prompt against ") for line in beside] == [
-        "what is reported",
-        "the trainer",
-    ]
-    assert not any("contradiction" in line for line in semantic["evidence"])
 
 
 def test_a_float32_head_on_one_side_is_further_apart_than_on_none_or_both(laboratory: Laboratory) -> None:

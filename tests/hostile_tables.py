@@ -307,16 +307,6 @@ def _open_instruct(record: Record, place: int) -> Record:
     }  # fmt: skip
 
 
-def _pipelinerl_training_data(record: Record, place: int) -> Record:
-    length = len(record["token_id"])
-    return {
-        "input_ids": [_around(record["token_id"], 9)], "labels": [_around(record["token_id"], -100)],
-        "position_ids": [list(range(length + 2))], "advantages": [_around([0.2] * length, 0.2)],
-        "old_logprobs": [_around(record["rollout_logprob"], 0.0)], "model_version": 12, "sentinel": False,
-        "seq_boundaries": [0, length + 2],
-    }  # fmt: skip
-
-
 def _pipelinerl_actor(record: Record, place: int) -> Record:
     return {
         "text": "q a", "n_predicted": 1, "reward": 1.0, "logprobs": record["rollout_logprob"], "ref_logprobs": [],
@@ -330,7 +320,6 @@ DUMPS: dict[str, Callable[[Record, int], Record]] = {
     "prime-rl": _prime_rl,
     "nemo-rl": _nemo_rl,
     "open-instruct": _open_instruct,
-    "pipelinerl-training-data": _pipelinerl_training_data,
     "pipelinerl-actor": _pipelinerl_actor,
 }
 

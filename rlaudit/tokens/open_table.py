@@ -43,8 +43,6 @@ KERNEL_FILES = ("/proc", "/sys", "/dev")
 MOST_FILES = 20_000
 TRIED = 4
 SHOWN = 8
-# Both streams of PipelineRL hold the same rollouts; only this one says which prompts belong together.
-PREFERRED = {"pipelinerl-training-data": "pipelinerl-actor"}
 
 
 def all_exports() -> dict[str, Export]:
@@ -165,9 +163,6 @@ def _directory(path: Path, of_trainer: bool, groups: str) -> TokenTable:
         export = next((candidate for candidate in tried if candidate is not None), None)
         if export is not None:
             by_export.setdefault(export.name, []).extend(alike)
-    for other, better in PREFERRED.items():
-        if better in by_export:
-            by_export.pop(other, None)
     if not by_export:
         raise _unknown(path, of_trainer, groups)
     if len(by_export) > 1:

@@ -11,7 +11,6 @@ from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.json_lines import first_record, json_lines
 from rlaudit.tokens.logged_sequence import LoggedSequence, batches_of
 from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.renamed_columns import no_column_tells
 from rlaudit.tokens.token_batch import TokenBatch
 
 # What one record holds; None if it holds something that cannot be used, which is then among the faults.
@@ -32,19 +31,16 @@ def reader(
     what: str,
     sequences: Sequences,
     plain: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
-    many: str = "",
 ) -> Read:
     """Return a function that reads every column of a file.
 
-    keys: of every record. what: a record, as a fault calls it: "a PipelineRL batch". plain: its fields as `sequences`
-    takes them. many: what groups are known by, if a record holds many sequences, so that no column can say it.
+    keys: of every record. what: a record, as a fault calls it: "a NeMo-RL train_data record". plain: its fields as
+    `sequences` takes them.
     """
 
     def read(
         path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
     ) -> Iterator[TokenBatch]:
-        if many and part.groups:
-            raise no_column_tells(path, what, many)
         return batches_of(sequences_of(path, faults, part.groups), prompts)
 
     def sequences_of(path: Path, faults: Faults, groups: str) -> Iterator[LoggedSequence]:

@@ -32,13 +32,6 @@ ACTOR = [
         "metadata": {"model_version": 12, "rollout_index": 3, "step_index": 0},
     },
 ]  # fmt: skip
-PACKED = {
-    "input_ids": [[9, 8, 5, 6, 9, 7]], "attention_mask": [[1] * 6], "labels": [[-100, -100, 5, 6, -100, 7]],
-    "position_ids": [[0, 1, 2, 3, 0, 1]], "rewards": [[1.0] * 6], "advantages": [[0.2] * 6],
-    "ref_logprobs": [[0.0] * 6], "old_logprobs": [[0.0, 0.0, -0.5, -0.25, 0.0, -0.125]], "group_tokens": [[6.0] * 6],
-    "num_labels": [[3.0] * 6], "overflow": [[0.0] * 6], "model_version": 12, "sentinel": False, "padding": 0,
-    "is_packed": True, "seq_boundaries": [0, 4, 6],
-}  # fmt: skip
 TRACE = {
     "step": 3, "sample_idx": 5, "prompt_idx": 1, "prompt_tokens": [9, 8], "response_tokens": [5, 6], "reward": 1.0,
     "advantage": 0.2, "finish_reason": "stop", "dataset": "math", "ground_truth": None, "request_info": None,
@@ -53,7 +46,6 @@ FILES = {
     "prime-rl": ("token_exports/step_4/rank_0.jsonl", PRIME),
     "nemo-rl": ("train_data_step3.jsonl", NEMO),
     "pipelinerl-actor": ("streams/actor/0/0/0.jsonl", ACTOR),
-    "pipelinerl-training-data": ("streams/training_data/0/0/0.jsonl", PACKED),
     "open-instruct": ("run_rollouts_000000.jsonl", TRACE),
 }
 
@@ -121,14 +113,6 @@ def test_samples_that_nemo_rl_masks_are_left_out_without_a_fault(tmp_path):
     faults = Faults()
     batch = whole(write_lines(tmp_path / "f.jsonl", [NEMO, {**NEMO, "sample_loss_mask": [0.0]}]), faults)
     assert (batch.sequences, faults.count) == (1, 0)
-
-
-def test_packed_sequences_are_told_apart_by_boundaries_or_positions(tmp_path):
-    for record in (PACKED, {**PACKED, "seq_boundaries": None}):
-        batch = whole(write_lines(tmp_path / "f.jsonl", [record]))
-        assert batch.lengths_S.tolist() == [2, 1]
-        assert batch.rollout_logprobs_T.tolist() == [-0.5, -0.25, -0.125]
-        assert batch.token_columns["rollout_version"].tolist() == [12.0] * 3
 
 
 def test_prompts_without_an_id_are_told_apart_by_their_tokens(tmp_path):

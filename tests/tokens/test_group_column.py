@@ -4,7 +4,7 @@ import json
 
 import pytest
 from table_files import as_sequences, rows, write_lines
-from test_exports import ACTOR, FILES, NEMO, PACKED, PRIME, TRACE
+from test_exports import ACTOR, FILES, NEMO, PRIME, TRACE
 
 from rlaudit.cli.app import run
 from rlaudit.errors import UsageError
@@ -127,12 +127,6 @@ def test_a_dump_without_that_column_says_what_tells_its_groups(tmp_path, name):
     with pytest.raises(UsageError) as told:
         read(path, "uid")
     assert all_exports()[name].groups in told.value.hint
-
-
-def test_a_record_of_many_sequences_takes_no_column(tmp_path):
-    path = write_lines(tmp_path / "f.jsonl", [{**PACKED, "uid": "a"}])
-    with pytest.raises(UsageError, match="holds many sequences"):
-        read(path, "uid")
 
 
 @pytest.mark.parametrize("name", ["nemo-rl", "prime-rl"])

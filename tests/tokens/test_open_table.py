@@ -4,7 +4,7 @@ import pickle
 import pandas as pd
 import pytest
 from table_files import as_sequences, batches_of_file, rows, write_lines
-from test_exports import ACTOR, NEMO, PACKED, PRIME
+from test_exports import ACTOR, NEMO, PRIME
 
 from rlaudit.errors import UsageError
 from rlaudit.tokens.export import Part
@@ -62,7 +62,7 @@ def test_steps_are_read_in_the_order_of_their_numbers(tmp_path):
 
 def test_of_both_streams_of_pipelinerl_the_one_with_groups_is_read(tmp_path):
     write_lines(tmp_path / "streams/actor/0/0/0.jsonl", [ACTOR])
-    write_lines(tmp_path / "streams/training_data/0/0/0.jsonl", [PACKED])
+    write_lines(tmp_path / "streams/training_data/0/0/0.jsonl", [{"input_ids": [[9, 8]], "old_logprobs": [[0, -1]]}])
     (table,) = open_tables(tmp_path)
     assert table.export.name == "pipelinerl-actor"
     assert len(table.files) == 1

@@ -2,6 +2,7 @@
 
 `logprobs` covers the completion only, and so does `ref_logprobs`, which is empty or 0 without a KL term; `labels` is
 -100 on the prompt. Trainer logprobs are never dumped: give them as a second table, or a model to score with.
+The stream streams/training_data holds the same rollouts packed, without groups, and is not read.
 Source: PipelineRL 58d3934, pipelinerl/rollouts.py:13-47 and streams.py:238-243.
 """
 

@@ -73,13 +73,6 @@ def compare(
             help="The trainer's logprobs for --before, where they are a table of their own.",
         ),
     ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="The column whose value all samples of one prompt share, if that is not prompt_id.",
-        ),
-    ] = None,
     columns: Annotated[
         list[str] | None,
         typer.Option(
@@ -155,10 +148,10 @@ def compare(
         )
     if before_trainer is not None and before is None:
         raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
-    tables = _of_arms(_open(rollouts, groups=groups or "", renamed=renamed), arm or [])
+    tables = _of_arms(_open(rollouts, renamed=renamed), arm or [])
     scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
     trainer_table = _trainer(trainer, renamed)
-    before_tables = () if before is None else _open(before, groups=groups or "", renamed=renamed)
+    before_tables = () if before is None else _open(before, renamed=renamed)
     before_trainer_table = _trainer(before_trainer, renamed)
     trainer_tables = [table for table in (trainer_table, before_trainer_table) if table is not None]
     check_used(renamed, [table.part.renamed for table in (*tables, *before_tables, *trainer_tables)])
@@ -181,10 +174,8 @@ def _document(comparer: "Comparer", fails: bool, allow_partial: bool) -> "Report
     return document_of(comparer, fails, allow_partial)
 
 
-def _open(
-    path: Path, of_trainer: bool = False, groups: str = "", renamed: "RenamedColumns | None" = None
-) -> "tuple[TokenTable, ...]":
-    """Open the tables of a path. groups: the column that says which samples share a prompt.
+def _open(path: Path, of_trainer: bool = False, renamed: "RenamedColumns | None" = None) -> "tuple[TokenTable, ...]":
+    """Open the tables of a path.
 
     Raises NotFinished for a run that has not ended or whose files are not as it left them.
     """
@@ -194,7 +185,7 @@ def _open(
 
     if is_remote(path):
         # A run is copied to a store only after it has ended.
-        return open_tables(path, of_trainer=of_trainer, groups=groups, renamed=renamed or AS_OURS)
+        return open_tables(path, of_trainer=of_trainer, renamed=renamed or AS_OURS)
     run = path.parent if path.name == TOKENS else path
     if is_run(run) and not has_report(run):
         raise NotFinished(
@@ -205,7 +196,7 @@ def _open(
         raise NotFinished(
             f"the run in {run} has no tokens: no arm of it was measured", f"rlaudit report {run} says why"
         )
-    return open_tables(path, of_trainer=of_trainer, groups=groups, renamed=renamed or AS_OURS)
+    return open_tables(path, of_trainer=of_trainer, renamed=renamed or AS_OURS)
 
 
 def _trainer(path: Path | None, renamed: "RenamedColumns") -> "TokenTable | None":

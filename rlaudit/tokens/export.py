@@ -20,15 +20,13 @@ if TYPE_CHECKING:
 class Part:
     """One comparison of a file that holds several.
 
-    where: the columns and values that its rows have. groups: the column that says which sequences share a prompt; ""
-    if the format says it itself. renamed: columns that have other names in the file. sampling: how its tokens were
-    sampled, by our names, if the format says it. notes, not_seen: what a reader of its figures must know, and what is
-    in none of them. weights: what the engine's were, if the format says it.
+    where: the columns and values that its rows have. renamed: columns that have other names in the file. sampling: how
+    its tokens were sampled, by our names, if the format says it. notes, not_seen: what a reader of its figures must
+    know, and what is in none of them. weights: what the engine's were, if the format says it.
     """
 
     name: str = ""
     where: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    groups: str = ""
     renamed: RenamedColumns = AS_OURS
     sampling: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[str, ...] = ()
@@ -72,12 +70,10 @@ def nothing_aside(path: Path) -> bool:
 class Export:
     """name: as in messages and documents. title: what it is. files: what it looks like on disk.
 
-    groups: how it shows that sequences share a prompt.
     columns: those of a file, if they alone make it one of this format. A trainer's table without rollout logprobs is
-    one too, and so is a table without a prompt id if another column stands for it.
+    one too.
     sample: reads about so many tokens, spread over a file, with every column; None if no part of it can be read without
     the rest: then the stream is sampled.
-    trainer: which policy its trainer logprobs are of, "" if the format has none.
     tokens: how many are in a file, if that is known without reading it.
     aside: whether a file of a folder is not among its rollouts.
     is_folder: whether a folder is recognised and read as a whole, as a file of another format is.
@@ -89,7 +85,6 @@ class Export:
     name: str
     title: str
     files: str
-    groups: str
     recognise: Callable[[Path], bool]
     read: Read
     parts: Callable[[Path], tuple[Part, ...]] = one_part
@@ -100,5 +95,4 @@ class Export:
     is_folder: bool = False
     scorable: Callable[[Path, TokenBatch], TokenBatch] = all_scorable
     partners: "Callable[[Path, Path], NamedAlike] | None" = None
-    trainer: str = ""
     note: str = ""

@@ -49,7 +49,6 @@ PER_SEQUENCE = ("reward", "step")
 class LoggedSequence:
     """One completion of T tokens. Arrays that are None were not logged; token_columns are (T,).
 
-    group: what sequences of one prompt share, if that is not the prompt's id.
     Raises Unusable for an id that is a list or an object, one of NOT_NUMBERS for a value that is no number.
     """
 
@@ -64,12 +63,10 @@ class LoggedSequence:
     prompt_token_ids: Integers | None = None
     prompt_text: str | list[Any] | None = None
     line: int | None = None
-    group: Any = None
 
     def __post_init__(self) -> None:
-        for what, name in (("the prompt's id", self.prompt), ("its group", self.group)):
-            if isinstance(name, list | dict):
-                raise Unusable(f"{what} is a {type(name).__name__}, expected a text or a number")
+        if isinstance(self.prompt, list | dict):
+            raise Unusable(f"the prompt's id is a {type(self.prompt).__name__}, expected a text or a number")
         floats(list(self.sequence_columns.values()))
 
     @property
@@ -83,18 +80,12 @@ class Unusable(ValueError):
 
 
 def sequence_of_record(
-    record: Mapping[str, Any], path: Path, line: int | None, faults: Faults, groups: str = ""
+    record: Mapping[str, Any], path: Path, line: int | None, faults: Faults
 ) -> LoggedSequence | None:
-    """Return a record of the generic schema whose columns are lists; None, and a fault, if it cannot be used.
-
-    groups: the column that says which sequences share a prompt. It stands for a missing prompt id, and the prompt's id
-    stands for an empty group.
-    """
+    """Return a record of the generic schema whose columns are lists; None, and a fault, if it cannot be used."""
     named = {PLURALS.get(name, name): value for name, value in record.items()}
-    group = record.get(groups) if groups else None
-    named = {"prompt_id": group, **named}
     try:
-        return _checked(named, line, group if group is not None or not groups else named["prompt_id"])
+        return _checked(named, line)
     except Unusable as why:
         problem = str(why)
     except NOT_NUMBERS as error:
@@ -104,7 +95,7 @@ def sequence_of_record(
     return None
 
 
-def _checked(named: Mapping[str, Any], line: int | None, group: Any) -> LoggedSequence:
+def _checked(named: Mapping[str, Any], line: int | None) -> LoggedSequence:
     logprobs = next((key for key in LOGPROBS if named.get(key) is not None), LOGPROBS[0])
     missing = [key for key in ("prompt_id", "sample_id", logprobs) if named.get(key) is None]
     if missing:
@@ -135,7 +126,6 @@ def _checked(named: Mapping[str, Any], line: int | None, group: Any) -> LoggedSe
         prompt_token_ids=None if prompt_ids is None else whole_numbers(prompt_ids),
         prompt_text=prompt_text(named),
         line=line,
-        group=group,
     )
 
 
@@ -226,7 +216,7 @@ def _batch(parts: list[LoggedSequence], prompts: PromptNumbers) -> TokenBatch:
         token_id_T=_filled(parts, [part.token_id_T for part in parts], NO_TOKEN),
         position_T=np.concatenate([np.arange(length) for length in lengths_S]),
         sequence_T=np.repeat(np.arange(len(parts)), lengths_S),
-        prompt_S=prompts.of(_group(part) for part in parts),
+        prompt_S=prompts.of(part.prompt for part in parts),
         prompt_names_S=objects([part.prompt for part in parts]),
         sample_names_S=objects([part.sample for part in parts]),
         # A sequence without a loss mask counts in full.
@@ -237,18 +227,8 @@ def _batch(parts: list[LoggedSequence], prompts: PromptNumbers) -> TokenBatch:
         sequence_columns={name: floats([_value(part, name) for part in parts]) for name in values},
         prompt_token_ids_S=_if_complete([part.prompt_token_ids for part in parts]),
         prompt_texts_S=_if_complete([part.prompt_text for part in parts]),
-        group_names_S=_groups(parts),
         **{f"{name}_TK": _padded(parts, name) for name in TOPS},
     )
-
-
-def _groups(parts: list[LoggedSequence]) -> Column | None:
-    """Return the groups, if any sequence has another than its prompt."""
-    return objects([_group(part) for part in parts]) if any(part.group is not None for part in parts) else None
-
-
-def _group(part: LoggedSequence) -> Any:
-    return part.prompt if part.group is None else part.group
 
 
 def _value(part: LoggedSequence, name: str) -> float | None:

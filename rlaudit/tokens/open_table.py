@@ -3,9 +3,8 @@
 import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rlaudit.did_you_mean import nearest
 from rlaudit.discover import discover
@@ -18,7 +17,6 @@ from rlaudit.tokens.json_lines import (
     BROKEN,
     beginning,
     first_record,
-    first_values,
     forget_first_values,
     is_json_lines,
     json_lines,
@@ -26,7 +24,7 @@ from rlaudit.tokens.json_lines import (
 from rlaudit.tokens.logged_sequence import PLURALS
 from rlaudit.tokens.parquet import DAMAGED, MAGIC, MEASURED, REQUIRED, columns_of
 from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.renamed_columns import AS_OURS, IDENTITY, PROMPT, RenamedColumns, identity, not_there
+from rlaudit.tokens.renamed_columns import AS_OURS, IDENTITY, PROMPT, RenamedColumns
 from rlaudit.tokens.token_batch import TokenBatch
 
 ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".ndjson", ".parquet")
@@ -80,38 +78,24 @@ class TokenTable:
             yield from self.export.sample(file, max(1, tokens // len(chosen)), prompts, self.part)
 
 
-def open_tables(
-    path: Path, of_trainer: bool = False, groups: str = "", renamed: RenamedColumns = AS_OURS
-) -> tuple[TokenTable, ...]:
+def open_tables(path: Path, of_trainer: bool = False, renamed: RenamedColumns = AS_OURS) -> tuple[TokenTable, ...]:
     """Return the comparisons that a path holds: one, or one per arm of a run.
 
     of_trainer: the path was given for the trainer's side, and need not have rollout logprobs.
-    groups: the column that says which sequences share a prompt; "" if the format says it itself. renamed: columns
-    with other names than ours; a path with any of them is read as a token table.
+    renamed: columns with other names than ours; a path with any of them is read as a token table.
     Raises UsageError for a path that does not exist, a special file, a pickle, an unknown format, a directory of
     several formats, or a missing column; NotFinished for a file that cannot be read or is damaged at its beginning.
     """
     check_readable(path)
     try:
-        tables = _renamed(path, of_trainer, groups, renamed) if renamed else _opened(path, of_trainer, groups)
-        return tuple(_grouped(table, groups) for table in tables) if groups else tables
+        return _renamed(path, of_trainer, renamed) if renamed else _opened(path, of_trainer)
     except (*BROKEN, *DAMAGED) as error:
         raise NotFinished(f"{path} cannot be read: {error}", "is it whole, and may you read it?") from error
     finally:
         forget_first_values()
 
 
-def _grouped(table: TokenTable, groups: str) -> TokenTable:
-    first: Any = next(iter(first_values(table.files[0])), {}) if is_json_lines(table.files[0]) else {}
-    record = first[0] if isinstance(first, list) and first else first
-    names = columns_of(table.files[0]) or (list(record) if isinstance(record, dict) else [])
-    names = table.part.renamed.ours(names)
-    if groups not in names:
-        raise not_there(table.files[0], groups, names, table.export.groups)
-    return replace(table, part=replace(table.part, groups=groups))
-
-
-def _renamed(path: Path, of_trainer: bool, groups: str, renamed: RenamedColumns) -> tuple[TokenTable, ...]:
+def _renamed(path: Path, of_trainer: bool, renamed: RenamedColumns) -> tuple[TokenTable, ...]:
     """Return a token table of one file, or of files alike, whose columns have other names."""
     files = (path,) if path.is_file() else tuple(sorted(_files(path), key=_natural))
     files = tuple(file for file in files if file.name.endswith(ENDINGS))
@@ -123,7 +107,7 @@ def _renamed(path: Path, of_trainer: bool, groups: str, renamed: RenamedColumns)
     names = list(first_record(files[0])) if lines else columns_of(files[0]) or []
     renamed = renamed.of(names)
     columns = {PLURALS.get(name, name) for name in renamed.ours(names)}
-    required = (*identity(groups or PROMPT), "trainer_logprob" if of_trainer else "rollout_logprob")
+    required = (*IDENTITY, "trainer_logprob" if of_trainer else "rollout_logprob")
     missing = [name for name in required if name not in columns]
     if missing:
         raise UsageError(
@@ -134,37 +118,33 @@ def _renamed(path: Path, of_trainer: bool, groups: str, renamed: RenamedColumns)
     return (TokenTable(path, export, files, Part(renamed=renamed)),)
 
 
-def _opened(path: Path, of_trainer: bool, groups: str) -> tuple[TokenTable, ...]:
+def _opened(path: Path, of_trainer: bool) -> tuple[TokenTable, ...]:
     folder = next((export for export in all_exports().values() if export.is_folder and export.recognise(path)), None)
     if folder is not None:
-        if groups:
-            raise UsageError(
-                f"{path} is a {folder.title}, and --groups is for tables", f"groups are known by {folder.groups}"
-            )
         return tuple(TokenTable(path, folder, (path,), part) for part in folder.parts(path))
     if path.is_file():
-        export = _export_of(path, of_trainer, groups)
+        export = _export_of(path, of_trainer)
         if export is None:
             _check_beginning(path)
-            raise _unknown(path, of_trainer, groups)
+            raise _unknown(path, of_trainer)
         return tuple(TokenTable(path, export, (path,), part) for part in export.parts(path))
     tokens_file = path / "tokens.parquet"
     if is_file(tokens_file):
-        tables = _opened(tokens_file, of_trainer, groups)
+        tables = _opened(tokens_file, of_trainer)
         return tuple(TokenTable(path, table.export, table.files, table.part) for table in tables)
-    return (_directory(path, of_trainer, groups),)
+    return (_directory(path, of_trainer),)
 
 
-def _directory(path: Path, of_trainer: bool, groups: str) -> TokenTable:
+def _directory(path: Path, of_trainer: bool) -> TokenTable:
     by_export: dict[str, list[Path]] = {}
     exports = all_exports()
     for alike in _alike(path):
-        tried = (_export_of(file, of_trainer, groups) for file in alike[:TRIED])
+        tried = (_export_of(file, of_trainer) for file in alike[:TRIED])
         export = next((candidate for candidate in tried if candidate is not None), None)
         if export is not None:
             by_export.setdefault(export.name, []).extend(alike)
     if not by_export:
-        raise _unknown(path, of_trainer, groups)
+        raise _unknown(path, of_trainer)
     if len(by_export) > 1:
         formats = ", ".join(f"{exports[name].title} ({len(files)} files)" for name, files in by_export.items())
         raise UsageError(f"{path} holds several formats: {formats}", "give the file or folder of one of them")
@@ -192,17 +172,14 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _export_of(path: Path, of_trainer: bool, groups: str) -> Export | None:
+def _export_of(path: Path, of_trainer: bool) -> Export | None:
     if path.name.endswith((*PICKLES, *ARCHIVES)):
         return None
     exports = [export for export in all_exports().values() if not export.is_folder]
     whole = next((export for export in exports if export.recognise(path)), None)
-    needed = [{*identity(groups), "rollout_logprob"}] if groups else []
-    needed += [{*IDENTITY, "trainer_logprob"}] if of_trainer else []
-    for columns in needed if whole is None else ():
-        for export in exports:
-            if export.columns is not None and columns <= set(export.columns(path)):
-                return export
+    if whole is None and of_trainer:
+        needed = {*IDENTITY, "trainer_logprob"}
+        return next((export for export in exports if export.columns and needed <= set(export.columns(path))), None)
     return whole
 
 
@@ -218,7 +195,7 @@ def _check_beginning(path: Path) -> None:
         raise NotFinished(faults.lines()[-1], "is it whole, and of the format that you take it for?")
 
 
-def _unknown(path: Path, of_trainer: bool, groups: str) -> UsageError:
+def _unknown(path: Path, of_trainer: bool) -> UsageError:
     pickles = [path] if path.is_file() else _files(path)
     pickled = next((file for file in pickles if file.name.endswith(PICKLES)), None)
     if pickled is not None:
@@ -233,12 +210,12 @@ def _unknown(path: Path, of_trainer: bool, groups: str) -> UsageError:
         )
     formats = "; ".join(f"{export.title}: {export.files}" for export in all_exports().values())
     return UsageError(
-        f"{path} is no token table that rlaudit knows{_content(path, of_trainer, groups)}",
-        f"{_renaming(path, of_trainer, groups)}there are: {formats}",
+        f"{path} is no token table that rlaudit knows{_content(path, of_trainer)}",
+        f"{_renaming(path, of_trainer)}there are: {formats}",
     )
 
 
-def _content(path: Path, of_trainer: bool, groups: str) -> str:
+def _content(path: Path, of_trainer: bool) -> str:
     """Return what the file is instead, "" if that is unknown."""
     if not path.is_file():
         return ""
@@ -246,19 +223,19 @@ def _content(path: Path, of_trainer: bool, groups: str) -> str:
         return ": it is empty"
     names = _names(path)
     if names:
-        missing = _missing(names, of_trainer, groups)
+        missing = _missing(names, of_trainer)
         shown = ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
-        elsewhere = f" (--groups COLUMN where {PROMPT} has another name)" if PROMPT in missing else ""
+        elsewhere = f" (--columns COLUMN={PROMPT} if it has another name)" if PROMPT in missing else ""
         return f": it holds {shown}, and a table of tokens needs {' and '.join(missing)} as well{elsewhere}"
     if beginning(path).startswith(MAGIC):
         return ": it is Parquet without its end; was it still being written?"
     return ": its first lines are not JSON, an object each" if is_json_lines(path) else ""
 
 
-def _renaming(path: Path, of_trainer: bool, groups: str) -> str:
+def _renaming(path: Path, of_trainer: bool) -> str:
     """Return the option that renames columns whose names are nearly ours; "" if none is."""
     names = _names(path) if path.is_file() else []
-    alike = {ours: nearest(ours, names) for ours in _missing(names, of_trainer, groups)}
+    alike = {ours: nearest(ours, names) for ours in _missing(names, of_trainer)}
     options = " ".join(f"--columns {theirs}={ours}" for ours, theirs in alike.items() if theirs)
     return f"columns that have other names are named: {options}; otherwise " if options else ""
 
@@ -267,14 +244,11 @@ def _names(path: Path) -> list[str]:
     return columns_of(path) or list(first_record(path))
 
 
-def _missing(names: Sequence[str], of_trainer: bool, groups: str) -> list[str]:
-    """Return the columns that a table of these needs as well. groups: the one that stands for the prompt's id."""
+def _missing(names: Sequence[str], of_trainer: bool) -> list[str]:
+    """Return the columns that a table of these needs as well."""
     columns = {PLURALS.get(name, name) for name in names}
     needed = (*IDENTITY, "trainer_logprob") if of_trainer else REQUIRED
-    missing = [name for name in needed if name not in columns]
-    return [
-        groups if name == PROMPT and groups else name for name in missing if name != PROMPT or groups not in columns
-    ]
+    return [name for name in needed if name not in columns]
 
 
 def check_readable(path: Path) -> None:

@@ -33,7 +33,7 @@ from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.json_lines import beginning
 from rlaudit.tokens.parallel_map import prefetched
 from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.renamed_columns import IDENTITY, PROMPT, not_there
+from rlaudit.tokens.renamed_columns import IDENTITY
 from rlaudit.tokens.token_batch import MISSING_TOP, NO_TOKEN, TOKEN_COLUMNS, TOPS, Column, TokenBatch
 
 REQUIRED = (*IDENTITY, "rollout_logprob")
@@ -84,10 +84,9 @@ def parquet_batches(
 ) -> Iterator[TokenBatch]:
     """Return the file's sequences in batches of about a row group, with these columns only.
 
-    Raises NotFinished for a file that ends in the middle, UsageError for types that cannot be logprobs and for a
-    missing column of groups.
+    Raises NotFinished for a file that ends in the middle, UsageError for types that cannot be logprobs.
     """
-    wanted = {*IDENTITY, *LOGPROBS, *columns, part.groups}
+    wanted = {*IDENTITY, *LOGPROBS, *columns}
     return prefetched(_batches(path, faults, prompts, [name for name in _columns(path, part) if name in wanted], part))
 
 
@@ -98,9 +97,9 @@ def _batches(path: Path, faults: Faults, prompts: PromptNumbers, names: list[str
             table if carried is None or not carried.num_rows else pa.concat_tables([carried, table]).combine_chunks()
         )
         if _of_whole_sequences(whole):
-            yield from _of_lists(whole, path, faults, prompts, part.groups)
+            yield from _of_lists(whole, path, faults, prompts)
             continue
-        rows = _Rows(whole, part.groups)
+        rows = _Rows(whole)
         last = int(rows.starts[-1]) if rows.starts.size else 0
         carried = whole.slice(last)
         if carried.num_rows > LONGEST_SEQUENCE:
@@ -110,7 +109,7 @@ def _batches(path: Path, faults: Faults, prompts: PromptNumbers, names: list[str
             )
         yield from rows.batches(0, len(rows.starts) - 1, path, faults, prompts)
     if carried is not None and carried.num_rows:
-        remainder = _Rows(carried, part.groups)
+        remainder = _Rows(carried)
         yield from remainder.batches(0, len(remainder.starts), path, faults, prompts)
 
 
@@ -138,9 +137,9 @@ def _sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Iter
             continue
         silent = Faults()
         if _of_whole_sequences(table):
-            yield from _of_lists(table.slice(0, 256), path, silent, prompts, part.groups)
+            yield from _of_lists(table.slice(0, 256), path, silent, prompts)
             continue
-        rows = _Rows(table, part.groups)
+        rows = _Rows(table)
         # The first rows of a row group may be the end of a sequence, the last rows the beginning of one.
         first_whole = 0 if rows.begins_whole else 1
         enough = first_whole + int(np.searchsorted(rows.starts[first_whole:], rows.starts[0] + share))
@@ -151,14 +150,13 @@ def _sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Iter
 class _Rows:
     """A contiguous table of tokens and where its sequences start."""
 
-    def __init__(self, table: pa.Table, groups: str) -> None:
+    def __init__(self, table: pa.Table) -> None:
         self.table = table.combine_chunks()
-        self.groups = groups
         self.position_T = None
         if "position" in table.column_names:
             self.position_T = positions(self.table)
         changed_T = np.zeros(max(0, table.num_rows - 1), dtype=np.bool_)
-        for name in (name for name in (*BOUNDS, groups) if name in table.column_names):
+        for name in (name for name in BOUNDS if name in table.column_names):
             codes_T = codes(self.table, name)
             changed_T |= codes_T[1:] != codes_T[:-1]
         if self.position_T is not None:
@@ -194,10 +192,6 @@ class _Rows:
         part = self.table.slice(rows.start, rows.stop - rows.start)
         names = set(part.column_names)
         prompt_names_S, sample_names_S = (taken(self.table, name, starts) for name in IDENTITY)
-        group_names_S = None
-        if self.groups:
-            group_names_S = taken(self.table, self.groups, starts)
-            group_names_S = np.where(group_names_S == None, prompt_names_S, group_names_S)  # noqa: E711
         tokens = part.num_rows
         return TokenBatch(
             rollout_logprobs_T=_logprobs(part, "rollout_logprob"),
@@ -205,14 +199,13 @@ class _Rows:
             token_id_T=token_ids(part) if "token_id" in names else np.broadcast_to(np.int64(NO_TOKEN), tokens),
             position_T=position_T,
             sequence_T=np.repeat(np.arange(len(starts)), lengths_S),
-            prompt_S=prompts.of((prompt_names_S if group_names_S is None else group_names_S).tolist()),
+            prompt_S=prompts.of(prompt_names_S.tolist()),
             prompt_names_S=prompt_names_S,
             sample_names_S=sample_names_S,
             token_columns={name: token_column(part, name) for name in TOKEN_COLUMNS if name in names},
             sequence_columns={
                 name: token_column(part, name)[starts - rows.start] for name in ("reward", "step") if name in names
             },
-            group_names_S=group_names_S,
             **_top_lists(part),
         )
 
@@ -257,11 +250,11 @@ def _top_lists(rows: pa.Table) -> dict[str, Column | None]:
     return {field: tops.get(name) for name, field in TOPS.items()}
 
 
-def _of_lists(table: pa.Table, path: Path, faults: Faults, prompts: PromptNumbers, groups: str) -> Iterator[TokenBatch]:
+def _of_lists(table: pa.Table, path: Path, faults: Faults, prompts: PromptNumbers) -> Iterator[TokenBatch]:
     from rlaudit.tokens.logged_sequence import batches_of, sequence_of_record
 
     records = (record for batch in table.to_batches(1024) for record in batch.to_pylist())
-    logged = (sequence_of_record(record, path, None, faults, groups) for record in records)
+    logged = (sequence_of_record(record, path, None, faults) for record in records)
     yield from batches_of((sequence for sequence in logged if sequence is not None), prompts)
 
 
@@ -278,14 +271,12 @@ def _tables(path: Path, names: list[str], part: Part) -> Iterator[pa.Table]:
 
 
 def _of_part(batch: pa.RecordBatch, part: Part) -> pa.Table:
-    """Return the rows of a part, under our names; prompts by their group if the table has no name for them."""
+    """Return the rows of a part, under our names."""
     table = pa.Table.from_batches([batch])
     table = table.rename_columns(part.renamed.ours(table.column_names)) if part.renamed else table
     for name, value in part.where.items():
         table = table.filter(pc.equal(pc.cast(table.column(name), pa.string()), value))
-    table = table.drop_columns(list(part.where)) if part.where else table
-    named = not part.groups or PROMPT in table.column_names
-    return table if named else table.append_column(PROMPT, table.column(part.groups))
+    return table.drop_columns(list(part.where)) if part.where else table
 
 
 def _cut_off(path: Path, error: Exception) -> NotFinished:
@@ -306,14 +297,12 @@ def _texts(schema: pa.Schema, names: list[str]) -> list[str]:
 
 def _columns(path: Path, part: Part) -> list[str]:
     """Return the file's columns that a token table has. Raises UsageError for types that they cannot have."""
-    written, groups = pq.read_schema(open_at_random(path)), part.groups
+    written = pq.read_schema(open_at_random(path))
     ours = part.renamed.ours(written.names)
     schema = pa.schema([field.with_name(name) for field, name in zip(written, ours, strict=True)])
-    if groups and groups not in schema.names:
-        raise not_there(path, groups, schema.names, "")
     # A column without any value has no type, and says no more than none.
     empty = {column.name for column in schema if pa.types.is_null(column.type)} - {*IDENTITY, *LOGPROBS}
-    names = [name for name in schema.names if name in {*KNOWN, groups} and name not in empty]
+    names = [name for name in schema.names if name in KNOWN and name not in empty]
     repeated = [name for name in names if schema.names.count(name) > 1]
     if repeated:
         raise UsageError(f"{path}: several columns are called {repeated[0]}", "keep one of them")
@@ -325,7 +314,7 @@ def _columns(path: Path, part: Part) -> list[str]:
             expected = "lists of logprobs" if by_sequence else "logprobs"
             raise UsageError(f"{path}: column {name} holds {kind}, expected {expected} in nats (float)")
         # Of one row per sequence every value is looked at.
-        if pa.types.is_nested(inner if by_sequence and name in NAMES else kind) and name in {*IDENTITY, *NAMES, groups}:
+        if pa.types.is_nested(inner if by_sequence and name in NAMES else kind) and name in {*IDENTITY, *NAMES}:
             raise UsageError(f"{path}: column {name} holds {kind}, expected a text or a number")
         if not by_sequence and name in TOPS and not (is_list_type(kind) and is_number_type(inner)):
             raise UsageError(f"{path}: column {name} holds {kind}, expected lists of numbers")

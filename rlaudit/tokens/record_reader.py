@@ -1,7 +1,6 @@
 """Dumps with one JSON record per line, recognised by the keys that only their framework writes."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,29 +40,17 @@ def reader(
     def read(
         path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
     ) -> Iterator[TokenBatch]:
-        return batches_of(sequences_of(path, faults, part.groups), prompts)
+        return batches_of(sequences_of(path, faults), prompts)
 
-    def sequences_of(path: Path, faults: Faults, groups: str) -> Iterator[LoggedSequence]:
+    def sequences_of(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
         for line, record in json_lines(path, faults):
             if not isinstance(record, dict) or not set(record) >= set(keys):
                 faults.add(Fault(path, FaultKind.OTHER_RECORD, f"not {what}; the line is left out", line), sequences=1)
                 continue
             fields = record if plain is None else plain(record)
-            yield from usable(partial(in_record, fields, path, line, faults, groups), what, path, line, faults)
-
-    def in_record(
-        record: dict[str, Any], path: Path, line: int, faults: Faults, groups: str
-    ) -> Iterator[LoggedSequence | None]:
-        for sequence in sequences(record, path, line, faults):
-            yield sequence if sequence is None or not groups else of_group(sequence, record, groups)
+            yield from usable(partial(sequences, fields, path, line, faults), what, path, line, faults)
 
     return read
-
-
-def of_group(sequence: LoggedSequence, record: Mapping[str, Any], groups: str) -> LoggedSequence:
-    """Return the sequence in the group that a column of its record names, else in that of its prompt."""
-    group = record.get(groups)
-    return replace(sequence, group=sequence.prompt if group is None else group)
 
 
 def usable(

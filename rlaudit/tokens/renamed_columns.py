@@ -2,14 +2,12 @@
 
 What the user names counts: a column that has our name already is not read if another one was named for it.
 
-One column may say which sequences share a prompt if a table's prompt ids do not (`compare --groups COLUMN`). A column
-prompt_id stays the name of the prompt, by which a trainer's table is joined; without one, the column of groups is that
-too. A sequence without a group is in the group of its prompt.
+So a column may say which sequences share a prompt if a table's prompt ids do not: `--columns uid=prompt_id`, and with
+`--columns prompt_id=sample_id` the ids that each sequence has for itself name the samples.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from rlaudit.errors import UsageError
@@ -71,22 +69,3 @@ def parse_columns(options: Iterable[str], ours: Iterable[str]) -> RenamedColumns
             raise UsageError(f"--columns names {our} twice: {theirs[our]} and {name}")
         theirs[our] = name
     return RenamedColumns(theirs)
-
-
-def identity(groups: str) -> tuple[str, ...]:
-    """Return the columns that identify a sequence in a table whose prompts are named by this column."""
-    return tuple(groups if name == PROMPT else name for name in IDENTITY)
-
-
-def not_there(path: Path, column: str, names: Iterable[str], known_by: str) -> UsageError:
-    """Return the error for a column that a table lacks. known_by: how its format knows groups itself."""
-    hint = f"; left out, groups are told by {known_by}" if known_by else ""
-    return UsageError(f"{path} has no column {column!r} for --groups", f"there are: {', '.join(names)}{hint}")
-
-
-def no_column_tells(path: Path, what: str, known_by: str) -> UsageError:
-    """Return the error for a column of a record that holds many sequences. what: the record."""
-    return UsageError(
-        f"{path}: {what} holds many sequences, so no column of it can be given with --groups",
-        f"leave it out: groups are told by {known_by}",
-    )

@@ -105,9 +105,8 @@ def _lean(batch: TokenBatch) -> TokenBatch:
 def _names(batch: TokenBatch) -> Integers:
     """Return (S,) 63 bits that stand for prompt and step."""
     step_S = batch.sequence_columns.get("step", np.zeros(batch.sequences))
-    names_S = batch.prompt_names_S if batch.group_names_S is None else batch.group_names_S
     name_of = lru_cache(typed=True)(_name)
-    named = map(name_of, names_S.tolist(), step_S.tolist())
+    named = map(name_of, batch.prompt_names_S.tolist(), step_S.tolist())
     return np.fromiter(named, dtype=np.int64, count=batch.sequences)
 
 

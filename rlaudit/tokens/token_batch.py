@@ -48,7 +48,7 @@ MISSING_TOP: Mapping[str, float] = {name: NO_TOKEN if name.endswith("ids") else 
 _TOPS = tuple(TOPS.values())
 # Fields with an entry for each token, besides sequence_T, and for each sequence. Some may be None.
 _BY_TOKEN = ("rollout_logprobs_T", "trainer_logprobs_T", "token_id_T", "position_T", *_TOPS)
-_PROMPTS = ("prompt_token_ids_S", "prompt_texts_S", "group_names_S")
+_PROMPTS = ("prompt_token_ids_S", "prompt_texts_S")
 _BY_SEQUENCE = ("prompt_S", "prompt_names_S", "sample_names_S", *_PROMPTS)
 _PADDING: Mapping[str, float] = {TOPS[name]: missing for name, missing in MISSING_TOP.items()}
 
@@ -62,7 +62,6 @@ class TokenBatch:
     sequence_T: 0..S-1, non-decreasing, every sequence has a token.
     prompt_S: number of the prompt, or of its group if a file has more prompts than numbers; the same for the
     whole file. prompt_names_S, sample_names_S: as in the file, for messages.
-    group_names_S: which sequences share a prompt, if names of prompts do not say it.
     token_columns: those of TOKEN_COLUMNS that the file has, each (T,); loss_mask is 0 or 1.
     sequence_columns: reward, step, batch_id and cached_tokens, as far as it has them once per sequence, each (S,).
     *_top_ids_TK, *_top_logprobs_TK: best first, padded with -1 and -inf; None if the file has none.
@@ -87,7 +86,6 @@ class TokenBatch:
     trainer_top_logprobs_TK: Column | None = None
     prompt_token_ids_S: Column | None = None
     prompt_texts_S: Column | None = None
-    group_names_S: Column | None = None
 
     def __post_init__(self) -> None:
         by_token = {name: getattr(self, name) for name in (*_BY_TOKEN, "sequence_T")}

@@ -15,7 +15,7 @@ def cluster():
         yield three
 
 
-@pytest.mark.parametrize("words", [(), ("--temperature", 0.7, "--ppo-epsilon", 0.1, 0.3, "--groups", "step")])
+@pytest.mark.parametrize("words", [(), ("--temperature", 0.7, "--ppo-epsilon", 0.1, 0.3)])
 def test_the_nodes_of_a_cluster_read_what_one_machine_reads(cluster, words, log, tmp_path, monkeypatch):  # noqa: F811
     out = tmp_path / "o.json"
     alone = report_of(out, log, *words)

@@ -5,7 +5,6 @@ import pytest
 from recorded_worlds import World
 from written_recording import WrittenProcess, name_of_prompt
 
-from rlaudit.errors import UsageError
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.open_table import open_tables
 from rlaudit.tokens.prompt_numbers import PromptNumbers
@@ -270,11 +269,6 @@ def test_what_finished_after_the_trainers_last_call_is_left_out(tmp_path):
     assert any(
         "1 sequences finished after the trainer's last recorded call" in x for x in table_of(folder).part.not_seen
     )
-
-
-def test_groups_are_not_told_by_a_column(tmp_path):
-    with pytest.raises(UsageError, match="--groups"):
-        open_tables(SMALL.write(tmp_path), groups="prompt")
 
 
 def test_only_what_was_sampled_from_the_first_weights_is_scored(tmp_path):

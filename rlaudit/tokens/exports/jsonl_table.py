@@ -13,7 +13,7 @@ from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.json_lines import first_record, json_lines
 from rlaudit.tokens.logged_sequence import LOGPROBS, PLURALS, LoggedSequence, batches_of, sequence_of_record
 from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.renamed_columns import IDENTITY, RenamedColumns, identity
+from rlaudit.tokens.renamed_columns import IDENTITY, RenamedColumns
 from rlaudit.tokens.token_batch import TokenBatch
 
 KINDS = {True: "one sequence", False: "one token"}
@@ -35,17 +35,17 @@ def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
     """Read every column: JSON has to be parsed anyway."""
-    sequences = _sequences(path, faults, part.groups, part.renamed)
+    sequences = _sequences(path, faults, part.renamed)
     return batches_of((sequence for sequence in sequences if sequence is not None), prompts)
 
 
-def _sequences(path: Path, faults: Faults, groups: str, renamed: RenamedColumns) -> Iterator[LoggedSequence | None]:
+def _sequences(path: Path, faults: Faults, renamed: RenamedColumns) -> Iterator[LoggedSequence | None]:
     by_sequence: bool | None = None
     rows: list[tuple[int, Mapping[str, Any]]] = []
     for line, written in json_lines(path, faults):
         record = renamed.record(written) if renamed and isinstance(written, dict) else written
         key = _logprob_key(record) if isinstance(record, dict) else None
-        if key is None or not (set(IDENTITY) <= set(record) or set(identity(groups)) <= set(record)):
+        if key is None or not set(IDENTITY) <= set(record):
             kind, problem = FaultKind.OTHER_RECORD, "no prompt_id, sample_id and rollout_logprob"
             if not isinstance(record, dict):
                 kind, problem = FaultKind.NOT_AN_OBJECT, "not an object"
@@ -59,14 +59,14 @@ def _sequences(path: Path, faults: Faults, groups: str, renamed: RenamedColumns)
             faults.add(Fault(path, FaultKind.MIXED, f"{problem}; the line is left out", line), sequences=1)
             continue
         if by_sequence:
-            yield sequence_of_record(record, path, line, faults, groups)
+            yield sequence_of_record(record, path, line, faults)
             continue
-        if rows and _starts_anew(rows[-1][1], record, groups):
-            yield _of_rows(rows, path, faults, groups)
+        if rows and _starts_anew(rows[-1][1], record):
+            yield _of_rows(rows, path, faults)
             rows = []
         rows.append((line, record))
     if rows:
-        yield _of_rows(rows, path, faults, groups)
+        yield _of_rows(rows, path, faults)
 
 
 def _logprob_key(record: Mapping[str, Any]) -> str | None:
@@ -75,28 +75,25 @@ def _logprob_key(record: Mapping[str, Any]) -> str | None:
     return next((named[name] for name in LOGPROBS if name in named), None)
 
 
-def _starts_anew(before: Mapping[str, Any], record: Mapping[str, Any], groups: str) -> bool:
-    if any(before.get(name) != record.get(name) for name in (*IDENTITY, "step", groups)):
+def _starts_anew(before: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
+    if any(before.get(name) != record.get(name) for name in (*IDENTITY, "step")):
         return True
     last, now = before.get("position"), record.get("position")
     return isinstance(last, int) and isinstance(now, int) and now <= last
 
 
-def _of_rows(
-    rows: list[tuple[int, Mapping[str, Any]]], path: Path, faults: Faults, groups: str
-) -> LoggedSequence | None:
+def _of_rows(rows: list[tuple[int, Mapping[str, Any]]], path: Path, faults: Faults) -> LoggedSequence | None:
     """Return the lines of one sequence as one record of lists; columns that only some lines have get None."""
     names = dict.fromkeys(PLURALS.get(name, name) for _, row in rows for name in row)
-    once = {*PER_SEQUENCE, groups}
-    record = {name: rows[0][1].get(name) if name in once else [row.get(name) for _, row in rows] for name in names}
-    return sequence_of_record(record, path, rows[0][0], faults, groups)
+    number, first = rows[0]
+    record = {name: first.get(name) if name in PER_SEQUENCE else [row.get(name) for _, row in rows] for name in names}
+    return sequence_of_record(record, path, number, faults)
 
 
 EXPORT = Export(
     name="token-table-jsonl",
     title="rlaudit token table (JSONL)",
-    files="*.jsonl, *.jsonl.gz, *.jsonl.zst, *.tar, *.tar.gz, *.tar.zst",
-    groups="prompt_id, and step where there is one",
+    files="*.jsonl, *.jsonl.gz, *.jsonl.zst",
     recognise=recognise,
     read=read,
     columns=columns,

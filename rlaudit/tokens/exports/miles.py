@@ -22,12 +22,10 @@ from rlaudit.tokens.marked_tokens import marked_sequence
 from rlaudit.tokens.parquet import DAMAGED, columns_of, open_at_random
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.record_reader import usable
-from rlaudit.tokens.renamed_columns import no_column_tells
 from rlaudit.tokens.token_batch import TokenBatch
 
 OWN = {"sample_index", "response_length", "total_length", "tokens", "loss_mask", "rollout_log_probs"}
 WHAT = "a row of Miles' token columns"
-GROUPS = "the prompt's tokens and the rollout"
 # Rows decoded at once: of 32,768 tokens each, some 200 MB as Python's numbers.
 ROWS = 128
 
@@ -40,9 +38,7 @@ def recognise(path: Path) -> bool:
 def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
-    """Read every column. Raises UsageError if a column of groups is requested, NotFinished for a cut file."""
-    if part.groups:
-        raise no_column_tells(path, WHAT, GROUPS)
+    """Read every column. Raises NotFinished for a cut file."""
     return batches_of(_sequences(path, faults), prompts)
 
 
@@ -92,7 +88,6 @@ EXPORT = Export(
     name="miles",
     title="Miles token columns",
     files="dashboard_columns/rollout_N.parquet",
-    groups=GROUPS,
     recognise=recognise,
     read=read,
     aside=of_evaluation,

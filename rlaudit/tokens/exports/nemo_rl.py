@@ -72,8 +72,6 @@ EXPORT = Export(
     name="nemo-rl",
     title="NeMo-RL training data",
     files="train_data_stepN.jsonl",
-    groups="the prompt's tokens and the step",
     recognise=recogniser(OWN),
     read=reader(OWN, "a NeMo-RL train_data record", _sequences, _plain),
-    trainer="the policy that sampled, recomputed by the trainer (prev_logprobs)",
 )

@@ -39,7 +39,6 @@ EXPORT = Export(
     name="open-instruct",
     title="open-instruct traces",
     files="RUN_rollouts_NNNNNN.jsonl",
-    groups="step and prompt_idx",
     recognise=recogniser(OWN),
     read=reader(OWN, "an open-instruct rollout record", _sequences),
     note="tokens that tools wrote are not marked in open-instruct's traces and count as sampled",

@@ -51,7 +51,6 @@ EXPORT = Export(
     name="token-table",
     title="rlaudit token table (Parquet)",
     files="*.parquet; a run directory's tokens.parquet",
-    groups="prompt_id, and step where there is one",
     recognise=recognise,
     read=parquet_batches,
     columns=columns,

@@ -17,7 +17,7 @@ from rlaudit.tokens.json_lines import first_values, is_json_lines, json_lines
 from rlaudit.tokens.logged_sequence import LoggedSequence, batches_of
 from rlaudit.tokens.marked_tokens import marked_sequence
 from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.record_reader import of_group, usable
+from rlaudit.tokens.record_reader import usable
 from rlaudit.tokens.token_batch import TokenBatch
 
 MASKED = -100
@@ -34,7 +34,7 @@ def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
     """Read every column."""
-    return batches_of(_sequences(path, faults, part.groups), prompts)
+    return batches_of(_sequences(path, faults), prompts)
 
 
 def _is_texts(value: Any) -> bool:
@@ -42,19 +42,17 @@ def _is_texts(value: Any) -> bool:
     return bool(texts) and isinstance(texts[0], dict) and set(texts[0]) >= OWN
 
 
-def _sequences(path: Path, faults: Faults, groups: str) -> Iterator[LoggedSequence]:
+def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
     for line, value in json_lines(path, faults):
         if not _is_texts(value):
             faults.add(Fault(path, FaultKind.OTHER_RECORD, f"not {WHAT}; the line is left out", line), sequences=1)
             continue
         texts = enumerate(value if isinstance(value, list) else [value])
-        made = (_sequence(text, path, line, place, faults, groups) for place, text in texts)
+        made = (_sequence(text, path, line, place, faults) for place, text in texts)
         yield from usable(partial(iter, made), WHAT, path, line, faults)
 
 
-def _sequence(
-    text: dict[str, Any], path: Path, line: int, place: int, faults: Faults, groups: str
-) -> LoggedSequence | None:
+def _sequence(text: dict[str, Any], path: Path, line: int, place: int, faults: Faults) -> LoggedSequence | None:
     metadata = text.get("metadata") or {}
     mask = [label != MASKED for label in text["labels"]]
     sample = f"line {line} text {metadata.get('rollout_index', place)}"
@@ -72,7 +70,7 @@ def _sequence(
     if len(reference) == len(logprobs) and any(reference):
         references = iter(reference)
         columns["base_logprob"] = [next(references) if counted else None for counted in mask]
-    sequence = marked_sequence(
+    return marked_sequence(
         path=path,
         line=line,
         faults=faults,
@@ -84,14 +82,12 @@ def _sequence(
         values={"reward": float(text["reward"])} if isinstance(text.get("reward"), int | float) else None,
         prompt=text.get("group_id"),
     )
-    return of_group(sequence, text, groups) if sequence is not None and groups else sequence
 
 
 EXPORT = Export(
     name="pipelinerl-actor",
     title="PipelineRL actor stream",
     files="streams/actor/INSTANCE/PARTITION/SHARD.jsonl",
-    groups="group_id",
     recognise=recognise,
     read=read,
 )

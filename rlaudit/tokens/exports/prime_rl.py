@@ -53,9 +53,7 @@ EXPORT = Export(
     name="prime-rl",
     title="prime-rl token export",
     files="token_exports/step_N/rank_R.jsonl",
-    groups="the prompt's tokens and the step",
     recognise=recogniser(OWN),
     read=reader(OWN, "a prime-rl token export record", _sequences),
-    trainer="the policy that is being trained",
     note="prime-rl exports the logprobs of the policy being trained: the ratio holds staleness as well as the engine",
 )

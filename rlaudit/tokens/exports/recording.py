@@ -52,12 +52,10 @@ EXPORT = Export(
     name="recording",
     title="recording",
     files="the folder of `rlaudit record --into DIR`",
-    groups="the prompt's tokens and the version of the weights",
     recognise=is_recording,
     read=read,
     parts=parts,
     is_folder=True,
     scorable=of_first_weights,
     partners=NamedAlike,
-    trainer="the policy of the trainer's loss",
 )

@@ -41,7 +41,7 @@ def identify(
         sample = SampleFit(theta_train, theta_train, False, nan, nan, nan, 0.0)
         figures = ScoredFigures(report, sample, (), 0, scored.sequences, len(scored.candidates))
         return Meaning(Kind.NO_TOKENS, theta_train, theta_train, theta_sample, theta_sample, theta_train, figures)
-    tests = token_tests(scored, theta_train, seed)
+    tests = token_tests(scored, theta_train)
     convicted = any(test.on_tokens and test.convicts for test in tests)
     report = fit_report(scored, theta_train, floor_k2, seed)
     sample = fit_sample(scored, theta_train, (theta_sample, report.theta), convicted, floor_k2, seed)

@@ -6,7 +6,7 @@ reported while a filter cut the support agree with the trainer to the last digit
 Each null hypothesis is "sampled from the trainer's distribution". Engine noise of the usual size (k3 up to 1e-2)
 leaves p-values small but effects negligible once tokens are many, so a test convicts only with p below ALPHA *and* an
 effect beyond what noise can do. The support tests need no such margin: noise moves tokens across the edge of a
-filter, which makes them conservative. The PIT test is shown and never convicts: it has no useful effect size.
+filter, which makes them conservative.
 
 Peaked distributions (most positions near-deterministic) are the normal case; `c_hat ** N` for the largest mass above a
 token rejects a true null there far too often, the product of S_t(c_hat) over positions is exact.
@@ -55,7 +55,6 @@ class WhichTest(StrEnum):
     TOP_K = "support-top-k"
     MIN_P = "support-min-p"
     GREEDY_LEAK = "greedy-leak"
-    PIT = "pit"
 
 
 FILTER_OF = {WhichTest.TOP_P: "top_p", WhichTest.TOP_K: "top_k", WhichTest.MIN_P: "min_p"}
@@ -84,7 +83,7 @@ class SemanticTest:
     @property
     def on_tokens(self) -> bool:
         """Whether it sees the sampled tokens alone, and may convict by them."""
-        return self.name not in {WhichTest.MEAN_RATIO, WhichTest.PIT}
+        return self.name is not WhichTest.MEAN_RATIO
 
     @property
     def filter(self) -> str | None:
@@ -92,14 +91,13 @@ class SemanticTest:
         return FILTER_OF.get(self.name)
 
 
-def token_tests(scored: ScoredTokens, trainer: Semantics, seed: int = 0) -> tuple[SemanticTest, ...]:
+def token_tests(scored: ScoredTokens, trainer: Semantics) -> tuple[SemanticTest, ...]:
     """Return all tests of one set of scored tokens against the trainer's distribution, in a fixed order."""
     return (
         mean_ratio_test(scored),
         temperature_score_test(scored, trainer),
         *support_tests(scored),
         greedy_leak_test(scored),
-        pit_test(scored, seed),
     )
 
 
@@ -143,20 +141,6 @@ def greedy_leak_test(scored: ScoredTokens) -> SemanticTest:
     return SemanticTest(
         WhichTest.GREEDY_LEAK, excess.ln_p, excess.value, description, is_above and convicts, is_above and leans
     )
-
-
-def pit_test(scored: ScoredTokens, seed: int = 0) -> SemanticTest:
-    """Randomised probability integral transform: mass above + V pi(a), V uniform, which is uniform when tokens follow
-    the trainer. Kolmogorov-Smirnov."""
-    jitter_T = np.random.default_rng(seed).random(scored.tokens)
-    uniform_T = np.clip(scored.mass_above_T + jitter_T * np.exp(scored.trainer_logprobs_T), 0.0, 1.0)
-    if not scored.tokens:
-        return SemanticTest(WhichTest.PIT, 0.0, None, "distance from uniform", False)
-    # scipy.stats takes as long to import as a million tokens to compare, and logs alone never come here.
-    from scipy.stats import kstest
-
-    distance, p_value = map(float, kstest(uniform_T, "uniform"))
-    return SemanticTest(WhichTest.PIT, math.log(max(p_value, 1e-300)), distance, "distance from uniform", False)
 
 
 def support_tests(scored: ScoredTokens) -> tuple[SemanticTest, ...]:

@@ -6,9 +6,8 @@ rollout: as the engine reported. old: recomputed by the trainer before the updat
 belongs on the first factor, a correction on the second; a clip fraction of the product blames the objective for the
 backend.
 
-Covered: clip fractions of each factor at the user's epsilons, effective sample sizes, how much of the second factor
-comes with the version lag, and what each published correction of w = exp(old - rollout) would change and leave, at the
-bounds of its authors:
+Covered: clip fractions of each factor at the user's epsilons, how much of the second factor comes with the version lag,
+and what each published correction of w = exp(old - rollout) would touch and leave, at the bounds of its authors:
     TIS        min(w, 2) per token (Yao et al., truncated importance sampling)
     MIS        tokens with w outside [1/2, 2] masked
     IcePop     tokens with w outside [0.5, 5] masked
@@ -56,10 +55,7 @@ class FactorFigures:
 
     # In nats^2.
     k2: float
-    ess_token: float
-    ess_sequence: float
-    # Share of tokens (ppo), of tokens averaged by sequence (grpo) and of sequences (gspo) outside the clip range, for
-    # any advantage.
+    # Share of tokens (ppo) and of sequences (gspo) outside the clip range, for any advantage.
     clipped: Mapping[str, Share]
     # Share of tokens whose advantage makes the clip bind; None without advantages.
     binding: Share | None
@@ -73,12 +69,8 @@ class CorrectionCost:
     title: str
     # Share of tokens truncated or masked.
     touched: float
-    # Mean ratio that truncation or masking takes away.
-    weight_lost: float
     # Of the tokens that keep their weight, nats^2.
     k2_left: float
-    # Effective share of the tokens by the weights left.
-    ess: float
 
 
 @dataclass(frozen=True)
@@ -175,7 +167,6 @@ def _figures(pairs: LogprobPairs, settings: ObjectiveSettings, advantage_T: Floa
     low, high = settings.ppo_epsilon_low, settings.ppo_epsilon_high
     outside_T = is_clipped(pairs.log_ratio_T, low, high).astype(np.float64)
     lengths_S = np.maximum(pairs.sequence_lengths_S, 1)
-    share_S = np.bincount(pairs.sequence_T, outside_T, minlength=pairs.sequences) / lengths_S
     geometric_S = pairs.sequence_log_ratio_S / lengths_S
     gspo_S = is_clipped(geometric_S, settings.gspo_epsilon_low, settings.gspo_epsilon_high).astype(np.float64)
     binding = None
@@ -185,23 +176,12 @@ def _figures(pairs: LogprobPairs, settings: ObjectiveSettings, advantage_T: Floa
         binding = _share(binds_T.astype(np.float64), pairs.prompt_T, seed)
     return FactorFigures(
         k2=0.5 * float(np.square(pairs.log_ratio_T).mean()),
-        ess_token=_ess(importance_ratio(pairs.log_ratio_T)),
-        ess_sequence=_ess(importance_ratio(pairs.sequence_log_ratio_S)),
         clipped={
             "ppo": _share(outside_T, pairs.prompt_T, seed),
-            "grpo": _share(share_S, pairs.prompt_S, seed),
             "gspo": _share(gspo_S, pairs.prompt_S, seed),
         },
         binding=binding,
     )
-
-
-def _ess(weights: Floats) -> float:
-    largest = float(weights.max(initial=0.0))
-    if not largest > 0:
-        return 0.0
-    scaled = weights / largest
-    return float(scaled.sum()) ** 2 / (len(scaled) * float(np.square(scaled).sum()))
 
 
 def _share(numerator: Floats, prompts: NDArray[np.int64], seed: int, denominator: Floats | None = None) -> Share:
@@ -273,24 +253,18 @@ def correction_costs(pairs: LogprobPairs) -> tuple[CorrectionCost, ...]:
         ("icepop", "IcePop", ratio_T, ICEPOP_BOUNDS),
         ("sequence", "sequences with a geometric mean", geometric_T, SEQUENCE_BOUNDS),
     )
-    truncated_T, beyond_T = np.minimum(ratio_T, TIS_BOUND), ratio_T > TIS_BOUND
-    costs = [_cost("tis", f"token TIS, C={TIS_BOUND:g}", pairs.log_ratio_T, truncated_T, beyond_T)]
+    costs = [_cost("tis", f"token TIS, C={TIS_BOUND:g}", pairs.log_ratio_T, ratio_T > TIS_BOUND)]
     for name, title, bounded_T, (low, high) in masks:
         masked_T = (bounded_T < low) | (bounded_T > high)
-        kept_T = np.where(masked_T, 0.0, ratio_T)
-        costs.append(_cost(name, f"{title} in [{low:g}, {high:g}]", pairs.log_ratio_T, kept_T, masked_T))
+        costs.append(_cost(name, f"{title} in [{low:g}, {high:g}]", pairs.log_ratio_T, masked_T))
     return tuple(costs)
 
 
-def _cost(
-    name: str, title: str, log_ratio_T: Floats, corrected_T: Floats, touched_T: NDArray[np.bool_]
-) -> CorrectionCost:
+def _cost(name: str, title: str, log_ratio_T: Floats, touched_T: NDArray[np.bool_]) -> CorrectionCost:
     left_T = log_ratio_T[~touched_T]
     return CorrectionCost(
         name=name,
         title=title,
         touched=float(touched_T.mean()),
-        weight_lost=float((importance_ratio(log_ratio_T) - corrected_T).mean()),
         k2_left=0.5 * float(np.square(left_T).mean()) if left_T.size else 0.0,
-        ess=_ess(corrected_T),
     )

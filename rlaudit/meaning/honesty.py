@@ -27,9 +27,6 @@ from rlaudit.meaning.sharpness import sharpness
 from rlaudit.statistics.estimate import Estimate, estimate_of
 from rlaudit.statistics.resample import cluster_sums, sums_left
 
-TESTS = 8
-# One false alarm in 10,000 audits, over all tests together (Bonferroni).
-ALPHA = 1e-4 / TESTS
 # Of p = prod S_t, which is exact and cheap to make small: a top_k of 20 that keeps .965 of the mass (TRL 7269) passes
 # it in about 400 tokens.
 SUPPORT_ALPHA = 1e-6
@@ -57,6 +54,8 @@ class WhichTest(StrEnum):
     GREEDY_LEAK = "greedy-leak"
 
 
+# One false alarm in 10,000 audits, over all tests together (Bonferroni).
+ALPHA = 1e-4 / len(WhichTest)
 FILTER_OF = {WhichTest.TOP_P: "top_p", WhichTest.TOP_K: "top_k", WhichTest.MIN_P: "min_p"}
 
 

@@ -1,7 +1,8 @@
 """Files that configure vLLM in a way that rlaudit does not read: what they are written for, and the line that shows it.
 
 A user's program that takes vLLM's flags may use them in any way: `rlaudit record` writes down what arrives. torchforge
-rests since November 2025; Ray Serve, the production stack and vLLM's recipes serve models and train none.
+rests since November 2025; Ray Serve, the production stack and vLLM's recipes serve models and train none, and so do
+the images that start a server by themselves.
 """
 
 import re
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from rlaudit.configs.source import SHELL, Source
 
 _PYTHON, _YAML = frozenset({".py"}), frozenset({".yaml", ".yml"})
+_DOCKERFILE = frozenset({"", ".dockerfile", ".containerfile"})
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class _Kind:
 
 # A command of a Python program over several lines, up to a flag that only vLLM's own parser has.
 _FLAG = r"--(?:gpu[-_]memory[-_]utilization|max[-_]model[-_]len|max[-_]num[-_]seqs|enforce[-_]eager)\b"
+_OF_A_SERVER = rf"(?:\bvllm[\"', \t]+serve\b|vllm[./]entrypoints[./]|{_FLAG})"
+_IN_AN_IMAGE = rf"^[ \t]*(?:CMD|ENTRYPOINT)[ \t](?:[^\\\n]|\\\n|\\.)*?{_OF_A_SERVER}"
 _OWN_SERVER = rf"^[^#\n]*\bpython[\d.]*[ \t](?:[^\\\n]|\\\n|\\.)*?{_FLAG}"
 _KINDS: Mapping[str, _Kind] = {
     "vLLM under torchforge's config": _Kind(
@@ -39,6 +43,7 @@ _KINDS: Mapping[str, _Kind] = {
         _YAML, ("engine_kwargs:",), re.compile(r"^[ \t-]*model_loading_config:", re.M)
     ),
     "vLLM under a program of its own that takes vLLM's flags": _Kind(SHELL, (), re.compile(_OWN_SERVER, re.M)),
+    "vLLM under a Dockerfile's CMD or ENTRYPOINT": _Kind(_DOCKERFILE, ("FROM ",), re.compile(_IN_AN_IMAGE, re.M)),
     "vLLM under a Helm chart's values": _Kind(_YAML, (), re.compile(r"^[ \t-]*vllmConfig:", re.M)),
     "vLLM under a recipe of vLLM's collection": _Kind(
         _YAML, ("model_id:", "base_args:"), re.compile(r"^variants:", re.M)

@@ -27,7 +27,6 @@ WRITTEN = {
     **{f"shell, {name}": ("run.sh", text) for name, text in SHELL.items()},
     "YAML": ("a.yaml", "vllm: {a: [1\n"),
     "TOML": ("a.toml", "[inference]\nmodel = \n"),
-    "a Dockerfile": ("Dockerfile", 'FROM vllm/vllm-openai\nCMD ["vllm", "serve", ' + '"a", ' * 2_500 + '"b"]\n'),
 }
 
 

@@ -100,6 +100,18 @@ RECIPE = "model:\n  model_id: org/m\n  base_args: [--trust-remote-code]\nfeature
             4,
         ),
         ("a.yaml", RECIPE, "vLLM under a recipe of vLLM's collection", 5),
+        (
+            "Dockerfile",
+            'FROM x\nRUN pip install vllm\nENTRYPOINT ["vllm", "serve"]\n',
+            "vLLM under a Dockerfile's CMD or ENTRYPOINT",
+            3,
+        ),
+        (
+            "a.Dockerfile",
+            "FROM vllm/vllm-openai\nCMD --model m \\\n  --max-model-len 100\n",
+            "vLLM under a Dockerfile's CMD or ENTRYPOINT",
+            2,
+        ),
     ],
 )
 def test_what_serves_models_or_is_dormant_is_named_and_not_read(

@@ -1,4 +1,4 @@
-"""`vllm serve` and the API server module: shell, slurm, Dockerfile, docker-compose and Kubernetes.
+"""`vllm serve` and the API server module: shell, slurm, docker-compose and Kubernetes.
 
 What the command line says arrives: vLLM's own parser is modelled release by release. Arguments of the HTTP front end
 (host, port, api key) are no engine settings. Sampling parameters come with every request, from a client
@@ -26,7 +26,6 @@ from rlaudit.configs.syntax.shell_command import TakenDefault
 from rlaudit.configs.syntax.spelling import Spell, Write
 from rlaudit.configs.syntax.unreadable import UnreadableText
 from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
-from rlaudit.configs.vllm_inputs.dockerfile import dockerfile_invocations, is_dockerfile
 from rlaudit.configs.vllm_inputs.flags import FlagReader, take_variables
 from rlaudit.configs.vllm_inputs.invocations import Invocation, invocations
 from rlaudit.settings.rollout_config import Loss, RolloutConfig
@@ -42,7 +41,7 @@ def recognise(source: Source) -> bool:
     if "vllm" not in source.text.lower():
         return False
     try:
-        return bool(_started(source))
+        return bool(invocations(source))
     except (ValueError, RecursionError) as error:
         source.refuse("commands", error)
         return False
@@ -50,17 +49,12 @@ def recognise(source: Source) -> bool:
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Return every server that the file starts."""
-    started = _started(source)
+    started = invocations(source)
     configs = [_server(source, invocation, vllm) for invocation in started[:MOST_SERVERS]]
     if len(started) > MOST_SERVERS:
         others = f"the other {len(started) - MOST_SERVERS} servers that this file starts"
         configs[-1] = replace(configs[-1], not_seen=(*configs[-1].not_seen, others))
     return tuple(configs)
-
-
-def _started(source: Source) -> tuple[Invocation, ...]:
-    """Return every start of a server in the file."""
-    return dockerfile_invocations(source) if is_dockerfile(source) else invocations(source)
 
 
 def _server(source: Source, started: Invocation, vllm: Version) -> RolloutConfig:

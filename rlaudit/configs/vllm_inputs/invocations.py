@@ -16,7 +16,7 @@ from rlaudit.configs.syntax.shell_command import Command, passed
 from rlaudit.settings.place import Place
 from rlaudit.unknown import Unknown
 
-MENTION = re.compile(
+_MENTION = re.compile(
     r"\bvllm\b[\"',\s\\-]{1,80}serve\b|vllm[./]entrypoints[./]|vllm[\w./-]{0,60}openai|\bvllm[\s\"]{1,9}\$"
     r"|\$\{?\w+(?:\[@\])?\}?\"?\s{1,9}serve\b"
 )
@@ -26,7 +26,7 @@ _FIRST_WORDS = ("entrypoint", "command", "cmd")
 _MORE_WORDS = ("args", "arguments")
 _VARIABLES = ("env", "environment", "envs", "envVars", "extraEnv", "extra_env", "environment_variables")
 _MODULE = re.compile(r"vllm\.entrypoints\.(openai\.)?api_server$|.*vllm/entrypoints/(openai/)?api_server\.py$")
-VLLM_IMAGE = re.compile(r"(^|/)vllm[-\w]*(/vllm[-\w]*)?(:|@|$)|vllm-openai|vllm/vllm")
+_VLLM_IMAGE = re.compile(r"(^|/)vllm[-\w]*(/vllm[-\w]*)?(:|@|$)|vllm-openai|vllm/vllm")
 _CONTAINERS = {"docker", "podman", "nerdctl", "singularity", "apptainer"}
 _IMAGE = re.compile(r"\w[\w.:-]*(?:/[\w.-]+)+(?:[:@][\w.:-]+)?")
 _LAUNCHER = re.compile(r"(^|/)(vllm)$")
@@ -57,7 +57,7 @@ class Invocation:
 
 def invocations(source: Source) -> tuple[Invocation, ...]:
     """Return every start of a server in a file; nothing if the text does not mention one. Raises ValueError."""
-    if not MENTION.search(source.text):
+    if not _MENTION.search(source.text):
         return ()
     if source.suffix in {".yaml", ".yml", ".json"}:
         index = LineIndex(source.text, source.path)
@@ -90,7 +90,7 @@ def _container(node: Node, index: LineIndex, variables: Mapping[str, Node]) -> t
     keys = [key for key in (*_FIRST_WORDS, *_MORE_WORDS) if node.get(key) is not None]
     parts = [part for key in keys if (part := node.get(key)) is not None and part.value is not None]
     image, env_file = node.get("image"), node.get("env_file")
-    is_vllm = image is not None and isinstance(image.value, str) and bool(VLLM_IMAGE.search(image.value))
+    is_vllm = image is not None and isinstance(image.value, str) and bool(_VLLM_IMAGE.search(image.value))
     if not parts:
         return [], frozenset()
     words: list[Node] = []
@@ -135,7 +135,7 @@ def _listed(elements: Sequence[Node], index: LineIndex, variables: Mapping[str, 
 
 
 def _is_script(node: Node) -> bool:
-    return isinstance(node.value, str) and bool(re.search(r"\s", node.value.strip()) and MENTION.search(node.value))
+    return isinstance(node.value, str) and bool(re.search(r"\s", node.value.strip()) and _MENTION.search(node.value))
 
 
 def _script(node: Node, index: LineIndex, variables: Mapping[str, Node]) -> list[Invocation]:
@@ -185,7 +185,7 @@ def _begin(words: Sequence[Node]) -> tuple[int, bool] | None:
             return at + 1, False
     if texts and texts[0] in _CONTAINERS:
         for at, text in enumerate(texts[1:], 1):
-            if VLLM_IMAGE.search(text) and not texts[at - 1].startswith(("-v", "--volume", "--name", "--mount", "-e")):
+            if _VLLM_IMAGE.search(text) and not texts[at - 1].startswith(("-v", "--volume", "--name", "--mount", "-e")):
                 return at + 1, True
     return None
 

@@ -40,7 +40,7 @@ SCRAPS = (
     "@", ": ", "- ", "? ", "1" * 60, "😀", "\x85", "\u2028",
     "~", ";;", "&&", "esac", "fi", "done", "non-default args: {",
 )  # fmt: skip
-PATHS = ("x.yaml", "x.json", "x.sh", "x.py", "x.log", "x.toml", "Dockerfile")
+PATHS = ("x.yaml", "x.json", "x.sh", "x.py", "x.log", "x.toml")
 READERS = (vllm_serve.DIALECT, vllm_config_file.DIALECT, vllm_python.DIALECT, vllm_server_report.DIALECT)
 PARSERS = (parse_plain_yaml, parse_toml, commands, lambda text, path: calls(text, path, {"LLM"}))
 

@@ -100,9 +100,6 @@ def test_variables_for_the_command_alone_are_its_own_and_open_ones_are_open(line
         ("values.yaml", 'image:\n  command: ["vllm", "serve", "m", "--seed", "1"]\n  env: {VLLM_X: 1}\n'),
         ("pod.json", '{"spec": {"containers": [{"image": "vllm/vllm-openai:x", "args": ["--model=m", "--seed=1"],\n'
          ' "env": [{"name": "VLLM_X", "value": "1"}]}]}}'),
-        ("Dockerfile", 'FROM vllm/vllm-openai:x\nENV VLLM_X=1 A=b\nCMD ["--model", "m", \\\n  "--seed", "1"]\n'),
-        ("Dockerfile", "FROM x\nENV VLLM_X 1\nENTRYPOINT [\"vllm\", \"serve\"]\nCMD [\"m\", \"--seed\", \"1\"]\n"),
-        ("a.Dockerfile", "FROM x\nENV VLLM_X=1\nCMD vllm serve m \\\n  # note\n  --seed 1\n"),
     ],
 )  # fmt: skip
 def test_containers_and_jobs_are_read_with_their_environment(path: str, text: str) -> None:

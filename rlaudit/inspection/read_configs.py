@@ -22,8 +22,10 @@ _ROLLOUTS = re.compile("vllm|rollout|inference|update_(weights|named_param)|weig
 # In the first characters of a report of rlaudit, which names configs and is none.
 _OUR_REPORT = '"schema": "rlaudit-report/'
 _VARIABLE = re.compile(r"VLLM_[A-Z0-9_]+")
-# A line that writes a config, `cat > run.yaml <<EOF`.
-_WRITES_A_CONFIG = re.compile(r"(?m)^(?=[^#\n]*<<)[^#\n]*>[ \t]*[\"']?([^\s\"'<>]+\.(?:ya?ml|toml))")
+# A line that writes a config or a script, `cat > run.yaml <<EOF`.
+_WRITES_A_FILE = re.compile(
+    r"(?m)^(?=[^#\n]*<<)[^#\n]*>[ \t]*[\"']?([^\s\"'<>]+\.(?:ya?ml|toml|(?:ba)?sh|slurm|sbatch))"
+)
 
 
 class Unreadable(ValueError):
@@ -161,8 +163,8 @@ def _decided_when_it_runs(source: Source, configs: Sequence[RolloutConfig]) -> I
 
 
 def _written_by_the_script(source: Source) -> Iterator[str]:
-    """Yield a sentence for each config that a shell script writes itself."""
-    for match in _WRITES_A_CONFIG.finditer(source.text) if source.is_shell else ():
+    """Yield a sentence for each config or script that a shell script writes itself."""
+    for match in _WRITES_A_FILE.finditer(source.text) if source.is_shell else ():
         line = source.text.count("\n", 0, match.start()) + 1
         yield f"{source.path}:{line}: {match[1]}, which the script writes itself, is not read: inspect that file"
 

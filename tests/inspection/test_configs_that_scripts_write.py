@@ -1,4 +1,4 @@
-"""A config that a script writes itself is named, and not read."""
+"""A config or script that a script writes itself is named, and not read."""
 
 import pytest
 from packaging.version import Version
@@ -14,3 +14,11 @@ def test_a_config_that_a_script_writes_is_named_with_its_line(opening: str) -> N
     configs = read_configs(source, recognised, (Version("0.8.5"), Version("0.18.1")))
     assert len(configs.pairs) == 1
     assert "run.sh:1: run.yaml, which the script writes itself, is not read: inspect that file" in configs.not_seen
+
+
+def test_a_script_that_a_script_writes_is_named_with_its_line() -> None:
+    source = Source("run.sh", "cat > job.slurm <<EOF\nvllm serve n\nEOF\nvllm serve m\n")
+    recognised, _ = recognise(source, known_dialects())
+    configs = read_configs(source, recognised, (Version("0.8.5"), Version("0.18.1")))
+    assert len(configs.pairs) == 1
+    assert "run.sh:1: job.slurm, which the script writes itself, is not read: inspect that file" in configs.not_seen

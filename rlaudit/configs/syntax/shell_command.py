@@ -21,7 +21,7 @@ class Command:
     assumed: tuple[str, ...] = ()
     # The whole file.
     text: str = field(default="", repr=False)
-    # Whether it is inside a quoted word, a here-document or a value of another file.
+    # Whether it is inside a quoted word or a value of another file.
     nested: bool = False
 
 

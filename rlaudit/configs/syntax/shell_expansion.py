@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.shell_parts import (
-    DOCUMENT,
     DOUBLE,
     PLAIN,
     Field,
@@ -102,22 +101,6 @@ class Expander:
             return self._unknown(word.start, word.start, _TOO_OFTEN)
         return self._field(self._joined(parts, 0), word.start, word.end)
 
-    def document(self, redirect: "Tree", depth: int = 0) -> Field:
-        """Return the body of a here-document; nothing in it is expanded if the word that ends it has a quote."""
-        opening = next(child for child in redirect.children if child.type == "heredoc_start")
-        body = next((child for child in redirect.children if child.type == "heredoc_body"), None)
-        if body is None:
-            return self._field([], redirect.end_byte, redirect.end_byte)
-        literal = re.search(r"['\"\\]", self.text[opening.start_byte : opening.end_byte]) is not None
-        # The grammar leaves out blanks at the beginning of the first line.
-        start = self.text.find("\n", opening.end_byte, body.start_byte + 1) + 1 or body.start_byte
-        start = min(start, body.start_byte)
-        whole = [Part(self.text[start : body.end_byte], start, True)]
-        parts = whole if literal else parts_of(self.text, body.children, start, body.end_byte, DOCUMENT)
-        if _expands_too_often(parts):
-            return self._unknown(start, start, _TOO_OFTEN)
-        return self._field(self._joined(parts, depth), start, body.end_byte)
-
     def _field(self, pieces: Sequence[Piece], start: int, end: int) -> Field:
         place = self.index.place(start, end, "")
         return Field(tuple(pieces), place.start, place.end, self.text[start:end])
@@ -165,9 +148,6 @@ class Expander:
             return [self._arithmetic(part, tree)]
         if part.text.startswith("$((") and part.text.endswith("))"):
             return [self._arithmetic_of_a_default(part)]
-        kept = _kept_script(tree)
-        if kept is not None:
-            return [self.document(kept, depth + 1)]
         is_pwd = part.text in _WORKING_DIRECTORY
         return [self._started_in(part) if is_pwd else self._unknown(part.start, end, "it is the output of a command")]
 
@@ -262,15 +242,6 @@ def _combined(sign: str, left: int, right: int) -> int | None:
 
 def _expands_too_often(parts: Sequence[Part]) -> bool:
     return sum(part.expands for part in parts) > MOST_EXPANSIONS
-
-
-def _kept_script(tree: "Tree") -> "Tree | None":
-    """Return the here-document of `$(cat <<'END' ... END)`, by which a script keeps another one in a variable."""
-    inside = [child for child in tree.children if child.is_named]
-    if len(inside) != 1 or inside[0].type != "redirected_statement" or inside[0].named_child_count != 2:
-        return None
-    command, redirect = inside[0].named_children
-    return redirect if command.text == b"cat" and redirect.type == "heredoc_redirect" else None
 
 
 def _unset(name: str) -> str:

@@ -20,10 +20,9 @@ _EXPANSIONS = {"expansion", "command_substitution", "arithmetic_expansion", "pro
 _QUOTES = {"string", "raw_string", "ansi_c_string", "translated_string"}
 # A name behind a dollar is found in the text, since the grammar takes the dollar of `$a/$b/c` for an end of its word.
 _VARIABLE = r"(?P<variable>\$(?:[A-Za-z_]\w*|[0-9@*#?$!-]))"
-# What a shell replaces outside of quotes, in double quotes and in a here-document.
+# What a shell replaces outside of quotes and in double quotes.
 PLAIN = re.compile(rf"\\\r?\n|\\(?P<quoted>.)|{_VARIABLE}|(?P<placeholder><[^<>]*>)", re.DOTALL)
 DOUBLE = re.compile(rf'\\\r?\n|\\(?P<quoted>["\\$`])|{_VARIABLE}|(?P<placeholder>(?!))')
-DOCUMENT = re.compile(rf"\\(?P<quoted>[\\$`])|{_VARIABLE}|(?P<placeholder>(?!))")
 _WORD = re.compile(r"(?:[^\s\\]|\\[^\r\n])+")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "e": "\x1b", "\\": "\\", "'": "'", '"': '"'}
 
@@ -113,8 +112,8 @@ class Field:
 
 
 def parts_of(text: str, trees: Sequence["Tree"], start: int, end: int, quoting: re.Pattern[str]) -> list[Part]:
-    """Return the parts of text[start:end], a word or the inside of one. trees: the nodes in it. quoting: PLAIN, DOUBLE
-    or DOCUMENT.
+    """Return the parts of text[start:end], a word or the inside of one. trees: the nodes in it. quoting: PLAIN or
+    DOUBLE.
     """
     parts: list[Part] = []
     at = start

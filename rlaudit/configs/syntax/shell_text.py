@@ -2,7 +2,8 @@
 
 Every branch is read, since the question is what a script may start. A variable that is set under a condition is
 unknown after it, with its value after each branch as the reason. `${TP:-8}` counts as 8 if the file does not set TP,
-and is listed in the command's `assumed`. Nothing is executed, and no other script is followed.
+and is listed in the command's `assumed`. Nothing is executed, and no other script is followed: neither a file nor
+what a here-document or a pipe gives to a shell.
 Source: POSIX.1-2017, Shell Command Language; the grammar is tree-sitter-bash.
 """
 
@@ -32,8 +33,6 @@ _PREPARING = {"export", "declare", "local", "readonly", "typeset", "cd", "pushd"
 _BEFORE_A_COMMAND = {"exec", "nohup", "command", "builtin", "time", "coproc"}
 _SHELLS = {"bash", "sh", "zsh", "dash", "ash", "ssh"}
 _TAKE_A_SCRIPT = {"sbatch", "srun", "sudo"}
-_SCRIPT = re.compile(r"\.(sh|bash|slurm|sbatch)$")
-_OUTPUTS = {">", ">>", ">|", "&>"}
 # Nodes of a command, or of the redirection of a here-document, that are none of the command's words.
 _NO_WORDS = {
     "herestring_redirect", "ERROR", "comment", "<<", "<<-", "heredoc_start", "heredoc_body", "heredoc_end", "\n",
@@ -48,19 +47,18 @@ def commands(
     index: LineIndex | None = None,
     damaged: Callable[[UnreadableText], None] | None = None,
 ) -> tuple[Command, ...]:
-    """Return every command of a script, those inside `bash -c '...'` and here-documents for a shell included.
+    """Return every command of a script, those inside `bash -c '...'` included.
 
     index: the places of the characters of `text`, for a script inside another file. damaged: called with the reason
-    for each part that is not read; without it a broken script raises UnreadableText.
+    for each part that is not read; without it a script with such a part raises UnreadableText.
     """
     index = index or LineIndex(text, path)
     walk = _Walk(text, index, Variables(), 0)
     broken = walk.read()
-    if broken is not None and damaged is None:
-        raise broken
     for unread in [*([broken] if broken is not None else []), *walk.passed_over]:
-        if damaged is not None:
-            damaged(unread)
+        if damaged is None:
+            raise unread
+        damaged(unread)
     return tuple(walk.commands)
 
 
@@ -74,7 +72,6 @@ class _Walk:
     count: int = 0
     prepares: bool = False
     redirects: dict[int, list["Tree"]] = field(default_factory=dict)
-    documents: dict[int, "Tree"] = field(default_factory=dict)
     # Scripts that the walk does not follow.
     passed_over: list[UnreadableText] = field(default_factory=list)
 
@@ -194,10 +191,8 @@ class _Walk:
         self.redirects[_last_command(body).id] = [*redirects, *self.redirects.pop(tree.id, [])]
         self.statement(body, depth)
         for redirect in redirects:
-            for after in redirect.children:
-                if after.type == "pipeline":
-                    # What the document is piped into reads it.
-                    self.documents[_last_command(after).id] = redirect
+            if redirect.type == "heredoc_redirect":
+                self.notice_document(body, redirect)
             self.block(redirect, depth)
 
     def assign(self, word: Word, export: bool = False) -> None:
@@ -244,10 +239,9 @@ class _Walk:
                 self.variables.export(self.text[word.start : word.end])
 
     def command(self, tree: "Tree", redirects: Sequence["Tree"]) -> None:
-        """Add a simple command, and those of a script that it gets."""
-        piped = [self.documents.pop(tree.id)] if tree.id in self.documents else []
-        trees, documents, target = self.sorted_out([*tree.children, *redirects])
-        words = joined(trees, left_out(self.text, [*tree.children, *redirects]))
+        """Add a simple command, and those of a script that is one of its words."""
+        parts = [*tree.children, *redirects]
+        words = joined(self.words_among(parts), left_out(self.text, parts))
         prefixes = list(takewhile(_is_assignment, words))
         words = words[len(prefixes) :]
         if not words:
@@ -274,7 +268,6 @@ class _Walk:
         if damage(tree) is not None or self.cut in range(tree.start_byte, words[-1].end + 2):
             return  # The missing part may be any of its options.
         place = self.index.place((*prefixes, *words)[0].start, words[-1].end, "")
-        script = self.expander.document([*piped, *documents][-1]) if documents or piped else None
         assumed = tuple(taken_at_default(name, value) for name, value in self.variables.assumed.items())
         nested = self.level > 0 or self.index.origins is not None
         variables = {**exports, **prefixed} if prefixed else exports
@@ -284,31 +277,19 @@ class _Walk:
             return
         self.commands.append(command)
         self.handed_over(command, fields, {**passed(nodes), **prefixed})
-        name = str(nodes[0].value).rpartition("/")[2]
-        if script is not None and (name in _SHELLS | _TAKE_A_SCRIPT or _SCRIPT.search(target)):
-            self.commands += self.inner(script.text, script.origins(), {**passed(nodes), **prefixed})
 
-    def sorted_out(self, trees: Sequence["Tree"]) -> tuple[list["Tree"], list["Tree"], str]:
-        """Return the parts of a command's words, its here-documents, and the file of its output. Words may follow a
-        redirection.
-        """
+    def words_among(self, trees: Sequence["Tree"]) -> list["Tree"]:
+        """Return the parts of a command's words. Words may follow a redirection."""
         words: list[Tree] = []
-        documents: list[Tree] = []
-        target = ""
         for tree in trees:
             if tree.type == "heredoc_redirect":
-                documents.append(tree)
-                inner_words, _, inner_target = self.sorted_out(tree.children)
-                words += inner_words
-                target += inner_target
+                words += self.words_among(tree.children)
             elif tree.type == "file_redirect":
                 files = joined(child for child in tree.named_children if child.type != "file_descriptor")
-                if files and any(child.type in _OUTPUTS for child in tree.children):
-                    target += self.expander.value(files[0]).text
                 words += [part for word in files[1:] for part in word.trees]
             elif tree.type not in _NO_WORDS:  # a lone dash has no name in the grammar
                 words.append(tree)
-        return words, documents, target
+        return words
 
     def counted(self, words: int) -> None:
         """Raise UnreadableText for the word too many."""
@@ -356,6 +337,13 @@ class _Walk:
             return ()
         self.passed_over += walk.passed_over
         return () if broken is not None else tuple(walk.commands)
+
+    def notice_document(self, body: "Tree", redirect: "Tree") -> None:
+        """Note a script in a here-document that a shell gets, which is not read."""
+        pipeline = next((child for child in redirect.children if child.type == "pipeline"), body)
+        words = (word for word in self.written(_last_command(pipeline)).split() if "=" not in word)
+        if next(words, "").rpartition("/")[2] in _SHELLS | _TAKE_A_SCRIPT:
+            self.passed_over.append(UnreadableText("a script in a here-document is not read", self.line(redirect)))
 
     def notice_script(self, pipeline: "Tree") -> None:
         """Note a script that a pipeline writes for a shell (`echo "$JOB" | bash`), which is not read."""

@@ -124,9 +124,9 @@ def test_the_number_of_an_arithmetic_expansion_rests_on_the_defaults_of_its_vari
 
 
 def test_scripts_inside_scripts_are_read_at_their_places() -> None:
-    text = "M=m\nbash -c \"serve $M --x 1\"\nssh host 'serve n'\nsbatch --wrap='serve o'\nbash <<EOF\nserve $M\nEOF\n"
+    text = "M=m\nbash -c \"serve $M --x 1\"\nssh host 'serve n'\nsbatch --wrap='serve o'\n"
     found = [command for command in commands(text, "run.sh") if command.words[0].value == "serve"]
-    assert [command.words[1].value for command in found] == ["m", "n", "o", "m"]
+    assert [command.words[1].value for command in found] == ["m", "n", "o"]
     assert all(command.nested for command in found)
     flag = found[0].words[2]
     assert text[flag.place.start : flag.place.end] == "--x"
@@ -139,20 +139,24 @@ def test_a_script_that_holds_variables_of_the_job_is_read_and_they_are_unknown_i
     assert script[served.words[-1].place.start : served.words[-1].place.end] == "8"
 
 
-@pytest.mark.parametrize("quote", ["'", '"'])
-def test_a_script_that_a_variable_keeps_is_read_where_it_is_written(quote: str) -> None:
-    script = f'JOB=$(cat <<{quote}END{quote}\nserve m --port $PORT\nEND\n)\nsalloc bash -lc "$JOB"\n'
-    served = next(one for one in commands(script, "run.sh") if one.words[0].value == "serve")
-    assert served.place.line == 2 and isinstance(served.words[-1].value, Unknown)
-
-
-@pytest.mark.parametrize("shell", ['bash -c "$JOB"', 'sbatch --wrap="$JOB"', 'ssh host "$JOB"'])
-def test_a_script_with_the_outer_values_in_it_is_read_where_a_shell_gets_it(shell: str) -> None:
-    script = f"N=4\nJOB=$(cat <<EOF\nexport B=1\nserve m --n $N --port \\$PORT --host $HOST\nEOF\n)\n{shell}\n"
-    (served,) = (one for one in commands(script, "run.sh") if one.words[0].value == "serve")
-    n, port, host = (served.words[at].value for at in (3, 5, 7))
-    assert n == "4" and isinstance(port, Unknown) and isinstance(host, Unknown)
-    assert served.place.line == 4 and served.variables["B"].value == "1"
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("bash <<EOF\nserve m\nEOF\n", 1),
+        ("A=1 sbatch <<'EOF'\nserve m\nEOF\n", 1),
+        ("ssh host bash -s <<EOF\nserve m\nEOF\n", 1),
+        ("x\ncat <<EOF | sbatch\nserve m\nEOF\n", 2),
+        ("x\necho 'serve m' | bash\n", 2),
+    ],
+)
+def test_text_that_a_shell_gets_is_named_with_its_line_and_not_read(text: str, line: int) -> None:
+    refused: list[UnreadableText] = []
+    read = commands(text, "run.sh", damaged=refused.append)
+    assert not [one for one in read if one.words[0].value == "serve"]
+    (unread,) = refused
+    assert "is not read" in str(unread) and unread.line == line
+    with pytest.raises(UnreadableText):
+        commands(text, "run.sh")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +169,7 @@ def test_a_script_with_the_outer_values_in_it_is_read_where_a_shell_gets_it(shel
     ],
 )
 def test_text_that_no_shell_gets_is_no_script(text: str) -> None:
-    assert not [one for one in commands(text, "run.sh") if one.words[0].value == "serve"]
+    assert not [one for one in commands(text, "run.sh", damaged=lambda _error: None) if one.words[0].value == "serve"]
 
 
 def test_pipes_and_redirections_are_no_words() -> None:

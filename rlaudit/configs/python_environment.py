@@ -3,7 +3,8 @@ vLLM's own `set_vllm_use_v1`.
 """
 
 import ast
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from rlaudit.configs.source import Source
@@ -17,7 +18,14 @@ from rlaudit.unknown import Unknown
 _CHOICE, _CHOSEN = "set_vllm_use_v1", "VLLM_USE_V1"
 _ENVIRONMENTS = ("os.environ", "environ")
 _SETTERS = {*(f"{name}.setdefault" for name in _ENVIRONMENTS), "os.putenv"}
-_UPDATES = {f"{name}.update" for name in _ENVIRONMENTS}
+# Ways to set variables whose names are not read: `os.environ[name] = value` in a loop, and `os.environ.update(...)`.
+_UNREAD = re.compile(r"""\benviron(?:\[(?!["'])[^\]\n]+\]\s*=(?!=)|\.update\()""")
+
+
+def unread_variables_at(source: Source) -> set[int]:
+    """Return the lines of a Python file that set variables whose names are not read."""
+    matches = _UNREAD.finditer(source.text) if source.suffix == ".py" else ()
+    return {source.text.count("\n", 0, match.start()) + 1 for match in matches}
 
 
 def python_environment(source: Source, prefixes: tuple[str, ...] = ("",)) -> dict[str, Node]:
@@ -31,10 +39,9 @@ def python_environment(source: Source, prefixes: tuple[str, ...] = ("",)) -> dic
     except UnreadableText as error:
         source.refuse("os.environ", error)
         return {}
-    nodes = nodes_of(values.tree)
     variables: dict[str, Node] = {}
-    for at in nodes:
-        for name, value in (*_set(at.node), *_set_in_a_loop(at.node, nodes)):
+    for at in nodes_of(values.tree):
+        for name, value in _set(at.node):
             if name.startswith(prefixes):
                 node = _value_at(values.node(value, at, name), name, at)
                 if name in variables and variables[name].value != node.value:
@@ -74,32 +81,5 @@ def _set(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         case ast.Call(func=function, args=[ast.Constant(value=str(name)), value]):
             if ast.unparse(function) in _SETTERS:
                 yield name, value
-        case ast.Call(func=function, args=[ast.Dict() as given]) if ast.unparse(function) in _UPDATES:
-            yield from _pairs(given)
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[value]) if name == _CHOICE:
             yield _CHOSEN, value
-
-
-def _set_in_a_loop(node: ast.AST, nodes: Sequence[At]) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the items of VARIABLES of `for name, value in VARIABLES.items(): os.environ[name] = value`, if known."""
-    match node:
-        case ast.For(
-            target=ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=value)]),
-            iter=ast.Call(func=ast.Attribute(value=variables, attr="items"), args=[]),
-        ):
-            ways = {f"{name}[{key}] = {text}" for name in _ENVIRONMENTS for text in (value, f"str({value})")}
-            if not any(isinstance(line, ast.Assign) and ast.unparse(line) in ways for line in ast.walk(node)):
-                return
-            displays = (
-                at.node.value for at in nodes
-                if isinstance(at.node, ast.Assign) and ast.unparse(at.node.targets[0]) == ast.unparse(variables)
-            )  # fmt: skip
-            for display in (variables,) if isinstance(variables, ast.Dict) else displays:
-                if isinstance(display, ast.Dict):
-                    yield from _pairs(display)
-
-
-def _pairs(display: ast.Dict) -> Iterator[tuple[str, ast.expr]]:
-    for key, value in zip(display.keys, display.values, strict=True):
-        if isinstance(key, ast.Constant) and isinstance(key.value, str):
-            yield key.value, value

@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.program import programs_beside
+from rlaudit.configs.python_environment import unread_variables_at
 from rlaudit.configs.server_and_trainer import asks_a_server, joined, waits_for_a_trainer
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
@@ -156,8 +157,8 @@ def _decided_when_it_runs(source: Source, configs: Sequence[RolloutConfig]) -> I
     """Yield a sentence with the lines of a Python program that only a run decides."""
     settings = (setting for config in configs for part in (config.engine, config.sampling) for setting in part.values())
     places = (setting.place for setting in settings if isinstance(setting.value, Unknown) and setting.value.by_run)
-    lines = sorted({place.line for place in places if place is not None})
-    if lines:
+    lines = sorted({place.line for place in places if place is not None} | unread_variables_at(source))
+    if lines and configs:
         listed = f"lines {', '.join(map(str, lines))}" if len(lines) > 1 else f"line {lines[0]}"
         yield f"{source.path}: what a run decides in {listed}; `rlaudit record` writes it down"
 

@@ -25,5 +25,10 @@ def test_the_lines_that_a_run_decides_are_named_with_the_command_that_records_th
     assert "train.py: what a run decides in lines 4, 5; `rlaudit record` writes it down" in not_seen(TEXT)
 
 
+def test_a_loop_that_sets_variables_is_named_with_its_line() -> None:
+    text = "import os\nfor name, value in {}.items():\n    os.environ[name] = value\n" + TEXT.replace("args.tp", "2")
+    assert "what a run decides in lines 3, 8" in not_seen(text)
+
+
 def test_a_program_of_literals_leaves_nothing_to_a_run() -> None:
     assert "a run decides" not in not_seen(TEXT.replace("args.tp", "2").replace("args.heat", "0.7"))

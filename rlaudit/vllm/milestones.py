@@ -79,10 +79,8 @@ READS_SUFFIXES = {
 }
 AUTO_MODEL_LEN = Version("0.14.0")
 HF_OVERRIDES_MAY_BE_A_FUNCTION = Version("0.9.0")
-# --config FILE: what becomes of false, lists and mappings; see configs/readers/config_file.py. The module
-# without a subcommand mixes the file's words up with its own before (vLLM's argparse_utils.py:363 of 0.13.0).
+# --config FILE: what becomes of false, lists and mappings; see configs/readers/config_file.py.
 CONFIG_FILE_NEGATES, CONFIG_FILE_LISTS, CONFIG_FILE_MAPPINGS = map(Version, ("0.28.0", "0.10.2", "0.16.0"))
-CONFIG_FILE_OF_THE_MODULE = Version("0.14.0")
 
 # Hardware: CUDA_VISIBLE_DEVICES may hold UUIDs (vllm/platforms/cuda.py, device_control_id_to_physical_device_id; 0.22.0
 # and older call int() in interface.py); wheels on PyPI are for CUDA 13, those for 12.9 on vLLM's own index

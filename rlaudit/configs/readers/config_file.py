@@ -77,20 +77,16 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     root = roots[0]
     draft = Draft(NAME, source.path)
     reader = FlagReader(draft, vllm)
-    take_config_file(reader, root)
+    for key, node in root.items():
+        _take(reader, key, node)
+    reader.finish()
     draft.not_seen.append("flags of the command that names this file: they win over it")
     write = yaml_writer(root, _speller(root, vllm), source.text)
     return (draft.done(model=reader.model, place=root.place, write=write),)
 
 
-def take_config_file(reader: FlagReader, mapping: Node) -> None:
-    """Take every key of the file as the flag that vLLM makes of it."""
-    for key, node in mapping.items():
-        _take(reader, key, node)
-    reader.finish()
-
-
 def _take(reader: FlagReader, key: str, node: Node) -> None:
+    """Take a key of the file as the flag that vLLM makes of it."""
     if node.value is False:
         _false(reader, key, node)
     elif node.value is True:

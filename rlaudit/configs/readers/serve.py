@@ -15,22 +15,18 @@ from packaging.version import Version
 from rlaudit.configs.command_lines import proved
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft, by_file, unwritten
+from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.engine_names import dashed
-from rlaudit.configs.readers.config_file import take_config_file
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
 from rlaudit.configs.syntax.expansion import assumptions
-from rlaudit.configs.syntax.flags import Flag, flags
-from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.shell_command import TakenDefault
 from rlaudit.configs.syntax.spelling import Spell, Write
-from rlaudit.configs.syntax.unreadable import UnreadableText
-from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
 from rlaudit.configs.vllm_inputs.flags import FlagReader, take_variables
 from rlaudit.configs.vllm_inputs.invocations import Invocation, invocations
-from rlaudit.settings.rollout_config import Loss, RolloutConfig
+from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.vllm.catalogue import Catalogue
-from rlaudit.vllm.milestones import CONFIG_FILE_OF_THE_MODULE
 
 NAME = "vllm-serve"
 MOST_SERVERS = 200
@@ -62,9 +58,6 @@ def _server(source: Source, started: Invocation, vllm: Version) -> RolloutConfig
     draft = Draft(NAME, source.path)
     draft.device = by_file("image", started.image) if started.image is not None else None
     reader = FlagReader(draft, vllm, started.serve)
-    config = _config_file(draft, reader, source, started)
-    if config is not None:
-        take_config_file(reader, config)
     reader.read(started.words, started.start)
     take_variables(draft, started.variables)
     if started.env_file is not None:
@@ -77,41 +70,19 @@ def _server(source: Source, started: Invocation, vllm: Version) -> RolloutConfig
         taken.further(unless) if isinstance(taken, TakenDefault) else f"{taken}{unless}"
         for taken in dict.fromkeys(assumed)
     ]
-    return draft.done(model=reader.model, place=started.place, write=_writer(started, source, vllm))
+    config = draft.done(model=reader.model, place=started.place, write=_writer(started, source, vllm))
+    return _beside_its_file(config, started, reader)
 
 
-def _config_file(draft: Draft, reader: FlagReader, source: Source, started: Invocation) -> Node | None:  # noqa: PLR0911 - one for each reason not to have it
-    """Return the mapping of the file of `--config FILE`, None if it is missing."""
-    config_flags = [flag for flag in flags(started.words, started.start, reader.switch) if flag.name == "config"]
-    if not config_flags:
-        return None
-    flag = config_flags[-1]
-    if flag.joined:
-        _lose(draft, flag, "vLLM opens the file only for --config and its name as two words")
-        return None
-    name = flag.value.value if flag.value is not None else None
-    if not isinstance(name, str):
-        draft.not_seen.append("the file of --config: its name is known only when the command runs")
-        return None
-    if not started.serve and reader.vllm < CONFIG_FILE_OF_THE_MODULE:
-        _lose(draft, flag, "the API server module inserts the file's flags behind its first word before 0.14.0")
-        return None
-    neighbour = source.neighbour(name)
-    if neighbour is None:
-        draft.not_seen.append(f"{name}, the file of --config: it is not beside this one")
-        return None
-    draft.parts = (*draft.parts, neighbour.path)
-    try:
-        roots = parse_plain_yaml(neighbour.text, neighbour.path)
-    except UnreadableText as error:
-        draft.not_seen.append(f"{name}, the file of --config: {error}")
-        return None
-    return roots[0] if roots else None
-
-
-def _lose(draft: Draft, flag: Flag, reason: str) -> None:
-    node = flag.value if flag.value is not None else Node(None, flag.place)
-    draft.lose("config", node, Loss.NOT_PASSED, reason)
+def _beside_its_file(config: RolloutConfig, started: Invocation, reader: FlagReader) -> RolloutConfig:
+    """Return the config of a command, with what the file of its `--config` may set left open."""
+    named = [flag for flag in flags(started.words, started.start, reader.switch) if flag.name == "config"]
+    if not named:
+        return config
+    text = named[-1].value.text if named[-1].value is not None else "a file"
+    unread = f"{text}, the file of --config, is not read with the command: inspect it by itself, or record a run"
+    engine = Elsewhere(f"it may be in {text}, the file of --config", config.engine)
+    return replace(config, engine=engine, not_seen=(*config.not_seen, unread))
 
 
 def _writer(started: Invocation, source: Source, vllm: Version) -> Write:

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 from packaging.version import Version
 from reading import lost_names, read_one, rewritten, source_of
@@ -197,23 +195,12 @@ def test_words_that_only_a_run_tells_are_said() -> None:
     assert any("the arguments that the script" in one for one in config.not_seen)
 
 
-def test_the_config_file_beside_a_script_is_read_and_the_command_line_wins(tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text("seed: 1\nenable-prefix-caching: false\nmax-num-seqs: 4\nmodel: other\n")
-    text = "vllm serve m --config c.yaml --seed 2\n"
-    source = Source(str(tmp_path / "run.sh"), text)
-    (config,) = DIALECT.read(source, Version("0.18.1"))
-    assert values(config) == {"seed": 2, "max_num_seqs": 4}
-    assert {lost.name: lost.loss for lost in config.lost} == {
-        "enable_prefix_caching": Loss.FALSE_DROPPED, "seed": Loss.OVERRULED,
-    }  # fmt: skip
-    assert config.parts == (str(tmp_path / "c.yaml"),)
-    assert config.model is not None and config.model.value == "m"
-    assert DIALECT.read(source, Version("0.28.0"))[0].engine["enable_prefix_caching"].value is False
-
-
-def test_a_config_file_that_is_not_there_or_not_opened_is_said() -> None:
-    assert any("not beside" in one for one in shell("vllm serve m --config /nowhere/c.yaml\n").not_seen)
-    assert [lost.loss for lost in shell("vllm serve m --config=c.yaml\n").lost] == [Loss.NOT_PASSED]
+@pytest.mark.parametrize("option", ["--config c.yaml", "--config=c.yaml"])
+def test_what_the_config_file_of_a_command_may_set_is_open_and_the_file_is_named(option: str) -> None:
+    config = shell(f"vllm serve m {option} --seed 2\n")
+    assert values(config) == {"seed": 2}
+    assert isinstance(config.engine.get("enable_prefix_caching").value, Unknown)
+    assert any("c.yaml, the file of --config, is not read with the command" in one for one in config.not_seen)
 
 
 def test_a_subcommand_that_stands_in_an_array_is_found_and_a_printed_one_is_not() -> None:

@@ -315,26 +315,25 @@ def test_a_trainer_of_the_projects_own_is_not_judged_by_trls(tmp_path: Path) -> 
     assert all(not one.known for one in config.trainer.values()) and not config.sampling["temperature"].known
     assert not config.options["beta"].known and not config.options["loss_type"].known
     assert config.write("gpu_memory_utilization", 0.3) is None
-    assert any("OwnTrainer" in said and "own/trainer.py" in said for said in config.not_seen)
+    assert any("OwnTrainer" in said and "`rlaudit record`" in said for said in config.not_seen)
 
 
 @pytest.mark.parametrize(
-    ("program", "trainer"),
+    "program",
     [
-        (PROGRAM.format(imported="\nfrom trl import GRPOTrainer", otherwise="GRPOTrainer"), OWN),
-        (PROGRAM.format(imported="", otherwise="OwnTrainer"), OWN.replace("from transformers import Trainer",
-                                                                         "from trl import GRPOTrainer as Trainer")),
+        PROGRAM.format(imported="\nfrom trl import GRPOTrainer", otherwise="GRPOTrainer"),
+        "from trl import GRPOTrainer as Trainer\n\nclass OwnTrainer(Trainer):\n    pass\n\nOwnTrainer().train()\n",
     ],
-)  # fmt: skip
-def test_a_trainer_that_is_trls_or_may_be_is_taken_for_it(tmp_path: Path, program: str, trainer: str) -> None:
-    config = of_program(tmp_path, program, trainer)
+)
+def test_a_trainer_that_is_trls_or_is_based_on_it_in_the_program_is_taken_for_it(tmp_path: Path, program: str) -> None:
+    config = of_program(tmp_path, program)
     assert config.engine["logprobs_mode"].value == "processed_logprobs"
     assert config.facts.divides_by_temperature is True
 
 
-def test_a_trainer_whose_file_is_not_there_leaves_everything_open(tmp_path: Path) -> None:
-    program = PROGRAM.format(imported="", otherwise="OwnTrainer").replace("own.trainer", "elsewhere.trainer")
-    config = of_program(tmp_path, program)
+def test_a_trainer_that_another_file_bases_on_trls_leaves_everything_open(tmp_path: Path) -> None:
+    trainer = OWN.replace("from transformers import Trainer", "from trl import GRPOTrainer as Trainer")
+    config = of_program(tmp_path, PROGRAM.format(imported="", otherwise="OwnTrainer"), trainer)
     assert not config.options["beta"].known and not config.engine.get("seed").known
 
 

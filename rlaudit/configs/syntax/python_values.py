@@ -18,7 +18,6 @@ from rlaudit.settings.place import Place
 from rlaudit.unknown import Unknown
 
 MOST_VALUES = 20_000
-_CONVERSIONS: dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "str": str, "bool": bool}
 LONGEST_TEXT = 10_000
 LARGEST = 1e12
 ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -80,8 +79,6 @@ class PythonValues:
                 return self._either(expression, functions, setting, deeper)
             case ast.Call(func=ast.Name(id="dict")):
                 return self._made(expression, functions, setting, deeper)
-            case ast.Call(func=ast.Name(id=kind), args=[operand], keywords=[]) if kind in _CONVERSIONS:
-                return _converted(kind, self._value(operand, functions, setting, deeper))
             case ast.Attribute() if dtype := _torch_dtype(expression):
                 return dtype
         return Unknown(f"{_short(expression)} is known only when it runs")
@@ -200,13 +197,3 @@ def _short(expression: ast.expr) -> str:
     except (RecursionError, ValueError, AttributeError):
         return "an expression"
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _converted(kind: str, value: Any) -> Any:
-    """Return the value of `int(x)`, `float(x)`, `str(x)` or `bool(x)`."""
-    if isinstance(value, bool | int | float | str) and len(str(value)) < 100:
-        try:
-            return _CONVERSIONS[kind](value)
-        except (ValueError, OverflowError):
-            return Unknown(f"{kind}({value!r}) fails")
-    return value if isinstance(value, Unknown) else Unknown(f"{kind}(...) of a collection")

@@ -23,7 +23,7 @@ def argument(text: str, name: str = "x") -> object:
         ("LLM(x={'a': {'b': 1}})", {"a": {"b": 1}}),
         ("N = 2\nLLM(x=N * 3 + 1)", 7), ("N: int = 2\ndef f():\n    LLM(x=N)", 2), ("M = 'm'\nLLM(x=f'{M}-1')", "m-1"),
         ("K = dict(x=1)\nLLM(**K)", 1), ("LLM(**{'x': 1, **{'y': 2}})", 1),
-        ("LLM(x=dict(a=int('3')))", {"a": 3}), ("if __name__ == '__main__':\n    N = 4\n    LLM(x=N)", 4),
+        ("LLM(x=dict(a=3))", {"a": 3}), ("if __name__ == '__main__':\n    N = 4\n    LLM(x=N)", 4),
         ("LLM(x=not True)", False), ("if c:\n    K = {'x': 5}\n    y = 1\n    LLM(**K)", 5),
         ("N = 1\ndef f():\n    N = 2\n    LLM(x=N)", 2), ("def f(N):\n    pass\nN = 1\nLLM(x=N)", 1),
         ("from vllm import LLM as Engine\nEngine(x=1)", 1),

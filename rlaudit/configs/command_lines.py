@@ -7,7 +7,9 @@ from typing import Any
 
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
+from rlaudit.configs.syntax.embedded import scalar_commands
 from rlaudit.configs.syntax.flags import flags
+from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import Command, shortened
 from rlaudit.configs.syntax.spelling import Spell, Write, apply
@@ -89,23 +91,24 @@ def untold(command: Command, at: int) -> tuple[str, ...]:
 def command_lines(source: Source, *marks: str) -> tuple[Command, ...]:
     """Return every command of the file that may hold one of `marks`; nothing if the text has none of them.
 
-    Places point into the file, also for a command inside a YAML value: everything else is blanked, not cut away.
+    Places point into the file, also for a command inside a YAML value.
     """
     if not any(mark in source.text for mark in marks):
         return ()
     try:
         if source.suffix in _YAML:
-            return tuple(command for root in source.plain_yaml for command in _inside(source, root, marks))
+            index = LineIndex(source.text, source.path)
+            return tuple(command for root in source.plain_yaml for command in _inside(source, index, root, marks))
         return source.commands
     except (ValueError, RecursionError):  # kept in source.refusals
         return ()
 
 
-def _inside(source: Source, node: Node, marks: tuple[str, ...]) -> Iterator[Command]:
+def _inside(source: Source, index: LineIndex, node: Node, marks: tuple[str, ...]) -> Iterator[Command]:
     if isinstance(node.value, str):
         if any(mark in node.value for mark in marks):
             try:
-                yield from _of_text(source, node)
+                yield from scalar_commands(node, index)
             except ValueError as error:
                 source.refuse(node.place.start, error)
         return
@@ -114,28 +117,11 @@ def _inside(source: Source, node: Node, marks: tuple[str, ...]) -> Iterator[Comm
         yield WordList(parts, {}, node.place, text=source.text)
         return
     for part in parts:
-        yield from _inside(source, part, marks)
+        yield from _inside(source, index, part, marks)
     for child in dict(node.items()).values():
-        yield from _inside(source, child, marks)
+        yield from _inside(source, index, child, marks)
 
 
 def _is_word(text: str, marks: tuple[str, ...]) -> bool:
     """Return whether a list element is one word of a command that has a mark, and not a whole script."""
     return not re.search(r"\s", text.strip()) and any(mark.strip() in text for mark in marks)
-
-
-def _of_text(source: Source, node: Node) -> tuple[Command, ...]:
-    """Return the commands of one string; line breaks and everything before it are kept as blanks."""
-    # Reading shell costs start-up time that other files should not pay.
-    from rlaudit.configs.syntax.shell_text import commands
-
-    first, last = node.place.start, node.place.end
-    body = source.text[first:last]
-    header = re.match(r"[|>][^\n]*", body)
-    if header is not None:
-        body = " " * header.end() + body[header.end() :]
-    elif body[:1] in {"'", '"'} and body[-1:] == body[:1] and len(body) > 1:
-        body = f" {body[1:-1]} "
-    blanked = re.sub(r"[^\n]", " ", source.text[:first]) + body
-    nested = commands(blanked, source.path)
-    return nested if header is not None else tuple(replace(command, nested=True) for command in nested)

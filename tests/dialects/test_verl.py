@@ -45,15 +45,15 @@ def test_a_written_false_arrives_at_the_in_process_engine() -> None:
 def test_logprobs_mode_is_processed_from_v0_7_raw_before_and_unknown_between() -> None:
     mode = read_one(DIALECT, YAML + "defaults:\n  - ppo_trainer\n", "0.12.0").engine["logprobs_mode"]
     assert (mode.value, mode.origin) == ("processed_logprobs", Origin.FRAMEWORK)
-    between = read_one(DIALECT, SCRIPT, "0.10.2").engine["logprobs_mode"]
+    between = read_one(DIALECT, SCRIPT, "0.10.2", "run.sh").engine["logprobs_mode"]
     assert isinstance(between.value, Unknown)
-    older = read_one(DIALECT, in_script("actor_rollout_ref.rollout.mode=sync"), "0.10.2")
+    older = read_one(DIALECT, in_script("actor_rollout_ref.rollout.mode=sync"), "0.10.2", "run.sh")
     assert "logprobs_mode" not in older.engine
 
 
 def test_a_key_that_only_one_release_has_tells_the_release() -> None:
     newer = in_script("algorithm.rollout_correction.rollout_is=token", "actor_rollout_ref.rollout.mode=async")
-    config = read_one(DIALECT, newer, "0.10.2")
+    config = read_one(DIALECT, newer, "0.10.2", "run.sh")
     assert config.engine["enable_prefix_caching"].value is None
     assert config.facts.importance_sampling_correction is True
     assert config.facts.importance_sampling_mode == "token"
@@ -70,7 +70,7 @@ def test_a_key_that_only_one_release_has_tells_the_release() -> None:
     ],
 )
 def test_every_spelling_of_the_correction_is_read(key: str, on: bool) -> None:
-    assert read_one(DIALECT, in_script(key), "0.8.5").facts.importance_sampling_correction is on
+    assert read_one(DIALECT, in_script(key), "0.8.5", "run.sh").facts.importance_sampling_correction is on
 
 
 def test_overrides_of_a_script_are_read_with_variables_and_places() -> None:

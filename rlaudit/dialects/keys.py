@@ -1,6 +1,5 @@
 """What is known of a config from its keys alone, before more of it is read: whether it sets up rollouts at all.
 
-no rollouts if: trl.use_vllm == false       # the dialect's config all the same, of a run without an engine
 rollouts if: call == rollout or (rlhf_type in (grpo, ppo) and use_vllm)      # if it is false, the config is not read
 kinds: {rloo: normalize_advantages is set, grpo: use_vllm}     # `call`, if only keys tell it: the first that holds
 """

@@ -42,16 +42,12 @@ def configs_of(spec: Spec, trees: Iterable[Tree], source: Source, vllm: Version)
 def config_of(spec: Spec, tree: Tree, source: Source, vllm: Version) -> RolloutConfig | None:
     """Return the rollout that a tree sets up; None if it is not vLLM's."""
     reading = Reading(spec, tree, source, vllm)
-    if "no rollouts if" in spec.declared and reading.holds(spec.declared["no rollouts if"]) is True:
-        return None
     backend = _backend(reading)
     if backend is not None and not _runs_vllm(backend) and backend != MANDATORY:
         return None
     draft, dialect = _filled(reading), spec.declared
     section = reading.node(dialect["shown at"]) if "shown at" in dialect else reading.layout.written(tree.own)
     section = section or tree.own
-    if "place" in dialect:
-        section = tree.own.get(dialect["place"]) or section
     place = tree.command.place if tree.command is not None else (section.key or section.place)
     if "device" in dialect and (device := reading.node(dialect["device"])) is not None:
         draft.device = by_file(dialect["device"], device)

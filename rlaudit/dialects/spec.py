@@ -10,7 +10,6 @@
     files: {yaml: {defaults: hydra}, overrides: {prefix: generator.}}       # how configs are written (`front_ends.py`)
     layouts: {newer: {root: generator.inference_engine}, older: {root: generator, has: [...], renames: {...}}}
     kinds: {rloo: normalize_advantages is set}     # the word for a config whose program or class tells none (`keys.py`)
-    place: vllm                            # the section at which findings stand, if it is there
     rollouts if: use_vllm                                                   # else the config is none (`keys.py`)
     conditions: {asynchronous: trainer.fully_async is set}                  # names for conditions (`condition.py`)
     release: {...}                                                          # what tells the release (`span.py`)

@@ -57,7 +57,7 @@ def with_own_trainer(config: RolloutConfig, reading: "Reading") -> RolloutConfig
         trainer={key: _open(fact, reason) for key, fact in config.trainer.items()},
         options={key: _open(setting, reason) for key, setting in config.options.items()},
         lost=tuple(lost for lost in config.lost if lost.loss is Loss.REFUSED),
-        not_seen=(*(other for other in config.not_seen if other != getattr(config.engine, "said", "")), limit),
+        not_seen=(*(other for other in config.not_seen if other != getattr(config.engine, "sentence", "")), limit),
         decided={},
         write=unwritten,
     )

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from reading import lost_names, read_all, read_file, read_one, rewritten, source_of
 
+from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.dialects.declared import declared
 from rlaudit.settings.rollout_config import Loss, Origin, RolloutConfig
 from rlaudit.unknown import Unknown
@@ -296,14 +297,14 @@ class OwnTrainer(Trainer):
 """
 
 
-def of_program(folder: Path, program: str, trainer: str = OWN) -> RolloutConfig:
+def of_program(folder: Path, program: str, trainer: str = OWN, mode: str = "colocate") -> RolloutConfig:
     """The config of a script that starts a program with a trainer of the project's."""
     (folder / ".git").mkdir(exist_ok=True)
     (folder / "own").mkdir(exist_ok=True)
     (folder / "train.py").write_text(program)
     (folder / "own/__init__.py").write_text("")
     (folder / "own/trainer.py").write_text(trainer)
-    line = "accelerate launch train.py --use_vllm true --vllm_mode colocate --vllm_gpu_memory_utilization 0.5\n"
+    line = f"accelerate launch train.py --use_vllm true --vllm_mode {mode} --vllm_gpu_memory_utilization 0.5\n"
     return read_one(DIALECT, line, "0.18.1", str(folder / "run.sh"))
 
 
@@ -316,6 +317,13 @@ def test_a_trainer_of_the_projects_own_is_not_judged_by_trls(tmp_path: Path) -> 
     assert not config.options["beta"].known and not config.options["loss_type"].known
     assert config.write("gpu_memory_utilization", 0.3) is None
     assert any("OwnTrainer" in said and "`rlaudit record`" in said for said in config.not_seen)
+
+
+def test_an_own_trainer_leaves_open_where_its_server_is_started(tmp_path: Path) -> None:
+    server = of_program(tmp_path, "from trl import GRPOTrainer\nGRPOTrainer().train()\n", mode="server")
+    assert isinstance(server.engine, Elsewhere) and server.engine.sentence in server.not_seen
+    own = of_program(tmp_path, PROGRAM.format(imported="", otherwise="OwnTrainer"), mode="server")
+    assert server.engine.sentence not in own.not_seen
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ class _Kind:
 # A command of a Python program over several lines, up to a flag that only vLLM's own parser has.
 _FLAG = r"--(?:gpu[-_]memory[-_]utilization|max[-_]model[-_]len|max[-_]num[-_]seqs|enforce[-_]eager)\b"
 _OF_A_SERVER = rf"(?:\bvllm[\"', \t]+serve\b|vllm[./]entrypoints[./]|{_FLAG})"
-_IN_AN_IMAGE = rf"^[ \t]*(?:CMD|ENTRYPOINT)[ \t](?:[^\\\n]|\\\n|\\.)*?{_OF_A_SERVER}"
+_IN_AN_IMAGE = rf"^[ \t]*(?:CMD|ENTRYPOINT)[ \t](?:[^\\\n]|\\\n|\\.){{0,500}}?{_OF_A_SERVER}"
 _OWN_SERVER = rf"^[^#\n]*\bpython[\d.]*[ \t](?:[^\\\n]|\\\n|\\.)*?{_FLAG}"
 _KINDS: Mapping[str, _Kind] = {
     "vLLM under torchforge's config": _Kind(
@@ -44,7 +44,9 @@ _KINDS: Mapping[str, _Kind] = {
     ),
     "vLLM under a program of its own that takes vLLM's flags": _Kind(SHELL, (), re.compile(_OWN_SERVER, re.M)),
     "vLLM under a Dockerfile's CMD or ENTRYPOINT": _Kind(_DOCKERFILE, ("FROM ",), re.compile(_IN_AN_IMAGE, re.M)),
-    "vLLM under a Helm chart's values": _Kind(_YAML, (), re.compile(r"^[ \t-]*vllmConfig:", re.M)),
+    "vLLM under a Helm chart's values": _Kind(
+        _YAML, (), re.compile(r"^[ \t-]*vllmConfig:|^[ \t]+repository:[ \t]*\S*\bprime-rl[ \t]*$", re.M)
+    ),
     "vLLM under a recipe of vLLM's collection": _Kind(
         _YAML, ("model_id:", "base_args:"), re.compile(r"^variants:", re.M)
     ),

@@ -135,13 +135,6 @@ def test_overrides_of_a_file_that_is_not_there_leave_the_rest_unknown() -> None:
     assert isinstance(config.engine.get("logprobs_mode").value, Unknown)
 
 
-def test_the_charts_values_say_how_many_and_nothing_of_the_engine() -> None:
-    text = "image: {repository: org/prime-rl}\norchestrator: {}\ntrainer: {}\ninference: {replicas: 3, command: ''}\n"
-    config = read_one(DIALECT, text, "0.26.0", "values.yaml")
-    assert config.facts.replicas == 3
-    assert isinstance(config.engine.get("logprobs_mode").value, Unknown)
-
-
 def test_a_setting_is_written_in_the_table_that_the_file_has() -> None:
     config = read_one(DIALECT, RUN, "0.26.0", "rl.toml")
     assert rewritten(config, RUN, "enable_prefix_caching", True) == RUN.replace("= false  # off", "= true  # off")

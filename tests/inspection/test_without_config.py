@@ -99,6 +99,12 @@ RECIPE = "model:\n  model_id: org/m\n  base_args: [--trust-remote-code]\nfeature
             "vLLM under a Helm chart's values",
             4,
         ),
+        (
+            "values.yaml",
+            "image:\n  repository: org/prime-rl\ninference: {replicas: 3}\n",
+            "vLLM under a Helm chart's values",
+            2,
+        ),
         ("a.yaml", RECIPE, "vLLM under a recipe of vLLM's collection", 5),
         (
             "Dockerfile",

@@ -10,9 +10,9 @@ from pathlib import PurePath
 
 from rlaudit.configs.arguments import of_word
 from rlaudit.configs.command_lines import command_lines
-from rlaudit.configs.draft import known, leaves
+from rlaudit.configs.draft import leaves
 from rlaudit.configs.engine_names import canonical
-from rlaudit.configs.merging import mapping_of, merged, nested
+from rlaudit.configs.merging import merged, nested
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node, entries, within
@@ -57,7 +57,7 @@ class _Started:
 
 
 def trees(source: Source, spec: Spec) -> Iterator[Tree]:
-    """Find the runs of a TOML file, of a script, or of the chart's values."""
+    """Find the runs of a TOML file or of a script."""
     if source.suffix == ".toml":
         root = _toml(source)
         written = _sections(root) if root is not None else None
@@ -65,16 +65,9 @@ def trees(source: Source, spec: Spec) -> Iterator[Tree]:
             whole, parts = _with_files_beside(source, written)
             yield Tree(_arranged(whole), _arranged(written), parts=parts)
         return
-    started = list(_runs(source))
-    for run in started:
+    for run in _runs(source):
         root = _arranged(run.root)
         yield Tree(root, root, run.command, parts=run.parts, missing=run.missing)
-    chart = mapping_of(source) if not started else None
-    if chart is not None and "prime-rl" in str(known(chart.get("image", "repository"), "")):
-        replicas = chart.get("inference", "replicas")
-        if replicas is not None and all(chart.get(name) is not None for name in _SECTIONS):
-            root = nested(("inference", "replicas"), replicas)
-            yield Tree(root, chart, call="chart")
 
 
 def _toml(source: Source) -> Node | None:
@@ -250,7 +243,7 @@ def name_exceptions(reading: Reading) -> None:
     below = leaves(deployment, "inference.deployment.") if deployment is not None else ()
     launched = {*_LAUNCHER, *reading.spec.keys_below("inference")}
     other = [f"inference.{name}" for name, _ in entries(root.get("inference")) if name not in launched]
-    if other and reading.tree.call != "chart":
+    if other:
         not_seen.append(f"{', '.join(other)}: no field of prime-rl's inference config read here")
     own_keys = [name for name, _ in below if any(kind in name for kind in kinds)]
     if own_keys:

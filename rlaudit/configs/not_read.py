@@ -28,7 +28,7 @@ class _Kind:
 _FLAG = r"--(?:gpu[-_]memory[-_]utilization|max[-_]model[-_]len|max[-_]num[-_]seqs|enforce[-_]eager)\b"
 _OF_A_SERVER = rf"(?:\bvllm[\"', \t]+serve\b|vllm[./]entrypoints[./]|{_FLAG})"
 _IN_AN_IMAGE = rf"^[ \t]*(?:CMD|ENTRYPOINT)[ \t](?:[^\\\n]|\\\n|\\.){{0,500}}?{_OF_A_SERVER}"
-_OWN_SERVER = rf"^[^#\n]*\bpython[\d.]*[ \t](?:[^\\\n]|\\\n|\\.)*?{_FLAG}"
+_OWN_SERVER = rf"^[^#\n]*\bpython[\d.]*[ \t](?:[^\\\n]|\\\n|\\.){{0,2000}}?{_FLAG}"
 _KINDS: Mapping[str, _Kind] = {
     "vLLM under torchforge's config": _Kind(
         _YAML,

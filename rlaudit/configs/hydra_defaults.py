@@ -32,8 +32,6 @@ class Composed:
     parts: tuple[str, ...] = ()
     # Entries whose file is missing.
     missing: tuple[str, ...] = ()
-    # Limits at which reading stopped, in sentences.
-    limits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -14,18 +14,18 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
 
 DEEPEST = 12
-MOST_PARENTS = 64
 
 
 @dataclass
 class _Family:
-    """The ancestors of a file that were read. beside: each file that was searched, opened once."""
+    """The ancestors of a file that were read. beside: each file that was searched, opened once. loaded: each parent on
+    top of its own, which many files may name.
+    """
 
     parts: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     beside: dict[str, Source | None] = field(default_factory=dict)
-    taken: int = 0
-    left_out: list[str] = field(default_factory=list)
+    loaded: dict[str, Node | None] = field(default_factory=dict)
 
     def parent(self, source: Source, name: str) -> Source | None:
         """Return a file named by `defaults:`; None if it is missing."""
@@ -45,10 +45,7 @@ def inherited(source: Source) -> Composed | None:
         return None
     if family.parts:
         tree = reread(tree)
-    limits = [f"{name} and what `defaults:` names after it: more than {MOST_PARENTS} parents are not read"
-              for name in family.left_out[:1]]  # fmt: skip
-    parts, missing = (tuple(dict.fromkeys(names)) for names in (family.parts, family.missing))
-    return Composed(tree, parts, missing, tuple(limits))
+    return Composed(tree, tuple(dict.fromkeys(family.parts)), tuple(dict.fromkeys(family.missing)))
 
 
 def overriding(source: Source, overridden: Overridden) -> Composed:
@@ -72,21 +69,19 @@ def _load(source: Source, family: _Family, seen: tuple[str, ...]) -> Node | None
         return None
     listed = root.get("defaults")
     parents = () if listed is None else listed.elements() or (listed,)
+    # A parent that is named twice has its last place: what it sets, it sets again there.
+    names = [*dict.fromkeys(parent.value for parent in reversed(parents) if isinstance(parent.value, str))]
     tree: Node | None = None
-    for parent in parents:
-        if not isinstance(parent.value, str):
-            continue
-        if family.taken >= MOST_PARENTS:
-            family.left_out.append(parent.value)
-            break
-        family.taken += 1
-        file = family.parent(source, parent.value)
+    for name in reversed(names):
+        file = family.parent(source, name)
         if file is None or file.path in seen or len(seen) > DEEPEST:
-            family.missing.append(parent.value)
+            family.missing.append(name)
             continue
-        part = _load(file, family, (*seen, file.path))
+        if file.path not in family.loaded:
+            family.loaded[file.path] = _load(file, family, (*seen, file.path))
+        part = family.loaded[file.path]
         if part is None:
-            family.missing.append(parent.value)
+            family.missing.append(name)
             continue
         family.parts.append(file.path)
         tree = part if tree is None else merged(tree, part)

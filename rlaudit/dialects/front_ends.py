@@ -59,10 +59,8 @@ def _yaml(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
     reader: Callable[[Source], Composed | None] = inherited if entry.get("defaults") == "paths" else composed
     config = reader(source) if entry.get("defaults", "none") != "none" else Composed(written)
     if config is not None:
-        yield Tree(
-            config.root, written, parts=config.parts, missing=config.missing,
-            limits=config.limits, is_composed=written.get("defaults") is not None,
-        )  # fmt: skip
+        is_composed = written.get("defaults") is not None
+        yield Tree(config.root, written, parts=config.parts, missing=config.missing, is_composed=is_composed)
 
 
 def _overrides(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
@@ -80,7 +78,7 @@ def _overrides(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
             yield Tree(override.root, override.root, override.command, missing=missing)
         else:
             yield Tree(base.root, override.root, override.command, parts=base.parts, missing=base.missing,
-                       limits=base.limits, is_composed=True)  # fmt: skip
+                       is_composed=True)  # fmt: skip
 
 
 def _base(source: Source, override: Overridden, kind: str) -> Composed | None:

@@ -38,7 +38,6 @@ def list_rest(reading: Reading) -> None:
         if reading.holds(entry["if"]) is True:
             draft.not_seen.append(entry["say"])
     draft.not_seen += [f"{part}, which this config inherits, is not beside it" for part in reading.tree.missing]
-    draft.not_seen += reading.tree.limits
     if reading.code.checkout is not None:
         draft.not_seen.append(reading.code.read)
     if reading.tree.command is not None:

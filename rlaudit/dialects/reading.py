@@ -46,7 +46,7 @@ class Reading:
         self._facts: Mapping[str, Any] = {
             "layout": self.layout.name,
             "call": tree.call,
-            "missing": bool(tree.missing or tree.limits),
+            "missing": bool(tree.missing),
             "missing_base": any("/" not in file for file in tree.missing),
             "composed": tree.is_composed,
             "command": tree.command is not None,

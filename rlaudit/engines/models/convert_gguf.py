@@ -4,8 +4,6 @@ job
   gguf      the file
   output    folder for config.json, model.safetensors, tokenizer and generation_config.json; must not exist
 
-result      parameters, dtype, tied_head
-
 The configuration is written for old and new readers at once: `torch_dtype` (transformers before 4.56) beside
 `dtype`, and `rope_theta` (transformers 4) beside `rope_parameters` (transformers 5). Runs under transformers 4.51
 to 5.x.
@@ -40,12 +38,7 @@ def run(job, channel):
     tokenizer.save_pretrained(output)
     write_for_old_and_new_readers(os.path.join(output, "config.json"), model.config)
     name_a_class_of_both(os.path.join(output, "tokenizer_config.json"))
-    head = model.get_output_embeddings()
-    return {
-        "parameters": sum(weight.numel() for weight in model.parameters()),
-        "dtype": "bfloat16",
-        "tied_head": head.weight.data_ptr() == model.get_input_embeddings().weight.data_ptr(),
-    }
+    return {}
 
 
 def plain_tokenizer(from_gguf, config):

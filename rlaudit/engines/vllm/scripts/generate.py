@@ -20,9 +20,7 @@ job
 samples.jsonl           one line per request: token ids, their logprobs, top logprobs, cached tokens, finish reason
 result                  resolved, loaded (loaded_engine.py), batch_probe (batch_probe.py), prompt_probe
                         (prompt_probe.py), recorded_logprobs and own_logprobs (recorded_tokens.py), generated_tokens,
-                        generate_seconds, looking_seconds, fp32_head
-
-looking_seconds: spent on inspecting the engine, not on generating.
+                        generate_seconds (without what looks at the engine), fp32_head
 
 Every vLLM from 0.8.5 on, V0 and V1: releases are distinguished by feature, never by parsing a version.
 """
@@ -92,7 +90,6 @@ def run(job, channel):
         if refusals:
             raise channel.Unsupported("fp32 head: " + refusals[0])
     resolved = resolve(llm, job["reads"])
-    looked = time.time()
     unseen = unseen or loaded_engine.watch(llm.collective_rpc)
     channel.emit("loaded", resolved=resolved, loaded=loaded_engine.loaded(llm.collective_rpc, unseen))
     check_engine(job, resolved["engine"], channel)
@@ -100,7 +97,7 @@ def run(job, channel):
     channel.phase("generate")
     started = time.time()
     rows = generate(job, llm, SamplingParams, channel)
-    generated = time.time()
+    generate_seconds = time.time() - started
     channel.write_lines("samples.jsonl", rows)
     loaded = loaded_engine.loaded(llm.collective_rpc, unseen)
     recorded = job.get("recorded_tokens")
@@ -110,7 +107,6 @@ def run(job, channel):
     batch_probe = channel.neighbour("batch_probe").probe(resolved["device"], job, llm, SamplingParams, row)
     calls = llm.collective_rpc("rlaudit_fp32_head_calls")[0] if head == "extension" else None
     prompt_probe = channel.neighbour("prompt_probe").probe(rows, job, llm, SamplingParams)
-    probed = time.time()
     return {
         "resolved": resolved,
         "loaded": loaded,
@@ -119,8 +115,7 @@ def run(job, channel):
         "recorded_logprobs": recorded_logprobs,
         "own_logprobs": own_logprobs,
         "generated_tokens": sum(len(row["token_ids"]) for row in rows),
-        "generate_seconds": generated - started,
-        "looking_seconds": started - looked + probed - generated,
+        "generate_seconds": generate_seconds,
         "fp32_head": {"by": head, "calls": calls} if head else None,
     }
 

@@ -18,7 +18,7 @@ job
 
 metrics.jsonl     one line per step, written as it ends
 result            resolved, kind, transport (the real one), fp32_head, generated_tokens, generate_seconds (with requests
-                  in flight), update_seconds, updates (how many), trainer (its own result)
+                  in flight), updates (how many), trainer (its own result)
 """
 
 import asyncio
@@ -75,7 +75,6 @@ async def play(job, channel):
         "fp32_head": head,
         "generated_tokens": session.tokens,
         "generate_seconds": session.sampling_seconds,
-        "update_seconds": session.update_seconds,
         "updates": session.updates,
         "trainer": trained,
     }
@@ -128,7 +127,7 @@ class Session:
         self.ran = {"name": "disk", "backend": None, "because": None}
         self.version, self.tokens, self.updates, self.submitted = 0, 0, 0, 0
         self.batches, self.in_flight, self.busy_since = {}, 0, None
-        self.sampling_seconds = self.update_seconds = 0.0
+        self.sampling_seconds = 0.0
         self.prompts = job["trainer"]["job"]["prompt_token_ids"]
 
     async def serve(self):
@@ -223,6 +222,4 @@ class Session:
         if job["mode"] != "none":
             await self.engine.resume()
         self.updates += 1
-        seconds = time.monotonic() - started
-        self.update_seconds += seconds
-        self.trainer.say({"seconds": seconds, "in_flight": in_flight})
+        self.trainer.say({"seconds": time.monotonic() - started, "in_flight": in_flight})

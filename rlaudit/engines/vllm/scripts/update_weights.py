@@ -27,12 +27,10 @@ job
 
 samples.jsonl    one line per request: token ids, logprobs, the version each token was sampled with (null: while the
                  update ran), cached tokens, how it ended
-result           resolved, kind, transport (the real one), updates, read_backs, steps (how each ended), load_seconds,
-                 case_seconds
+result           resolved, kind, transport (the real one), updates, read_backs, steps (how each ended), case_seconds
 """
 
 import asyncio
-import time
 
 
 def run(job, channel):
@@ -45,14 +43,12 @@ def run(job, channel):
 async def play(job, channel):
     """Play every case of the job on one engine."""
     channel.phase("load")
-    started = time.monotonic()
     transport = channel.neighbour("weight_transports").transport_of(job)
     async with channel.neighbour("steerable_engine").running(job, channel) as (engine, resolved):
         try:
             ran = await transport.open(engine)
             channel.phase("update")
             session = channel.neighbour("update_session").Session(job, engine, transport, channel)
-            load_seconds = time.monotonic() - started
             for case in job["cases"]:
                 await session.play(case)
         finally:
@@ -65,6 +61,5 @@ async def play(job, channel):
         "updates": session.updates,
         "read_backs": session.read_backs,
         "steps": session.steps,
-        "load_seconds": load_seconds,
         "case_seconds": session.seconds,
     }

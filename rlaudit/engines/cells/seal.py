@@ -127,7 +127,6 @@ def _seal(document: Any) -> Seal:
         raise ValueError("another format")
     files = {name: Mark(int(mark["bytes"]), str(mark["sha256"])) for name, mark in document["files"].items()}
     seal = Seal(str(document["of"]), files)
-    # Seals of older releases have no digest.
-    if document.get("sha256", seal._digest()) != seal._digest():
+    if document["sha256"] != seal._digest():
         raise ValueError("not as it was written")
     return seal

@@ -1,14 +1,20 @@
-"""Command lines that the documentation shows, run in a folder that holds the files they name."""
+"""Command lines that the documentation shows, each run in a folder of its own that holds the files it names."""
 
+import os
 import re
 import shlex
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
 
+from rlaudit.cli.app import run
+
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# What a line writes, and others may read.
+WRITTEN = re.compile(r"--(?:into |output \w+:)(\S+)")
 # What of these a machine without engines can do: the arms themselves are run by the tests marked `engine`.
 NOT_STARTED = {"ablate": "--dry-run", "cell": "--help"}
 # A training that was recorded before.
@@ -38,6 +44,20 @@ def rlaudit_words(line):
     assert words[0] == "rlaudit", line
     started = NOT_STARTED.get(words[1])
     return words[1:] if started is None or started in words or "--help" in words else [*words[1:], started]
+
+
+def run_line(line, folder, monkeypatch, lines=()):
+    """Run a `rlaudit` line in `folder`, after those of `lines` that write what it reads; return its exit code."""
+    lay_out(folder)
+    monkeypatch.chdir(folder)
+    # `python` is this one, and whatever cluster this machine belongs to is not the documentation's.
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    read = set(line.split())
+    for earlier in dict.fromkeys(lines):
+        if earlier != line and read & set(WRITTEN.findall(earlier)):
+            run(rlaudit_words(earlier))
+    return run(rlaudit_words(line))
 
 
 def lay_out(folder):

@@ -2,9 +2,7 @@
 
 import pytest
 import yaml
-from documented_commands import ROOT, command_lines, lay_out, rlaudit_words
-
-from rlaudit.cli.app import run
+from documented_commands import ROOT, command_lines, rlaudit_words, run_line
 
 FILES = sorted((ROOT / "examples" / "ci").glob("*.yml"))
 
@@ -32,10 +30,8 @@ def test_both_systems_have_an_example_that_inspects():
 
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_of_a_job_runs(line, tmp_path, monkeypatch):
-    lay_out(tmp_path)
-    monkeypatch.chdir(tmp_path)
     words = rlaudit_words(line)
-    assert run(words) == {"inspect": 1, "ablate": 0, "compare": 3}[words[0]]
+    assert run_line(line, tmp_path, monkeypatch) == {"inspect": 1, "ablate": 0, "compare": 3}[words[0]]
     written = [word.split(":", 1)[1] for word in words if ":" in word]
     if words[0] != "ablate":
         assert all((tmp_path / name).stat().st_size for name in written)

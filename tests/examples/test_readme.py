@@ -4,7 +4,7 @@ what it says."""
 import re
 
 import pytest
-from documented_commands import ROOT, blocks, command_lines, lay_out, rlaudit_words
+from documented_commands import ROOT, blocks, command_lines, lay_out, run_line
 
 from rlaudit.cli.app import run
 from rlaudit.cli.commands import COMMANDS, HIDDEN
@@ -19,13 +19,6 @@ LINES = list(dict.fromkeys(line for content in COMMAND_BLOCKS for line in comman
 FINISHED = {0, 1, 3}
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("desk")
-    lay_out(made)
-    return made
-
-
 def squeezed(text):
     return " ".join(text.split())
 
@@ -38,11 +31,8 @@ def test_every_block_is_commands_or_checked_below():
 
 
 @pytest.mark.parametrize("line", [line for line in LINES if line.startswith("rlaudit ")])
-def test_a_command_of_the_readme_runs(line, folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    # Whatever cluster this machine belongs to is not the README's.
-    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
-    assert run(rlaudit_words(line)) in FINISHED
+def test_a_command_of_the_readme_runs(line, tmp_path, monkeypatch, capsys):
+    assert run_line(line, tmp_path, monkeypatch, LINES) in FINISHED
     assert "Traceback" not in capsys.readouterr().err
 
 
@@ -55,9 +45,8 @@ def test_what_ci_runs_is_what_the_readme_says():
     assert run(["ablate", str(ROOT / "recipes" / "v0-to-v1.yaml"), "--dry-run"]) == 0
 
 
-def test_the_finding_that_is_quoted_is_what_inspect_prints(folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    run(["inspect", "base.yaml", "--from", "0.8.5", "--to", "0.18.1"])
+def test_the_finding_that_is_quoted_is_what_inspect_prints(tmp_path, monkeypatch, capsys):
+    run_line("rlaudit inspect base.yaml --from 0.8.5 --to 0.18.1", tmp_path, monkeypatch)
     quoted = next(content for language, content in OTHER_BLOCKS if not language and not content.startswith("$ "))
     assert squeezed(quoted) in squeezed(capsys.readouterr().out)
 
@@ -71,14 +60,15 @@ def test_the_migration_that_is_quoted_is_what_its_recordings_show():
         assert squeezed(part) in squeezed(printed)
 
 
-def test_the_suppression_that_is_quoted_silences_its_rule(folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
+def test_the_suppression_that_is_quoted_silences_its_rule(tmp_path, monkeypatch, capsys):
+    lay_out(tmp_path)
+    monkeypatch.chdir(tmp_path)
     quoted = next(content for language, content in OTHER_BLOCKS if language == "yaml")
-    config = (folder / "base.yaml").read_text()
+    config = (tmp_path / "base.yaml").read_text()
     told = []
     for name, line in (("loud.yaml", quoted.partition("  #")[0] + "\n"), ("silenced.yaml", quoted)):
         assert config.count("  vllm_kwargs:\n") == 1
-        (folder / name).write_text(config.replace("  vllm_kwargs:\n", f"  vllm_kwargs:\n{line}"))
+        (tmp_path / name).write_text(config.replace("  vllm_kwargs:\n", f"  vllm_kwargs:\n{line}"))
         run(["inspect", name, "--from", "0.8.5", "--to", "0.18.1", "--output", "concise"])
         told.append("error stale-kv-after-update" in capsys.readouterr().out)
     assert told == [True, False]

@@ -23,7 +23,7 @@ from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import machine_named
 from rlaudit.vllm.resolve import resolve
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.beside]
 
 SCRIPT = Path(__file__).with_name("resolve_as_cuda.py")
 # SmolLM2-135M with two layers and a small vocabulary: what decisions read of a model is its shape.

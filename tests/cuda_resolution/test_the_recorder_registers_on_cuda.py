@@ -22,7 +22,7 @@ from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.recorder.hook_points import PARTS, hook_points
 from rlaudit.recorder.shipped.rlaudit_recorder import FRONT_ENDS
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.beside]
 
 SCRIPT = Path(__file__).with_name("register_as_cuda.py")
 # Release -> the CPU build whose packages its Python is imported over: the environments that the other tests build.

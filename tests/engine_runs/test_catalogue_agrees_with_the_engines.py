@@ -18,7 +18,7 @@ from rlaudit.vllm.catalogue import Catalogue, Declared
 from rlaudit.vllm.machine import machine_named
 from rlaudit.vllm.resolve import resolve
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.beside]
 
 VERSIONS = ("0.8.5", "0.18.1", "0.32.0")
 ALWAYS_BUILT = {"0.8.5", "0.18.1"}

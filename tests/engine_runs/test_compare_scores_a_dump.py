@@ -37,8 +37,6 @@ def test_chat_messages_are_scored_by_the_model_in_the_dtype_that_was_asked_for(t
     dump = tmp_path / "messages.jsonl"
     dump.write_text("".join(json.dumps(line) + "\n" for line in lines))
     by_messages = compared(dump, "--score-dtype", "float32")
-    again = compared(dump, "--score-dtype", "float32")
-    assert by_messages == again
     assert by_messages["mean_abs_log_ratio"] > 0.1
     half = compared(dump, "--score-dtype", "bfloat16")
     assert half["mean_abs_log_ratio"] == pytest.approx(by_messages["mean_abs_log_ratio"], rel=0.1)

@@ -19,7 +19,7 @@ from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import trainer_spec
 from rlaudit.tokens.recorded.recorded_log import recorded_log
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.beside]
 
 PROGRAM = Path(__file__).with_name("trainer_layouts.py")
 FUNCTIONS = tuple(f"trainer_layouts:{name}" for name in ("aligned", "shifted", "last"))

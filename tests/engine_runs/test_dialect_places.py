@@ -13,7 +13,7 @@ from rlaudit.configs.framework_source.checkout import Checkout
 from rlaudit.dialects.framework_code import FrameworkCode
 from rlaudit.dialects.spec import shipped, spec_at
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.beside]
 
 # Distribution and the releases that were read, the newest last.
 PACKAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {

@@ -1,19 +1,26 @@
 """The weights of fused experts in the real 0.18.1 on a CPU: what an update reached is told expert by expert."""
 
+from pathlib import Path
+
 import pytest
-from tiny_updates import idle, updated
+from tiny_updates import idle, in_flight, updated, went_on
 
 from rlaudit.engines.cells.launch import Outcome
 
 pytestmark = pytest.mark.engine
 
 EXPERT = "model.layers.1.block_sparse_moe.experts.2"
-CASES = [idle("whole"), idle("one left out", skip=[f"{EXPERT}.w3"])]
+CASES = [idle("whole"), in_flight("in flight"), idle("one left out", skip=[f"{EXPERT}.w3"])]
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    return updated("0.18.1", tmp_path_factory.mktemp("experts"), CASES, kind="mixtral", transport="broadcast")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("experts")
+
+
+@pytest.fixture(scope="module")
+def outcome(folder: Path) -> Outcome:
+    return updated("0.18.1", folder, CASES, kind="mixtral", transport="broadcast")
 
 
 def told(outcome: Outcome, case: str) -> dict[str, dict[str, object]]:
@@ -21,8 +28,13 @@ def told(outcome: Outcome, case: str) -> dict[str, dict[str, object]]:
     return {name: one for name, one in found["parameters"].items() if "experts" in name}
 
 
-def test_every_expert_of_a_whole_update_is_new(outcome: Outcome) -> None:
-    found = told(outcome, "whole")
+def test_requests_in_flight_go_on_under_the_weights_that_came(folder: Path, outcome: Outcome) -> None:
+    assert all(went_on(folder, outcome, "in flight"))
+
+
+@pytest.mark.parametrize("case", ["whole", "in flight"])
+def test_every_expert_of_a_whole_update_is_new(outcome: Outcome, case: str) -> None:
+    found = told(outcome, case)
     assert len(found) == 4 and {one["bytes"] for one in found.values()} == {"1"}
     assert {len(one["tensors"]) for one in found.values()} == {8, 4}
 

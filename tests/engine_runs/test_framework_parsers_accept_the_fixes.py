@@ -23,7 +23,7 @@ from rlaudit.engines.environments.environment_spec import Environment, Environme
 from rlaudit.inspection.inspect import one_config
 from rlaudit.vllm.machine import Machine
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.beside]
 
 SCRIPTS = Path(__file__).with_name("parsers")
 HYDRA = ("hydra-core==1.3.8", "omegaconf==2.4.0", "antlr4-python3-runtime==4.9.3", "packaging", "pyyaml")

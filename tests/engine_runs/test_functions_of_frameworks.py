@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from platformdirs import user_cache_path
 from recorder_folder import variables, write_recorder
 from test_completions_in_every_layout import sequences
@@ -24,7 +25,7 @@ from rlaudit.engines.environments.environment_spec import trainer_spec
 from rlaudit.recorder.shipped.rlaudit_frameworks import FUNCTIONS
 from rlaudit.tokens.recorded.recorded_log import recorded_log
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.beside]
 
 PROGRAM = Path(__file__).with_name("framework_function.py")
 # Distribution, releases, and the name by which FUNCTIONS has them.
@@ -62,7 +63,10 @@ RUNS = (
 def installed(distribution: str, release: str) -> Path:
     """The packages of a release, installed once."""
     folder = user_cache_path("rlaudit") / "frameworks" / f"{distribution}-{release}"
-    if not (folder / ".done").exists():
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):  # test_dialect_places.py may want the same release
+        if (folder / ".done").exists():
+            return folder
         place = ["--no-deps", "--ignore-requires-python", "--target", str(folder)]
         subprocess.run([sys.executable, "-m", "pip", "install", "-q", *place, f"{distribution}=={release}"], check=True)
         (folder / ".done").touch()

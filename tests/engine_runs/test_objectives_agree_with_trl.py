@@ -13,7 +13,7 @@ from rlaudit.engines.environments.pip_configuration import read_package_sources
 from rlaudit.engines.environments.uv import Uv, find_uv
 from rlaudit.laboratory.studies.canary.run import TRAIN
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.beside]
 
 # Of its losses only the source is used: the release need not fit what the trainer's environment holds.
 RELEASE = "trl==0.25.1"

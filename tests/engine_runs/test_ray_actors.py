@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_recordings_hold_what_the_engine_returned import QUIET, model_of
+from test_recordings_hold_what_the_engine_returned import QUIET, model_in
 from tiny_updates import built
 
 from rlaudit.cli.app import run
@@ -32,7 +32,7 @@ SEQUENCES = 8 * 4  # of a replica in a step
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, environment = tmp_path_factory.mktemp("ray"), built(RELEASE)
-    model = model_of(RELEASE, folder)
+    model = model_in(folder)
     packages, interpreter = folder / "packages", Path(environment.command[0])
     Uv(find_uv(), read_package_sources()).pip("install", interpreter, "--no-deps", "--target", packages, *PACKAGES)
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "RLAUDIT_", "RAY_"))}

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from recorder_folder import sequences_by_version
-from tiny_llama import write_tiny_llama
+from tiny_checkpoint import write_tiny_llama
 from trl_sampling_metrics import metrics_by_step
 
 from rlaudit.cli.app import run

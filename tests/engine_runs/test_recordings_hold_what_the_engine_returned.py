@@ -1,8 +1,9 @@
 """A recording of real engines on a CPU holds the ids and logprobs that RequestOutput held, and changes neither.
 
-Two to four engine starts a release: samples of one prompt, stop strings and stop tokens in one process; requests of
-every output kind at once, one of them left by its reader, over an engine core of its own (V0 has none); two workers
-that share the weights. With 0.32.0 the first again, without the recorder.
+Two to four engine starts a release: samples of one prompt, stop strings and stop tokens in one process, or from two
+workers that share the weights; requests of every output kind at once, one of them left by its reader, over an engine
+core of its own (V0 has none). With 0.32.0 the first again, without the recorder. 0.10.2 in one process, with a trainer:
+test_recorded_training.py.
 """
 
 import json
@@ -16,16 +17,16 @@ from typing import Any
 import pytest
 from recorded_truth import differences
 from recorder_folder import Written, read, variables, write_recorder
-from tiny_updates import built, run
+from tiny_checkpoint import write_tiny
+from tiny_updates import built
 from word_tokenizer import write_tokenizer
 
-from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.vllm.scripts.tiny_model import VOCABULARY
 from rlaudit.recorder.shipped.rlaudit_recorder import PARTS
 
 pytestmark = pytest.mark.engine
 
 PROGRAM = Path(__file__).with_name("sampled_requests.py")
-WORDS = 512  # of the model's vocabulary
 PAIR = {"tensor_parallel_size": 2, "distributed_executor_backend": "mp"}
 QUIET = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_CI_ENV": "1", "VLLM_LOGGING_LEVEL": "WARNING", "HF_HUB_OFFLINE": "1"}
 ONE_PROCESS = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
@@ -40,7 +41,8 @@ STARTS: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
 ABSENT = {"0.8.5": {"pauses", "resumptions"}, "0.10.2": {"pauses", "resumptions"}, "0.32.0": set()}
 # The CPU build of 0.8.5 lacks what two workers of one host share their tensors with (torch.ops._C.init_shm_manager).
 TWO_WORKERS = ("0.10.2", "0.32.0")
-PAIRS = [(version, start) for start in STARTS for version in ABSENT if start != "two workers" or version in TWO_WORKERS]
+HELD_IN = {"one process": ("0.8.5", "0.32.0"), "a core of its own": tuple(ABSENT), "two workers": TWO_WORKERS}
+PAIRS = [(version, start) for start, versions in HELD_IN.items() for version in versions]
 PATIENCE_SECONDS = 600
 
 
@@ -58,17 +60,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @cache
-def model_of(version: str, folder: Path) -> Path:
+def model_in(folder: Path) -> Path:
     """A random model with a tokenizer."""
-    model = folder / version / "model"
-    model.parent.mkdir()
-    run(
-        built(version),
-        folder / version / "tiny",
-        ENGINE.update.with_name("tiny_model.py"),
-        {"output": str(model), "seed": 0},
-    )
-    write_tokenizer(model, WORDS)
+    model = write_tiny(folder / "model")
+    write_tokenizer(model, VOCABULARY)
     return model
 
 
@@ -76,10 +71,10 @@ def model_of(version: str, folder: Path) -> Path:
 def ran(version: str, start: str, folder: Path, recorded: bool = True) -> Ran:
     """Run the requests once through an engine of this release."""
     (loop, arguments, more), environment = STARTS[start], built(version)
-    place = folder / version / f"{start}, {'recorded' if recorded else 'alone'}"
-    job, model = {"loop": loop, "engine_args": {"enforce_eager": True, **arguments}}, model_of(version, folder)
+    place = folder / f"{version}, {start}, {'recorded' if recorded else 'alone'}"
+    job = {"model": str(model_in(folder)), "loop": loop, "engine_args": {"enforce_eager": True, **arguments}}
     place.mkdir()
-    (place / "job.json").write_text(json.dumps({**job, "model": str(model)}))
+    (place / "job.json").write_text(json.dumps(job))
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON", "RLAUDIT_"))}
     recorder = variables(write_recorder(place / "recorder"), place / "out") if recorded else {}
     done = subprocess.run(

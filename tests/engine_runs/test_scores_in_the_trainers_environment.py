@@ -10,7 +10,7 @@ import pytest
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import trainer_spec
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.beside]
 
 SCORE_TESTS = Path(__file__).parents[1] / "trainer"
 PYTEST_NEEDS = ("pytest", "_pytest", "pytest_timeout", "py", "pluggy", "iniconfig", "packaging", "pygments")

@@ -25,7 +25,7 @@ import pytest
 from in_flight_loop import LENGTH, PROMPTS, ROUNDS, SHARED
 from recorded_truth import differences
 from recorder_folder import read
-from test_recordings_hold_what_the_engine_returned import QUIET, model_of
+from test_recordings_hold_what_the_engine_returned import QUIET, model_in
 from tiny_updates import built
 
 from rlaudit.recorder.recorded_engine import recorded_engines
@@ -185,7 +185,7 @@ def served(folder: Path) -> Iterator[Served]:
     vllm = Path(built(VERSION).command[0]).with_name("vllm")
     options = ["--served-model-name=m", "--dtype=float32", "--enforce-eager", "--max-model-len=256"]
     options += ["--max-num-seqs=16", "--api-server-count=2", f"--port={client.port}"]
-    server = recorded(folder, "served", vllm, "serve", model_of(VERSION, folder), *options)
+    server = recorded(folder, "served", vllm, "serve", model_in(folder), *options)
     try:
         until = time.monotonic() + PATIENCE_SECONDS
         while not client.is_up():
@@ -237,7 +237,7 @@ def loop(folder: Path) -> Path:
     place = folder / "messages"
     place.mkdir()
     program = Path(__file__).with_name("in_flight_loop.py")
-    model = shutil.copytree(model_of(VERSION, folder), folder / "trained")
+    model = shutil.copytree(model_in(folder), folder / "trained")
     done = recorded(folder, "loop", *built(VERSION).command, program, model, place, str(CLEARED))
     assert done.wait(PATIENCE_SECONDS) == 0, (folder / "loop.err").read_text()[-3000:]
     return folder / "loop"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from recorder_folder import variables, write_recorder
 from test_recordings_hold_what_the_engine_returned import QUIET
-from tiny_updates import built, run
+from tiny_checkpoint import write_tiny
+from tiny_updates import built
 
-from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.recorder.recording import open_recording
 from rlaudit.recorder.weight_readings import WeightReadings, weight_readings
 
@@ -24,9 +24,7 @@ PROGRAM = Path(__file__).with_name("sharded_weights.py")
 
 def readings(folder: Path, kind: str, ranks: int, layer: str) -> list[WeightReadings]:
     """Those of each rank, in their order."""
-    environment, model = built(VERSION), folder / "model"
-    job = {"output": str(model), "seed": 0, "kind": kind}
-    run(environment, folder / "tiny", ENGINE.update.with_name("tiny_model.py"), job)
+    environment, model = built(VERSION), write_tiny(folder / "model", kind)
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON", "RLAUDIT_"))}
     on = variables(write_recorder(folder / "recorder"), folder / "recording")
     # Bound by hand: a machine with one NUMA node has no second one for the second worker.

@@ -16,7 +16,7 @@ from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import trainer_spec
 from rlaudit.recorder.shipped import rlaudit_recorder
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.beside]
 
 TRAINER = Path(rlaudit_recorder.__file__).with_name("rlaudit_trainer.py")
 COMPLETIONS = TRAINER.with_name("rlaudit_completions.py")

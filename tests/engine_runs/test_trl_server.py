@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from recorder_folder import sequences_by_version
 from test_recorded_training import FLOAT32_ROUNDING, PACKAGES
-from tiny_llama import write_tiny_llama
+from tiny_checkpoint import write_tiny_llama
 from trl_sampling_metrics import metrics_by_step
 from trl_server import PROMPTS, SAMPLES, STEPS
 

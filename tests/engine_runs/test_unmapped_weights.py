@@ -12,7 +12,7 @@ from rlaudit.engines.environments.environment_spec import trainer_spec
 sys.path.append(str(Path(__file__).parents[1] / "recorder"))
 from test_nothing_is_read_asleep import PROGRAM, awake_after_sleep
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.beside]
 
 
 @pytest.mark.parametrize("reads_asleep", [False, True])

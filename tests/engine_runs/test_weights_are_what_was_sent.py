@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from planted_weights import CASES
 from recorder_folder import variables, write_recorder
-from test_recordings_hold_what_the_engine_returned import ONE_PROCESS, QUIET, model_of
+from test_recordings_hold_what_the_engine_returned import ONE_PROCESS, QUIET, model_in
 from tiny_updates import built
 
 from rlaudit.recorder.recording import open_recording
@@ -64,7 +64,7 @@ def recorded(version: str, folder: Path, sabotaged: str | None = None) -> Path:
         [
             *environment.command,
             str(PROGRAM),
-            str(model_of(version, folder)),
+            str(model_in(folder)),
             str(place),
             *cases,
         ],

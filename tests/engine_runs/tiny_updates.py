@@ -6,12 +6,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tiny_checkpoint import write_two_versions
+
 from rlaudit.engines.cells.launch import Outcome, launch, shipped
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.vllm.doctor import arguments_on, machine_for
 from rlaudit.engines.vllm.engine import ENGINE
-from rlaudit.laboratory.studies.updates.checkpoints import DERIVE
 
 PROMPTS = [[1, *(7 * prompt + place for place in range(5, 25))] for prompt in range(8)]
 REQUESTS = [{"prompt": prompt, "sample": 0, "seed": prompt} for prompt in range(8)]
@@ -24,30 +25,10 @@ def built(version: str) -> Environment:
     return ensure(EnvironmentSpec("vllm", version, "cpu"), report=print)
 
 
-def run(environment: Environment, cell: Path, script: Path, job: dict[str, Any]) -> Outcome:
-    """A job in the release's interpreter; raises where it has no result."""
-    cell.mkdir()
-    (cell / "job.json").write_text(json.dumps({"script": shipped(script), **job}))
-    variables = {"VLLM_CPU_KVCACHE_SPACE": "1", **environment.variables}
-    outcome = launch(cell, environment.command, variables, 600.0)
-    assert outcome.status == "ok", outcome.failure
-    return outcome
-
-
-def checkpoints(environment: Environment, folder: Path, kind: str = "llama") -> dict[str, str]:
-    """A random model and the version after it."""
-    folder.mkdir(exist_ok=True)
-    tiny = {"output": str(folder / "v0"), "seed": 0, "kind": kind}
-    run(environment, folder / "tiny", ENGINE.update.with_name("tiny_model.py"), tiny)
-    order = {"name": "v1", "after": "", "scale": 0.05, "seed": 1}
-    run(environment, folder / "step", DERIVE, {"model": str(folder / "v0"), "output": str(folder), "make": [order]})
-    return {"0": str(folder / "v0"), "1": str(folder / "v1")}
-
-
 def updated(version: str, folder: Path, cases: Sequence[dict[str, Any]], *, kind: str = "llama", **job: Any) -> Outcome:
     """What the update script made of these cases."""
     environment = built(version)
-    versions = checkpoints(environment, folder, kind)
+    versions = write_two_versions(folder, kind)
     arguments = {
         **arguments_on(machine_for(environment), version),
         "enforce_eager": True,
@@ -66,7 +47,13 @@ def updated(version: str, folder: Path, cases: Sequence[dict[str, Any]], *, kind
         "cases": list(cases),
         **job,
     }
-    return run(environment, folder / "updates", ENGINE.update, document)
+    cell = folder / "updates"
+    cell.mkdir()
+    (cell / "job.json").write_text(json.dumps({"script": shipped(ENGINE.update), **document}))
+    variables = {"VLLM_CPU_KVCACHE_SPACE": "1", **environment.variables}
+    outcome = launch(cell, environment.command, variables, 600.0)
+    assert outcome.status == "ok", outcome.failure
+    return outcome
 
 
 def idle(name: str, **planted: Any) -> dict[str, Any]:
@@ -106,3 +93,11 @@ def samples(folder: Path, case: str, name: str) -> list[dict[str, Any]]:
     """The requests of a run."""
     rows = [json.loads(line) for line in (folder / "updates" / "samples.jsonl").read_text().splitlines()]
     return [row for row in rows if (row["case"], row["run"]) == (case, name)]
+
+
+def went_on(folder: Path, outcome: Outcome, case: str) -> list[bool]:
+    """Return of each request in flight whether it has all its tokens, under the old weights first and then the new."""
+    (update,) = [one for one in outcome.result["updates"] if one["case"] == case]
+    rows = samples(folder, case, "flight")
+    assert update["in_flight"] == len(rows) == len(REQUESTS)
+    return [len(row["token_ids"]) == 48 and (row["versions"][0], row["versions"][-1]) == ("0", "1") for row in rows]

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlaudit.engines.cells.launch import Outcome, launch
+from rlaudit.engines.cells.launch import launch
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import trainer_spec
 from rlaudit.laboratory.studies.updates.checkpoints import DERIVE
+
+pytestmark = [pytest.mark.engine, pytest.mark.beside]
 
 Tensors = Mapping[str, "np.ndarray[Any, np.dtype[np.float32]]"]
 EMBEDDING, HEAD, OUTPUT = "model.embed_tokens.weight", "lm_head.weight", "model.layers.0.self_attn.o_proj.weight"
@@ -40,54 +42,52 @@ def read_checkpoint(folder: Path) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    random = np.random.default_rng(0)
-    tensors = {name: random.normal(0, 1, (8, 4)).astype(np.float32) for name in (EMBEDDING, OUTPUT)}
-    write_checkpoint(tmp_path / "model", tensors, tied=True)
-    return tmp_path / "model"
-
-
-def derive(model: Path, name: str, *orders: dict[str, Any]) -> tuple[Outcome, Path]:
+def derive(model: Path, name: str, *orders: dict[str, Any]) -> Path:
     environment = ensure(trainer_spec("cpu"), print)
     cell, output = model.parent / f"{name}-cell", model.parent / name
     cell.mkdir()
     job = {"script": str(DERIVE), "model": str(model), "revision": None, "output": str(output), "make": list(orders)}
     (cell / "job.json").write_text(json.dumps(job))
-    return launch(cell, environment.command, environment.variables, 600.0), output
+    outcome = launch(cell, environment.command, environment.variables, 600.0)
+    assert outcome.status == "ok", outcome.failure
+    return output
 
 
 STEP = {"name": "version-1", "after": "", "scale": 0.1, "seed": 3}
+PARTED = {"name": "parted", "new": "version-1", "old": "", "old_parts": [HEAD]}
+OF_A_LAYER = {"name": "of a layer", "new": "version-1", "old": "", "old_parts": ["model.layers.0.*"]}
 
 
-@pytest.mark.engine
-def test_a_version_is_a_small_known_step_and_the_same_every_time(model: Path) -> None:
-    _, first = derive(model, "first", STEP)
-    _, second = derive(model, "second", STEP)
-    old, new, again = (
-        read_checkpoint(model),
-        read_checkpoint(first / "version-1"),
-        read_checkpoint(second / "version-1"),
-    )
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    random, folder = np.random.default_rng(0), tmp_path_factory.mktemp("derived") / "model"
+    tensors = {name: random.normal(0, 1, (8, 4)).astype(np.float32) for name in (EMBEDDING, OUTPUT)}
+    write_checkpoint(folder, tensors, tied=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(model: Path) -> Path:
+    return derive(model, "made", STEP, PARTED, OF_A_LAYER)
+
+
+def test_a_version_is_a_small_known_step_and_the_same_every_time(model: Path, made: Path) -> None:
+    again = read_checkpoint(derive(model, "again", STEP) / "version-1")
+    old, new = read_checkpoint(model), read_checkpoint(made / "version-1")
     for name, tensor in old.items():
         size = np.sqrt(np.mean((new[name] - tensor) ** 2)) / np.sqrt(np.mean(tensor**2))
         assert 0.05 < size < 0.2
         assert np.array_equal(new[name], again[name])
 
 
-@pytest.mark.engine
-def test_a_mixture_that_parts_head_and_embedding_is_written_untied(model: Path) -> None:
-    mixture = {"name": "mixture", "new": "version-1", "old": "", "old_parts": [HEAD]}
-    _, output = derive(model, "out", STEP, mixture)
-    mixed, old, new = read_checkpoint(output / "mixture"), read_checkpoint(model), read_checkpoint(output / "version-1")
-    assert json.loads((output / "mixture" / "config.json").read_text())["tie_word_embeddings"] is False
+def test_a_mixture_that_parts_head_and_embedding_is_written_untied(model: Path, made: Path) -> None:
+    mixed, old, new = read_checkpoint(made / "parted"), read_checkpoint(model), read_checkpoint(made / "version-1")
+    assert json.loads((made / "parted" / "config.json").read_text())["tie_word_embeddings"] is False
     assert np.array_equal(mixed[HEAD], old[EMBEDDING])
     assert np.array_equal(mixed[EMBEDDING], new[EMBEDDING])
 
 
-@pytest.mark.engine
-def test_a_mixture_of_a_layer_stays_tied(model: Path) -> None:
-    mixture = {"name": "mixture", "new": "version-1", "old": "", "old_parts": ["model.layers.0.*"]}
-    _, output = derive(model, "out", STEP, mixture)
-    assert set(read_checkpoint(output / "mixture")) == {EMBEDDING, OUTPUT}
-    assert np.array_equal(read_checkpoint(output / "mixture")[OUTPUT], read_checkpoint(model)[OUTPUT])
+def test_a_mixture_of_a_layer_stays_tied(model: Path, made: Path) -> None:
+    mixed = read_checkpoint(made / "of a layer")
+    assert set(mixed) == {EMBEDDING, OUTPUT}
+    assert np.array_equal(mixed[OUTPUT], read_checkpoint(model)[OUTPUT])

@@ -42,6 +42,7 @@ ONE_FACTOR = {
 # Ends a wait for what never comes, and says which, before pytest-timeout ends the test.
 PATIENCE_SECONDS = 240.0
 MARK = "RLAUDIT_TEST_RUN"
+OF_THE_COST = {"seconds", "cell_seconds", "set_up_seconds", "peak_memory_mib", "tokens_per_second"}
 # rlaudit as a process of its own, with the scoring script of this one.
 WITH_STAND_IN = """
 import sys
@@ -182,6 +183,13 @@ class Laboratory:
     def python(self, name: str) -> Path:
         """The interpreter of an environment, by the name that `engines list` prints."""
         return self.cache / "rlaudit" / "engines" / name / "build" / "bin" / "python"
+
+
+def without_cost(report: Any, *more: str) -> Any:
+    """Return what a report says, without what it cost to find out, nor `more`."""
+    if isinstance(report, dict):
+        return {name: without_cost(one, *more) for name, one in report.items() if name not in (*OF_THE_COST, *more)}
+    return [without_cost(one, *more) for one in report] if isinstance(report, list) else report
 
 
 @contextmanager

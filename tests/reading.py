@@ -1,5 +1,6 @@
 """What the tests of the readers share: a file in, its rollout configs out, and edits carried out on its text."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from packaging.version import Version
@@ -8,6 +9,15 @@ from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.spelling import apply
 from rlaudit.settings.rollout_config import RolloutConfig
+
+
+def put(root: Path, files: Mapping[str, str]) -> Path:
+    """Write files by their paths below a folder, and return it."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
 
 
 def source_of(text: str, path: str = "run.yaml") -> Source:

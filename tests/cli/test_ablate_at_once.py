@@ -11,10 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from laboratories import ONE_FACTOR, V1, Laboratory, Signpost, processes_of, wait_for_processes
-
-# What a run cost, and where its cells lie.
-OF_THE_CLOCK = {"seconds", "cell_seconds", "set_up_seconds", "peak_memory_mib", "tokens_per_second"}
+from laboratories import ONE_FACTOR, V1, Laboratory, Signpost, processes_of, wait_for_processes, without_cost
 
 
 @pytest.fixture
@@ -25,12 +22,6 @@ def own_cores() -> Iterator[list[int]]:
         pytest.skip("two cells at once on a processor need two cores")
     yield cores
     os.sched_setaffinity(0, cores)
-
-
-def without_times(told: Any) -> Any:
-    if isinstance(told, dict):
-        return {name: without_times(value) for name, value in told.items() if name not in OF_THE_CLOCK}
-    return [without_times(one) for one in told] if isinstance(told, list) else told
 
 
 def overlap(*cells: Path) -> bool:
@@ -78,7 +69,7 @@ def test_the_report_is_the_same_with_one_and_with_two_at_once(laboratory: Labora
     one = laboratory.ablate(recipe, "--jobs", "1")
     assert two.exit_code == one.exit_code
     assert two.report["arms"]
-    assert without_times(two.report) == without_times(one.report)
+    assert without_cost(two.report) == without_cost(one.report)
     cells = [path.parent for path in (laboratory.folder / "two").glob("cells/*/seal.json")]
     assert any(overlap(one, other) for one, other in combinations(cells, 2))
 

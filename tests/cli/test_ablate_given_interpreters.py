@@ -45,18 +45,7 @@ def given(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Given:
     return Given(laboratory)
 
 
-def test_an_interpreter_for_each_release_is_used_and_nothing_is_built(laboratory: Laboratory, given: Given) -> None:
-    run = laboratory.ablate(laboratory.recipe(BOTH), *given.options(V0, V1))
-    assert [arm["status"] for arm in run.report["arms"]] == ["ok"] * 3
-    assert run.effects() == {"logprobs-mode=processed": "removes the mismatch"}
-    environments = run.report["run"]["provenance"]["environments"]
-    assert [environments[f"vllm {version}"]["python"] for version in (V0, V1)] == list(given.python.values())
-    assert environments["trainer"]["python"] == given.trainer
-    assert f"vllm=={V1}" in environments[f"vllm {V1}"]["lock"]
-    assert not (laboratory.folder / "empty" / "rlaudit" / "engines").exists()
-
-
-def test_a_trainer_of_any_transformers_is_taken_and_its_versions_are_on_record(
+def test_one_interpreter_needs_no_release_and_a_trainer_of_any_transformers_is_taken_and_on_record(
     laboratory: Laboratory, given: Given
 ) -> None:
     spec = EnvironmentSpec("trainer", "5.17.0", "cpu")
@@ -67,11 +56,17 @@ def test_a_trainer_of_any_transformers_is_taken_and_its_versions_are_on_record(
     assert run.report["run"]["provenance"]["environments"]["trainer"]["versions"]["transformers"] == "5.17.0"
 
 
-def test_behind_a_command_that_cleans_the_environment_the_figures_are_the_same_and_no_cell_runs_again(
-    laboratory: Laboratory, given: Given
-) -> None:
+def test_an_interpreter_for_each_release_is_used_and_nothing_is_built(laboratory: Laboratory, given: Given) -> None:
     recipe = laboratory.recipe(BOTH)
     plain = laboratory.ablate(recipe, *given.options(V0, V1))
+    assert [arm["status"] for arm in plain.report["arms"]] == ["ok"] * 3
+    assert plain.effects() == {"logprobs-mode=processed": "removes the mismatch"}
+    environments = plain.report["run"]["provenance"]["environments"]
+    assert [environments[f"vllm {version}"]["python"] for version in (V0, V1)] == list(given.python.values())
+    assert environments["trainer"]["python"] == given.trainer
+    assert f"vllm=={V1}" in environments[f"vllm {V1}"]["lock"]
+    assert not (laboratory.folder / "empty" / "rlaudit" / "engines").exists()
+    # Behind a command that cleans the environment the figures are the same, and no cell runs again.
     kept = laboratory.ablate(recipe, *given.options(V0, V1, front=CLEANS))
     assert kept.report["run"]["cells_run"] == 0
     shutil.rmtree(laboratory.run_dir)
@@ -80,11 +75,6 @@ def test_behind_a_command_that_cleans_the_environment_the_figures_are_the_same_a
     assert again.report["layers"] == kept.report["layers"] == plain.report["layers"]
     notes = kept.report["run"]["provenance"]["environments"][f"vllm {V0}"]["notes"]
     assert "VLLM_USE_V1" in notes[0]
-
-
-def test_one_interpreter_needs_no_release_where_only_one_is_asked_for(laboratory: Laboratory, given: Given) -> None:
-    run = laboratory.ablate(laboratory.recipe(ONE), "--python", given.python[V1], *given.for_trainer)
-    assert run.arm("candidate")["status"] == "ok"
 
 
 def test_a_release_that_was_not_given_is_taken_from_rlaudit_s_own_and_that_is_said(
@@ -145,15 +135,6 @@ def test_a_dead_command_ends_with_3_before_any_engine_starts(
     assert message in run.stderr
     assert "Traceback" not in run.stderr
     assert not (laboratory.run_dir / "cells").exists()
-
-
-def test_a_release_that_no_arm_runs_is_refused_and_those_that_are_needed_are_named(
-    laboratory: Laboratory, given: Given
-) -> None:
-    run = laboratory.ablate(laboratory.recipe(ONE), *given.options(V0))
-    assert run.exit_code == 2
-    assert f"no arm runs vLLM {V0}" in run.stderr
-    assert f"Needed here: {V1}" in run.stderr
 
 
 def test_a_box_that_does_not_hold_the_run_s_folder_is_refused_and_the_mount_is_written_out(

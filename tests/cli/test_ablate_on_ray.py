@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from killable import alive, assert_gone
-from laboratories import ONE_FACTOR, V1, Laboratory, Signpost, laboratory_in
+from laboratories import ONE_FACTOR, V1, Laboratory, Signpost, laboratory_in, without_cost
 
 from rlaudit.engines.cells.cell import Cell, finished
 from rlaudit.engines.cells.executor import Asked
@@ -24,14 +24,7 @@ pytest.importorskip("ray", reason="Ray is not installed: pip install 'rlaudit[ra
 from ray_clusters import STORE_BYTES, cluster_of, kill_node, running_node, workers, workers_on
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
-OF_THE_COST = {"seconds", "cell_seconds", "set_up_seconds", "peak_memory_mib", "tokens_per_second"}
 BLOCKS = [ONE_FACTOR, {"name": "again", "candidate": {"version": V1}, "repeats": 1}]
-
-
-def found(report: Any) -> Any:
-    if isinstance(report, dict):
-        return {name: found(value) for name, value in report.items() if name not in OF_THE_COST}
-    return [found(one) for one in report] if isinstance(report, list) else report
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +68,7 @@ def test_the_report_is_that_of_one_machine(clustered: tuple[Laboratory, Any]) ->
     shutil.rmtree(laboratory.run_dir)
     near = laboratory.ablate(recipe)
     assert far.exit_code == near.exit_code
-    assert found(far.report) == found(near.report)
+    assert without_cost(far.report) == without_cost(near.report)
 
 
 def test_what_a_lost_node_ran_is_started_again_elsewhere_and_said(
@@ -174,7 +167,7 @@ def test_two_drivers_share_a_cluster(clustered: tuple[Laboratory, Any], sickness
         ends = [process.communicate()[1] for process in (one, other)]
     assert one.returncode == other.returncode in (0, 1), ends
     reports = [json.loads((folder / "report.json").read_text()) for folder in (laboratory.run_dir, second)]
-    assert found(reports[0]) == found(reports[1])
+    assert without_cost(reports[0]) == without_cost(reports[1])
 
 
 def test_a_cluster_that_is_not_there_is_said_at_once(laboratory: Laboratory) -> None:

@@ -5,11 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from laboratories import ONE_FACTOR, V1, Laboratory, Run
+from laboratories import ONE_FACTOR, V1, Laboratory, Run, without_cost
 
-# What was spent differs between a run and the union of its shards; what was found does not.
-OF_THE_COST = {"seconds", "cell_seconds", "set_up_seconds", "peak_memory_mib", "tokens_per_second"}
-OF_THE_COST |= {"cells_run", "cells_kept"}
 BLOCKS = [
     {**ONE_FACTOR, "parity": ["logprobs-mode", "prefix-caching"],
      "factors": {"logprobs-mode": "processed", "prefix-caching": "off"}},
@@ -18,9 +15,8 @@ BLOCKS = [
 
 
 def found(report: Any) -> Any:
-    if isinstance(report, dict):
-        return {name: found(value) for name, value in report.items() if name not in OF_THE_COST}
-    return [found(one) for one in report] if isinstance(report, list) else report
+    """Return what a report says, without which cells its own run has run: the shards have run them before a union."""
+    return without_cost(report, "cells_run", "cells_kept")
 
 
 def rollouts(run_dir: Path) -> set[str]:
@@ -39,8 +35,8 @@ def merged(laboratory: Laboratory, *runs: Path) -> Run:
     return laboratory.command("ablate", "--merge", *map(str, runs), "--run-dir", str(laboratory.run_dir))
 
 
-def test_shards_share_the_arms_out_and_the_same_command_without_shard_reports_as_a_single_run(
-    laboratory: Laboratory,
+def test_shards_share_the_arms_out_and_without_shard_or_merged_they_report_as_a_single_run(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = laboratory.recipe(*BLOCKS)
     single = laboratory.ablate(recipe)
@@ -56,6 +52,17 @@ def test_shards_share_the_arms_out_and_the_same_command_without_shard_reports_as
     assert whole.exit_code == single.exit_code
     assert found(whole.report) == found(single.report)
     assert own[2] <= rollouts(laboratory.run_dir)
+    shutil.rmtree(laboratory.run_dir)
+    for _ in range(3):  # arms; what is left out of parity; scores
+        assert {one.exit_code for one in shards(laboratory, recipe, 2)} == {0}
+    # Nothing of the machine is asked: it may be another one.
+    monkeypatch.setattr("rlaudit.laboratory.run_setup.accelerator_identity", lambda _: {"kind": "none"})
+    run = merged(laboratory, *folders(laboratory))
+    assert run.exit_code == single.exit_code
+    assert found(run.report) == found(single.report)
+    assert run.report["run"]["cells_run"] == 0
+    tokens = [folder / "tokens.parquet" for folder in (laboratory.run_dir, laboratory.folder / "single")]
+    assert tokens[0].read_bytes() == tokens[1].read_bytes()
 
 
 def test_shards_that_see_nothing_of_each_other_run_every_cell_once(laboratory: Laboratory) -> None:
@@ -77,22 +84,6 @@ def test_a_merge_runs_nothing_and_names_what_is_missing(laboratory: Laboratory) 
     assert run.exit_code == 3
     assert "are in none of the runs" in run.stderr and "again: candidate again" in run.stderr
     assert not list(laboratory.run_dir.glob("cells/*/.lock"))
-
-
-def test_merged_shards_are_the_single_run(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = laboratory.recipe(*BLOCKS)
-    single = laboratory.ablate(recipe)
-    laboratory.run_dir.rename(laboratory.folder / "single")
-    for _ in range(3):  # arms; what is left out of parity; scores
-        assert {one.exit_code for one in shards(laboratory, recipe, 2)} == {0}
-    # Nothing of the machine is asked: it may be another one.
-    monkeypatch.setattr("rlaudit.laboratory.run_setup.accelerator_identity", lambda _: {"kind": "none"})
-    run = merged(laboratory, *folders(laboratory))
-    assert run.exit_code == single.exit_code
-    assert found(run.report) == found(single.report)
-    assert run.report["run"]["cells_run"] == 0
-    tokens = [folder / "tokens.parquet" for folder in (laboratory.run_dir, laboratory.folder / "single")]
-    assert tokens[0].read_bytes() == tokens[1].read_bytes()
 
 
 def test_runs_of_two_plans_are_not_merged(laboratory: Laboratory) -> None:

@@ -290,7 +290,6 @@ def test_todays_trainer_may_be_a_table_of_its_own(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--margin", "0"], "--margin is 0"),
         (["--before", "nowhere.jsonl"], "there is no nowhere.jsonl"),
         (["--temperature", "0"], "a greedy choice has no distribution"),
         (["--ppo-epsilon", "0", "0.2"], "ppo_epsilon_low"),

@@ -47,12 +47,6 @@ def unfinished(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_finished_run_is_rendered_with_its_own_exit_code(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = run(["report", str(finished)])
-    assert code == json.loads(EXAMPLE.read_text(encoding="utf-8"))["exit_code"]
-    assert "1. semantic  MISMATCH: raw logprobs" in capsys.readouterr().out
-
-
 def test_an_unfinished_run_says_what_is_missing_and_ends_with_3(
     unfinished: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

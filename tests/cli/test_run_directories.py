@@ -60,7 +60,7 @@ def test_what_another_plan_left_is_never_taken_for_this_one_s(
     assert json.loads(reported.stdout)["run"]["cells_run"] == 1
 
 
-def test_the_same_plan_given_again_and_stopped_leaves_the_last_report(
+def test_the_same_plan_given_again_and_stopped_leaves_the_last_report_and_so_do_cells_that_were_cleared_away(
     two_seeds: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = two_seeds.command("report", str(two_seeds.run_dir), "--output", "json")
@@ -68,13 +68,9 @@ def test_the_same_plan_given_again_and_stopped_leaves_the_last_report(
     after = two_seeds.command("report", str(two_seeds.run_dir), "--output", "json")
     assert (after.exit_code, after.stdout) == (1, before.stdout)
     assert two_seeds.command("compare", str(two_seeds.run_dir), "--quiet").exit_code == 1
-
-
-def test_cells_that_were_cleared_away_as_a_whole_leave_the_report(two_seeds: Laboratory) -> None:
-    before = two_seeds.command("report", str(two_seeds.run_dir), "--output", "json")
     (two_seeds.run_dir / "cells").rename(two_seeds.folder / "elsewhere")
-    after = two_seeds.command("report", str(two_seeds.run_dir), "--output", "json")
-    assert (after.exit_code, after.stdout) == (1, before.stdout)
+    cleared = two_seeds.command("report", str(two_seeds.run_dir), "--output", "json")
+    assert (cleared.exit_code, cleared.stdout) == (1, before.stdout)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from packaging.version import Version
+from reading import put
 
 from rlaudit.configs.framework_source.checkout import folders_of
 from rlaudit.configs.source import Source
@@ -86,18 +87,9 @@ algorithm: {rollout_correction: null}
 """
 
 
-def laid_out(root: Path, files: dict[str, str]) -> Path:
-    """The files, below a folder."""
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return root
-
-
 def trl(root: Path, more: str = "", version: str = "0.23.0") -> Path:
     """A checkout that looks like TRL's."""
-    return laid_out(
+    return put(
         root,
         {
             "trl/__init__.py": "",
@@ -111,7 +103,7 @@ def trl(root: Path, more: str = "", version: str = "0.23.0") -> Path:
 def verl(root: Path, text: str = "") -> Path:
     """A checkout that looks like verl's."""
     home = "verl/workers/rollout/vllm_rollout"
-    return laid_out(
+    return put(
         root,
         {
             "verl/version/version": "0.8.0",
@@ -231,12 +223,12 @@ def test_an_environment_is_found_without_running_its_interpreter(tmp_path: Path)
     python = tmp_path / "venv/bin/python"
     packages = tmp_path / "venv/lib/python3.11/site-packages"
     trl(packages, 'logprobs_mode="processed_logprobs",')
-    laid_out(tmp_path, {"venv/bin/python": "#!/bin/false\n"})
+    put(tmp_path, {"venv/bin/python": "#!/bin/false\n"})
     assert "grpo_trainer.py" in colocated(Path(folders_of(str(python))[0]), tmp_path).decided["logprobs_mode"]
 
 
 def test_an_editable_install_is_read_where_it_lies(tmp_path: Path) -> None:
-    packages = laid_out(
+    packages = put(
         tmp_path / "venv/lib/python3.11/site-packages",
         {"trl-1.0.dist-info/direct_url.json": '{"url": "file:///src/trl", "dir_info": {"editable": true}}'},
     )
@@ -268,7 +260,7 @@ def test_what_the_engines_file_says_or_does_not_name_is_known_whatever_the_commi
 ) -> None:
     options = OPTIONS if opposite else OPTIONS.replace("caching: bool = True", "caching: bool = False")
     files = {"open_instruct/vllm_utils.py": ENGINES.replace("{more}", more), "open_instruct/grpo_utils.py": options}
-    home = laid_out(tmp_path / "checkout", files)
+    home = put(tmp_path / "checkout", files)
     text = "python open_instruct/grpo_fast.py --vllm_num_engines 2 --temperature 0.7\n"
     (config,) = OPEN_INSTRUCT.read(Source(str(tmp_path / "run.sh"), text, (str(home),)), Version("0.11.0"))
     assert config.engine["enable_prefix_caching"].known is not opposite
@@ -280,7 +272,7 @@ def test_what_the_engines_file_says_or_does_not_name_is_known_whatever_the_commi
 
 @pytest.mark.parametrize("more", ["", " attention_backend=args.vllm_attention_backend,"])
 def test_no_option_is_written_that_the_checkout_does_not_have(tmp_path: Path, more: str) -> None:
-    home = laid_out(tmp_path / "checkout", {"open_instruct/vllm_utils.py": ENGINES.replace("{more}", more)})
+    home = put(tmp_path / "checkout", {"open_instruct/vllm_utils.py": ENGINES.replace("{more}", more)})
     text = "python open_instruct/grpo_fast.py --vllm_num_engines 2\n"
     (config,) = OPEN_INSTRUCT.read(Source(str(tmp_path / "run.sh"), text, (str(home),)), NOW)
     assert bool(config.write("attention_backend", "FLASH_ATTN")) is bool(more)
@@ -313,7 +305,7 @@ V0_RUN = (
 
 def test_a_launcher_that_still_has_the_v0_server_starts_it_with_every_flag(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
-    laid_out(
+    put(
         tmp_path,
         {
             "pipelinerl/launch.py": LAUNCHES,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from packaging.version import Version
-from reading import read_file, read_one, rewritten, source_of
+from reading import put, read_file, read_one, rewritten, source_of
 
 from rlaudit.configs.source import Source
 from rlaudit.dialects.declared import declared
@@ -91,9 +91,7 @@ def older(root: Path, more: str = "") -> RolloutConfig:
         "verl/workers/rollout/config.py": OLDER_CONFIG,
         "run.yaml": TEXT.replace("    enforce_eagre: true\n", written),
     }
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
+    put(root, files)
     return read_file(DIALECT, root / "run.yaml", "0.8.5")
 
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 from packaging.version import Version
-from reading import lost_names, read_one, rewritten, source_of
+from reading import lost_names, put, read_one, rewritten, source_of
 
 from rlaudit.configs.source import Source
 from rlaudit.dialects.declared import declared
@@ -178,10 +178,7 @@ def test_a_copy_without_a_word_of_a_correction_leaves_open_whether_one_can_be_sw
         "openrlhf/models/loss.py": "class PolicyLoss: ...\n",
         "run.sh": command,
     }
-    for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    put(tmp_path, files)
     (config,) = DIALECT.read(Source(str(tmp_path / "run.sh"), command), Version("0.18.1"))
     assert isinstance(config.facts.importance_sampling_correction, Unknown)
     assert isinstance(config.facts.logs_mismatch, Unknown)
@@ -195,10 +192,7 @@ def test_what_a_line_of_the_framework_decides_is_open_in_a_copy_without_the_line
         "openrlhf/models/utils.py": "logits.div_(temperature)",
         "openrlhf/cli/train_ppo_ray.py": "'--vllm.gpu_memory_utilization', type=float, default=0.95",
     }
-    for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text.replace("'", '"') if there else "")
+    put(tmp_path, {name: text.replace("'", '"') if there else "" for name, text in files.items()})
     (config,) = DIALECT.read(Source(str(tmp_path / "run.sh"), DOTTED), Version("0.18.1"))
     found = (
         config.environment["VLLM_ALLOW_INSECURE_SERIALIZATION"],

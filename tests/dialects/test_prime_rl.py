@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from reading import read_file, read_one, rewritten, source_of
+from reading import put, read_file, read_one, rewritten, source_of
 
 from rlaudit.dialects.declared import declared
 from rlaudit.settings.rollout_config import Loss, Origin, RolloutConfig
@@ -173,10 +173,8 @@ REQUESTS = "src/prime_rl/orchestrator/envs.py"
 
 def read_in(checkout: Path, text: str, **files: str) -> RolloutConfig:
     """Read a run's file in a copy of prime-rl that has some files."""
-    for name, content in files.items():
-        path = checkout / {"configs": CONFIGS, "server": SERVER, "requests": REQUESTS}[name]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
+    paths = {"configs": CONFIGS, "server": SERVER, "requests": REQUESTS}
+    put(checkout, {paths[name]: content for name, content in files.items()})
     (checkout / ".git").mkdir()
     run = checkout / "rl.toml"
     run.write_text(text)

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from reading import read_file, read_one, source_of
+from reading import put, read_file, read_one, source_of
 
 from rlaudit.dialects.declared import declared
 
@@ -97,9 +97,7 @@ def test_the_config_that_the_program_names_lies_below_the_command(
         f"{where}/all.yaml": YAML,
         "runs/go.sh": f"python -m runs.here.train rllm.x=1 {ROLLOUT}.gpu_memory_utilization=0.5 {given}\n",
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    put(tmp_path, files)
     config = read_file(DIALECT, tmp_path / "runs/go.sh", "0.22.1")
     assert config.sampling["temperature"].value == temperature
     assert config.engine["gpu_memory_utilization"].value == 0.5

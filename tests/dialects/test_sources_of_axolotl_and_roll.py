@@ -1,10 +1,8 @@
 """axolotl and ROLL with their own source beside the config, or named."""
 
-from pathlib import Path
-from textwrap import dedent
-
 import pytest
 from packaging.version import Version
+from reading import put
 
 from rlaudit.configs.source import Source
 from rlaudit.dialects.declared import declared
@@ -46,14 +44,6 @@ class GeneratingArguments:
 """
 
 
-def put(root: Path, files: dict[str, str]) -> str:
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(dedent(text))
-    return str(root)
-
-
 def axolotl(text: str = AXOLOTL, *given: str, vllm: str = "0.18.1") -> RolloutConfig:
     (config,) = declared()["axolotl"].read(Source("run.yaml", text, given), Version(vllm))
     return config
@@ -66,14 +56,14 @@ def axolotl(text: str = AXOLOTL, *given: str, vllm: str = "0.18.1") -> RolloutCo
 ])  # fmt: skip
 def test_whether_a_false_arrives_is_read_from_axolotl_s_source(tmp_path, serve, arrives):
     files = {"src/axolotl/cli/vllm_serve.py": serve, "src/axolotl/scripts/vllm_serve_lora.py": SERVER}
-    prefix = axolotl(AXOLOTL, put(tmp_path, files)).engine["enable_prefix_caching"]
+    prefix = axolotl(AXOLOTL, str(put(tmp_path, files))).engine["enable_prefix_caching"]
     assert prefix.known is arrives and (not arrives or prefix.value is False)
     assert axolotl().engine["enable_prefix_caching"].value is False and not axolotl().lost
 
 
 def test_what_axolotl_s_server_passes_is_read_unless_the_config_names_another(tmp_path):
     files = {"src/axolotl/cli/vllm_serve.py": "", "src/axolotl/scripts/vllm_serve_lora.py": SERVER}
-    root = put(tmp_path, files)
+    root = str(put(tmp_path, files))
     assert axolotl(AXOLOTL, root).engine["logprobs_mode"].value == "processed_logprobs"
     assert "vllm_serve_lora.py" in axolotl(AXOLOTL, root).decided["logprobs_mode"]
     other = AXOLOTL.replace("vllm: {", "vllm: {serve_module: trl.scripts.vllm_serve, ")
@@ -83,9 +73,8 @@ def test_what_axolotl_s_server_passes_is_read_unless_the_config_names_another(tm
 
 
 def test_what_a_copy_of_roll_does_not_fill_in_as_it_did_is_open(tmp_path):
-    root = put(tmp_path, {
-        "roll/distributed/strategy/vllm_strategy.py": STRATEGY, "roll/configs/generating_args.py": GENERATING,
-    })  # fmt: skip
+    files = {"roll/distributed/strategy/vllm_strategy.py": STRATEGY, "roll/configs/generating_args.py": GENERATING}
+    root = str(put(tmp_path, files))
     (config,) = declared()["roll"].read(Source("run.yaml", ROLL, (root,)), Version("0.18.1"))
     assert config.engine["max_num_batched_tokens"].value == 8192
     assert "vllm_strategy.py:7" in config.decided["max_num_batched_tokens"]

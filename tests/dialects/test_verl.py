@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 from packaging.version import Version
-from reading import lost_names, read_all, read_file, read_one, rewritten, source_of
+from reading import lost_names, put, read_all, read_file, read_one, rewritten, source_of
 from verl_samples import SCRIPT, SYNC, YAML, in_script
 
 from rlaudit.configs.source import Source
@@ -299,9 +299,6 @@ def test_variables_that_the_program_gives_its_cluster_reach_the_engine(tmp_path:
         "own/main.py": "import ray\nray.init(runtime_env={'env_vars': {'VLLM_USE_V1': '1', 'HF_HOME': '/a'}})\n",
         "run.sh": "python -m own.main actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.n=8\n",
     }
-    for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    put(tmp_path, files)
     (config,) = DIALECT.read(Source(str(tmp_path / "run.sh"), files["run.sh"]), Version("0.8.5"))
     assert config.environment["VLLM_USE_V1"].value == "1" and "HF_HOME" not in config.environment

@@ -1,52 +1,25 @@
-"""Every small config under examples/ is inspected with the commands beside it, and says what is written there.
+"""Every small config under examples/ is inspected with the commands beside it, and says what is written there."""
 
-After a change of rules or readers, look at what `UPDATE_EXAMPLES=1 pytest tests/examples/test_inspect_examples.py`
-makes of the expected output: `git diff examples` shows it.
-"""
-
-import os
-import re
-import shlex
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from transcripts import change
 
-from rlaudit.cli.app import run
 from rlaudit.inspection.read_configs import known_dialects
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # These have tests of their own: tests/examples/test_case_studies.py and test_recorded_examples.py.
 NO_CONFIGS = ("case-studies", "recorded")
 CASES = sorted(path.parent for path in EXAMPLES.glob("*/*/command.txt") if path.parts[-3] not in NO_CONFIGS)
-UPDATE = "UPDATE_EXAMPLES" in os.environ
 VLLM = {"vllm-serve", "vllm-config-file", "vllm-python", "vllm-server-report", "vllm-http", "vllm-mapping"}
-
-
-def _transcript(case: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:
-    """Each command as it would be typed, what it prints, and its exit code."""
-    for line in (case / "command.txt").read_text(encoding="utf-8").splitlines():
-        words = shlex.split(line)
-        assert words[0] == "rlaudit", line
-        code = run(words[1:])
-        printed = capsys.readouterr()
-        said = f"$ {line}\n{printed.out}{printed.err}[exit code {code}]\n"
-        # A rule more or less is no change of an example.
-        yield re.sub(r"\b\d+ rules run", "N rules run", said)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
 def test_an_example_prints_what_stands_beside_it(
     case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # In a folder of its own: the settings and lock files of this repository say nothing about the example.
-    monkeypatch.chdir(shutil.copytree(case, tmp_path / case.name))
-    printed = "\n".join(_transcript(case, capsys))
-    expected = case / "expected.txt"
-    if UPDATE:
-        expected.write_text(printed, encoding="utf-8")
-    assert printed == expected.read_text(encoding="utf-8")
+    different = change(case, tmp_path, monkeypatch, capsys, exact=True)
+    assert not different, different
 
 
 def test_every_dialect_that_is_read_has_an_example() -> None:

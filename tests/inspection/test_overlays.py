@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from packaging.version import Version
+from reading import put
 
 from rlaudit.configs.source import Source
 from rlaudit.inspection.read_configs import known_dialects, recognise
@@ -61,10 +62,7 @@ def test_a_config_named_from_where_the_script_is_started_is_found_from_the_root_
         "examples/run.sh": 'HERE="$(pwd)"\npython -m own.main --config-path="$HERE/config" --config-name=mine \\\n'
         "  actor_rollout_ref.rollout.n=8\n",
     }
-    for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    put(tmp_path, files)
     script = Source(str(tmp_path / "examples/run.sh"), files["examples/run.sh"])
     (config,) = known_dialects()["verl"].read(script, Version("0.18.1"))
     assert config.sampling["temperature"].value == 0.6

@@ -38,14 +38,14 @@ def test_what_is_missing_is_said(tmp_path):
     assert "1 of 1 process did not end in order" in said
 
 
-@pytest.mark.parametrize("code", [1, 3, 17, 70, 130])
+@pytest.mark.parametrize("code", [3, 130])
 def test_the_code_of_a_command_that_fails_is_passed_on(code, tmp_path):
     ended = record(tmp_path, "--", "sh", "-c", f"exit {code}")
     assert ended.returncode == code
     assert "interrupted" not in ended.stderr
 
 
-@pytest.mark.parametrize("number", [9, 15, 11])
+@pytest.mark.parametrize("number", [9, 15])
 def test_a_command_that_a_signal_ends_has_the_code_of_a_shell(number, tmp_path):
     assert record(tmp_path, "--", "sh", "-c", f"kill -{number} $$").returncode == 128 + number
 
@@ -187,14 +187,6 @@ def test_a_folder_that_may_only_be_read_is_refused_before_the_command_starts(tmp
     ended = record(tmp_path, "--into", "out", "--", *python(LEAVE_A_MARK))
     assert ended.returncode == 3
     assert not (tmp_path / "ran").exists()
-
-
-@pytest.mark.parametrize("recorder", ["no Python at all", "raise RuntimeError('broken')", ""])
-def test_a_damaged_recorder_does_not_reach_the_command(recorder, tmp_path):
-    ended = record(tmp_path, "--", *python("import vllm, sys; print('trained'); sys.exit(4)"), recorder=recorder)
-    assert ended.returncode == 4
-    assert ended.stdout == "trained\n"
-    assert "Error" not in ended.stderr
 
 
 def test_a_recording_in_a_recording_replaces_it(tmp_path):

@@ -77,6 +77,7 @@ class Draft:
     refused_pin: RefusedPin | None = None
     lost_updates: tuple[LostUpdate, ...] = ()
     bare: bool = False
+    needs_v1: bool = False
     device: Setting | None = None
 
     def list_options(self, root: Node, *paths: str) -> None:

@@ -43,11 +43,15 @@ DROPPED_BY_LLM = {"swap_space"}  # LLM(...) warns and goes on
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report every written argument that the catalogue of the new version lacks."""
+    """Report every argument that the catalogue of the new version lacks: written, or passed on by the framework."""
     for name, setting in audit.config.engine.items():
-        if setting.place is None or setting.value is None or name == "model" or _accepts(audit.after.catalogue, name):
+        if setting.value is None or name == "model" or _accepts(audit.after.catalogue, name):
             continue
         version = audit.after.version
+        if setting.place is None:
+            if setting.known and _accepts(audit.before.catalogue, name):
+                yield _of_the_framework(audit, setting)
+            continue
         removal = removed("engine", name, version) or removed("flag", name.replace("_", "-"), version)
         first = lifetime("engine", name) or lifetime("frontend", name)
         if removal is not None:
@@ -67,6 +71,16 @@ def check(audit: Audit) -> Iterator[Finding]:
             meant = did_you_mean(name, audit.after.catalogue.engine, cutoff=VERY_NEAR)
             message = f"No vLLM release known here has an engine argument {name}{f'; {meant}' if meant else '.'}"
             yield RULE.finding(audit, Severity.WARNING, name, message)
+
+
+def _of_the_framework(audit: Audit, setting: Setting) -> Finding:
+    name, version = setting.name, audit.after.version
+    message = (
+        f"vLLM {version} has no {name}, and {audit.config.framework} passes it on ({setting.note}): the engine does "
+        "not start. Move the framework with vLLM, or take the line out of it."
+    )
+    severity = Severity.WARNING if audit.config.offline and name in DROPPED_BY_LLM else Severity.ERROR
+    return RULE.finding(audit, severity, name, message)
 
 
 def _accepts(catalogue: Catalogue, name: str) -> bool:

@@ -2,8 +2,9 @@
 
 What changed
     Nothing in vLLM: the config asks for what came after the release that the audit starts from. Arguments are refused
-    by the releases that do not have them yet, the framework's release that the project pins may not run with them, and
-    external_launcher without a seed stopped vLLM up to 0.10.2.
+    by the releases that do not have them yet, the framework's release that the project pins may not run with them,
+    external_launcher without a seed stopped vLLM up to 0.10.2, and AsyncLLM is V1's own class and stops where V0 would
+    run.
 
 Why it matters
     What an audit says to have moved is relative to a release that never ran this job. Findings about defaults may be
@@ -39,6 +40,7 @@ from rlaudit.settings.place import Place
 from rlaudit.severity import Severity
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.lifetimes import lifetime
+from rlaudit.vllm.resolution.engine import why_v1s_class_stops
 
 CONFIRM = "the release in the lock file or image of the last run"
 MOST = 3
@@ -52,7 +54,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     """
     if not audit.migrates:
         return
-    certain = [*_refused_pin(audit), *_unseeded(audit.before)]
+    certain = [*_refused_pin(audit), *_unseeded(audit.before), *_class_of_v1(audit.before)]
     reasons = [*certain, *_too_new(audit)]
     if not reasons:
         return
@@ -86,6 +88,13 @@ def _unseeded(side: Side) -> Iterator[tuple[str, Place | None, str]]:
     executor, seed = side.value("distributed_executor_backend"), side.value("seed")
     if executor == _LAUNCHER and seed is None and not isinstance(seed, Unknown) and side.exists("seed"):
         yield "seed", None, f"{_LAUNCHER} needs a seed there, and nothing sets one"
+
+
+def _class_of_v1(side: Side) -> Iterator[tuple[str, Place | None, str]]:
+    """Yield V1's own class in a program of a release that would run V0."""
+    reason = why_v1s_class_stops(side.resolution)
+    if reason is not None:
+        yield "engine", None, f"AsyncLLM is V1's own class, and stops with {reason}"
 
 
 RULE = Rule("today-cannot-run", Layer.INFERENCE_PATH, check)

@@ -36,6 +36,7 @@ from rlaudit.audit.rule import Rule
 from rlaudit.layers import Layer
 from rlaudit.settings.rollout_config import LostUpdate
 from rlaudit.severity import Severity
+from rlaudit.unknown import Unknown
 from rlaudit.vllm.milestones import NOTHING_IS_PICKLED
 
 _PROCESS, _PICKLES = "VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_ALLOW_INSECURE_SERIALIZATION"
@@ -45,14 +46,18 @@ _LAUNCHER = "external_launcher"
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Report an error if the program goes on after the failed update, else a warning: its caller may."""
-    in_process = _variable_is(audit, _PROCESS, "0") or audit.after.value("distributed_executor_backend") == _LAUNCHER
-    if audit.after.is_v1 is False or (audit.config.offline and in_process):
+    executor = audit.after.value("distributed_executor_backend")
+    in_process = _variable_is(audit, _PROCESS, "0") or executor == _LAUNCHER
+    of_the_program = audit.config.offline or (audit.config.bare and not audit.config.needs_v1)
+    if audit.after.is_v1 is False or (of_the_program and in_process):
         return
+    is_open = of_the_program and isinstance(executor, Unknown)
     for line in audit.config.lost_updates:
         if line.sends and (audit.after.version < NOTHING_IS_PICKLED or _variable_is(audit, _PICKLES, "1")):
             continue
-        severity = Severity.ERROR if line.passed_over_at else Severity.WARNING
-        yield RULE.finding(audit, severity, line.what, _message(audit, line), place=line.place)
+        severity = Severity.ERROR if line.passed_over_at and not is_open else Severity.WARNING
+        unless = f" Only {_LAUNCHER}, and the executor is open, keeps it in the program's own process." * is_open
+        yield RULE.finding(audit, severity, line.what, _message(audit, line) + unless, place=line.place)
 
 
 def _message(audit: Audit, line: LostUpdate) -> str:

@@ -135,6 +135,8 @@ class RolloutConfig:
     offline: bool = False
     # Whether it is neither, and a program makes AsyncLLM or LLMEngine itself.
     bare: bool = False
+    # Whether a program builds AsyncLLM, V1's own class, which stops where V0 would run.
+    needs_v1: bool = False
     # Whether it is built in an actor of a Ray placement group.
     placed_by_ray: bool = False
     # The image that the engine is started in, or the framework's option for the device.

@@ -101,6 +101,22 @@ def test_a_copy_that_reads_engine_kwargs_is_given_keywords_not_flags(tmp_path: P
     assert "engine_kwargs.vllm.async_scheduling=false" in edit.replacement.lower()
 
 
+def test_a_key_of_engine_kwargs_is_handed_on_with_the_others(tmp_path: Path) -> None:
+    more = "actor_rollout_ref.rollout.mode=sync +actor_rollout_ref.rollout.engine_kwargs.vllm.disable_cascade_attn=True"
+    spread = copy(tmp_path / "a", first='more = config["engine_kwargs"].get("vllm", {})', more="**more,")
+    config = run(spread, more)
+    assert config.engine["disable_cascade_attn"].value is True
+    (edit,) = config.write("disable_cascade_attn", False) or ()
+    assert edit.replacement == "False"
+    assert not run(copy(tmp_path / "b"), more).engine["disable_cascade_attn"].known
+
+
+def test_the_seed_of_a_copy_that_reads_one_is_its_own(tmp_path: Path) -> None:
+    copied = copy(tmp_path, more='seed=config.get("seed", 0),')
+    assert run(copied).engine["seed"].value == 0
+    assert run(copied, "+actor_rollout_ref.rollout.seed=7").engine["seed"].value == 7
+
+
 def test_a_false_that_is_a_keyword_arrives(tmp_path: Path) -> None:
     more = "actor_rollout_ref.rollout.enforce_eager=False"
     config = run(copy(tmp_path), more)

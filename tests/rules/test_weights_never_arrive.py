@@ -29,10 +29,13 @@ BY_DTYPE = "llm.collective_rpc('update_weight', args=(name, p.dtype, p.shape))"
 PASSED_OVER = "try: {}\n    except Exception as error: print(error)"
 
 
-def severities(folder: Path, call: str, before: str = "", after: str = "0.18.1") -> list[Severity]:
+def severities(
+    folder: Path, call: str, before: str = "", after: str = "0.18.1", engine: str = 'LLM(model="m")'
+) -> list[Severity]:
     """What the rule reports of a loop that updates weights."""
     path = folder / "train.py"
-    path.write_text(LOOP.replace("{call}", call).replace("{before}", before))
+    loop = LOOP.replace("{call}", call).replace("{before}", before)
+    path.write_text(loop.replace('LLM(model="m")', engine).replace("import LLM", "import LLM, LLMEngine, EngineArgs"))
     context = Context({NAME: known_rules()[NAME]}, known_dialects(), Machine(), version_named("0.8.5"),
                       version_named(after))  # fmt: skip
     return [one.finding.severity for one in inspect(Request((str(path),), context)).judged]
@@ -78,3 +81,13 @@ def test_an_engine_in_the_programs_own_process_gets_everything(
     tmp_path: Path, call: str, before: str, after: str
 ) -> None:
     assert severities(tmp_path, call, before, after) == []
+
+
+def test_an_engine_in_the_programs_own_process_is_reached_and_an_open_executor_is_no_error(tmp_path: Path) -> None:
+    passed_over = PASSED_OVER.format(INSIDE)
+    own = "LLMEngine.from_engine_args(EngineArgs(model='m', distributed_executor_backend='external_launcher'))"
+    assert severities(tmp_path, passed_over, engine=own) == []
+    launched = 'LLM(model="m", distributed_executor_backend="external_launcher")'
+    assert severities(tmp_path, passed_over, engine=launched) == []
+    is_open = 'LLM(model="m", distributed_executor_backend=chosen())'
+    assert severities(tmp_path, passed_over, engine=is_open) == [Severity.WARNING]

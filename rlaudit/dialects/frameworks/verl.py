@@ -22,10 +22,14 @@ def handed_on(reading: Reading) -> None:
     source = next((copy for copy in copies if copy is not None), None)
     if source is None:
         return
-    fields = {node.place: key for key, node in entries(reading.section)}
+    fields = {node.place: (key, isinstance(node.value, dict)) for key, node in entries(reading.section)}
     for name, setting in list(engine.items()):
-        field = fields.get(setting.place) if setting.place is not None and setting.value == setting.written else None
-        if field is not None and not re.search(rf"""\b{name}["']?\s*[=:].*\b{field}\b""", source.text):
+        if setting.place not in fields or setting.value != setting.written:
+            continue
+        # A mapping such as engine_kwargs is handed on as a whole: no line names its keys.
+        field, is_mapping = fields[setting.place]
+        words = rf"\b{field}\b" if is_mapping else rf"""\b{name}["']?\s*[=:].*\b{field}\b"""
+        if not re.search(words, source.text):
             reason = f"{shown(source.path)} is not seen to hand rollout.{field} on"
             engine[name] = replace(setting, value=Unknown(reason), note=reason)
 

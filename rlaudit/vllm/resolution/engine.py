@@ -60,10 +60,24 @@ def why_v1_refuses(view: Resolution) -> str | None:
     return next((why for why in _fallbacks(view, forced=True) if isinstance(why, str)), None)
 
 
+def why_v1s_class_stops(view: Resolution) -> str | None:
+    """Return what stops a program that builds AsyncLLM in this release; None if nothing certain does.
+
+    The class asks for VLLM_USE_V1, which a fallback to V0 takes away (vllm/v1/engine/async_llm.py:76 of 0.8.5).
+    """
+    if not view.config.needs_v1 or not has_v0(view.version):
+        return None
+    variable = view.variable(VARIABLE)
+    if isinstance(variable, str) and variable.strip() in ("0", ""):
+        return f"{VARIABLE}={variable}"
+    return next((why for why in _fallbacks(view, forced=variable is not None) if isinstance(why, str)), None)
+
+
 def apply(view: Resolution) -> Resolved:
     """Return V0 or V1, with the first reason for V0."""
-    if not has_v0(view.version):
-        return Resolved("V1", f"V0 was removed in {FIRST_WITHOUT_V0}")
+    if not has_v0(view.version) or view.config.needs_v1:
+        removed = f"V0 was removed in {FIRST_WITHOUT_V0}"
+        return Resolved("V1", "the program builds AsyncLLM, V1's own class" if has_v0(view.version) else removed)
     variable = view.variable(VARIABLE)
     if isinstance(variable, Unknown):
         return Resolved(variable, f"{VARIABLE} decides")

@@ -107,7 +107,7 @@ def test_a_key_of_engine_kwargs_is_handed_on_with_the_others(tmp_path: Path) -> 
     config = run(spread, more)
     assert config.engine["disable_cascade_attn"].value is True
     (edit,) = config.write("disable_cascade_attn", False) or ()
-    assert edit.replacement == "False"
+    assert edit.replacement == "false"
     assert not run(copy(tmp_path / "b"), more).engine["disable_cascade_attn"].known
 
 

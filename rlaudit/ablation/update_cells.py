@@ -77,6 +77,8 @@ def _parts(case: UpdateCase) -> str:
     read = parts.read_back
     if parts.verdict is Verdict.MISMATCH and read is not None and read.old:
         return f"{len(read.old)} OLD: {summary(read.old, shown=1)}"
+    if parts.verdict is Verdict.MISMATCH and read is not None and read.new_by_sums:
+        return "read as new, NO SCORE FITS"
     return "undecided" if parts.verdict is Verdict.INCONCLUSIVE else parts.because
 
 

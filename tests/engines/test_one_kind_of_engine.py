@@ -8,8 +8,8 @@ from rlaudit.engines.vllm.engine import ENGINE
 
 PACKAGE = Path(rlaudit.__file__).parent
 ROOM = PACKAGE / "engines" / "vllm"
-# They run in an interpreter without rlaudit, and list the packages whose versions decide a logprob.
-WITHOUT_RLAUDIT = {"engines/cells/worker.py", "engines/environments/describe_interpreter.py"}
+# It runs in an interpreter without rlaudit, and lists the packages whose versions decide a logprob.
+WITHOUT_RLAUDIT = {"engines/environments/describe_interpreter.py"}
 # A name of something else: of the setting that `inspect` reports, and of a folder.
 OTHERS = {"laboratory/factors/engine_version.py", "engines/environments/health.py"}
 

@@ -6,7 +6,7 @@ The five-run protocol, with k3 against the weights that the engine should have b
     unshared k3 of requests that no cache can hold: new weights that are not loaded would show here too, stale KV not
 Convicted only if prompt tokens came from the cache and the interval of the excess lies above the control's and above a
 share of the distance between the two versions; acquitted only if it and the control's lie below that share. Otherwise
-the test was too small or too noisy, and the verdict is inconclusive.
+the test was too small or too noisy, or something else is wrong, and the verdict is inconclusive.
 
 Sampled tokens are not compared, because one that differs changes all that follow it. Source of the protocol: lmdeploy
 issue 4917. vLLM leaves resetting to its caller on purpose (vllm issue 46125).
@@ -101,9 +101,12 @@ def _judge(excess: Contrast, margin: float, noise: float, cached: int | None) ->
     source = "the engine does not say what came from the cache"
     if cached is not None:
         source = f"{cached} prompt tokens came from the cache" if cached else "no prompt token came from a cache"
-    if excess.low > max(margin, noise) and cached == 0:
-        return Verdict.INCONCLUSIVE, f"{source}; excess k3 lies above {margin:.2g} all the same, which is another fault"
-    if excess.low > max(margin, noise):
+    seen = max(margin, noise)
+    # Requests that fit better than those of an empty cache do not have old keys, and weights that make it so are wrong.
+    if excess.high < -seen or (excess.low > seen and cached == 0):
+        where = f"below -{margin:.2g}" if excess.high < 0 else f"above {margin:.2g}"
+        return Verdict.INCONCLUSIVE, f"{source}; excess k3 lies {where} all the same, which is another fault"
+    if excess.low > seen:
         return Verdict.MISMATCH, f"{source}; excess k3 lies above {margin:.2g} with its whole interval"
     if noise > margin:
         return (

@@ -58,6 +58,13 @@ def test_excess_without_a_token_from_the_cache_is_another_fault() -> None:
     assert stale.verdict is Verdict.INCONCLUSIVE and "another fault" in stale.because
 
 
+def test_a_cache_is_not_acquitted_by_requests_that_fit_better_than_cold_ones() -> None:
+    """As where new weights end up in the wrong order: old keys are nearer to the policy than new ones."""
+    scored = protocol(excess=0.1, cached=3, cold=0.4, warm=0.4)
+    stale = judge_staleness(scored.flights, scored.book, RELEVANT)
+    assert stale.verdict is Verdict.INCONCLUSIVE and "another fault" in stale.because
+
+
 def test_too_few_requests_are_neither_convicted_nor_acquitted() -> None:
     scored = protocol(excess=0.2, cached=3, samples=1)
     stale = judge_staleness(scored.flights, scored.book, RELEVANT)

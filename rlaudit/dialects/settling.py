@@ -170,5 +170,5 @@ def take_span(reading: Reading) -> None:
             certain = span.lacks_for_certain(field)
             since = span.starts if certain and span.starts is not None else span.first
             releases = f"{reading.of} {since} or later, which this vLLM needs," if span.is_empty else shown
-            reason = f"{releases} has no {name} any more, and its parser stops there"
+            reason = f"{releases} has no {name} any more, and refuses it"
             draft.lose(field.get("name", name), node, Loss.REFUSED, reason, certain=certain)

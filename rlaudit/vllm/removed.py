@@ -49,7 +49,7 @@ def removed(kind: str, name: str, version: Version) -> Removed | None:
 def effect(kind: str, name: str, version: Version) -> str:  # noqa: PLR0911 - one line per decision
     """Return what happens to a config that still has a name."""
     if kind == "engine" and name == "swap_space":
-        return "the command line rejects the flag; LLM(...) warns and drops it"
+        return "the command line rejects the flag, and EngineArgs(...) the argument; LLM(...) warns and drops it"
     flag = lifetime("flag", name.replace("_", "-"))
     if kind == "engine" and flag is not None and flag[1] >= version:
         return "EngineArgs(...) raises TypeError; the command line still takes the flag, and warns"

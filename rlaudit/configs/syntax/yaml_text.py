@@ -6,6 +6,7 @@ tag is obeyed. Aliases are followed up to a total that real configs never reach:
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -76,7 +77,10 @@ class _Builder:
             raise UnreadableText(f"nested deeper than {DEEPEST} levels", raw.start_mark.line + 1)
 
     def entries(self, raw: Any, keys: tuple[str, ...], depth: int) -> Iterator[tuple[str, Node]]:
-        """Yield own keys last, so that they win over merged ones; of several merged mappings the first wins."""
+        """Yield own keys last, so that they win over merged ones; of several merged mappings the first wins.
+
+        What an own key holds that is written twice is open: PyYAML takes the last, and OmegaConf refuses the file.
+        """
         for name, child in raw.value:
             if name.value == "<<":
                 parents = child.value if isinstance(child, yaml.SequenceNode) else [child]
@@ -84,10 +88,16 @@ class _Builder:
                     self.counted(parent, depth + 1)
                     if isinstance(parent, yaml.MappingNode):
                         yield from self.entries(parent, keys, depth + 1)
+        lines: dict[str, int] = {}
         for name, child in raw.value:
             if isinstance(name, yaml.ScalarNode) and name.value != "<<":
                 path = (*keys, name.value)
-                yield name.value, self.node(child, path, self.place(name, path), depth + 1)
+                node, line = self.node(child, path, self.place(name, path), depth + 1), name.start_mark.line + 1
+                if name.value in lines:
+                    twice = f"{name.value} is written twice, in line {lines[name.value]} and in line {line}"
+                    node = replace(node, value=Unknown(f"{twice}: PyYAML takes the last, OmegaConf refuses the file"))
+                lines[name.value] = line
+                yield name.value, node
 
     def place(self, raw: Any, keys: tuple[str, ...]) -> Place:
         """Return the place of a YAML node. Block scalars and collections end with their last line."""

@@ -4,6 +4,7 @@ import pytest
 
 from rlaudit.configs.syntax.unreadable import UnreadableText
 from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
+from rlaudit.unknown import Unknown
 
 
 def test_every_value_knows_its_line_column_span_and_path_of_keys() -> None:
@@ -85,3 +86,17 @@ def test_dollar_braces_stay_text_where_they_are_no_interpolation() -> None:
     text = "command: vllm serve ${MODEL:-x}\n"
     assert parse_plain_yaml(text, "")[0].plain() == {"command": "vllm serve ${MODEL:-x}"}
     assert "MODEL" in str(parse_plain_yaml(text, "")[0].plain()["command"])
+
+
+def test_a_key_that_is_written_twice_is_open_with_both_lines() -> None:
+    (root,) = parse_plain_yaml("a: 1\nb: {c: 2}\na: 3\n", "x.yaml")
+    twice, once = root.get("a"), root.get("b", "c")
+    assert twice is not None and isinstance(twice.value, Unknown)
+    assert "written twice, in line 1 and in line 3" in twice.value.reason
+    assert once is not None and once.value == 2
+
+
+def test_a_key_over_a_merged_one_is_no_second_one() -> None:
+    (root,) = parse_plain_yaml("base: &base {a: 1}\nown:\n  <<: *base\n  a: 2\n", "x.yaml")
+    own = root.get("own", "a")
+    assert own is not None and own.value == 2

@@ -72,4 +72,4 @@ def test_whether_megatron_ranks_have_their_own_generators_depends_on_the_release
 def _with_actor(lines: str) -> str:
     # A key that v0.6 brought.
     older = SYNC.replace("    enable_prefix_caching: false\n", "")
-    return older.replace("  rollout:\n", f"  actor:\n    {lines or '{}'}\n  rollout:\n", 1)
+    return older.replace("  actor:\n", f"  actor:\n    {lines}\n", 1)

@@ -15,6 +15,9 @@ from rlaudit.rendering.formats.text import BLOCKS, encodable, sparkline, sparkli
 from rlaudit.rendering.html.markup import element
 from rlaudit.rendering.html.svg import svg_of
 from rlaudit.rendering.picture import Missing, Picture, Table, pictures_of
+from rlaudit.rendering.pictures.releases import colours
+from rlaudit.rendering.release_spans import Span
+from rlaudit.report.parts.releases import word_cell
 
 
 def test_a_sparkline_goes_from_the_lowest_block_to_the_highest() -> None:
@@ -93,6 +96,12 @@ def test_a_drawing_keeps_words_as_words_and_mathematics_of_others_as_text() -> N
     drawn = svg_of(Picture("one", "One", "A caption.", Table(["a"], [["b"]]), 100, draw))
     words = [one.text for one in ET.fromstring(drawn).iter() if one.tag == "text"]
     assert "$\\frac{1}{0}$ <script> 日本語" in words
+
+
+def test_a_word_that_comes_back_at_a_later_release_has_its_first_colour() -> None:
+    words = ["runs", "failed", "runs", "not there"]
+    first, second, again, third = colours([Span([str(number)], word_cell(word)) for number, word in enumerate(words)])
+    assert first == again and len({first, second, third}) == 3
 
 
 def test_every_picture_of_the_example_is_drawn_from_finite_numbers() -> None:

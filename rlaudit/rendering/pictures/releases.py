@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rlaudit.rendering.drawing.axes import plot, set_ticks
-from rlaudit.rendering.drawing.styles import CANDIDATE, INK, OTHER, PAPER, PARITY, REFERENCE
+from rlaudit.rendering.drawing.styles import CANDIDATE, INK, MUTED, OTHER, PAPER, PARITY, REFERENCE
 from rlaudit.rendering.picture import RELEASES, WIDE, Missing, Picture, PictureKind, Table
 from rlaudit.rendering.release_spans import Span, spans_of
 
@@ -18,7 +18,7 @@ CAPTION = (
     "A field for each release, a colour for each value of the property: where the colour changes, the word is another "
     "one, or the interval of a figure lies apart from that of the first release of its colour. Empty: no figure."
 )
-COLOURS = (REFERENCE, CANDIDATE, PARITY, OTHER)
+COLOURS = (REFERENCE, CANDIDATE, PARITY, OTHER, MUTED, INK)
 ROW, FRAME = 20, 110
 # Pixels that a letter of a label takes, and the room beside it.
 LETTER, ROOM = 5.4, 14
@@ -49,15 +49,20 @@ def _draw(figure: "Figure", versions: Sequence[str], moving: Mapping[str, Sequen
     axes = plot(figure, left=round(LETTER * max(map(len, moving)) + ROOM), bottom=FRAME - 40)
     axes.grid(visible=False)
     for row, spans in enumerate(moving.values()):
-        for index, span in enumerate(spans):
+        for span, colour in zip(spans, colours(spans), strict=True):
             across = [versions.index(version) for version in span.versions]
-            colour = COLOURS[index % len(COLOURS)]
             axes.bar(across, [0.8] * len(across), 0.9, [row - 0.4] * len(across), color=colour, edgecolor=PAPER)
     axes.set_ylim(len(moving) - 0.4, -0.6)
     axes.set_xlim(-0.6, len(versions) - 0.4)
     set_ticks(axes.yaxis, [float(row) for row in range(len(moving))], list(moving))
     set_ticks(axes.xaxis, [float(index) for index in range(len(versions))], list(versions))
     axes.tick_params(axis="x", rotation=90, labelcolor=INK)
+
+
+def colours(spans: Sequence[Span]) -> list[str]:
+    """Return the colour of each span: one for each value, so that a word that comes back has its first colour again."""
+    numbers: dict[str, int] = {}
+    return [COLOURS[numbers.setdefault(span.value, len(numbers)) % len(COLOURS)] for span in spans]
 
 
 PICTURES = PictureKind("releases", 5, frozenset({RELEASES}), pictures)

@@ -37,3 +37,16 @@ def test_its_batches_are_smaller(version: str, sequences: int, tokens: int) -> N
     assert (resolution.value("max_num_seqs"), resolution.value("max_num_batched_tokens")) == (sequences, tokens)
     served = resolve(replace(config, bare=False), Catalogue.at(Version(version)), machine_named("h100"))
     assert served.value("max_num_batched_tokens") == 8192
+
+
+@pytest.mark.parametrize(("engine", "kind"), [
+    ("AsyncLLM.from_engine_args(AsyncEngineArgs(model='m'))", "V1"),
+    ("AsyncLLMEngine.from_engine_args(AsyncEngineArgs(model='m'))", "V0"),
+    # Which of the two is made is decided by the program.
+    ("(AsyncLLM if new else AsyncLLMEngine).from_engine_args(AsyncEngineArgs(model='m')); AsyncLLM(1)", "V0"),
+    ("LLM(model='m')", "V0"),
+])  # fmt: skip
+def test_v1s_own_class_is_v1_whatever_the_variable_says(engine: str, kind: str) -> None:
+    text = f"import os\nfrom vllm import *\nos.environ['VLLM_USE_V1'] = '0'\nengine = {engine}\n"
+    (config,) = DIALECT.read(Source("run.py", text), Version("0.8.5"))
+    assert resolve(config, Catalogue.at(Version("0.8.5")), machine_named("h100")).value("engine") == kind

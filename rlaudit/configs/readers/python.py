@@ -52,8 +52,9 @@ _LLM_ONLY = {"hf_token", "compilation_config", "use_tqdm_on_load", "chat_templat
 # Calls that make the engine itself. vLLM chooses batch sizes by this, the usage context (AsyncLLM.from_engine_args of
 # vllm/v1/engine/async_llm.py, and vllm/engine/arg_utils.py).
 _MADE = re.compile(r"\b(?:from_engine_args|from_vllm_config|AsyncLLM|AsyncLLMEngine|LLMEngine)\(")
-# V1's own class, of vllm/v1/engine/async_llm.py; AsyncLLMEngine is whichever engine runs.
+# V1's own class, of vllm/v1/engine/async_llm.py, and the one that is whichever engine runs.
 _OF_V1 = re.compile(r"(?<!\w)AsyncLLM(?:\.from_\w+)?\(")
+_OF_EITHER = "AsyncLLMEngine"
 # Calls and values that make the engine in vLLM's own way.
 _OF_VLLM = re.compile(r"\bOPENAI_API_SERVER\b|\bLLM_CLASS\b|\bbuild_async_engine_client|\brun_server|(?<!\w)LLM\(")
 
@@ -149,7 +150,8 @@ def engine_config(
     # The functions that make an engine do not take its keywords.
     is_class = call.name in ENGINES
     draft.bare = is_class and makes_bare_engine(source.text)
-    draft.needs_v1 = call.name != "LLM" and _OF_V1.search(source.text) is not None
+    of_v1 = _OF_EITHER not in source.text and _OF_V1.search(source.text) is not None
+    draft.needs_v1 = of_v1 and call.name != "LLM"
     write = call_writer(call, _speller(catalogue), source.text) if is_class else unwritten
     config = draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
     config = replace(config, placed_by_ray=call.is_actor and _PLACED in source.text)

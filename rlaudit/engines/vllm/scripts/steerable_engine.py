@@ -181,10 +181,6 @@ class AsyncEngine:
         async for output in self.engine.generate(prompt, parameters, request_id):
             on_tokens(output)
 
-    def takes_salts(self):
-        """Return whether a request's cache_salt keeps its blocks apart."""
-        return takes_salts(self.kind)
-
     async def check_health(self):
         """Raise if the engine is dead."""
         await self.engine.check_health()
@@ -268,10 +264,6 @@ class SteppedEngine:
     async def reset_prefix_cache(self):
         """Return whether the cache was emptied."""
         return self.engine.reset_prefix_cache()
-
-    def takes_salts(self):
-        """Return whether a request's cache_salt keeps its blocks apart."""
-        return takes_salts(self.kind)
 
     async def generate(self, request_id, prompt, sampling, on_tokens):
         """Run one request, and call on_tokens with each output. prompt: vLLM's TokensPrompt."""

@@ -77,7 +77,8 @@ class Session:
 
     async def do_submit(self, step):
         """Submit requests and wait for them. Raises Unsupported if they have a salt and the release knows none."""
-        if step.get("salt") is not None and not self.engine.takes_salts():
+        steerable_engine = self.channel.neighbour("steerable_engine")
+        if step.get("salt") is not None and not steerable_engine.takes_salts(self.engine.kind):
             raise self.channel.Unsupported("no cache_salt in this vLLM (it came with 0.9.0, in V1)")
         await self.wait_for_tokens(self.submit(step), step.get("until"))
 

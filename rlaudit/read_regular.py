@@ -3,6 +3,7 @@
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from rlaudit.remote_log import is_remote, opened_log
 
@@ -19,12 +20,17 @@ def read_regular(path: Path | str, most_bytes: int, what: str) -> bytes:
     if not isinstance(path, str) and is_remote(path):
         with opened_log(path) as sent:
             return _whole(sent.read(most_bytes + 1), most_bytes, what)
+    with open_regular(path) as file:
+        return _whole(file.read(most_bytes + 1), most_bytes, what)
+
+
+def open_regular(path: Path | str) -> BinaryIO:
+    """Open a regular file to be read. Raises NotRegular, or OSError as opening does."""
     if not stat.S_ISREG(Path(path).stat().st_mode):
         # Opening a pipe or a device could wait for ever.
         raise NotRegular("not a regular file")
     # Some files of /proc are regular by their mode, and reading them waits for the kernel.
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        return _whole(file.read(most_bytes + 1), most_bytes, what)
+    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
 
 
 def _whole(data: bytes, most_bytes: int, what: str) -> bytes:

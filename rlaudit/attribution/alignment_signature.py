@@ -1,4 +1,4 @@
-"""Signatures of causes that `alignment.py` finds: sequences whose two sides do not speak of the same tokens."""
+"""Signatures of causes that `alignment.py` finds: rollout and trainer rows that are not of the same tokens."""
 
 from scipy.special import betaincinv
 

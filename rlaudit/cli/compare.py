@@ -49,7 +49,7 @@ def compare(
     top_p: Annotated[float | None, typer.Option(help="Nucleus mass of the rollouts.")] = None,
     top_k: Annotated[int | None, typer.Option(help="Most probable tokens kept; 0 or -1 is off.")] = None,
     min_p: Annotated[float | None, typer.Option(help="Share of the top probability a token must have.")] = None,
-    repetition_penalty: Annotated[float | None, typer.Option(help="Of the rollouts; 1 is off.")] = None,
+    repetition_penalty: Annotated[float | None, typer.Option(help="As the rollouts had it; 1 is off.")] = None,
     trainer_temperature: Annotated[
         float | None, typer.Option(help="What the trainer divides its logits by; the sampling temperature by default.")
     ] = None,
@@ -83,7 +83,8 @@ def compare(
     executor: Annotated[str, typer.Option(help=EXECUTOR_HELP, metavar="WHERE")] = LOCAL,
     arm: Annotated[list[str] | None, typer.Option(help="Of a run directory: only these arms; repeatable.")] = None,
     score: Annotated[
-        str | None, typer.Option(help="A model (path or hub id) that scores a sample as the trainer would.")
+        str | None,
+        typer.Option(help="A model (path or hub id) that scores some of the sequences as the trainer would."),
     ] = None,
     score_tokens: Annotated[
         int, typer.Option(min=100, help="How many tokens are scored, in whole sequences.")

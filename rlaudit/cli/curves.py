@@ -69,7 +69,7 @@ def curves(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr while a log is followed.")] = False,
     output: Outputs = None,
     fail_on: Annotated[
-        FailOn, typer.Option(help="What exits with 1: a separation or a raised gate (error), or nothing.")
+        FailOn, typer.Option(help="error: exit with 1 at a separation or outside a gate; never: do not.")
     ] = FailOn.ERROR,
 ) -> int:
     """Find the first step at which training curves separate.

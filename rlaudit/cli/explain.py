@@ -35,7 +35,7 @@ def explain(
 ) -> int:
     """Print all about a rule, cause, metric, release or topic.
 
-    Also about a test, framework or factor, and what a dashboard's key means; topics are such as `clusters` or `limits`.
+    Also about a statistical test, framework, factor or key of a dashboard; topics are such as `clusters` or `limits`.
     """
     rule = _about_rule(name)
     if rule is not None:

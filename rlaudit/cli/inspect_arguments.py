@@ -94,13 +94,14 @@ def arguments_parser() -> argparse.ArgumentParser:
     add("--exit-zero", action="store_true", help="findings never exit with 1")
     add("--output", action="append", default=[], metavar="FORMAT[:PATH]", help=OUTPUT_HELP)
     add("-v", "--verbose", action="store_true",
-        help="text and Markdown with notes, and with settings whose move decides nothing")  # fmt: skip
+        help="notes too, and settings whose change has no effect on logprobs (text and Markdown)")  # fmt: skip
     add("--diff", action="store_true", help="print what --fix would do as a patch, and change nothing")
-    add("--fix", choices=FIX_MODES, metavar="MODE", help="--fix makes the safe fixes, --fix=unsafe all of them")
+    add("--fix", choices=FIX_MODES, metavar="MODE",
+        help="--fix makes the safe fixes, --fix=unsafe all of them; MODE is joined by =")  # fmt: skip
     add("--baseline", type=Path, metavar="FILE", help="findings that are known and do not count")
     add("--write-baseline", type=Path, metavar="FILE", help="write today's findings down as known")
-    add("--bump", metavar="BASE..HEAD", help="what a moved vLLM pin changes: revisions, or an older folder before PATH")
+    add("--bump", metavar="BASE..HEAD", help="what a new vLLM pin changes: git revisions, or an older copy of PATH")
     add("--defaults", action="store_true", help="print what moves between --from and --to, without a config")
     add("--stdin-name", metavar="NAME", help="what to take standard input for, as base.yaml; recognised when left out")
-    add("--allow-no-config", action="store_true", help="finding no config is no failure, for hooks")
+    add("--allow-no-config", action="store_true", help="exit with 0 if no config is found, for hooks")
     return parser

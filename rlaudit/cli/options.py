@@ -18,9 +18,7 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
-FailOnMismatch = Annotated[
-    FailOn, typer.Option(help="What exits with 1: a mismatch or a claim that fails (error), or nothing.")
-]
+FailOnMismatch = Annotated[FailOn, typer.Option(help="error: exit with 1 if a layer mismatches; never: do not.")]
 Outputs = Annotated[list[str] | None, typer.Option(help=HELP)]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 

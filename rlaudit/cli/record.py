@@ -51,7 +51,8 @@ def record(
     prompts: Annotated[
         str,
         typer.Option(
-            metavar="1/N", help="Once the recording has 64 MiB, record 1 prompt in N, or `all`; the training keeps all."
+            metavar="1/N",
+            help="Once the recording has 64 MiB, record only 1 prompt in N, or `all`. The training is not changed.",
         ),
     ] = "1/16",
     limit: Annotated[
@@ -77,8 +78,8 @@ def record(
         bool,
         typer.Option(
             "--redact",
-            help="Write no token ids, text, names, paths or command lines, but hashes under a key that stays with you: "
-            "`rlaudit compare` still works, `--score` does not.",
+            help="Write hashes in place of token ids, text, names, paths and command lines, under a key that is kept "
+            "elsewhere: `rlaudit compare` still works, `--score` does not.",
         ),
     ] = False,
     ring: Annotated[

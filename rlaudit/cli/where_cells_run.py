@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from rlaudit.engines.cells.on_ray import Cluster
 
 JOBS_HELP = (
-    "Engines at once: a number, or auto, which is one per GPU and one on a CPU. On a CPU each has its own cores."
+    "How many engines run at the same time: a number, or auto, which is one per GPU and one on a CPU. "
+    "On a CPU each has its own cores."
 )
 AUTO = "auto"
-EXECUTOR_HELP = "Where cells run: local, or ray[:ADDRESS], a Ray cluster whose nodes all see the run directory."
+EXECUTOR_HELP = "Where engines run: local, or ray[:ADDRESS], a Ray cluster whose nodes all see the run directory."
 
 
 def jobs_of(option: str) -> int | None:
@@ -53,5 +54,5 @@ def at_cluster(cluster: "Cluster") -> Place:
     return lambda folder, accelerator, note: cluster.executor(folder, note)
 
 
-SHARD_HELP = "I/N: run only the I-th of N equal shares of the cells, in RUN-DIR/shard-I-of-N, and stop."
-MERGE_HELP = "The arguments are run directories of one plan: report on the union of their cells, and run nothing."
+SHARD_HELP = "I/N: run only the I-th of N equal shares of the engine runs, in RUN-DIR/shard-I-of-N. See --merge."
+MERGE_HELP = "Run nothing: report on all arms of the run directories given, which are of one recipe, as after --shard."

@@ -118,7 +118,7 @@ def objective_split(batch: TokenBatch, settings: ObjectiveSettings | None = None
     if not usable_T.any():
         raise ValueError("there is no comparable token")
     both = _pairs(batch, batch.rollout_logprobs_T, batch.trainer_logprobs_T, usable_T)
-    advantage_T = _column(batch, "advantage", usable_T)
+    advantage_T = batch.column("advantage", usable_T)
     pairs = {BACKEND: both}
     not_told = []
     if old_T is None:
@@ -153,13 +153,8 @@ def _pairs(batch: TokenBatch, first_T: Floats, second_T: Floats, usable_T: NDArr
     return LogprobPairs(first_T, second_T, batch.sequence_T, batch.prompt_S).keep(usable_T)
 
 
-def _column(batch: TokenBatch, name: str, usable_T: NDArray[np.bool_]) -> Floats | None:
-    column = batch.token_columns.get(name)
-    return None if column is None else np.asarray(column, dtype=np.float64)[usable_T]
-
-
 def _lag(batch: TokenBatch, usable_T: NDArray[np.bool_]) -> Floats | None:
-    trainer_T, rollout_T = (_column(batch, name, usable_T) for name in ("trainer_version", "rollout_version"))
+    trainer_T, rollout_T = (batch.column(name, usable_T) for name in ("trainer_version", "rollout_version"))
     return None if trainer_T is None or rollout_T is None else trainer_T - rollout_T
 
 

@@ -5,8 +5,8 @@
 is a file, relative to the folder that holds the package, and words of it. A fact of several releases names a place in
 each, or a list of words if the file is the same; one that is there is enough. `{value}` in the words is the setting's
 value as Python spells it, `{call}` in the file the word for the program or the class that the config is for. If a copy
-of the framework lies around the config, each place is looked up in it: if file or words are gone, the copy may do
-anything else, and the fact is open. `copy has:` names places in the same way: its clause holds only in a copy that has
+of the framework lies around the config, each place is looked up in it: if file or words are gone, the copy may behave
+differently, and the fact is open. `copy has:` names places in the same way: its clause holds only in a copy that has
 one of them.
 
 What stands in a config file of the package is a default of the framework, and no choice of the user.

@@ -3,7 +3,7 @@
     own trainer: {modules: [trl]}         # a class that the program imports from elsewhere, or makes without theirs
 
 It takes the framework's options, and does with them what its own code says. What the framework's trainer gives to vLLM,
-requests from it and computes is not known of this one, also if it is based on the framework's in another file.
+requests from it and computes is not known of this one, even if it inherits from the framework's in another file.
 """
 
 import ast

@@ -42,7 +42,7 @@ def _broken(old: Side, new: Side, today: Side) -> Iterator[str]:
     losses = {(lost.name, lost.loss) for lost in old.config.lost}
     yield from (f"{lost.name} would have no effect" for lost in new.config.lost if (lost.name, lost.loss) not in losses)
     for name in dict.fromkeys([*resolution_rules(), *new.catalogue.engine]):
-        touched = _written(old, name) != _written(new, name)
+        touched = old.resolution.given(name) != new.resolution.given(name)
         if (touched or old.value(name) != new.value(name)) and name not in JUDGED_BY:
             yield from _moved(name, old, new, today)
 
@@ -67,15 +67,15 @@ def _runs_today(name: str, today: Side) -> Any:
     if today.exists(name) or name in resolution_rules():
         return renamed_value(name, today.value(name))
     for old in predecessors(name):
-        if _written(today, old) is not None:
+        if today.resolution.given(old) is not None:
             return translated(old, today.value(old))
     return None
 
 
 def _moved_keys(old: Side, new: Side, today: Side) -> Iterator[str]:
     """Yield why a key of the compilation config breaks the promise: it must keep its written value, or vLLM's own."""
-    was, would_be = _leaves(object_of(_written(old, COMPILATION))), _leaves(object_of(_written(new, COMPILATION)))
-    written = object_of(_written(today, COMPILATION))
+    was, would_be, written = (object_of(side.resolution.given(COMPILATION)) for side in (old, new, today))
+    was, would_be = _leaves(was), _leaves(would_be)
     gone = [key for key in _leaves(written) if f"{COMPILATION}.{key}" not in new.catalogue.nested]
     runs = _leaves(renamed_keys(written, gone, new.catalogue.nested) or {})
     for key in dict.fromkeys([*was, *would_be]):
@@ -92,11 +92,6 @@ def _leaves(written: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in written.items():
         leaves |= _leaves(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
     return leaves
-
-
-def _written(side: Side, name: str) -> Any:
-    setting = side.config.engine.get(name)
-    return None if setting is None else setting.value
 
 
 def _have_same_effect(today: Any, value: Any) -> bool:

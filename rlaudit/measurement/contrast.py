@@ -1,8 +1,8 @@
 """The difference of one metric between two arms over the same prompts, and what may be concluded from it.
 
-Covered: paired intervals: a replicate draws the same prompts in both arms, so what prompts contribute to both cancels.
-Only the prompts present in both are used, and the result says how many. `side_by_side` puts arms over different prompts
-together as well, for `non_inferiority.py`, whose arms need not share any.
+Covered: paired intervals: each bootstrap replicate draws the same prompts in both arms, so what prompts contribute to
+both cancels. Only the prompts present in both are used, and the result says how many. `side_by_side` puts arms over
+different prompts together as well, for `non_inferiority.py`, whose arms need not share any.
 
 An effect is convicted by size and not only by an interval that excludes 0: verdicts are taken against an
 equivalence margin.

@@ -1,1 +1,1 @@
-"""Recording what a training really asked of vLLM: the file that runs inside it, the doors to it, the reader."""
+"""Recording what a training asks of vLLM: the file that runs inside it, the commands that install it, the reader."""

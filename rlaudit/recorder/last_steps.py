@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.parse_json import parse_json
-from rlaudit.recorder.recorded_lines import RING_FIELDS, Damage, checked, opened
+from rlaudit.read_regular import open_regular
+from rlaudit.recorder.recorded_lines import RING_FIELDS, Damage, checked
 from rlaudit.recorder.recorded_process import Process
 
 ENDING = ".ring"
@@ -79,7 +80,7 @@ def last_steps(process: Process) -> LastSteps | None:
     file = process.file.with_suffix(ENDING)
     damage = Damage(file.name)
     try:
-        with opened(file) as ring:
+        with open_regular(file) as ring:
             data = ring.read(MOST_BYTES)
     except FileNotFoundError:
         return None

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.parse_json import parse_json
-from rlaudit.recorder.recorded_lines import SCHEMA_NAME, SCHEMA_VERSION, first_line, is_first_line, opened
+from rlaudit.read_regular import open_regular
+from rlaudit.recorder.recorded_lines import SCHEMA_NAME, SCHEMA_VERSION, first_line, is_first_line
 from rlaudit.recorder.recording import ENDING, is_recording
 
 
@@ -79,7 +80,7 @@ def _copy(files: dict[str, Path], into: Path) -> None:
         for name, file in files.items():
             target = into / name
             with (
-                opened(file) as source,
+                open_regular(file) as source,
                 os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as copy,
             ):
                 copied.append(target)

@@ -5,16 +5,15 @@ recording is read after a SIGKILL, from a disk that was full, or while it is sti
 off; and it may come from elsewhere, so anything may be in it.
 """
 
-import os
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import yaml
 
 from rlaudit.parse_json import parse_json
+from rlaudit.read_regular import open_regular
 
 SCHEMA_NAME, SCHEMA_VERSION = "rlaudit-recording", "1"
 # The first line says at its beginning what it is; behind that come arguments and environment of any length.
@@ -185,7 +184,7 @@ def is_first_line(line: bytes) -> bool:
 
 def first_line(path: Path) -> bytes:
     """Return the first line of a regular file; b"" if that is no line of a recording. Raises OSError, ValueError."""
-    with opened(path) as file:
+    with open_regular(path) as file:
         head = file.read(BEGINNING) or b""  # None: a file that would be waited for (/proc/kmsg)
         return (
             head + file.readline(LONGEST_LINE)
@@ -194,18 +193,11 @@ def first_line(path: Path) -> bytes:
         )
 
 
-def opened(path: Path) -> BinaryIO:
-    """Open a regular file without ever waiting. Raises OSError; ValueError for a pipe, a device or a folder."""
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise ValueError("not a regular file")
-    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-
-
 def recorded_lines(path: Path, damage: Damage) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield line number (from 1) and record of each line that can be used. Raises nothing for what a file may hold."""
     number = 0
     try:
-        with opened(path) as file:
+        with open_regular(path) as file:
             while line := file.readline(LONGEST_LINE + 1):
                 number += 1
                 if len(line) > LONGEST_LINE:

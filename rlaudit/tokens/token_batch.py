@@ -133,6 +133,11 @@ class TokenBatch:
         """Tokens that the loss counts and the trainer scored."""
         return self.counts_T & ~np.isnan(self.trainer_logprobs_T)
 
+    def column(self, name: str, tokens_T: NDArray[np.bool_]) -> Floats | None:
+        """Return one of `token_columns` for some of the tokens; None if it is not there."""
+        column_T = self.token_columns.get(name)
+        return None if column_T is None else np.asarray(column_T, dtype=np.float64)[tokens_T]
+
     def pairs(self, prompts: int | None = None) -> LogprobPairs:
         """Return the comparable tokens as logprob pairs; `prompts` is how many prompts the whole file numbers.
 

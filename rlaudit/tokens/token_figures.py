@@ -130,19 +130,14 @@ def logged_figures(logged: TokenBatch, trainer_excludes: bool) -> TokenFigures:
     # Broken sequences are named by the comparison; here they are only left out.
     batch = sound(logged, Path(), Faults(), trainer_excludes)
     counted_T = batch.comparable_T
-
-    def counted(name: str) -> Floats | None:
-        column = batch.token_columns.get(name)
-        return None if column is None else np.asarray(column, dtype=np.float64)[counted_T]
-
-    trainer_T, rollout_T = counted("trainer_version"), counted("rollout_version")
+    trainer_T, rollout_T = (batch.column(name, counted_T) for name in ("trainer_version", "rollout_version"))
     return token_figures(
         "",
         None,
         batch.rollout_logprobs_T[counted_T],
         batch.trainer_logprobs_T[counted_T],
         batch.position_T[counted_T],
-        counted("trainer_entropy"),
+        batch.column("trainer_entropy", counted_T),
         None if trainer_T is None or rollout_T is None else trainer_T - rollout_T,
     )
 

@@ -1,6 +1,7 @@
 """What YAML cannot say of prime-rl: files of one section, the files of one run side by side, and its command line.
 
-A run's file has the sections inference, orchestrator and trainer; one of an entry point has one of them at its root.
+The file of a run has the sections inference, orchestrator and trainer; the file of one entry point has the content of
+one of them at its root.
 """
 
 import re

@@ -27,7 +27,7 @@ NEW_REQUESTS = {
 def update_cells(cases: Sequence[UpdateCase]) -> Iterator[tuple[str, str, Cell]]:
     """Yield name, title and cell of what each case shows."""
     for case in cases:
-        levels = ", ".join(f"{factor}={level}" for factor, level in case.levels.items())
+        levels = ", ".join(f"{factor}={level}" for factor, level in case.levels.items()) or case.path
         place = f"{levels}/{case.name}"
         title = levels if case.kind is CaseKind.PATH else f"{levels}, {case.name}"
         if case.problem is not None:
@@ -47,7 +47,8 @@ def without_cases(cases: Sequence[UpdateCase]) -> list[str]:
 
 def _requests(place: str, title: str, case: UpdateCase) -> Iterator[tuple[str, str, Cell]]:
     """Yield what became of requests in flight, and which keys and values they and new requests have."""
-    yield f"{place}/in_flight", f"{title}: requests in flight", word_cell(_ends(case.in_flight))
+    if case.kind is not CaseKind.ADAPTER:
+        yield f"{place}/in_flight", f"{title}: requests in flight", word_cell(_ends(case.in_flight))
     yield f"{place}/around", f"{title}: requests submitted around it", word_cell(_ends(case.around))
     if case.continuity is not None and case.continuity.verdict in (Verdict.MATCH, Verdict.MISMATCH):
         goes_on = case.continuity.verdict is Verdict.MATCH

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.laboratory.studies.updates.cases import OF_MATRIX, CaseKind
+from rlaudit.laboratory.studies.updates.cases import OF_MATRIX, SEQUENCES, CaseKind
 from rlaudit.laboratory.studies.updates.findings import UpdateFinding, findings_of, sequences_to_use
 from rlaudit.laboratory.studies.updates.judge import JudgedCase, judge_run
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
@@ -58,15 +58,7 @@ def exit_code(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding], fa
     That a release cannot do something is an answer, unless it can do nothing that was requested.
     """
     undecided = [
-        judged
-        for judged in cases
-        if judged.case.kind in OF_MATRIX
-        and not judged.unsupported
-        and (
-            not judged.ran
-            or judged.staleness is None
-            or judged.staleness.verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_TESTED)
-        )
+        judged for judged in cases if judged.case.kind in OF_MATRIX and not judged.unsupported and not judged.decided
     ]
     died = [judged for judged in cases if judged.record.status == "failed"]
     if undecided or died or _without_a_sequence(cases):
@@ -99,9 +91,11 @@ def _finding(finding: UpdateFinding, recipe_path: Path) -> Finding:
 
 def _layers(cases: Sequence[JudgedCase], findings: Sequence[UpdateFinding]) -> list[Judgement]:
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-    matrix = [judged for judged in cases if judged.case.kind is CaseKind.MATRIX and judged.ran]
+    matrix = [judged for judged in cases if judged.case.kind in SEQUENCES and judged.ran]
     clean = [judged for judged in matrix if judged.clean]
-    paths = [judged.parts for judged in cases if judged.ran and judged.parts]
+    paths = [
+        judged.parts for judged in cases if judged.ran and judged.parts and judged.case.kind is not CaseKind.ADAPTER
+    ]
     whole = [parts for parts in paths if parts.verdict is Verdict.MATCH]
     sentences = [
         f"{len(good)} of {len(tried)} {sentence}"
@@ -152,7 +146,7 @@ def _case(judged: JudgedCase) -> UpdateCase:
         mode=case.mode.value,
         clear_cache=case.clear_cache,
         problem=judged.problem,
-        clean=judged.clean if case.kind is CaseKind.MATRIX else None,
+        clean=judged.clean if case.kind in SEQUENCES else None,
         in_flight=judged.in_flight,
         around=judged.others,
         lags=judged.lags,

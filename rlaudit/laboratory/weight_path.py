@@ -9,6 +9,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 WeightPath = Literal["reload_weights", "reload_from_iterator", "load_weights", "weight_transfer"]
+# How successive adapters are called.
+AdapterWay = Literal["new name", "new number", "in place", "same"]
+ADAPTER = "adapter"
+# The model with the new adapter, as the trainer has it.
+MERGED = "adapter-1"
 Transport = Literal["disk", "broadcast"]
 
 BRINGS = {
@@ -21,6 +26,7 @@ LOADS = {
     "reload_from_iterator": "given to the engine's reload_weights as tensors",
     "load_weights": "given to model.load_weights",
     "weight_transfer": "loaded by the course of the engine's weight-transfer API",
+    ADAPTER: "named by each request as its adapter",
 }
 
 

@@ -1,4 +1,4 @@
-"""Derives checkpoints from a model: next versions of its weights, and mixtures of two versions.
+"""Derives checkpoints from a model: next versions of its weights, mixtures of two versions, and adapters.
 
 A worker script (see engines/cells/worker.py) for the trainer's interpreter: torch, safetensors, no rlaudit. Python 3.9
 syntax.
@@ -11,9 +11,12 @@ job
                                                           the noise depends on seed, new name and tensor name only
                    "new": name, "old": name, "old_parts": [pattern, ...]
                                                           the tensors of `new`, those that match a pattern from `old`
+                   "adapter": rank, "scale": s, "seed": k a LoRA of the model's linear layers, in the folder `adapter`,
+                                                          of size s * rms(W) in each; and the model with it merged
 
 "" names the model itself, and a path names a checkpoint outside `output`. A version stores every tensor in the dtype it
-came in. A mixture whose head and embedding differ while the model ties them is written as an untied model.
+came in. A mixture whose head and embedding differ while the model ties them is written as an untied model. An adapter
+and what it is merged into are in float32, so that both compute the same; with a scale of 0 nothing is merged.
 result: made {name: {"path", "tensors", "tied"}}
 """
 
@@ -31,6 +34,8 @@ from safetensors.torch import save_file
 EMBEDDING = "model.embed_tokens.weight"
 HEAD = "lm_head.weight"
 WEIGHTS = "model.safetensors"
+ADAPTER = "adapter"
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
 def run(job, channel):
@@ -43,7 +48,9 @@ def run(job, channel):
     channel.phase("write")
     for place, order in enumerate(job["make"]):
         target = output / order["name"]
-        if "after" in order:
+        if "adapter" in order:
+            made[order["name"]] = write_adapter(source, target, order)
+        elif "after" in order:
             made[order["name"]] = write_version(resolve(order["after"], output, source), target, order)
         else:
             made[order["name"]] = write_mixture(output, target, order, source)
@@ -116,6 +123,40 @@ def write_mixture(output, target, order, source):
     if still_tied:
         del new[HEAD]
     return {**write(folder, target, new, still_tied), "old": len(taken)}
+
+
+def write_adapter(source, target, order):
+    """Write a LoRA as PEFT stores it, B * A with A and B normal, and the model with it merged: W + B * A."""
+    tensors, rank = read_tensors(source), order["adapter"]
+    # Layers that vLLM gives adapters in every model, by the names of Llama, Qwen and Mistral.
+    adapted = [name for name in tensors if name.split(".")[-2] in PROJECTIONS and ".experts." not in name]
+    if not adapted:
+        raise ValueError("no layer of %s is called %s" % (source, ", ".join(PROJECTIONS)))
+    adapter = {}
+    for name in adapted:
+        exact = tensors[name].float()
+        random = generator(order["seed"], order["name"], name)
+        down = torch.randn((rank, exact.shape[1]), generator=random)
+        up = torch.randn((exact.shape[0], rank), generator=random)
+        up *= order["scale"] * float(exact.square().mean().sqrt()) / rank**0.5
+        module = "base_model.model." + name[: -len(".weight")]
+        adapter[module + ".lora_A.weight"], adapter[module + ".lora_B.weight"] = down, up
+        tensors[name] = exact + up @ down
+    shutil.rmtree(target, ignore_errors=True)
+    made = write(source, target, tensors, tied(source, tensors)) if order["scale"] else {"path": str(target)}
+    (target / ADAPTER).mkdir(parents=True)
+    save_file(adapter, str(target / ADAPTER / "adapter_model.safetensors"), metadata={"format": "pt"})
+    config = {
+        "peft_type": "LORA",
+        "task_type": "CAUSAL_LM",
+        "base_model_name_or_path": str(source),
+        "r": rank,
+        "lora_alpha": rank,
+        "bias": "none",
+        "target_modules": sorted({name.split(".")[-2] for name in adapted}),
+    }
+    (target / ADAPTER / "adapter_config.json").write_text(json.dumps(config, indent=1))
+    return {**made, "adapted": len(adapted)}
 
 
 def tied(folder, tensors):

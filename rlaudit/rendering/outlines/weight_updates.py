@@ -93,7 +93,8 @@ def _sequences(cases: Sequence[UpdateCase]) -> list[list[str]]:
             continue
         stale = case.staleness
         if case.problem or stale is None:
-            rows.append([case.start, case.name, case.problem or "not judged", *[""] * 6])
+            old = case.parts.because if case.parts else "not judged"
+            rows.append([case.start, case.name, case.problem or old, *[""] * 6])
             continue
         rows.append(
             [
@@ -135,7 +136,7 @@ def _parts(cases: Sequence[UpdateCase]) -> list[str]:
     """Return which parameters each way of loading reaches, for every case that was read back."""
     lines = []
     for case in cases:
-        way = f"{case.start}, loading by {case.path}"
+        way = f"{case.start}, {case.name}" if case.kind == "adapter" else f"{case.start}, loading by {case.path}"
         if case.kind == "path" and case.problem:
             lines.append(f"{way}: refused. {case.problem}")
         elif case.parts:

@@ -86,6 +86,20 @@ def takes_salts(kind):
     return kind == "V1" and "cache_salt" in TokensPrompt.__annotations__
 
 
+def lora_request(adapter, channel, in_place=False):
+    """Return the LoRARequest of an adapter, None for None. Raises Unsupported for a release without load_inplace."""
+    if adapter is None:
+        return None
+    from vllm.lora.request import LoRARequest
+
+    arguments = {"lora_name": adapter["name"], "lora_int_id": adapter["number"], "lora_path": adapter["path"]}
+    if in_place:
+        if "load_inplace" not in inspect.signature(LoRARequest).parameters:
+            raise channel.Unsupported("a LoRARequest of this vLLM has no load_inplace")
+        arguments["load_inplace"] = True
+    return LoRARequest(**arguments)
+
+
 def transfer_config(backend, channel):
     """Return a WeightTransferConfig for our backend.
 
@@ -114,6 +128,8 @@ class AsyncEngine:
 
         self.path = path
         self.channel = channel
+        # The adapter of requests that are submitted from now on.
+        self.adapter = None
         if path == "weight_transfer":
             arguments["weight_transfer_config"] = transfer_config(BACKEND, channel)
         if hasattr(AsyncEngineArgs, "disable_log_stats"):
@@ -147,6 +163,11 @@ class AsyncEngine:
 
     async def load(self, source, version):
         """Load from the source (weight_transports.py) by the job's path."""
+        if self.path == "adapter":
+            self.adapter = source["adapter"]
+            if source["in place"]:
+                await self.engine.add_lora(lora_request(self.adapter, self.channel, in_place=True))
+            return None
         if self.path == "reload_weights":
             return await self.engine.collective_rpc("reload_weights", kwargs={"weights_path": source["path"]})
         if self.path in ("load_weights", "reload_from_iterator"):
@@ -178,7 +199,8 @@ class AsyncEngine:
 
         await self.check_health()
         parameters = SamplingParams(output_kind=self.output_kind, detokenize=False, **sampling)
-        async for output in self.engine.generate(prompt, parameters, request_id):
+        adapter = lora_request(self.adapter, self.channel)
+        async for output in self.engine.generate(prompt, parameters, request_id, lora_request=adapter):
             on_tokens(output)
 
     async def check_health(self):
@@ -202,6 +224,8 @@ class SteppedEngine:
         from vllm.sampling_params import RequestOutputKind
 
         self.path = path
+        self.channel = channel
+        self.adapter = None
         self.output_kind = RequestOutputKind.DELTA
         self.llm = LLM(**arguments)
         self.engine = self.llm.llm_engine
@@ -253,8 +277,13 @@ class SteppedEngine:
         self.paused = False
 
     async def load(self, source, version):
-        """`model.load_weights` in every worker, between two steps."""
+        """`model.load_weights` in every worker, between two steps; or another adapter for requests to come."""
         await self.check_health()
+        if self.path == "adapter":
+            self.adapter = source["adapter"]
+            if source["in place"]:
+                self.engine.add_lora(lora_request(self.adapter, self.channel, in_place=True))
+            return None
         return self.engine.collective_rpc("rlaudit_load_weights", args=(source,))
 
     async def call(self, method, *arguments):
@@ -273,7 +302,8 @@ class SteppedEngine:
         parameters = SamplingParams(output_kind=self.output_kind, detokenize=False, **sampling)
         self.waiting[request_id] = asyncio.Queue()
         try:
-            self.engine.add_request(request_id, prompt, parameters)
+            adapter = lora_request(self.adapter, self.channel)
+            self.engine.add_request(request_id, prompt, parameters, lora_request=adapter)
             while True:
                 output = await self.waiting[request_id].get()
                 if isinstance(output, Exception):

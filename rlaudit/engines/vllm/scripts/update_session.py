@@ -49,18 +49,18 @@ class Session:
 
     async def do_restore(self, step):
         """Load version 0 again, with an empty cache. It is not measured, but a case needs it to mean anything."""
-        if self.version != "0":
-            await self.load("0")
+        if self.version != "0" or "way" in step:
+            await self.load("0", step)
         if self.paused:
             # The previous case ended in its update.
             await self.resume()
         await self.do_reset_prefix_cache(step)
 
-    async def load(self, version, skip=()):
-        """Load a checkpoint within drain_seconds."""
+    async def load(self, version, step):
+        """Load a checkpoint within drain_seconds, in the way of the step."""
         seconds = self.job["drain_seconds"]
         try:
-            source = await asyncio.wait_for(self.transport.offer(version, skip), seconds)
+            source = await asyncio.wait_for(self.transport.offer(version, step), seconds)
             await asyncio.wait_for(self.engine.load(source, version), seconds)
             await asyncio.wait_for(self.transport.settle(), seconds)
         except BaseException:
@@ -131,7 +131,7 @@ class Session:
         update = {"case": self.case, "to": step["version"], "in_flight": in_flight, "error": None}
         self.updates.append(update)
         try:
-            await self.load(step["version"], step.get("skip", ()))
+            await self.load(step["version"], step)
         except Exception as error:
             update["error"] = describe_error(error)
             raise

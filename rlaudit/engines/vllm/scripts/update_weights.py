@@ -6,9 +6,10 @@ describes the engine's configuration.
 
 job
   model, revision, trust_remote_code, engine_args, engine (see generate.py)
-  path           how weights are loaded: reload_weights, reload_from_iterator, load_weights or weight_transfer
+  path           how weights are loaded: reload_weights, reload_from_iterator, load_weights, weight_transfer or adapter
   transport      how they reach the workers: disk or broadcast
   checkpoints    {version: folder}; the engine starts with version "0"
+  adapters       {version: folder}, with path adapter: a LoRA each, over version "0"
   prompt_token_ids, sampling (of SamplingParams)
   drain_seconds  how long requests may take after the last step of a case before they count as lost
   cases          [{"name", "steps": [...]}], one after the other in the same engine. A step that fails ends its case.
@@ -22,6 +23,7 @@ job
                    {"do": "settle"}              wait for every request
                    {"do": "update", "version", "mode", "clear_cache", "skip", "while_paused": [submits]}
                         skip: tensors whose names contain one of these are left out; absent: none
+                        way: how an adapter is named (weight_transports.py), here and in `restore`
                         after a failed update the engine stays paused, and requests in flight are aborted
                    {"do": "read_back"}           compare the worker's weights with this version and those before it
 

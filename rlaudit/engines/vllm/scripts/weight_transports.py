@@ -1,4 +1,4 @@
-"""How new weights reach an engine's workers: from a folder, or from another process.
+"""How new weights reach an engine's workers: from a folder, from another process, or as an adapter.
 
 A transport is opened after the engine has started, and returns its real kind: {"name", "backend", "because"}. For every
 update it offers a source (extension/rlaudit_weight_sources.py), which the engine passes to its workers, and is settled
@@ -17,6 +17,8 @@ import sys
 
 def transport_of(job):
     """Return the transport of a job with checkpoints."""
+    if job["path"] == "adapter":
+        return Adapters(job["adapters"])
     disk = job.get("transport", "disk") == "disk"
     return Disk(job["checkpoints"]) if disk else FromProcess(job)
 
@@ -31,9 +33,9 @@ class Disk:
         """Nothing to open."""
         return {"name": "disk", "backend": None, "because": None}
 
-    async def offer(self, version, skip):
-        """Return the folder of a version as a source; skip: tensors whose names contain one of these are left out."""
-        return {"from": "disk", "path": self.checkpoints[version], "skip": list(skip)}
+    async def offer(self, version, step):
+        """Return the folder of a version as a source; the step's skip: tensors whose names contain one are left out."""
+        return {"from": "disk", "path": self.checkpoints[version], "skip": list(step.get("skip", ()))}
 
     async def settle(self):
         """Nothing to wait for: the workers have read all of it."""
@@ -43,6 +45,28 @@ class Disk:
 
     def close(self):
         """Nothing to close."""
+
+
+class Adapters(Disk):
+    """The engine reads an adapter's folder. What a request calls its adapter decides what the engine keeps of another.
+
+    A step names the way: `new name` (and number) for each version, `new number` under one name, one name and number
+    loaded again `in place`, or the `same` name and number for another folder.
+    """
+
+    # Cases of one engine must not share a number.
+    ways = ("new name", "new number", "in place", "same")
+
+    async def offer(self, version, step):
+        """Return the adapter of a version as a source."""
+        way = step["way"]
+        first = 1 + 1000 * self.ways.index(way)
+        adapter = {
+            "name": "%s %s" % (way, version) if way == "new name" else way,
+            "number": first + int(version) if way in ("new name", "new number") else first,
+            "path": self.checkpoints[version],
+        }
+        return {"from": "adapter", "adapter": adapter, "in place": way == "in place"}
 
 
 class FromProcess:
@@ -69,11 +93,11 @@ class FromProcess:
         await self.hear()
         return ran
 
-    async def offer(self, version, skip):
+    async def offer(self, version, step):
         """Make the sender send, and return its source."""
         if self.process is None:
             await self.open(self.engine)
-        self.say({"send": version, "skip": list(skip)})
+        self.say({"send": version, "skip": list(step.get("skip", ()))})
         return (await self.hear())["source"]
 
     async def settle(self):

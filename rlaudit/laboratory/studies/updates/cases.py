@@ -10,12 +10,13 @@ A case of the matrix is the stale-KV protocol with a flight in the middle of it.
 Many cases share one engine start (plan.py), and each begins by restoring version 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from rlaudit.laboratory.studies.updates.recipe import WeightUpdates
+from rlaudit.laboratory.weight_path import AdapterWay
 from rlaudit.settings.trainer_facts import PauseMode
 
 BEFORE, COLD, FLIGHT, AFTER, UNSHARED = "before", "cold", "flight", "after", "unshared"
@@ -30,10 +31,19 @@ class CaseKind(StrEnum):
     MATRIX = "matrix"
     ROW = "in a row"
     PATH = "path"
+    ADAPTER = "adapter"
 
 
-# Cases that are judged as a trainer's update would be: whole, and with requests in flight.
-OF_MATRIX = (CaseKind.MATRIX, CaseKind.ROW)
+# Sequences of calls that a trainer may choose from.
+SEQUENCES = (CaseKind.MATRIX, CaseKind.ADAPTER)
+# Cases that are judged as a trainer's update would be.
+OF_MATRIX = (*SEQUENCES, CaseKind.ROW)
+ADAPTERS: Mapping[AdapterWay, str] = {
+    "new name": "new name and number",
+    "new number": "new number, old name",
+    "in place": "loaded in place",
+    "same": "old name and number",
+}
 
 
 @dataclass(frozen=True)
@@ -167,3 +177,26 @@ def path_case(settings: WeightUpdates, requests: Requests) -> UpdateCase:
         _submit(COLD_AFTER, requests.of(stream=2), settings.after_tokens),
     )
     return UpdateCase("what the path updates", CaseKind.PATH, steps, PauseMode.WAIT, True)
+
+
+def adapter_case(way: AdapterWay, settings: WeightUpdates, requests: Requests) -> UpdateCase:
+    """Return one adapter after another, which changes nothing; nothing is paused or cleared.
+
+    Requests in flight keep their adapter, so there are none.
+    """
+    after = settings.after_tokens
+    paused = [
+        _submit(AFTER, requests.of(stream=2), after),
+        _submit(UNSHARED, requests.of(1, unshared=True, stream=2), after),
+    ]
+    steps: tuple[Step, ...] = (
+        {"do": "restore", "way": way},
+        _submit(COLD, requests.of(1), 1),
+        _submit(BEFORE, requests.of(stream=1), after),
+        {**_update(1, PauseMode.NONE, False, paused), "way": way},
+        {"do": "settle"},
+        {"do": "reset_prefix_cache"},
+        _submit(COLD_AFTER, requests.of(stream=2), after),
+        _submit(WARM_AFTER, requests.of(stream=2), after),
+    )
+    return UpdateCase(ADAPTERS[way], CaseKind.ADAPTER, steps, PauseMode.NONE, False)

@@ -1,4 +1,4 @@
-"""The checkpoints of a run by name: versions of the model and mixtures of two, each written once.
+"""The checkpoints of a run by name: versions of the model, mixtures of two, and adapters, each written once.
 
 They are as large as the model and lie in the run directory.
 """
@@ -19,11 +19,16 @@ from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.scoring import Checkpoint
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.study_run import StudyRun
+from rlaudit.laboratory.weight_path import MERGED
 from rlaudit.trainer import __path__ as trainer_folder
 
 DERIVE = Path(trainer_folder[0]) / "derive_checkpoints.py"
 Order = dict[str, Any]
 TIMEOUT_SECONDS = 900.0
+# Of the adapters. Every release takes it.
+RANK = 8
+# An adapter is this many steps large: it has to stand out of bfloat16's rounding, in which CUDA computes adapters.
+ADAPTER_STEPS = 5.0
 
 
 class CheckpointStore:
@@ -65,6 +70,20 @@ class CheckpointStore:
             self._paths[name] = str(self._folder / name)
             self._made[name] = {"mixture": order, "of": self._made[str(version)]}
         return name
+
+    def write_adapters(self) -> dict[str, str]:
+        """Write an adapter that changes nothing and one of several versions' size; return their folders by version.
+
+        The checkpoint MERGED is the model with the second.
+        """
+        settings = self._recipe.weight_updates
+        orders: list[Order] = [
+            {"name": name, "adapter": RANK, "scale": scale, "seed": self._recipe.seed}
+            for name, scale in (("adapter-0", 0.0), (MERGED, ADAPTER_STEPS * settings.perturbation))
+        ]
+        self._derive(orders, "two adapters")
+        self._paths[MERGED], self._made[MERGED] = str(self._folder / MERGED), {"merged": orders[1]}
+        return {str(version): str(self._folder / order["name"] / "adapter") for version, order in enumerate(orders)}
 
     def _derive(self, orders: Sequence[Order], title: str) -> None:
         if not orders:

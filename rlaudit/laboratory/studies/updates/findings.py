@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 
-from rlaudit.laboratory.studies.updates.cases import FLIGHT, CaseKind
+from rlaudit.laboratory.studies.updates.cases import FLIGHT, SEQUENCES, CaseKind
 from rlaudit.laboratory.studies.updates.judge import JudgedCase
 from rlaudit.laboratory.studies.updates.parts import HEAD, Parts
 from rlaudit.laboratory.studies.updates.requests import RequestCount
 from rlaudit.laboratory.studies.updates.staleness import Staleness
+from rlaudit.laboratory.weight_path import ADAPTER
 from rlaudit.layers import Verdict
 from rlaudit.measurement.contrast import Contrast
 from rlaudit.measurement.measure import Measurement
@@ -57,7 +58,7 @@ def sequences_to_use(cases: Sequence[JudgedCase]) -> list[str]:
     """Return a sentence for each engine start with a matrix: its cheapest clean sequence, and what is not clean."""
     by_start: dict[str, list[JudgedCase]] = {}
     for judged in cases:
-        if judged.case.kind is CaseKind.MATRIX:
+        if judged.case.kind in SEQUENCES:
             by_start.setdefault(judged.record.start.name, []).append(judged)
     return [f"{name}: {_sequence_to_use(matrix, cases)}" for name, matrix in by_start.items()]
 
@@ -66,6 +67,9 @@ def _sequence_to_use(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCa
     start = matrix[0].record.start
     clean = {(case.case.mode, (case.case.clear_cache, case.case.salted)): case for case in matrix if case.clean}
     choice = next((clean[wanted] for wanted in PREFERENCE if wanted in clean), None)
+    if start.path == ADAPTER:
+        # Each way has weights of its own.
+        choice, everything = next((case for case in matrix if case.clean), None), ()
     if choice is None:
         advice = "no sequence that was tried is clean"
     elif choice.record.kind == "V0":
@@ -95,7 +99,7 @@ def _case_findings(judged: JudgedCase) -> Iterator[UpdateFinding]:
     at = f"{start.name}, {case.name}"
     if judged.problem is not None:
         if judged.unsupported or case.kind is CaseKind.PATH:
-            yield UpdateFinding("refused", NOTE, where, f"vLLM {start.version}, {start.path}: {judged.problem}")
+            yield UpdateFinding("refused", NOTE, where, f"vLLM {start.version}, {judged.loading}: {judged.problem}")
         else:
             yield UpdateFinding("case-not-run", WARNING, where, f"{at}: {judged.problem}")
         return
@@ -145,7 +149,9 @@ def _findings_of_start(cases: Sequence[tuple[JudgedCase, Staleness]]) -> Iterato
             f"excess k3 at least {_excess_interval(excess)} nats in each, against a noise control of at most "
             f"{max(_largest_effect(staleness.control) for _, staleness, _ in stale):.1g}; "
             f"{staleness.cached_tokens} prompt tokens came from the cache",
-            "clear_cache=True with the pause, or prefix caching off, or a cache salt per version",
+            "a name of its own for each adapter, or a reset of the prefix cache with it"
+            if start.path == ADAPTER
+            else "clear_cache=True with the pause, or prefix caching off, or a cache salt per version",
         )
     if clean:
         judged, _, excess = max(clean, key=lambda case: case[2].high or 0.0)
@@ -200,7 +206,7 @@ def _flight_findings(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
 
 def _part_findings(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
     """Yield the same part of one release that stays old by several paths, once."""
-    grouped: dict[tuple[str, str, str], list[tuple[JudgedCase, Parts]]] = {}
+    grouped: dict[tuple[str, str, bool, str], list[tuple[JudgedCase, Parts]]] = {}
     for judged in cases:
         parts, start = judged.parts, judged.record.start
         if parts is None or judged.problem is not None:
@@ -209,10 +215,11 @@ def _part_findings(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
             # A matrix has one engine for each level of a release: a part that is old in one is old in all.
             alone = judged.case.kind is CaseKind.PATH or start.transport != "disk"
             levels = ", ".join(start.own) if alone else ""
-            grouped.setdefault((start.version, levels, parts.because), []).append((judged, parts))
-    for (version, levels, because), members in grouped.items():
+            adapter = start.path == ADAPTER
+            grouped.setdefault((start.version, levels, adapter, parts.because), []).append((judged, parts))
+    for (version, levels, adapter, because), members in grouped.items():
         judged, parts = members[0]
-        paths = ", ".join(dict.fromkeys(case.record.start.path for case, _ in members))
+        paths = ", ".join(dict.fromkeys(case.loading for case, _ in members))
         with_ = f" with {levels}" if levels else ""
         yield UpdateFinding(
             "part-not-updated",
@@ -220,7 +227,7 @@ def _part_findings(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
             judged.where,
             f"vLLM {version}{with_}, loading by {paths}: {because}",
             parts.sure,
-            _next_step(parts),
+            "a new number for each adapter, or load_inplace" if adapter else _next_step(parts),
         )
 
 

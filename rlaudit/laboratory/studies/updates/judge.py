@@ -13,6 +13,7 @@ from rlaudit.laboratory.studies.updates.requests import RequestCount, count_requ
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, fit_margin
 from rlaudit.laboratory.studies.updates.staleness import Staleness, judge_staleness
+from rlaudit.laboratory.weight_path import MERGED
 from rlaudit.layers import Verdict
 from rlaudit.settings.trainer_facts import PauseMode
 
@@ -40,9 +41,29 @@ class JudgedCase:
         return self.problem is None
 
     @property
+    def keeps_old_adapter(self) -> bool:
+        """Whether requests of a new adapter were served by the old one: what a cache does then is not known."""
+        adapter = self.case.kind is CaseKind.ADAPTER
+        return adapter and self.parts is not None and self.parts.verdict is Verdict.MISMATCH
+
+    @property
+    def loading(self) -> str:
+        """What loads the weights."""
+        path = self.record.start.path
+        return f"{path}, {self.case.name}" if self.case.kind is CaseKind.ADAPTER else path
+
+    @property
     def where(self) -> str:
         """The engine start and the case."""
         return f"{self.record.start.name}: {self.case.name}"
+
+    @property
+    def decided(self) -> bool:
+        """Whether the question of the case has an answer."""
+        if self.ran and self.keeps_old_adapter:
+            return True
+        open_verdicts = (Verdict.INCONCLUSIVE, Verdict.NOT_TESTED)
+        return self.ran and self.staleness is not None and self.staleness.verdict not in open_verdicts
 
     @property
     def clean(self) -> bool:
@@ -53,6 +74,8 @@ class JudgedCase:
     def blemish(self) -> str | None:
         """Why a case that ran is not clean, in a few words; None if it is."""
         stale = self.staleness
+        if self.keeps_old_adapter and self.parts is not None:
+            return self.parts.because
         if not (self.in_flight.in_order and self.others.in_order):
             return "requests are lost"
         if stale is None or stale.verdict is not Verdict.MATCH:
@@ -90,6 +113,10 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
         return judged
     if case.kind is CaseKind.PATH:
         return replace(judged, parts=_parts(record, case, flights, book, margin))
+    if case.kind is CaseKind.ADAPTER:
+        cold = [flight for flight in flights if flight.run == COLD_AFTER]
+        judged = replace(judged, parts=judge_parts(None, cold, book, None, fit_margin(flights, book, margin), MERGED))
+        return judged if judged.keeps_old_adapter else replace(judged, staleness=judge_staleness(flights, book, margin))
     staleness = judge_staleness(flights, book, margin)
     return replace(
         judged,

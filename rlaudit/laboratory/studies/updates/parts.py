@@ -106,14 +106,20 @@ def read_parts(read_back: ReadBack) -> PartsRead | None:
 
 
 def judge_parts(
-    parts: PartsRead | None, cold: Sequence[Flight], book: Scorebook, effective: str | None, margin: float
+    parts: PartsRead | None,
+    cold: Sequence[Flight],
+    book: Scorebook,
+    effective: str | None,
+    margin: float,
+    new: str = "1",
 ) -> Parts:
     """Check a read back by the scores of cold tokens.
 
-    effective: the name of the mixture that was read back; None if everything was read as new.
+    effective: the name of the mixture that was read back; None if everything was read as new. new: the checkpoint that
+    should be in force, if nothing was read back.
     """
     k3 = K3Under(
-        new=_k3_under(cold, book, parts.believed if parts else "1"),
+        new=_k3_under(cold, book, parts.believed if parts else new),
         old=_k3_under(cold, book, "0"),
         read=_k3_under(cold, book, effective) if effective else None,
     )

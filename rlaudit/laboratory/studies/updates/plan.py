@@ -16,6 +16,7 @@ from rlaudit.laboratory.scoring import ScoringRequest
 from rlaudit.laboratory.studies.updates.cases import (
     Requests,
     UpdateCase,
+    adapter_case,
     matrix_case,
     path_case,
     row_case,
@@ -23,7 +24,7 @@ from rlaudit.laboratory.studies.updates.cases import (
 from rlaudit.laboratory.studies.updates.recipe import EngineToUpdate, UpdateRecipe, WeightUpdates
 from rlaudit.laboratory.study import EngineWanted
 from rlaudit.laboratory.treatment import TrainerSettings
-from rlaudit.laboratory.weight_path import WeightPath, loading_path
+from rlaudit.laboratory.weight_path import ADAPTER, MERGED, WeightPath, loading_path
 from rlaudit.settings.trainer_facts import PauseMode
 from rlaudit.vllm.resolution.engine import EngineKind
 
@@ -54,7 +55,9 @@ class EngineStart:
 
     @property
     def checkpoints(self) -> list[str]:
-        """All versions up to the highest that is loaded: a read back compares with those."""
+        """All versions up to the highest that is loaded, with which a read back compares; the model with an adapter."""
+        if self.path == ADAPTER:
+            return ["0", MERGED]
         return [str(version) for version in range(versions_needed([self]) + 1)]
 
     @property
@@ -66,9 +69,10 @@ class EngineStart:
 
 
 def versions_needed(starts: Sequence[EngineStart]) -> int:
-    """Return the highest version that any step loads."""
-    steps = [step for start in starts for case in start.cases for step in case.steps if step["do"] == "update"]
-    return max((int(step["version"]) for step in steps), default=1)
+    """Return the highest version that any step loads; 0 if all load adapters."""
+    loading = [start for start in starts if start.path != ADAPTER]
+    steps = [step for start in loading for case in start.cases for step in case.steps if step["do"] == "update"]
+    return max((int(step["version"]) for step in steps), default=0)
 
 
 @dataclass(frozen=True)
@@ -122,14 +126,14 @@ def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[Engine
 
 
 def _starts_of(engine: EngineToUpdate, recipe: UpdateRecipe, requests: Requests, device: str) -> Iterator[EngineStart]:
-    """Yield the matrix of an entry, then every path that is not in it."""
+    """Yield the matrix of an entry, then every path that is not in it, then its adapters."""
     settings, shared = recipe.weight_updates, _usual_args(engine.version, recipe.dtype, device)
     kind = {"engine": engine.engine} if engine.engine else {}
     brought = {"transport": engine.transport} if engine.transport != "disk" else {}
     settings_in_words = tuple(f"{name}={value}" for name, value in {**kind, **brought, **engine.engine_args}.items())
 
     def start(
-        words: str, path: str, cases: Sequence[UpdateCase], levels: Mapping[str, str], **arguments: bool
+        words: str, path: str, cases: Sequence[UpdateCase], levels: Mapping[str, str], **arguments: Any
     ) -> EngineStart:
         return EngineStart(
             name=", ".join([f"vLLM {engine.version}", words, *settings_in_words]),
@@ -156,6 +160,11 @@ def _starts_of(engine: EngineToUpdate, recipe: UpdateRecipe, requests: Requests,
     for path in _paths_alone(engine, usual):
         cases = [path_case(settings, requests)]
         yield start(f"path {path}", path, cases, {"path": path}, enable_prefix_caching=caching_on)
+    if engine.adapters:
+        cases = [adapter_case(way, settings, requests) for way in engine.adapters]
+        # CUDA's kernels for adapters take no float32 (vllm/lora/ops/triton_ops/lora_shrink_op.py of 0.18.1:172).
+        rounded = {"dtype": "bfloat16"} if device == "cuda" and recipe.dtype == "float32" else {}
+        yield start("adapters", ADAPTER, cases, {}, enable_prefix_caching=True, enable_lora=True, **rounded)
 
 
 def _usual_args(version: str, dtype: str, device: str) -> dict[str, Any]:

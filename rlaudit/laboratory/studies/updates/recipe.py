@@ -23,7 +23,7 @@ from rlaudit.laboratory.recipe import (
     validated,
     with_profile,
 )
-from rlaudit.laboratory.weight_path import Transport, WeightPath, check_path
+from rlaudit.laboratory.weight_path import AdapterWay, Transport, WeightPath, check_path
 from rlaudit.settings.trainer_facts import PauseMode
 
 
@@ -61,6 +61,11 @@ class EngineToUpdate(Keys):
     in_a_row: int = Field(3, ge=0, description="Updates of one flight without clearing; 0 leaves that case out.")
     other_paths: list[WeightPath] = Field(
         default_factory=list, description="Further ways to load weights, each checked once in an engine of its own."
+    )
+    adapters: list[AdapterWay] = Field(
+        default_factory=list,
+        description="Also, in an engine of their own: a LoRA adapter after another. Each has a new name and number; a "
+        "new number under one name; or one name and number, loaded again in place or not (same).",
     )
     engine_args: dict[str, Any] = Field(default_factory=dict, description="Engine arguments on top of the recipe's.")
 

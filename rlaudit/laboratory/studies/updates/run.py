@@ -24,6 +24,7 @@ from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight, failed_record, read_record
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, wanted_scores
 from rlaudit.laboratory.study_run import Bookkeeping, StudyRun
+from rlaudit.laboratory.weight_path import ADAPTER, MERGED
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class FinishedUpdates:
     plan: UpdatePlan
     setup: RunSetup
     records: tuple[EngineRecord, ...]
-    # For each engine start from a version to the mixture that it really held, if an update left something old.
+    # For each engine start from a version to what it held in its place: a mixture, if an update left something old, or
+    # the model with an adapter.
     effective: Mapping[str, Mapping[int, str]]
     book: Scorebook
     bookkeeping: Bookkeeping
@@ -56,7 +58,8 @@ def execute(plan: UpdatePlan, run: StudyRun) -> FinishedUpdates:
     prompts = [list(prompt) for prompt in run.context.prompt_token_ids]
     store = CheckpointStore(plan.recipe, run)
     store.write_versions(versions_needed(plan.starts))
-    records = tuple(_records(plan, run, [*prompts, *unshared(prompts)], store))
+    adapters = store.write_adapters() if any(start.path == ADAPTER for start in plan.starts) else {}
+    records = tuple(_records(plan, run, [*prompts, *unshared(prompts)], store, adapters))
     effective = {record.start.name: _held_mixtures(record, store) for record in records}
     book = _score(records, effective, plan, run, store)
     return FinishedUpdates(plan, run.setup, records, effective, book, run.books())
@@ -101,7 +104,12 @@ def _mixtures_to_score(record: EngineRecord, store: CheckpointStore) -> Iterator
 
 
 def _held_mixtures(record: EngineRecord, store: CheckpointStore) -> dict[int, str]:
-    """Return a mixture for each version if the first read back of this engine shows something old."""
+    """Return a mixture for each version if the first read back of this engine shows something old.
+
+    Of an engine with adapters, the model with the adapter.
+    """
+    if record.start.path == ADAPTER:
+        return {1: MERGED}
     parts = read_parts(record.read_backs[0]) if record.read_backs else None
     if parts is None or not parts.old or parts.believed == "0":
         return {}
@@ -110,9 +118,13 @@ def _held_mixtures(record: EngineRecord, store: CheckpointStore) -> dict[int, st
 
 
 def _records(
-    plan: UpdatePlan, run: StudyRun, prompts: Sequence[Sequence[int]], store: CheckpointStore
+    plan: UpdatePlan,
+    run: StudyRun,
+    prompts: Sequence[Sequence[int]],
+    store: CheckpointStore,
+    adapters: Mapping[str, str],
 ) -> Iterator[EngineRecord]:
-    """Run every engine start and yield its record."""
+    """Run every engine start and yield its record. adapters: folders by version."""
     cells: list[Cell | Failure] = []
     for start in plan.starts:
         engine = run.engine(start.version)
@@ -120,7 +132,7 @@ def _records(
             cells.append(engine)
             continue
         checkpoints = {name: store.checkpoint(name) for name in start.checkpoints}
-        cells.append(cell_of_start(plan.recipe, start, run.context, prompts, checkpoints, engine))
+        cells.append(cell_of_start(plan.recipe, start, run.context, prompts, checkpoints, engine, adapters))
     titles = [f"{number}/{len(plan.starts)} {start.name}" for number, start in enumerate(plan.starts, 1)]
     outcomes = run.cells.outcomes(list(zip(cells, titles, strict=True)))
     for start, cell, outcome in zip(plan.starts, cells, outcomes, strict=True):
@@ -137,6 +149,7 @@ def cell_of_start(
     prompts: Sequence[Sequence[int]],
     checkpoints: Mapping[str, Checkpoint],
     environment: Environment,
+    adapters: Mapping[str, str],
 ) -> Cell:
     """Return the job of one engine start."""
     size = stored_bytes(context.model, context.revision)
@@ -150,6 +163,7 @@ def cell_of_start(
             "path": start.path,
             "transport": start.transport,
             "checkpoints": {name: checkpoint.path for name, checkpoint in checkpoints.items()},
+            **({"adapters": dict(adapters)} if start.path == ADAPTER else {}),
             "prompt_token_ids": [list(prompt) for prompt in prompts],
             "sampling": {"temperature": 1.0, "ignore_eos": True},
             "drain_seconds": recipe.weight_updates.drain_seconds + seconds_to_move(size),

@@ -9,6 +9,7 @@ from rlaudit.arrays import Floats
 from rlaudit.laboratory.scoring import SequenceKey
 from rlaudit.laboratory.studies.updates.cases import BEFORE, COLD, COLD_AFTER, FLIGHT
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight
+from rlaudit.laboratory.weight_path import ADAPTER
 from rlaudit.measurement.measure import Measurement, all_metrics, measure
 from rlaudit.tokens.pairs import LogprobPairs
 
@@ -56,7 +57,7 @@ def wanted_scores(record: EngineRecord, effective: Mapping[int, str]) -> Iterato
             names |= {str(flight.trainer_version), effective.get(1, "1")}
         if flight.run == COLD_AFTER:
             # The weights that should be in force, and the old ones: scale of an excess, and witnesses of parts.py.
-            names |= {str(version) for version in sampled} | {"0"}
+            names |= {"0"} if record.start.path == ADAPTER else {"0", *map(str, sampled)}
         yield from ((name, flight) for name in names)
 
 

@@ -185,6 +185,41 @@ def test_a_request_that_is_lost_is_an_error(tmp_path: Path, monkeypatch: pytest.
     assert "requests-lost" in [one.rule for one in document["findings"]]
 
 
+@pytest.fixture(scope="module")
+def adapters(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    ways = ["new number", "same", "in place", "new name"]
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        recipe = recipe_with(modes=[], salted=False, in_a_row=0, adapters=ways)
+        run = run_in(tmp_path_factory.mktemp("adapters"), monkeypatch, recipe)
+    return document_of(run, Path("recipe.yaml"), fail_on_mismatch=True)
+
+
+def test_adapters_of_one_name_share_keys_and_values_and_those_of_one_number_are_one(adapters: Report) -> None:
+    words = {name: cell.word for name, _, cell in update_cells(adapters["weight_updates"].cases)}
+    assert {name: word for name, word in words.items() if name.endswith(("/parts", "/stale"))} == {
+        "adapter/new number, old name/parts": "all new",
+        "adapter/new number, old name/stale": "OLD KEYS AND VALUES",
+        "adapter/old name and number/parts": "nothing was updated: the scores fit the old weights",
+        "adapter/loaded in place/parts": "all new",
+        "adapter/loaded in place/stale": "OLD KEYS AND VALUES",
+        "adapter/new name and number/parts": "all new",
+        "adapter/new name and number/stale": "new weights only",
+    }
+
+
+def test_of_adapters_the_clean_way_is_the_one_to_use_and_the_others_are_errors(adapters: Report) -> None:
+    assert adapters["exit_code"] == 1
+    (sentence,) = adapters["weight_updates"].to_use
+    assert "with any of them" not in sentence
+    assert sentence.startswith("vLLM 0.18.1, adapters: use new name and number; not clean: ")
+    errors = {one.rule: one.message for one in adapters["findings"] if one.severity == "error"}
+    assert "loading by adapter, old name and number: nothing was updated" in errors["part-not-updated"]
+    assert "new number, old name; loaded in place" in errors["stale-kv"]
+    assert "a name of its own for each adapter" in errors["stale-kv"]
+    text = TEXT.render(adapters, None)
+    assert all(one.name in text for one in adapters["weight_updates"].cases)
+
+
 def test_the_report_follows_the_published_schema(report: Report) -> None:
     written = json.loads(JSON.render(report, None))
     assert not list(jsonschema.Draft202012Validator(report_schema()).iter_errors(written))

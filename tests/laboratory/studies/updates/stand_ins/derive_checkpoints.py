@@ -9,8 +9,10 @@ def run(job, channel):
     for order in job["make"]:
         folder = Path(job["output"]) / order["name"]
         folder.mkdir(parents=True, exist_ok=True)
-        version = {"version": int(order["name"].rpartition("-")[2])} if "after" in order else {}
-        text = json.dumps(version) if version else "broken"
-        (folder / "weights.json").write_text(text)
+        known = "after" in order or "adapter" in order
+        text = json.dumps({"version": int(order["name"].rpartition("-")[2])}) if known else "broken"
+        (folder / "adapter").mkdir(exist_ok=True)
+        for holds in (folder, folder / "adapter"):
+            (holds / "weights.json").write_text(text)
         made[order["name"]] = {"path": str(folder)}
     return {"made": made, "model": job["model"]}

@@ -7,3 +7,4 @@ class AsyncEngineArgs:
     worker_extension_cls: str
     enable_prefix_caching: bool = True
     disable_log_stats: bool = False
+    enable_lora: bool = False

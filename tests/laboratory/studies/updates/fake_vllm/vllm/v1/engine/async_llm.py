@@ -26,7 +26,7 @@ class Logprob:
 @dataclass
 class Running:
     request_id: str
-    # The blocks of the prompt: its tokens and its salt.
+    # The blocks of the prompt: its tokens, its salt, and the name of its adapter.
     key: tuple
     sampling: object
     outputs: asyncio.Queue = field(default_factory=asyncio.Queue)
@@ -34,6 +34,7 @@ class Running:
     cached: int = 0
     number: int = 0
     version: int = 0
+    adapter: int = 0
 
 
 class AsyncLLM:
@@ -47,6 +48,8 @@ class AsyncLLM:
         self.arguments = arguments
         self.version = read_version(arguments.model)
         self.running, self.cache, self.taken = [], {}, 0
+        # By number: as vLLM does, one that is there is not loaded again.
+        self.adapters = {}
         self.paused, self.loop, self.resumed = None, None, False
         self.flies = False
         nothing = SimpleNamespace(model_config=None)
@@ -68,11 +71,22 @@ class AsyncLLM:
             other=nothing,
         )
 
-    async def generate(self, prompt, sampling, request_id):
+    async def add_lora(self, adapter):
+        if adapter.lora_int_id not in self.adapters or adapter.load_inplace:
+            self.adapters[adapter.lora_int_id] = read_version(adapter.lora_path)
+        return True
+
+    def version_of(self, running):
+        return self.adapters.get(running.adapter, self.version)
+
+    async def generate(self, prompt, sampling, request_id, lora_request=None):
         if self.loop is None:
             self.loop = asyncio.ensure_future(self._steps())
-        key = (prompt.get("cache_salt"), *prompt["prompt_token_ids"])
-        running = Running(request_id, key, sampling, number=self.taken, version=self.version)
+        if lora_request is not None:
+            await self.add_lora(lora_request)
+        name, number = (None, 0) if lora_request is None else (lora_request.lora_name, lora_request.lora_int_id)
+        key = (prompt.get("cache_salt"), name, *prompt["prompt_token_ids"])
+        running = Running(request_id, key, sampling, number=self.taken, version=self.version, adapter=number)
         self.taken += 1
         self.running.append(running)
         while True:
@@ -113,10 +127,10 @@ class AsyncLLM:
             if self.arguments.enable_prefix_caching and running.key in self.cache:
                 running.cached = 4
             else:
-                self.cache[running.key] = self.version
-            running.keys = self.cache.get(running.key, self.version)
-        stale = running.keys != self.version
-        value = -(1.0 + self.version) - 0.25 * stale
+                self.cache[running.key] = self.version_of(running)
+            running.keys = self.cache.get(running.key, self.version_of(running))
+        stale = running.keys != self.version_of(running)
+        value = -(1.0 + self.version_of(running)) - 0.25 * stale
         token = running.made - again
         running.made += not again
         wanted = running.sampling.max_tokens

@@ -62,5 +62,12 @@ def test_the_tied_head_is_named_where_reload_weights_does_not_reach_it(report: d
     assert parts["k3_under"]["read"]["high"] < 1e-6 < parts["k3_under"]["new"]["low"]
 
 
+def test_an_adapter_of_the_old_name_is_served_the_old_ones_keys_and_values(report: dict[str, Any]) -> None:
+    in_place, renamed = case(report, "loaded in place"), case(report, "new name and number")
+    assert in_place["parts"]["verdict"] == renamed["parts"]["verdict"] == "match"
+    assert in_place["staleness"]["verdict"] == "mismatch" and in_place["staleness"]["excess"]["low"] > 1e-3
+    assert renamed["staleness"]["verdict"] == "match" and renamed["staleness"]["excess"]["high"] < 1e-4
+
+
 def test_the_report_follows_the_published_schema(report: dict[str, Any]) -> None:
     assert not list(jsonschema.Draft202012Validator(report_schema()).iter_errors(report))

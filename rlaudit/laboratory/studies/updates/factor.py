@@ -21,5 +21,5 @@ SETTING = "pause_generation(mode, clear_cache), then reload_weights, update_weig
 
 def documentation() -> str:
     """Return what `rlaudit explain weight-update` prints."""
-    levels = f"{', '.join(LEVELS)}; each with clear_cache true or false, or with salted requests"
+    levels = f"{', '.join(LEVELS)}; each with clear_cache true or false, or with salted requests; or LoRA adapters"
     return f"{(__doc__ or '').strip()}\n\nLevels: {levels}\nLayer:  {LAYER}\nSets:   {SETTING}"

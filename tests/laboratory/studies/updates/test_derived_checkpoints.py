@@ -31,8 +31,8 @@ def write_checkpoint(folder: Path, tensors: Tensors, tied: bool) -> None:
     (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data)
 
 
-def read_checkpoint(folder: Path) -> dict[str, Any]:
-    content = (folder / "model.safetensors").read_bytes()
+def read_checkpoint(folder: Path, name: str = "model") -> dict[str, Any]:
+    content = (folder / f"{name}.safetensors").read_bytes()
     size = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + size])
     header.pop("__metadata__", None)
@@ -55,6 +55,7 @@ def derive(model: Path, name: str, *orders: dict[str, Any]) -> Path:
 
 STEP = {"name": "version-1", "after": "", "scale": 0.1, "seed": 3}
 PARTED = {"name": "parted", "new": "version-1", "old": "", "old_parts": [HEAD]}
+ADAPTER = {"name": "adapter-1", "adapter": 2, "scale": 0.1, "seed": 3}
 OF_A_LAYER = {"name": "of a layer", "new": "version-1", "old": "", "old_parts": ["model.layers.0.*"]}
 
 
@@ -68,7 +69,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def made(model: Path) -> Path:
-    return derive(model, "made", STEP, PARTED, OF_A_LAYER)
+    return derive(model, "made", STEP, PARTED, OF_A_LAYER, ADAPTER, {**ADAPTER, "name": "adapter-0", "scale": 0.0})
 
 
 def test_a_version_is_a_small_known_step_and_the_same_every_time(model: Path, made: Path) -> None:
@@ -91,3 +92,22 @@ def test_a_mixture_of_a_layer_stays_tied(model: Path, made: Path) -> None:
     mixed = read_checkpoint(made / "of a layer")
     assert set(mixed) == {EMBEDDING, OUTPUT}
     assert np.array_equal(mixed[OUTPUT], read_checkpoint(model)[OUTPUT])
+
+
+def test_an_adapter_times_its_scale_is_what_was_merged(model: Path, made: Path) -> None:
+    adapter = read_checkpoint(made / "adapter-1" / "adapter", "adapter_model")
+    old, merged = read_checkpoint(model), read_checkpoint(made / "adapter-1")
+    config = json.loads((made / "adapter-1" / "adapter" / "adapter_config.json").read_text())
+    module = "base_model.model." + OUTPUT.removesuffix(".weight")
+    step = (
+        adapter[f"{module}.lora_B.weight"] @ adapter[f"{module}.lora_A.weight"] * (config["lora_alpha"] / config["r"])
+    )
+    assert np.allclose(merged[OUTPUT], old[OUTPUT] + step, atol=1e-6) and 0.03 < np.std(step) < 0.3
+    assert np.array_equal(merged[EMBEDDING], old[EMBEDDING])
+    assert config["target_modules"] == ["o_proj"]
+
+
+def test_an_adapter_of_no_size_changes_nothing_and_is_not_merged(made: Path) -> None:
+    adapter = read_checkpoint(made / "adapter-0" / "adapter", "adapter_model")
+    assert {bool(tensor.any()) for name, tensor in adapter.items() if "lora_B" in name} == {False}
+    assert not (made / "adapter-0" / "model.safetensors").exists()

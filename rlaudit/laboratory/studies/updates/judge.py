@@ -114,6 +114,8 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
     if case.kind is CaseKind.PATH:
         return replace(judged, parts=_parts(record, case, flights, book, margin))
     if case.kind is CaseKind.ADAPTER:
+        if not judged.ran:
+            return judged
         cold = [flight for flight in flights if flight.run == COLD_AFTER]
         judged = replace(judged, parts=judge_parts(None, cold, book, None, fit_margin(flights, book, margin), MERGED))
         return judged if judged.keeps_old_adapter else replace(judged, staleness=judge_staleness(flights, book, margin))

@@ -14,9 +14,9 @@ from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.study import load_study
 
 
-def starts_of(**engine: Any) -> tuple[EngineStart, ...]:
+def starts_of(device: str = "cpu", **engine: Any) -> tuple[EngineStart, ...]:
     document = {"weight_updates": {"engines": [{"version": "0.18.1", **engine}]}}
-    return plan_starts(update_recipe_of(document, Path("x")), 16, "cpu")
+    return plan_starts(update_recipe_of(document, Path("x")), 16, device)
 
 
 def test_every_mode_meets_every_clear_cache_in_one_start_per_caching_level() -> None:
@@ -37,6 +37,14 @@ def test_salted_requests_are_tried_without_clearing_where_there_is_a_cache() -> 
     assert not any(case.salted for case in uncached.cases)
     steps = [step for step in cached.cases[-1].steps if step["do"] == "submit"]
     assert [step["salt"] for step in steps] == ["0", "0", "1", "1"]
+
+
+@pytest.mark.parametrize(("device", "dtype"), [("cpu", "float32"), ("cuda", "bfloat16")])
+def test_adapters_have_an_engine_of_their_own_in_a_dtype_that_its_kernels_take(device: str, dtype: str) -> None:
+    (start,) = starts_of(device, modes=[], adapters=["in place", "new name"])
+    assert start.engine_args["enable_lora"] and start.engine_args["dtype"] == dtype
+    assert [case.name for case in start.cases] == ["loaded in place", "new name and number"]
+    assert versions_needed([start]) == 0
 
 
 def test_a_release_whose_cpu_attention_wants_large_blocks_gets_them() -> None:
@@ -121,5 +129,5 @@ def test_the_estimate_names_every_start_and_the_minutes() -> None:
     study, recipe, _ = load_study("weight-update", "cpu")
     cpu, prompts = detect(cpu=True), load_prompts(recipe.prompts)
     cost = study.cost(study.plan(recipe, cpu, prompts), cpu, prompts)
-    assert cost.engine_starts == 10 == sum(" cases, loading by " in line for line in cost.lines)
+    assert cost.engine_starts == 11 == sum(" cases, loading by " in line for line in cost.lines)
     assert cost.moves > cost.engine_starts and cost.passes > cost.sampled > 0

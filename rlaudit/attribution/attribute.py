@@ -1,6 +1,7 @@
 """Which causes do these tokens convict, and how much stays unexplained? The decision procedure, in its fixed order.
 
-    alignment        shifted data convict a shift and nothing else: what follows would be figures of the shift
+    alignment        tokens that are not the same on both sides, or that no sampler reported, convict that and nothing
+                     else: what follows would be figures of it
     semantics        the meaning of the logprobs; what follows is judged on what the right meaning leaves
     inference path   only where the rest is surely above the noise floor; all covariates at once (`excess.py`), Holm
                      over the tests that could be made
@@ -193,7 +194,7 @@ def attribute(evidence: TokenEvidence, margin: float | None = None, seed: int = 
         case.leave("there are no tokens")
         return case.attribution(margin, unexplained=None)
     if case.convict(Stage.ALIGNMENT):
-        case.leave("the data are shifted: nothing is measured on them")
+        case.leave("the two sides are not of the same sampled tokens: nothing is measured on them")
         return case.attribution(margin, unexplained=None)
     corrected = evidence.meaning is not None
     if case.convict(Stage.MEANING) and not corrected:

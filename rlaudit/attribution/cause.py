@@ -52,7 +52,7 @@ Outcome = Signature | NotTested
 class Stage(Enum):
     """When a cause is tested: a cause that is found ends the stages after it, or moves what they are judged on."""
 
-    ALIGNMENT = 1  # whether both sides speak of the same tokens
+    ALIGNMENT = 1  # whether both sides are of the same tokens, which the policy sampled
     MEANING = 2  # what the logprobs mean
     EXCESS = 3  # what makes the log ratio larger than rounding does, all of them at once
 

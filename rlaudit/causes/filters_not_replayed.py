@@ -31,12 +31,16 @@ from rlaudit.meaning.log_statistics import (
 )
 from rlaudit.meaning.token_evidence import TokenEvidence
 
+# A light filter under rounding in bfloat16: with one that was requested this much is enough.
+ONE_SIDED_IF_REQUESTED = 0.75
+
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the sign and the size of the log ratios."""
     excess = mean_ratio_minus_one(evidence)
     one_sided = one_sidedness(evidence)
-    sided_K = np.append(one_sided, one_sidedness_left(evidence)) > ONE_SIDED
+    least = ONE_SIDED_IF_REQUESTED if _is_requested(evidence) else ONE_SIDED
+    sided_K = np.append(one_sided, one_sidedness_left(evidence)) > least
     below = excess.value < 0 and _has_filter(evidence) and excess.high > _least_kept(evidence.sampling) - 1.0
     below = below and constant_shift(evidence) is None
     # Another temperature makes the mean ratio differ from 1 too, but log ratios of both signs.
@@ -50,11 +54,16 @@ def signature(evidence: TokenEvidence) -> Outcome:
     return logged_signature(excess, "mean ratio - 1", named, because, leans)
 
 
-def _has_filter(evidence: TokenEvidence) -> bool:
-    """Return whether a filter was requested that the trainer does not replay, or shows in the engine's own lists."""
+def _is_requested(evidence: TokenEvidence) -> bool:
+    """Return whether a filter was requested that the trainer does not replay."""
     requested = evidence.sampling
     unlike = [name for name in FILTERS if getattr(requested, name) != getattr(evidence.trainer, name)]
-    if requested.filtered and unlike:
+    return requested.filtered and bool(unlike)
+
+
+def _has_filter(evidence: TokenEvidence) -> bool:
+    """Return whether a filter was requested that the trainer does not replay, or shows in the engine's own lists."""
+    if _is_requested(evidence):
         return True
     if evidence.missing(("rollout_top_ids", "rollout_top_logprobs")):
         return False

@@ -1,9 +1,10 @@
 """Routers that choose other experts: a few tokens far off while all others stay where they were.
 
 Covered: tokens beyond six standard deviations of what every other covariate explains. Told from precision, which is
-dense, from noise with heavy tails, which thins out on the way there, and from a local cause, which its covariate
-explains. Not covered: routing differences in most tokens, which look like dense noise, and rollouts under a filter,
-whose edge moves with any noise and puts a few tokens far off.
+dense, from noise with heavy tails, which thins out on the way there, from a local cause, which its covariate explains,
+and from tokens that one side treats in another way (a last token, a banned one), by sign and place.
+Not covered: routing differences in most tokens, which look like dense noise, and rollouts under a filter, whose edge
+moves with any noise and puts a few tokens far off.
 Source: R3 (arXiv 2510.11370) and its share of extreme ratios; ms-swift and slime replay the routing.
 """
 
@@ -11,7 +12,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc
+from scipy.special import bdtr, bdtrc
 
 from rlaudit.attribution.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome
 from rlaudit.attribution.part_signature import k2_signature
@@ -33,6 +34,8 @@ FEWEST = 12
 # many at the least in the two generators of the self-test (November 2026).
 TAIL_FROM = 9.0
 MORE_THAN_A_TAIL = 0.75
+# Of routing flips in the two generators of the self-test a sixth and more are likelier to the trainer.
+LEAST_LIKELIER, ONE_SIDED_BY_CHANCE = 0.1, 0.01
 # A part of the excess this sure, and large enough to be named, is another cause at work.
 SURE = 5e-3
 
@@ -50,6 +53,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     count = int(far_T.sum())
     standardised_T = np.nan_to_num(excess.standardised_T)
     between = int((quiet_T & (standardised_T > TAIL_FROM) & ~excess.outlier_T).sum())
+    one_kind = _of_one_kind(evidence, far_T)
     squared_T = np.square(evidence.log_ratio_T)
     # As many flips per token are to be expected among tokens in which another cause drowns them.
     flipped = float(squared_T[far_T].sum()) / max(float(quiet_T.mean()), 1e-300)
@@ -61,9 +65,29 @@ def signature(evidence: TokenEvidence) -> Outcome:
         (k2, k2_low, k2_high),
         (share, low, high),
         p_value=max(p_value, math.ulp(0.0)) if count else 1.0,
-        large=share >= LEAST_OUTLIER_SHARE and low >= SURELY and count >= FEWEST and count > MORE_THAN_A_TAIL * between,
-        because=f"{count / max(evidence.tokens, 1):.2%} of the tokens lie beyond six standard deviations and carry",
+        large=not one_kind
+        and share >= LEAST_OUTLIER_SHARE
+        and low >= SURELY
+        and count >= FEWEST
+        and count > MORE_THAN_A_TAIL * between,
+        because=f"{count / max(evidence.tokens, 1):.2%} of the tokens lie beyond six standard deviations{one_kind} and "
+        "carry",
     )
+
+
+def _of_one_kind(evidence: TokenEvidence, far_T: NDArray[np.bool_]) -> str:
+    """Say what far tokens have in common that routing does not give them; "" for nothing.
+
+    A flip meets any token, and makes some likelier: far tokens of honest sides have a mean ratio of about 1.
+    """
+    count = int(far_T.sum())
+    likelier = int((far_T & (evidence.log_ratio_T > 0)).sum())
+    if float(bdtr(likelier, count, LEAST_LIKELIER)) < ONE_SIDED_BY_CHANCE:
+        return ", nearly all of them less likely to the trainer,"
+    last_T = np.append(evidence.sequence_T[1:] != evidence.sequence_T[:-1], True)
+    if 2 * int((far_T & last_T).sum()) > count:
+        return ", most of them the last of their sequence,"
+    return ""
 
 
 def _loud(excess: ExcessModel) -> NDArray[np.bool_]:

@@ -5,13 +5,22 @@ shift at a resume restores. Told from engine noise by the lost correlation.
 Source: rllm 816 and 898; return_token_ids exists for this.
 """
 
-from functools import partial
-
 from rlaudit.attribution.alignment_signature import alignment_signature
-from rlaudit.attribution.cause import Cause, Stage
+from rlaudit.attribution.cause import Cause, NotTested, Outcome, Signature, Stage
+from rlaudit.causes import placed_logprobs
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_AGREEMENT
+from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.tokens.alignment import Misalignment
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """Return the share of sequences in which the two sides hold other tokens."""
+    placed = placed_logprobs.signature(evidence)
+    if isinstance(placed, Signature) and placed.large:
+        return NotTested(f"tokens of {placed_logprobs.NAME} look like other tokens")
+    return alignment_signature(evidence, Misalignment.RETOKENISED)
+
 
 CAUSE = Cause(
     name=Misalignment.RETOKENISED.value,
@@ -19,7 +28,7 @@ CAUSE = Cause(
     layer=Layer.SEMANTIC,
     stage=Stage.ALIGNMENT,
     least=OF_AGREEMENT,
-    signature=partial(alignment_signature, kind=Misalignment.RETOKENISED),
+    signature=signature,
     falsifier="equal token ids on both sides",
-    next="pass token ids in and out (return_token_ids) instead of text",
+    next="pass token ids in and out (return_token_ids) instead of text; if it begins at token 0, look for swapped rows",
 )

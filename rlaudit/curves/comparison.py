@@ -1,7 +1,7 @@
 """Compares the curves of a candidate with those of its reference, metric by metric."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -18,6 +18,10 @@ BEGINNING = 0.1
 # Below which there is only rounding, by metric: engines that round differently are not apart. float32 on both sides
 # leaves a k3 of 1e-13 to 6e-12 nats (measured on 2026-11-22, 0.8.5 and 0.18.1 on a CPU).
 ROUNDING = {"k3": 1e-8}
+
+
+# Steps without a number at the end of a run that are no accident.
+FEWEST_LOST = 2
 
 
 class Outcome(StrEnum):
@@ -94,7 +98,10 @@ def compare(
     """
     pairing = pair_up(references, candidates[0], wanted)
     share = alpha / max(len(pairing.pairs), 1)
-    results = [_result(pair, references, candidates, share, seed) for pair in pairing.pairs]
+    results = [
+        _broken_down(_result(pair, references, candidates, share, seed), references, candidates)
+        for pair in pairing.pairs
+    ]
     results += [MetricResult(name, None, Outcome.UNKNOWN, why) for name, why in pairing.unknown]
     return Comparison(tuple(references), tuple(candidates), tuple(results), pairing.left, alpha)
 
@@ -158,6 +165,34 @@ def _result(pair: Pair, references: Sequence[Run], candidates: Sequence[Run], al
         separation=separation,
         notes=notes,
     )
+
+
+def _broken_down(result: MetricResult, references: Sequence[Run], candidates: Sequence[Run]) -> MetricResult:
+    """Return the result; separated, if a candidate that had not separated has no number to its end.
+
+    A few steps without a number are a note: the metric may be of no token there.
+    """
+    pair = result.pair
+    if pair is None or result.outcome is Outcome.SEPARATED:
+        return result
+    curves = [run.curves[pair.reference_key] for run in references]
+    for curve in (run.curves[pair.candidate_key] for run in candidates if pair.candidate_key in run.curves):
+        last = int(curve.steps[-1]) if curve.steps.size else -1
+        lost = [step for step in curve.not_finite_steps if step > last]
+        if len(lost) < FEWEST_LOST or any(
+            reference.steps.size == 0 or reference.steps[-1] < lost[1] for reference in curves
+        ):
+            continue
+        after = np.concatenate([reference.values[reference.steps >= lost[0]] for reference in curves])
+        return replace(
+            result,
+            outcome=Outcome.SEPARATED,
+            because=f"the candidate is NaN or infinite from step {lost[0]} to its end, the reference is not",
+            detected=lost[0],
+            onset=lost[0],
+            reference_level=float(after.mean()),
+        )
+    return result
 
 
 def _against_constant(

@@ -36,6 +36,8 @@ CONVICTED = (EffectVerdict.REMOVES, EffectVerdict.REDUCES)
 MARGIN_OF_A_RECIPE = "equivalence_margin of the recipe"
 MARGIN_OF_A_COMMAND = "--margin"
 NOT_AS_SENT = "weights-not-as-sent"
+# What an open semantic layer leaves open.
+PROVIDED = "provided that the logprobs mean the same: "
 # At most so many reasons why causes could not be tested are shown; the report's JSON has all.
 SHOWN = 4
 # At most so many causes are named if they were all left for one reason.
@@ -107,7 +109,7 @@ def _say(
 ) -> Judgement:
     named = attribution.named_of(Layer.INFERENCE_PATH)
     explained = _by_signature(named, attribution)
-    provided = "" if semantic is Verdict.MATCH else "provided that the logprobs mean the same: "
+    provided = "" if semantic is Verdict.MATCH else PROVIDED
     match path.decided:
         case Decided.MEANING_FIRST:
             beneath = f"; under the meaning that fits: {attribution.because}" if path.corrected else ""
@@ -200,7 +202,7 @@ def _by_distance(
         Layer.INFERENCE_PATH,
         verdict,
         f"{provided}{because}; {explained.because}" if mismatch else f"{provided}{because}",
-        causes=explained.causes,
+        causes=explained.causes if mismatch else (),
         evidence=evidence,
         falsifier=explained.falsifier,
         following=explained.next if mismatch else _settles(distance, explained.more_tokens),
@@ -244,17 +246,17 @@ def _wanted(attribution: Attribution) -> str:
     """Name the columns of the log that causes could not be tested without."""
     columns = [untested.column for untested in attribution.not_tested if untested.column is not None]
     listed = ", ".join(dict.fromkeys(columns))
-    return f"; or log {listed}, which {len(columns)} causes could not be tested without" if columns else ""
+    return f"; or log {listed}, for causes that could not be tested" if columns else ""
 
 
 def _untested(attribution: Attribution) -> tuple[str, ...]:
     """List the causes that the data could not tell, grouped by the reason."""
     by_reason: dict[tuple[bool, bool, str], list[str]] = {}
     for untested in attribution.not_tested:
-        by_reason.setdefault((untested.column is None, untested.left, untested.reason), []).append(untested.name)
-    # Missing columns come first: those a reader can add.
+        by_reason.setdefault((untested.left, untested.column is not None, untested.reason), []).append(untested.name)
+    # Missing columns come after what the present ones lack: the next step names them, too.
     reasons = sorted(by_reason, key=lambda reason: reason[:2])
-    lines = [f"not tested: {_which(by_reason[reason], left=reason[1])} ({reason[2]})" for reason in reasons]
+    lines = [f"not tested: {_which(by_reason[reason], left=reason[0])} ({reason[2]})" for reason in reasons]
     return (*lines[:SHOWN], *([f"not tested: {len(lines) - SHOWN} more reasons"] if len(lines) > SHOWN else []))
 
 

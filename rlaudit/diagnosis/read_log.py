@@ -307,7 +307,7 @@ def _share(tally: Tally, counted: Counts, faults: Faults) -> DataShare:
 
 def nothing_to_compare(counts: Counts, faults: Faults) -> NotFinished:
     """Return why a table cannot be judged."""
-    if counts.unscored_sequences:
+    if counts.unscored_sequences and not faults.sequences_left_out:
         return NotFinished(
             f"none of {counts.sequences} sequences has a trainer logprob: there is nothing to compare with",
             "give the trainer's table as second argument, or --score MODEL; or the token ids of several samples per "

@@ -8,7 +8,8 @@ it. A factor is named as the cure only if setting it alone makes the meaning mat
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rlaudit.attribution.attribute import Attribution, because_of
+from rlaudit.attribution.attribute import Attribution, all_causes, because_of
+from rlaudit.attribution.cause import Stage
 from rlaudit.diagnosis.effect import Effect
 from rlaudit.diagnosis.judgement import SEMANTIC_METRIC
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as
@@ -38,9 +39,12 @@ def say_meaning(meaning: Meaning, attribution: Attribution | None, ratio: Measur
     named = () if attribution is None else attribution.named_of(Layer.SEMANTIC)
     names = [cause.name for cause in named]
     logged = isinstance(figures, LoggedFigures)
-    if logged and meaning.kind.dishonest and ratio is not None:
+    # Of tokens that no sampler reported the report says nothing.
+    apart = any(all_causes()[name].stage is Stage.ALIGNMENT for name in names)
+    if logged and meaning.kind.dishonest and ratio is not None and not apart:
         # The engine's report does not fit the tokens: that comes first, no matter what the trainer computes.
-        explained = (f"seen as well, and explained by this: {', '.join(names)}",) if names else ()
+        others = [name for name in names if name != conclusion_of(meaning).cause]
+        explained = (f"seen as well, and explained by this: {', '.join(others)}",) if others else ()
         return _judgement(meaning, (*line, *explained))
     if named:
         cause = conclusion_of(meaning).cause

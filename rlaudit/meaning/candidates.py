@@ -57,7 +57,7 @@ class Semantics:
     def __post_init__(self) -> None:
         if not self.temperature > 0:
             raise UsageError(
-                f"temperature is {self.temperature}: a greedy choice has no distribution to compare logprobs with",
+                f"temperature is {self.temperature}, not above 0: a greedy choice has no distribution to compare",
                 "sample the tokens to be audited at a temperature above 0",
             )
         in_range = {

@@ -250,7 +250,7 @@ def _convicted_by_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
         case Kind.UNEXPLAINED_BIAS:
             return Conclusion(
                 UNEXPLAINED[meaning.kind],
-                f"{biased}: the reported logprobs are not those of the sampler; {_shape(figures)}",
+                f"{biased}: {_biased_side(figures)}; {_shape(figures)}",
                 "a mean ratio of 1 on a new batch",
                 "score a sample with --score MODEL: it tells which meaning the reported logprobs follow",
             )
@@ -272,8 +272,11 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
         case Kind.FEW_BIASED if figures.ratio is not None:
             return Conclusion(
                 None,
-                f"{ratio_line(figures.ratio)}: too few to convict by; {_shape(figures)}",
-                next=f"more tokens: {OF_A_BIAS.prompts} prompts in {OF_A_BIAS.sequences} sequences at least",
+                f"{ratio_line(figures.ratio)}: too {'uneven' if figures.ratio.reliable else 'few'} to convict by; "
+                f"{_shape(figures)}",
+                next="more prompts: a few of them decide"
+                if figures.ratio.reliable
+                else f"more tokens: {OF_A_BIAS.prompts} prompts in {OF_A_BIAS.sequences} sequences at least",
             )
         case Kind.HANGING:
             return Conclusion(None, hanging(figures.hanging), next="more tokens")
@@ -286,8 +289,8 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
         case Kind.UNTOLD:
             return Conclusion(
                 None,
-                "nothing convicts, and a mean ratio of 1 does not acquit: sampled-token logprobs do not tell what the "
-                "tokens were drawn from" + what_siblings_leave_open(figures.siblings),
+                "nothing convicts, and a mean ratio within 1 % of 1 does not acquit: sampled-token logprobs do not "
+                "tell what the tokens were drawn from" + what_siblings_leave_open(figures.siblings),
                 next=what_would_tell(figures.siblings),
             )
         case _:
@@ -337,6 +340,16 @@ def _believed(figures: LoggedFigures) -> str:
     if figures.sharp is not None or figures.siblings is None:
         return "the trainer believes"
     return believed_of_siblings(figures.siblings)
+
+
+def _biased_side(figures: LoggedFigures) -> str:
+    """Say which side a biased mean ratio speaks against: below 1 it may be either."""
+    if figures.ratio is not None and (figures.ratio.value or 0.0) > 0:
+        return "the reported logprobs are not those of the sampler"
+    return (
+        "the reported logprobs are not those of the sampler, or the trainer gives probability to tokens that the "
+        "sampler never draws (cut off by a filter, banned)"
+    )
 
 
 def _shape(figures: LoggedFigures) -> str:

@@ -147,7 +147,69 @@ def test_shifted_sequences_stop_the_procedure():
     batch = table(prompts=40)
     found = judged(with_trainer(batch, np.roll(batch.trainer_logprobs_T, 1)))
     assert found.names == {"off-by-one"}
-    assert "shifted" in {one.name: one.reason for one in found.not_tested}["stale-weights"]
+    assert "not of the same sampled tokens" in {one.name: one.reason for one in found.not_tested}["stale-weights"]
+
+
+@pytest.mark.parametrize(("side", "number"), [("rollout", 0.0), ("trainer", 0.0), ("rollout", -4.0)])
+def test_a_number_that_no_sampler_repeats_was_put_in_and_nothing_else_is_named(side, number):
+    batch = table(prompts=40)
+    far_T = np.random.default_rng(4).random(batch.tokens) < 0.02
+    values = {"rollout": batch.rollout_logprobs_T.copy(), "trainer": batch.trainer_logprobs_T.copy()}
+    other = "trainer" if side == "rollout" else "rollout"
+    values[side][far_T] = number
+    values[other][far_T] = number - 2.0 - np.random.default_rng(5).exponential(1.0, int(far_T.sum()))
+    found = judged(replace(batch, rollout_logprobs_T=values["rollout"], trainer_logprobs_T=values["trainer"]))
+    assert found.names == {"placed-logprobs"}
+    assert f"have the {side} logprob {number:g}" in found.named[0].signature.because
+
+
+def test_logprobs_of_0_are_not_put_in_if_sampling_is_near_greedy():
+    batch = table(prompts=40)
+    far_T = np.random.default_rng(4).random(batch.tokens) < 0.02
+    batch = replace(batch, rollout_logprobs_T=np.where(far_T, 0.0, batch.rollout_logprobs_T))
+    batch = with_trainer(batch, np.where(far_T, -3.0 - batch.position_T / 100, batch.trainer_logprobs_T))
+    assert "placed-logprobs" in judged(batch).names
+    greedy = judged(batch, sampling=Semantics(temperature=0.1), trainer=Semantics(temperature=0.1))
+    assert "placed-logprobs" not in greedy.names
+
+
+def test_older_weights_until_an_update_in_flight_are_not_another_prompt():
+    batch = table(prompts=60, samples=2, length=120)
+    until_S = np.random.default_rng(6).integers(10, 110, batch.sequences)
+    before = batch.position_T < until_S[batch.sequence_T]
+    assert "bos" not in judged(noisier(batch, np.where(before, 0.2, 0.0))).names
+    assert judged(noisier(batch, 0.4 * np.exp(-batch.position_T / 8))).names == {"bos"}
+
+
+def test_far_tokens_of_one_sign_or_at_the_end_are_no_routing_flips():
+    batch = table(prompts=60)
+    random = np.random.default_rng(7)
+    far_T = random.random(batch.tokens) < 0.02
+    size_T = random.uniform(0.5, 0.9, batch.tokens)
+    sign_T = random.choice([-1.0, 1.0], batch.tokens)
+    last_T = np.append(np.diff(batch.sequence_T) > 0, True)
+    names = {}
+    for kind, moved_T in {
+        "both signs": far_T * size_T * sign_T,
+        "less likely": -1.0 * far_T * size_T,
+        "last": last_T * size_T * sign_T,
+    }.items():
+        rollout_T = np.minimum(batch.rollout_logprobs_T, -1.0)
+        moved = replace(batch, rollout_logprobs_T=rollout_T, trainer_logprobs_T=rollout_T + moved_T)
+        names[kind] = judged(noisier(moved, 0.02)).names & {"moe-routing"}
+    assert names == {"both signs": {"moe-routing"}, "less likely": set(), "last": set()}
+
+
+@pytest.mark.parametrize(
+    ("requested", "named"), [(Semantics(top_p=0.9), {"filters-not-replayed"}), (Semantics(), set())]
+)
+def test_a_filter_that_was_requested_is_told_under_rounding_and_one_that_was_not_is_a_bias(requested, named):
+    batch = table(prompts=60)
+    random = np.random.default_rng(8)
+    kept_T = np.log(random.uniform(0.9, 1.0, batch.tokens))
+    batch = noisier(with_trainer(batch, batch.trainer_logprobs_T + kept_T), 0.05)
+    found = judged(batch, sampling=requested)
+    assert found.names & {"filters-not-replayed"} == named
 
 
 def test_a_missing_mask_is_told_from_logs_alone_by_its_sign():

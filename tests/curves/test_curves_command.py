@@ -47,6 +47,16 @@ def metrics(document: dict[str, Any]) -> dict[str, Any]:
     return {metric["name"]: metric for metric in document["curves"]["metrics"]}
 
 
+def test_a_curve_that_is_nan_to_its_end_has_separated(logs: dict[str, str], tmp_path: Path) -> None:
+    nan = float("nan")
+    broken = verl_log(tmp_path / "broken.jsonl", 6, {"critic/rewards/mean": (60, nan), "actor/entropy": (119, nan)})
+    code, document = report([logs["first"], broken], tmp_path)
+    reward, entropy = (metrics(document)[name] for name in ("critic/rewards/mean", "actor/entropy"))
+    assert (code, reward["outcome"], reward["detected"]) == (1, "separated", 60)
+    assert "NaN or infinite from step 60 to its end" in reward["because"]
+    assert entropy["outcome"] == "not separated"  # one step
+
+
 def test_seeds_alone_exit_with_0(logs: dict[str, str], tmp_path: Path) -> None:
     code, document = report([logs["first"], logs["second"]], tmp_path)
     assert (code, document["exit_code"]) == (0, 0)

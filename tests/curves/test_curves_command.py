@@ -17,7 +17,7 @@ def verl_log(path: Path, seed: int, shifts: dict[str, tuple[int, float]], length
         for step in range(length):
             data = {key: level + noise * generator.standard_normal() for key, (level, noise) in levels.items()}
             for key, (start, size) in shifts.items():
-                data[key] += size * (step >= start)
+                data[key] += size if step >= start else 0.0
             file.write(
                 json.dumps({"step": step, "data": data | {"actor/lr": 1e-6, "own": data["actor/entropy"]}}) + "\n"
             )
@@ -52,7 +52,7 @@ def test_a_curve_that_is_nan_to_its_end_has_separated(logs: dict[str, str], tmp_
     broken = verl_log(tmp_path / "broken.jsonl", 6, {"critic/rewards/mean": (60, nan), "actor/entropy": (119, nan)})
     code, document = report([logs["first"], broken], tmp_path)
     reward, entropy = (metrics(document)[name] for name in ("critic/rewards/mean", "actor/entropy"))
-    assert (code, reward["outcome"], reward["detected"]) == (1, "separated", 60)
+    assert (code, reward["outcome"], reward["detected_step"]) == (1, "separated", 60)
     assert "NaN or infinite from step 60 to its end" in reward["because"]
     assert entropy["outcome"] == "not separated"  # one step
 

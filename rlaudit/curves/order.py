@@ -1,7 +1,7 @@
 """In which order metrics separate, and what that suggests.
 
-An order is claimed only where one metric had left its band before the other is estimated to have begun to move; two
-that begin together may be detected at different steps only because one is noisier.
+An order is claimed only where one metric had left its band before the other can have begun to move, at once or little
+by little; two that begin together may be detected at different steps only because one is noisier.
 """
 
 from collections.abc import Sequence
@@ -118,7 +118,17 @@ def _earliest(results: Sequence[MetricResult], groups: Sequence[Group]) -> Metri
 
 
 def _before(first: MetricResult, second: MetricResult) -> bool:
-    return first.detected is not None and second.onset is not None and first.detected < second.onset
+    """Return whether the first had separated before the second can have begun.
+
+    A change that grows begins before the steps that show it most: by as many as these are, and by up to a tenth of the
+    run for a ramp that a single step gives away. Before the first update nothing has begun to grow.
+    """
+    if first.detected is None or second.onset is None or second.detected is None:
+        return False
+    run = 0 if second.points is None else int(second.points.steps[-1] - second.points.steps[0])
+    at_once = first.onset is not None and first.onset <= LAST_STEP_BEFORE_UPDATES
+    earlier = 0 if at_once else max(second.detected - second.onset, run // 10)
+    return first.detected < second.onset - earlier
 
 
 def _when(result: MetricResult) -> str:

@@ -44,6 +44,8 @@ def explain(
         to_stdout(f"{rule}{cause}\n")
         return 0
     pages = _documentation()
+    # Frameworks as they write themselves: prime-rl, NeMo-RL.
+    name = next((known for known in (name, name.lower().replace("-", "_")) if known in pages), name)
     if name not in pages:
         from rlaudit.cli.release_page import release_page
         from rlaudit.curves.metric_translation import about_key

@@ -63,3 +63,9 @@ def test_a_list_cuts_no_sentence_that_takes_two_lines_in_the_source(
 ) -> None:
     cut = [line for line in printed(capsys, "list", what).splitlines() if not line.endswith((".", ")", "?"))]
     assert not cut
+
+
+def test_a_framework_is_found_as_it_writes_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("prime-rl", "NeMo-RL", "ms_swift"):
+        assert run(["explain", name]) == 0
+        assert "Traceback" not in capsys.readouterr().out

@@ -177,3 +177,21 @@ def test_a_rollout_table_needs_rollout_logprobs(tmp_path, capsys):
     code, said = compared(capsys, path)
     assert code == 2
     assert "needs rollout_logprob as well" in said
+
+
+def test_sequences_that_were_left_out_are_said_before_one_that_has_no_trainer_logprob(tmp_path, capsys):
+    of_one_token = {"rollout_logprob": [-0.5], "token_id": [3]}
+    records = [
+        {
+            "prompt_id": n,
+            "sample_id": 0,
+            "token_id": [1, 2],
+            "rollout_logprob": [-0.5, -0.4],
+            "trainer_logprob": [None, -0.4],
+        }
+        for n in range(3)
+    ]
+    records.append({"prompt_id": 3, "sample_id": 0, **of_one_token, "trainer_logprob": [None]})
+    code, said = compared(capsys, lines(tmp_path / "log.jsonl", records), "--temperature", "1")
+    assert code == 3
+    assert "there is no sequence to compare; the first fault:" in said and "trainer_logprob" in said

@@ -55,10 +55,11 @@ def _is_overruled(reading: Reading, settings: Settings, key: str, clause: Clause
 def _flag(reading: Reading, key: str, node: Node, entry: Clause) -> None:
     """Take a key that is spelt as a flag of vLLM's: `no_x: true` is a false, but no keyword of a call."""
     spelt = key.replace("-", "_")
-    if entry.get("alone") and node.value in (None, ""):
+    is_alone = entry.get("alone") and node.value in (None, "")
+    if is_alone and not spelt.startswith("no_"):
         reading.draft.engine.by_file(canonical(key), node, True, "no value: the flag is passed alone")
         return
-    if not spelt.startswith("no_") or node.value is not True:
+    if not spelt.startswith("no_") or not (is_alone or node.value is True):
         reading.draft.engine.by_file(canonical(key), node)
         return
     name, truth = canonical(spelt.removeprefix("no_")), reading.holds(entry["if"])

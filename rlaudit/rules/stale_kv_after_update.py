@@ -58,6 +58,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     if caching is not True and not isinstance(caching, Unknown):
         return
     pauses = "pause_generation keeps requests and cache (mode=keep, clear_cache=False)"
+    if facts.pause_arguments == []:
+        pauses = "The weight update keeps requests and cache"
     version, severity = audit.after.version, Severity.NOTE
     if isinstance(caching, Unknown):
         message = (

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from reading import lost_names, read_file, read_one, rewritten, source_of
+from reading import lost_names, put, read_file, read_one, rewritten, source_of
 
 from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.source import Source
@@ -218,3 +218,32 @@ def test_an_override_of_a_group_replaces_the_choice_of_the_config_that_is_inheri
     config = composed(Source(str(tmp_path / "run.yaml"), (tmp_path / "run.yaml").read_text()))
     found = config.root.get("finetune", "rl", "temperature") if config is not None else None
     assert found is not None and found.value == wanted
+
+
+AS_TEXT = 'for k, v in kwargs.items():\n    cmd.append(f"--{k}")\n    cmd.append(str(v))\n'
+AS_SWITCH = AS_TEXT.replace("    cmd", '    if isinstance(v, bool):\n        cmd.append(f"--no-{k}")\n    cmd', 1)
+
+
+@pytest.mark.parametrize(("launch", "off", "arrives"), [
+    (AS_TEXT, 'no-enable-prefix-caching: ""', Unknown), (AS_SWITCH, "enable-prefix-caching: false", bool),
+])  # fmt: skip
+def test_a_copy_that_passes_a_false_as_text_gets_a_bare_flag_instead(
+    tmp_path: Path, launch: str, off: str, arrives: type
+) -> None:
+    put(tmp_path, {"pipelinerl/__init__.py": "", "pipelinerl/launch.py": launch})
+    path = tmp_path / "run.yaml"
+    without = V1_FILE.replace("    enable-prefix-caching: false\n", "")
+    path.write_text(without)
+    fixed = rewritten(read_file(DIALECT, path, "0.18.1"), without, "enable_prefix_caching", False)
+    assert fixed == f"{without}    {off}\n"
+    path.write_text(fixed)
+    assert read_file(DIALECT, path, "0.18.1").engine["enable_prefix_caching"].value is False
+    path.write_text(V1_FILE)
+    assert isinstance(read_file(DIALECT, path, "0.18.1").engine["enable_prefix_caching"].value, arrives)
+
+
+def test_a_file_of_the_older_generation_without_its_copy_gets_a_false_that_arrives_in_both() -> None:
+    fixed = rewritten(read_one(DIALECT, V0_FILE, "0.18.1"), V0_FILE, "async_scheduling", False)
+    assert fixed == f'{V0_FILE}    no-async-scheduling: ""\n'
+    assert read_one(DIALECT, fixed, "0.18.1").engine["async_scheduling"].value is False
+    assert read_one(DIALECT, fixed, "0.18.1").write("async_scheduling", True) is None

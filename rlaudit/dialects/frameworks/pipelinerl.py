@@ -53,9 +53,22 @@ def division(reading: Reading) -> None:
 
 
 def flag_writer(reading: Reading) -> Write:
-    """Return a writer that spells flags as PipelineRL's own configs do, with dashes."""
+    """Return a writer that spells flags as PipelineRL's own configs do, with dashes.
+
+    A launch.py before 2026-04-22 passes a false as a text: there, and if it may be one, a switch is a bare flag.
+    """
+    kwargs = within(reading.tree.own, "vllm_config", "vllm_kwargs")
+    at = {"pipelinerl/launch.py": "isinstance(v, bool)"}
+    is_copy = reading.code.checkout is not None
+    takes_false = reading.code.has(at) if is_copy else reading.holds("older") is False
 
     def spelt(name: str, value: Any) -> tuple[str, str] | None:
-        return plain_spelling(name if name in _UNSPELT else name.replace("_", "-"), value)
+        key = name if name in _UNSPELT else name.replace("_", "-")
+        if takes_false or not isinstance(value, bool):
+            return plain_spelling(key, value)
+        opposite = key if value is False else f"no-{key}"
+        if within(kwargs, opposite) is not None or within(kwargs, opposite.replace("-", "_")) is not None:
+            return None
+        return key if value else f"no-{key}", '""'
 
-    return one_mapping(within(reading.tree.own, "vllm_config", "vllm_kwargs"), spelt, reading.source.text)
+    return one_mapping(kwargs, spelt, reading.source.text)

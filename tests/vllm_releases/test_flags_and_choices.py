@@ -3,6 +3,8 @@ from extract_catalogue.flags import flags, flags_of_fields
 from extract_catalogue.modules import Tree
 from vllm_sources import module_of, tree_of
 
+from rlaudit.vllm.catalogue import Catalogue
+
 CONFIG = """
     from typing import Literal, Optional
     import enum

@@ -23,9 +23,11 @@ from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.spelling import Spell, scalar_text
 from rlaudit.configs.syntax.yaml_edits import yaml_writer
 from rlaudit.configs.vllm_inputs.flags import FlagReader
+from rlaudit.did_you_mean import VERY_NEAR, nearest
 from rlaudit.settings.rollout_config import Loss, Origin, RolloutConfig, Setting
 from rlaudit.unknown import Unknown
-from rlaudit.vllm.catalogue import Catalogue, known_versions
+from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.lifetimes import names as flags
 from rlaudit.vllm.milestones import CONFIG_FILE_LISTS, CONFIG_FILE_MAPPINGS, CONFIG_FILE_NEGATES
 
 NAME = "vllm-config-file"
@@ -39,8 +41,9 @@ _MOST_KEYS = 300
 
 
 def recognise(source: Source) -> bool:
-    """Return whether most keys are arguments of `vllm serve`, and one of them is an argument of no other program.
+    """Return whether all keys are arguments of `vllm serve`, and one of them is an argument of no other program.
 
+    Other servers share most of vLLM's names, and not all of them; a key that is one slip away from a name is a slip.
     A `null` would reach the command line as the word None, at which numbers and switches stop: a file with one is read
     by another program, which may have borrowed vLLM's names.
     """
@@ -54,19 +57,15 @@ def recognise(source: Source) -> bool:
 
 
 def _is_flat_config(root: Node) -> bool:
-    names = [affirmed(canonical(key.partition(".")[0]))[0] for key, _ in root.items()]
+    # `tp` would become `--tp`, which no release of vLLM takes.
+    heads = [key.partition(".")[0] for key, _ in root.items()]
+    names = [head if head in SHORT else affirmed(canonical(head))[0] for head in heads]
     if not 0 < len(names) <= _MOST_KEYS or any(node.value is None for _, node in root.items()):
         return False
-    vllm_names = _arguments()
-    ours = [name for name in names if name in vllm_names]
-    return len(ours) * 2 > len(names) and any(name not in _COMMON for name in ours)
-
-
-def _arguments() -> frozenset[str]:
-    """Names of engine and front-end arguments of the oldest and the newest release."""
-    versions = known_versions()
-    names = {name for version in (versions[0], versions[-1]) for name in Catalogue.at(version).cli.values()}
-    return frozenset(names | set(SHORT.values()))
+    known = {canonical(flag) for flag in flags("flag") if flag not in SHORT}
+    ours = [name for name in names if name in known]
+    slips = (name for name in names if name not in known and nearest(name, known, VERY_NEAR) is None)
+    return any(name not in _COMMON for name in ours) and next(slips, None) is None
 
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
@@ -170,7 +169,8 @@ def _speller(root: Node, vllm: Version) -> Spell:
 
     def spell(name: str, value: Any) -> tuple[str, str] | None:
         flag = f"no-{dashed(name)}" if value is False else dashed(name)
-        if cli.get(flag) != name:
+        # A program that makes words of this file without vLLM would pass a mapping as text that is no JSON.
+        if cli.get(flag) != name or isinstance(value, dict | list):
             return None
         key = flag.replace("-", "_") if underscored else flag
         return key, "true" if isinstance(value, bool) else scalar_text(value)

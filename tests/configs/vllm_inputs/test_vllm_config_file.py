@@ -52,16 +52,17 @@ def test_mappings_arrive_as_json_from_0_16_0_on(vllm: str, known: bool) -> None:
 
 
 def test_front_end_keys_are_no_settings_and_unknown_ones_are_lost() -> None:
-    config = read("port: 1\nhost: x\nmodel: org/m\nmax_num_seqs: 1\nnonsense: 2\nallow_credentials: false\n", "0.18.1")
+    config = read("port: 1\nhost: x\nmodel: org/m\nmax_num_seqs: 1\nseeds: 2\nallow_credentials: false\n", "0.18.1")
     assert set(config.engine) == {"max_num_seqs"} and config.model is not None and config.model.value == "org/m"
-    assert [(lost.name, lost.loss) for lost in config.lost] == [("nonsense", Loss.REFUSED)]
+    assert [(lost.name, lost.loss) for lost in config.lost] == [("seeds", Loss.REFUSED)]
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "model: x\nseed: 1\ndtype: auto\n", "actor: {a: 1}\nmax_num_seqs: 1\nb: 2\nc: 3\n", "- tensor_parallel_size\n",
-        "tensor_parallel_size: 1\n---\ntensor_parallel_size: 1\n", "", "a: [\n",
+        "trust-remote-code: true\nattention-backend: fa3\nport: 1\nload-format: auto\ncontext-length: 9\n",
+        "attention-backend: fa3\ntp: 8\n", "tensor_parallel_size: 1\n---\ntensor_parallel_size: 1\n", "", "a: [\n",
     ],
 )  # fmt: skip
 def test_files_of_other_programs_are_not_taken_for_vllms(text: str) -> None:
@@ -85,6 +86,10 @@ def test_an_argument_that_the_release_does_not_have_is_not_written() -> None:
     assert rewritten(read(DASHED, "0.18.1"), DASHED, "logprobs_mode", "processed_logprobs").endswith(
         "max-num-seqs: 64\nlogprobs-mode: processed_logprobs\n"
     )
+
+
+def test_a_mapping_is_not_written_as_another_program_may_make_words_of_the_file() -> None:
+    assert read(DASHED, "0.18.1").write("compilation_config", {"cudagraph_mode": "NONE"}) is None
 
 
 def test_a_file_with_a_null_is_another_programs() -> None:

@@ -79,6 +79,7 @@ READS_SUFFIXES = {
 }
 AUTO_MODEL_LEN = Version("0.14.0")
 HF_OVERRIDES_MAY_BE_A_FUNCTION = Version("0.9.0")
+PAIRS_ARE_NO_JSON = Version("0.10.0")  # before, `--limit-mm-per-prompt image=1,video=2` (nullable_kvs; vllm#20969)
 # --config FILE: what becomes of false, lists and mappings; see configs/readers/config_file.py.
 CONFIG_FILE_NEGATES, CONFIG_FILE_LISTS, CONFIG_FILE_MAPPINGS = map(Version, ("0.28.0", "0.10.2", "0.16.0"))
 

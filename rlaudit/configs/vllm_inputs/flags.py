@@ -4,6 +4,7 @@ Dashes and underscores are the same; `--no-x` exists for switches only; a prefix
 `--a.b 1` builds JSON; of a repeated flag the last wins. Source: vllm/utils/argparse_utils.py of 0.8.5 to 0.33.0.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,8 @@ from rlaudit.vllm.lifetimes import flag_of_any_release
 from rlaudit.vllm.milestones import COMPILATION_MODE, DOTTED_FLAGS, NO_MODEL_FLAG_FOR_SERVE, OPTIMIZATION_LEVEL
 
 _DOTTED = "built from dotted flags"
+# `{port}`, `<port>`, `%d`: another program fills them in.
+_TEMPLATE = re.compile(r"\{\{|\{\w*\}|[<%$]")
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,10 @@ class FlagReader:
         for node in nodes:
             if isinstance(node.value, Unknown):
                 return node.value
-        return value_of(tuple(str(node.value) for node in nodes), declared, self.vllm)
+        arrives = value_of(tuple(str(node.value) for node in nodes), declared, self.vllm)
+        if isinstance(arrives, Unknown) and meaning.now and not _TEMPLATE.search(str(flag.value.value)):
+            self.draft.lose(meaning.name, flag.value, Loss.REFUSED, f"argparse error at start: {arrives.reason}")
+        return arrives
 
     def set(self, meaning: Meaning, flag: Flag, value: Any) -> None:
         """Put a setting in the draft; an earlier one of the same name is overruled."""

@@ -16,6 +16,7 @@ from rlaudit.vllm.milestones import (
     AUTO_MODEL_LEN,
     COMPILATION_CONFIG_IS_NO_LEVEL,
     HF_OVERRIDES_MAY_BE_A_FUNCTION,
+    PAIRS_ARE_NO_JSON,
     READS_SUFFIXES,
 )
 
@@ -24,7 +25,9 @@ _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
 _OPTIONAL = re.compile(r"\bNone\b|^Optional\[")
 _SEQUENCE = re.compile(r"\b(list|List|tuple|Tuple|set|Set|Sequence)\[")
 _JSON = re.compile(r"\b([dD]ict\b|\w+Config\b|HfOverrides\b)")
-_TEXT = re.compile(r"\bstr\b")
+# Not the keys of a dictionary.
+_TEXT = re.compile(r"(?<!ict\[)\bstr\b")
+_PAIRS = re.compile(r"\w+=\d{1,18}(,\w+=\d{1,18})*")
 LONGEST_NUMBER = 40
 
 
@@ -76,6 +79,8 @@ def _json(word: str, declared: Declared, vllm: Version) -> Any:
         return word
     if declared.name == "compilation_config" and vllm < COMPILATION_CONFIG_IS_NO_LEVEL and re.fullmatch(r"[0-3]", word):
         return int(word)
+    if vllm < PAIRS_ARE_NO_JSON and _PAIRS.fullmatch(word):
+        return {key: int(number) for key, number in (pair.split("=") for pair in word.split(","))}
     try:
         value = parse_json(word)
     except ValueError:

@@ -139,9 +139,27 @@ def test_a_question_for_the_flags_starts_no_server(path: str, text: str) -> None
 def test_a_switch_takes_no_value_and_a_number_must_be_one() -> None:
     config = shell("vllm serve m --enable-prefix-caching true --seed x --enforce-eager=false\n")
     assert config.engine["enable_prefix_caching"].value is True
-    assert lost_names(config) == {"enable_prefix_caching", "enforce_eager"}
+    assert lost_names(config) == {"enable_prefix_caching", "enforce_eager", "seed"}
     for name in ("seed", "enforce_eager"):
         assert isinstance(config.engine[name].value, Unknown)
+
+
+@pytest.mark.parametrize(("written", "vllm", "arrives"), [
+    ("--limit-mm-per-prompt image=2,video=1", "0.9.2", {"image": 2, "video": 1}),
+    ("--limit-mm-per-prompt image=2,video=1", "0.10.0", None), ("--mm-processor-kwargs max_pixels", "0.18.1", None),
+    ("--compilation-config 3", "0.9.1", 3), ("--compilation-config 3", "0.18.1", None),
+])  # fmt: skip
+def test_what_is_no_json_to_a_release_stops_its_start(written: str, vllm: str, arrives: object) -> None:
+    config = read_one(DIALECT, f"vllm serve m {written}\n", vllm, "run.sh")
+    (setting,) = config.engine.values()
+    assert (setting.value == arrives) if arrives else isinstance(setting.value, Unknown)
+    assert [lost.loss for lost in config.lost] == ([] if arrives else [Loss.REFUSED])
+
+
+@pytest.mark.parametrize("template", ["{length}", "<length>", "%d"])
+def test_a_value_that_a_template_leaves_to_another_program_is_open(template: str) -> None:
+    config = shell(f"vllm serve m --max-model-len '{template}'\n")
+    assert isinstance(config.engine["max_model_len"].value, Unknown) and not config.lost
 
 
 def test_of_a_repeated_flag_the_last_wins_and_the_first_is_said() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.settings.rollout_config import RolloutConfig
+from rlaudit.settings.rollout_config import Origin, RolloutConfig
 
 
 def joined(configs: Sequence[RolloutConfig], plain: Sequence[RolloutConfig] = ()) -> tuple[RolloutConfig, ...]:
@@ -18,6 +18,7 @@ def joined(configs: Sequence[RolloutConfig], plain: Sequence[RolloutConfig] = ()
     plain: servers of vLLM itself that the script starts; the trainer's is one that has the same model.
     """
     trainers = [config for config in configs if asks_a_server(config)]
+    trainers = trainers or [config for config in configs if _leaves_the_mode(config)]
     if len(trainers) != 1:
         return tuple(configs)
     (trainer,) = trainers
@@ -41,6 +42,12 @@ def asks_a_server(config: RolloutConfig) -> bool:
     return isinstance(config.engine, Elsewhere) and not isinstance(config.sampling, Elsewhere)
 
 
+def _leaves_the_mode(config: RolloutConfig) -> bool:
+    """Return whether the framework's default decides if the trainer asks a server, in TRL's and ms-swift's key."""
+    mode = config.options.get("vllm_mode")
+    return mode is not None and mode.origin is Origin.FRAMEWORK
+
+
 def _same_model(server: RolloutConfig, trainer: RolloutConfig) -> bool | None:
     """Return whether both have the same model; None if that is unknown."""
     if server.model is None or trainer.model is None or not (server.model.known and trainer.model.known):
@@ -49,10 +56,14 @@ def _same_model(server: RolloutConfig, trainer: RolloutConfig) -> bool | None:
 
 
 def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
-    answered = {part.sentence for part in (server.sampling, trainer.engine) if isinstance(part, Elsewhere)}
-    not_seen = (sentence for sentence in (*server.not_seen, *trainer.not_seen) if sentence not in answered)
-    written = {name: setting for name, setting in trainer.engine.items() if setting.place is not None}
     elsewhere = (trainer.path,) if trainer.path != server.path else ()
+    if not asks_a_server(trainer):
+        idle = f"the server in line {server.place.line if server.place else 1}: this trainer has an engine of its own"
+        parts, not_seen = (*elsewhere, *trainer.parts), (*trainer.not_seen, idle)
+        return replace(trainer, path=server.path, place=server.place, parts=parts, not_seen=not_seen)
+    answered = {part.sentence for part in (server.sampling, trainer.engine) if isinstance(part, Elsewhere)}
+    said = (sentence for sentence in (*server.not_seen, *trainer.not_seen) if sentence not in answered)
+    written = {name: setting for name, setting in trainer.engine.items() if setting.place is not None}
     return replace(
         trainer,
         path=server.path,
@@ -65,7 +76,7 @@ def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
         offline=server.offline,
         placed_by_ray=server.placed_by_ray,
         place=server.place,
-        not_seen=tuple(dict.fromkeys(not_seen)),
+        not_seen=tuple(dict.fromkeys(said)),
         parts=(*server.parts, *elsewhere, *trainer.parts),
         decided={**server.decided, **trainer.decided},
         refused_pin=server.refused_pin or trainer.refused_pin,

@@ -98,3 +98,14 @@ def test_a_program_beside_that_asks_no_server_is_a_file_of_its_own(tmp_path: Pat
     read = read_configs(source, recognise(source, known_dialects())[0], (VERSION, VERSION))
     (server,) = (pair.after for pair in read.pairs)
     assert isinstance(server.sampling, Elsewhere)
+
+
+@pytest.mark.parametrize(("release", "asks"), [("0.8.5", True), ("0.18.1", False)])
+def test_a_trainer_that_leaves_its_mode_to_the_framework_is_compared_in_both_modes(release: str, asks: bool) -> None:
+    source = Source("run.sh", SERVE + TRAIN.replace("--vllm_mode server ", ""))
+    recognised, _ = recognise(source, known_dialects())
+    pairs = read_configs(source, recognised, (Version(release), VERSION)).pairs
+    (pair,) = pairs
+    assert (pair.before.options["vllm_mode"].value == "server") is asks
+    assert pair.after.options["vllm_mode"].value == "colocate"
+    assert any("the server in line 1" in sentence for sentence in pair.after.not_seen)

@@ -73,6 +73,7 @@ def test_an_except_that_raises_again_hides_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("call", "before", "after"), [
     (INSIDE, "os.environ['VLLM_ENABLE_V1_MULTIPROCESSING'] = '0'", "0.18.1"),
     (BY_DTYPE, "os.environ['VLLM_ENABLE_V1_MULTIPROCESSING'] = '0'", "0.18.1"),
+    (INSIDE, "os.environ['VLLM_ENABLE_V1_MULTIPROCESSING'] = '0'\nasked = EngineArgs(model='m')", "0.18.1"),
     (BY_DTYPE, "os.environ['VLLM_ALLOW_INSECURE_SERIALIZATION'] = '1'", "0.18.1"),
     (INSIDE, "os.environ['VLLM_USE_V1'] = '0'", "0.10.2"),
     (BY_DTYPE, "", "0.8.5"),
@@ -91,3 +92,7 @@ def test_an_engine_in_the_programs_own_process_is_reached_and_an_open_executor_i
     assert severities(tmp_path, passed_over, engine=launched) == []
     is_open = 'LLM(model="m", distributed_executor_backend=chosen())'
     assert severities(tmp_path, passed_over, engine=is_open) == [Severity.WARNING]
+
+
+def test_an_update_is_said_once_if_the_file_describes_a_second_engine(tmp_path: Path) -> None:
+    assert severities(tmp_path, INSIDE, "asked = EngineArgs(model='m')") == [Severity.WARNING]

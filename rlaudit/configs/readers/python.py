@@ -132,7 +132,9 @@ def engine_config(
     from rlaudit.configs.vllm_inputs.weight_updates import posted, take_weight_updates
 
     call = _as_open(call)
-    draft = Draft(NAME, source.path, lost_updates=lost_updates(source))
+    # What reaches into an engine is the LLM's if the file builds one: no variable keeps another in the program.
+    of_others = call.name != "LLM" and any(other.name == "LLM" for other in calls)
+    draft = Draft(NAME, source.path, lost_updates=() if of_others else lost_updates(source))
     catalogue = Catalogue.at(vllm)
     arguments = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
     model = arguments.pop("model", None)

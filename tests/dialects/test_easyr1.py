@@ -8,6 +8,7 @@ from reading import put, read_file, read_one, rewritten, source_of
 from rlaudit.configs.source import Source
 from rlaudit.dialects.declared import declared
 from rlaudit.settings.rollout_config import Loss, Origin, RolloutConfig
+from rlaudit.unknown import Unknown
 
 DIALECT = declared()["easyr1"]
 TEXT = """\
@@ -107,3 +108,14 @@ def test_an_older_copy_of_easyr1_is_read_where_verl_has_its_engine(tmp_path: Pat
 def test_a_seed_that_an_older_copy_computes_is_open(tmp_path: Path) -> None:
     seed = older(tmp_path, "seed=self.rank // config.tensor_parallel_size,").engine["seed"]
     assert not seed.known and "config.py" in seed.note
+
+
+def test_a_penalty_that_a_copys_config_has_as_a_field_is_passed_on(tmp_path: Path) -> None:
+    fields = "class RolloutConfig:\n    temperature: float = 1.0\n    repetition_penalty: float = 1.1\n"
+    put(tmp_path, {"verl/workers/rollout/config.py": fields, "verl/workers/rollout/vllm_rollout_spmd.py": "",
+                   "run.yaml": TEXT})  # fmt: skip
+    path = tmp_path / "run.yaml"
+    assert isinstance(read_file(DIALECT, path, "0.8.5").sampling["repetition_penalty"].value, Unknown)
+    path.write_text(TEXT.replace("temperature: 0.8", "repetition_penalty: 1.2"))
+    assert read_file(DIALECT, path, "0.8.5").sampling["repetition_penalty"].value == 1.2
+    assert read_one(DIALECT, TEXT, "0.8.5").sampling["repetition_penalty"].value == 1.0

@@ -3,6 +3,8 @@
 Beside the clauses, `lost` and the fields of a release say what never arrives.
 """
 
+from dataclasses import replace
+
 from rlaudit.configs.draft import Settings, known
 from rlaudit.configs.syntax.node import entries
 from rlaudit.dialects.clause import LOSSES, Clause, Outcome, clauses, outcome_of
@@ -158,7 +160,8 @@ def _lose_others(reading: Reading, entry: Clause) -> None:
 def take_span(reading: Reading) -> None:
     """Take the releases of the framework, and lose the written fields that none of them has any more."""
     span, draft, release = reading.span, reading.draft, reading.spec.declared.get("release", {})
-    draft.releases, draft.refused_pin, shown = span.releases, span.refused, span.shown(reading.of)
+    draft.refused_pin, shown = span.refused, span.shown(reading.of)
+    draft.releases = span.releases and replace(span.releases, of=str(release.get("of", "")).lower())
     if span.is_empty:
         draft.not_seen.append(f"{shown}: what is said of the trainer is said of the later release")
     elif span.starts is not None:

@@ -88,6 +88,8 @@ class FrameworkReleases:
     because: str = ""
     # The source of `newest`.
     until: str = ""
+    # The package, if it is not the framework's own.
+    of: str = ""
 
 
 @dataclass(frozen=True)

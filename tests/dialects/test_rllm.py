@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 from reading import put, read_file, read_one, source_of
 
+from rlaudit.audit.action import take
 from rlaudit.dialects.declared import declared
 
 DIALECT, VERL = declared()["rllm"], declared()["verl"]
@@ -103,3 +104,9 @@ def test_the_config_that_the_program_names_lies_below_the_command(
     assert config.engine["gpu_memory_utilization"].value == 0.5
     assert config.facts.importance_sampling_mode == "token"
     assert not any("the config that the command starts from" in one for one in config.not_seen)
+
+
+def test_releases_that_are_verls_are_called_verls() -> None:
+    releases = read_one(DIALECT, YAML, "0.18.1").releases
+    assert releases is not None and releases.of == "verl"
+    assert take("rllm", releases, "0.18.1").of.startswith("verl ")

@@ -166,8 +166,12 @@ def makes_bare_engine(text: str) -> bool:
 
 
 def _argument(draft: Draft, call: "Call", name: str, node: Node, catalogue: Catalogue) -> None:
-    if name in catalogue.engine or lifetime("engine", name) is not None:
+    is_known = lifetime("engine", name) is not None
+    if name in catalogue.engine or (is_known and not call.may_leave_out(name)):
         draft.engine.by_file(name, node)
+    elif is_known:
+        why = f"a test around {call.name} may keep it from vLLM {catalogue.asked}, which has no such argument"
+        draft.not_seen.append(f"{name} in line {node.place.line}: {why}")
     elif name in call.own:
         draft.not_seen.append(f"{name}, which a subclass of {call.name} in this file takes itself")
     elif name not in _LLM_ONLY:

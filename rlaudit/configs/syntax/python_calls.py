@@ -1,6 +1,7 @@
 """Calls and dictionaries in Python source, with their values as far as the text contains them."""
 
 import ast
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ MOST_CALLS = 300
 # The longest way to write a call is `ray.remote(num_gpus=1)(LLM).options(name="a").remote(...)`.
 _MOST_WRAPPERS = 8
 _ACTOR = "ray.remote"
+# Tests of what a library's release is, or what it takes.
+_OF_A_RELEASE = re.compile(r"__version__|vllm_?version|version\(|signature|fields|TypeError", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +43,12 @@ class Call:
     over_http: bool = False
     # Whether it is run in an actor of Ray, according to the file.
     is_actor: bool = False
+    # The tests of the branches around it, what their names are bound to, and what the `try`s around it catch.
+    guards: str = ""
+
+    def may_leave_out(self, argument: str) -> bool:
+        """Return whether a test of the library's release, or of the argument, may keep the call from running."""
+        return bool(_OF_A_RELEASE.search(self.guards)) or f"'{argument}'" in self.guards
 
 
 def calls(text: str, path: str, names: Collection[str]) -> tuple[Call, ...]:
@@ -141,7 +150,20 @@ class _Finder:
             self.values.names.origin(self._base(named)),
             self._constructor_arguments(named),
             is_actor=named is not node.func or self._is_actor(at.owner),
+            guards=self._guards(at),
         )
+
+    def _guards(self, at: At) -> str:
+        texts: list[str] = []
+        for branch, part in at.branches:
+            if isinstance(branch, ast.Try) and part == "body":
+                texts += [ast.unparse(handler.type) for handler in branch.handlers if handler.type is not None]
+            elif isinstance(branch, ast.If):
+                names = [node.id for node in ast.walk(branch.test) if isinstance(node, ast.Name)]
+                bound = [self.values.names.find(name, at.functions) for name in names]
+                values = [found[0].value for found in bound if found is not None and found[0].value is not None]
+                texts += [ast.unparse(expression) for expression in (branch.test, *values)]
+        return " ".join(texts)
 
     def _constructor_arguments(self, named: ast.expr) -> frozenset[str]:
         """Return the arguments of a subclass's constructor."""

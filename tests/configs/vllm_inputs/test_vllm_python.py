@@ -293,3 +293,25 @@ def test_a_variable_that_the_new_release_does_not_read_has_no_value_there() -> N
     (row,) = [one for one in setting_rows(audit, 0) if one.name == "VLLM_USE_V1"]
     assert row.effective_from == "0" and row.moves
     assert row.effective_to == {"absent": "vLLM 0.18.1 does not read VLLM_USE_V1"}
+
+
+UNDER = "import inspect, vllm\nfrom packaging import version\nfrom vllm import EngineArgs\n{}\n"
+GONE = "a = EngineArgs(model='m', disable_log_requests=True)"
+
+
+@pytest.mark.parametrize(("around", "is_open"), [
+    (f"if version.parse(vllm.__version__) < version.parse('0.10.0'): {GONE}", True),
+    (f"OLD = vllm.__version__ < '0.10'\nif OLD: {GONE}", True),
+    (f"if 'enable_log_requests' in names: pass\nelif 'disable_log_requests' in names: {GONE}", True),
+    (f"takes = inspect.signature(EngineArgs).parameters\nif name in takes: {GONE}", True),
+    (f"if hasattr(EngineArgs, 'disable_log_requests'): {GONE}", True),
+    (f"try: {GONE}\nexcept TypeError: a = None", True),
+    (f"if quiet: {GONE}", False), (f"try: load()\nexcept TypeError: {GONE}", False),
+])  # fmt: skip
+def test_an_argument_under_a_test_of_what_vllm_takes_is_open_in_a_release_without_it(
+    around: str, is_open: bool
+) -> None:
+    before, after = (read_one(DIALECT, UNDER.format(around), vllm, "run.py") for vllm in ("0.8.5", "0.18.1"))
+    assert before.engine["disable_log_requests"].value is True
+    assert ("disable_log_requests" not in after.engine) is is_open
+    assert any("disable_log_requests in line" in sentence for sentence in after.not_seen) is is_open

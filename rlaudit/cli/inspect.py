@@ -195,12 +195,13 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
         judged = brought_by(inspection, inspect_paths(_at_old_release(request), collected))
         standing, inspection = len(inspection.judged) - len(judged), replace(inspection, judged=judged)
     patch, fixes = "", None
-    if wishes.diff or wishes.fix is not None:
-        from rlaudit.inspection.fix_files import diff_of, fix_files
+    from rlaudit.inspection.fix_files import diff_of, fix_files, proven
 
+    if wishes.diff or wishes.fix is not None:
         fixes = fix_files(inspection, unsafe=wishes.fix == "unsafe", write=not wishes.diff)
         patch = diff_of(fixes) if wishes.diff else ""
         inspection = fixes.inspection or inspection
+    inspection = proven(inspection)
     failed = fixes.failed if fixes else ()
     code = exit_code(inspection, wishes.threshold, wishes.none_is_fine)
     if failed:

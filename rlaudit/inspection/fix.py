@@ -46,6 +46,8 @@ class FixedFile:
     made: tuple[Finding, ...]
     # Why a fix was not made, in sentences.
     refused: tuple[str, ...]
+    # Findings whose fix is not shown to keep what runs today.
+    unproven: tuple[Finding, ...] = ()
 
     @property
     def text(self) -> str:
@@ -69,14 +71,15 @@ def fix_file(
     today = [config.audit.before.config for config in inspected.configs]
     made: list[Finding] = []
     refused: list[str] = []
+    unproven: list[Finding] = []
     spans: list[Span] = []
     # Two rules at odds propose the same fixes again and again: each is made only as often as it was proposed at first,
     # once per engine.
     tried: Counter[Key] = Counter()
-    first = Counter(map(_key, wanted(current)))
+    first = Counter(map(key_of, wanted(current)))
     at_once = MOST_ROUNDS
     for _ in range(MOST_ROUNDS):
-        untried = [finding for finding in wanted(current) if tried[_key(finding)] < max(1, first[_key(finding)])]
+        untried = [finding for finding in wanted(current) if tried[key_of(finding)] < max(1, first[key_of(finding)])]
         fixable = [finding for finding in untried if finding.fix is not None and (finding.fix.safe or unsafe)]
         batch, problems = _batch(fixable, current, spans, at_once)
         refused += problems
@@ -90,13 +93,14 @@ def fix_file(
         if later is not None:
             current, spans = later, moved(spans, edits)
             made += batch
-            tried.update(map(_key, batch))
+            tried.update(map(key_of, batch))
         elif len(batch) == 1:
             refused.append(f"{batch[0].place}: the fix of {batch[0].rule} is not made: {problem}")
-            tried[_key(batch[0])] = MOST_ROUNDS
+            tried[key_of(batch[0])] = MOST_ROUNDS
+            unproven += batch if broken is not None else []
         else:
             at_once = 1
-    return FixedFile(original, current, tuple(made), tuple(dict.fromkeys(refused)))
+    return FixedFile(original, current, tuple(made), tuple(dict.fromkeys(refused)), tuple(unproven))
 
 
 def _batch(
@@ -136,7 +140,7 @@ def _inspected_again(
     later = inspect_file(replace(current.file, source=source), context, current.versions, today)
     if later.unreadable:
         return None, f"the file could not be read afterwards ({later.unreadable})"
-    if len(later.configs) < len(current.configs) or len(later.bugs) > len(current.bugs):
+    if len(later.configs) != len(current.configs) or len(later.bugs) > len(current.bugs):
         return None, "the file would not say the same engines afterwards"
     return later, ""
 
@@ -145,7 +149,8 @@ def _edits(finding: Finding) -> tuple[Edit, ...]:
     return finding.fix.edits if finding.fix is not None else ()
 
 
-def _key(finding: Finding) -> Key:
+def key_of(finding: Finding) -> Key:
+    """Return what a fix is known by while edits move its place."""
     fix = finding.fix
     return finding.rule, finding.setting, finding.place.setting, fix.description if fix is not None else ""
 

@@ -15,7 +15,7 @@ from rlaudit.audit.finding import Finding
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.inspection.baseline import apply_baseline
 from rlaudit.inspection.files import Collected, TextFile, reason
-from rlaudit.inspection.fix import FixedFile, fix_file
+from rlaudit.inspection.fix import FixedFile, fix_file, key_of
 from rlaudit.inspection.inspect import Inspection, judge_files, judged, shown_path
 from rlaudit.inspection.inspect_file import InspectedFile
 from rlaudit.write_atomically import write_atomically
@@ -76,6 +76,21 @@ def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
         again, read=inspection.read, other_engines=inspection.other_engines, mentions=inspection.mentions
     )
     return Fixes(tuple(done), as_before, tuple(failed), recorded)
+
+
+def proven(inspection: Inspection) -> Inspection:
+    """Return the inspection with each fix called unsafe that `--fix` would refuse."""
+    if not any(verdict.finding.fix is not None and verdict.finding.fix.safe for verdict in inspection.counted):
+        return inspection
+    tried = fix_files(inspection, unsafe=False, write=False).files
+    refused = {(finding.place.path, key_of(finding)) for file in tried for finding in file.unproven}
+    verdicts = [
+        replace(verdict, finding=replace(finding, fix=replace(finding.fix, safe=False)))
+        if (finding := verdict.finding).fix is not None and (finding.place.path, key_of(finding)) in refused
+        else verdict
+        for verdict in inspection.judged
+    ]
+    return replace(inspection, judged=tuple(verdicts))
 
 
 def diff_of(fixes: Fixes) -> str:

@@ -44,12 +44,23 @@ def test_a_fix_that_would_change_what_runs_is_not_made_as_a_safe_one(
 ) -> None:
     rule = _wants(monkeypatch, **wanted)
     path = desk.file("x.yaml")
+    desk.inspect("x.yaml", "--select", rule, "-v")
+    assert "--fix=unsafe does it" in desk.out
     desk.inspect("x.yaml", "--fix", "--select", rule)
     assert path.read_text() == PLAIN
     assert "the fix of toy-wants is not made: it is not shown to keep what runs today" in desk.out
     assert said in desk.out
     desk.inspect("x.yaml", "--fix=unsafe", "--select", rule)
     assert path.read_text() != PLAIN
+
+
+def test_a_fix_is_refused_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "run.sh"
+    written = '{"full_cuda_graph": true}'
+    path.write_text(f"export VLLM_ROCM_USE_AITER=1\nvllm serve m --compilation-config '{written}'\n")
+    run(["inspect", str(path), "--from", "0.8.5", "--to", "0.18.1", "--fix"])
+    out = capsys.readouterr().out
+    assert "attention backend is open: " in out and "Unknown(" not in out
 
 
 @pytest.mark.parametrize(

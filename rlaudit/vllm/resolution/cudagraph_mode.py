@@ -93,7 +93,8 @@ def _by_backend(view: Resolution, mode: str) -> Resolved | None:
     if mode != "FULL" or backend in ("TRITON_ATTN", "FLEX_ATTENTION") or third_flash_attention:
         return None
     if backend not in ("FLASH_ATTN", "FLASHINFER"):
-        return Resolved(Unknown(f"whether prefill can be captured with attention backend {backend}"), "by backend")
+        named = f"is open: {backend.reason}" if isinstance(backend, Unknown) else str(backend)
+        return Resolved(Unknown(f"whether prefill can be captured with attention backend {named}"), "by backend")
     kept = "FULL_AND_PIECEWISE" if pieces else "FULL_DECODE_ONLY"
     return Resolved(kept, f"{backend} on {view.machine.name} can be captured in decode steps only")
 

@@ -316,3 +316,18 @@ def test_a_launcher_that_still_has_the_v0_server_starts_it_with_every_flag(tmp_p
     (config,) = PIPELINERL.read(Source(str(tmp_path / "conf" / "run.yaml"), V0_RUN), NOW)
     assert config.lost == ()
     assert config.environment["VLLM_USE_V1"].value == "0"
+
+
+@pytest.mark.parametrize(("before", "is_source"), [
+    ("export PYTHONPATH=<root>/fork:$PYTHONPATH\n", True), ('PYTHONPATH="$HOME/x/fork" ', True), ("", False),
+])  # fmt: skip
+def test_a_package_that_a_script_puts_on_the_path_is_the_framework_and_the_pin_is_not(
+    tmp_path: Path, before: str, is_source: bool
+) -> None:
+    script = f"{before}python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.name=vllm\n"
+    server = "verl/workers/rollout/vllm_rollout/vllm_rollout_spmd.py"
+    put(tmp_path, {".git/HEAD": "", "deep/work/scripts/run.sh": script, "deep/work/requirements.txt": "verl==0.4.0\n",
+                   f"deep/work/fork/{server}": "", "deep/work/fork/verl/version/version": "0.3.1\n"})  # fmt: skip
+    (config,) = VERL.read(Source(str(tmp_path / "deep/work/scripts/run.sh"), script), Version("0.8.5"))
+    assert any("the code in" in one and "verl 0.3.1" in one for one in config.not_seen) is is_source
+    assert any("0.4.0" in str(part) for part in (config.releases, *config.not_seen)) is not is_source

@@ -94,13 +94,14 @@ def _as_read(audit: Audit, row: ReportedSetting) -> ReportedSetting:
 
 
 def _is_absent(side: Side, name: str) -> bool:
-    return not side.exists(name) and name not in resolution_rules() and name not in side.catalogue.server_options
+    return not side.exists(name) and name not in resolution_rules() and name not in side.catalogue.cli.values()
 
 
 def _arriving(side: Side, name: str) -> Setting:
     """Return a setting as the engine runs it; an option of the API server as it was written."""
     setting = side.config.engine.get(name)
-    return setting if setting is not None and name in side.catalogue.server_options else side.engine(name)
+    of_server = name in side.catalogue.cli.values() and name not in side.catalogue.engine
+    return setting if setting is not None and of_server else side.engine(name)
 
 
 def _row(

@@ -78,11 +78,6 @@ class Catalogue:
         return self.version == self.asked
 
     @property
-    def server_options(self) -> set[str]:
-        """Options of the server that are no engine argument. Releases before 0.10.0 declare them as flags alone."""
-        return {*self.frontend, *self.cli.values()} - {*self.engine}
-
-    @property
     def remark(self) -> str:
         """A sentence for the reader if the requested version is not catalogued, else empty."""
         if self.exact:

@@ -1,13 +1,17 @@
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 from reading import lost_names, put, read_file, read_one, rewritten, source_of
 
+from rlaudit.audit.audit import audit_of
 from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.source import Source
 from rlaudit.dialects.declared import declared
+from rlaudit.documents.setting_rows import setting_rows
 from rlaudit.settings.rollout_config import Loss, Origin
 from rlaudit.unknown import Unknown
+from rlaudit.vllm.machine import Machine
 
 DIALECT = declared()["pipelinerl"]
 
@@ -247,3 +251,12 @@ def test_a_file_of_the_older_generation_without_its_copy_gets_a_false_that_arriv
     assert fixed == f'{V0_FILE}    no-async-scheduling: ""\n'
     assert read_one(DIALECT, fixed, "0.18.1").engine["async_scheduling"].value is False
     assert read_one(DIALECT, fixed, "0.18.1").write("async_scheduling", True) is None
+
+
+def test_an_option_of_the_server_is_one_in_releases_that_declare_it_as_a_flag_alone() -> None:
+    text = V1_FILE + '    return-tokens-as-token-ids: ""\n'
+    versions = Version("0.8.5"), Version("0.18.1")
+    before, after = (read_one(DIALECT, text, str(version)) for version in versions)
+    rows = setting_rows(audit_of(before, after, versions, Machine()), 0)
+    (row,) = [row for row in rows if row.name == "return_tokens_as_token_ids"]
+    assert (row.effective_from, row.effective_to) == (True, True)

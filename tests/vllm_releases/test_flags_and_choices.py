@@ -3,8 +3,6 @@ from extract_catalogue.flags import flags, flags_of_fields
 from extract_catalogue.modules import Tree
 from vllm_sources import module_of, tree_of
 
-from rlaudit.vllm.catalogue import Catalogue
-
 CONFIG = """
     from typing import Literal, Optional
     import enum
@@ -128,10 +126,3 @@ def test_fields_inside_config_objects_are_found_where_the_object_is_there_by_def
     assert rows["compilation_config.level"][0] == 3
     assert rows["compilation_config.pass_config.fuse"][0] is False
     assert "compilation_config.off.fuse" not in rows
-
-
-def test_options_that_only_the_server_has_are_known_of_every_release() -> None:
-    for release in ("0.8.5", "0.18.1"):
-        options = Catalogue.at(release).server_options
-        assert {"disable_frontend_multiprocessing", "return_tokens_as_token_ids"} <= options
-        assert "seed" not in options

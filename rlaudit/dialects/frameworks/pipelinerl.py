@@ -59,8 +59,7 @@ def flag_writer(reading: Reading) -> Write:
     """
     kwargs = within(reading.tree.own, "vllm_config", "vllm_kwargs")
     at = {"pipelinerl/launch.py": "isinstance(v, bool)"}
-    is_copy = reading.code.checkout is not None
-    takes_false = reading.code.has(at) if is_copy else reading.holds("older") is False
+    takes_false = reading.code.has(at) if reading.code.checkout is not None else reading.holds("older") is False
 
     def spelt(name: str, value: Any) -> tuple[str, str] | None:
         key = name if name in _UNSPELT else name.replace("_", "-")

@@ -62,7 +62,7 @@ def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
         parts, not_seen = (*elsewhere, *trainer.parts), (*trainer.not_seen, idle)
         return replace(trainer, path=server.path, place=server.place, parts=parts, not_seen=not_seen)
     answered = {part.sentence for part in (server.sampling, trainer.engine) if isinstance(part, Elsewhere)}
-    said = (sentence for sentence in (*server.not_seen, *trainer.not_seen) if sentence not in answered)
+    sentences = (sentence for sentence in (*server.not_seen, *trainer.not_seen) if sentence not in answered)
     written = {name: setting for name, setting in trainer.engine.items() if setting.place is not None}
     return replace(
         trainer,
@@ -76,7 +76,7 @@ def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
         offline=server.offline,
         placed_by_ray=server.placed_by_ray,
         place=server.place,
-        not_seen=tuple(dict.fromkeys(said)),
+        not_seen=tuple(dict.fromkeys(sentences)),
         parts=(*server.parts, *elsewhere, *trainer.parts),
         decided={**server.decided, **trainer.decided},
         refused_pin=server.refused_pin or trainer.refused_pin,

@@ -160,8 +160,8 @@ class _Finder:
                 texts += [ast.unparse(handler.type) for handler in branch.handlers if handler.type is not None]
             elif isinstance(branch, ast.If):
                 names = [node.id for node in ast.walk(branch.test) if isinstance(node, ast.Name)]
-                bound = [self.values.names.find(name, at.functions) for name in names]
-                values = [found[0].value for found in bound if found is not None and found[0].value is not None]
+                bindings = [self.values.names.find(name, at.functions) for name in names]
+                values = [binding[0].value for binding in bindings if binding and binding[0].value is not None]
                 texts += [ast.unparse(expression) for expression in (branch.test, *values)]
         return " ".join(texts)
 

@@ -180,9 +180,9 @@ def path_case(settings: WeightUpdates, requests: Requests) -> UpdateCase:
 
 
 def adapter_case(way: AdapterWay, settings: WeightUpdates, requests: Requests) -> UpdateCase:
-    """Return one adapter after another, which changes nothing; nothing is paused or cleared.
+    """Return an adapter that follows one without effect; nothing is paused or cleared.
 
-    Requests in flight keep their adapter, so there are none.
+    Requests in flight keep the adapter that they name, so there are none.
     """
     after = settings.after_tokens
     paused = [

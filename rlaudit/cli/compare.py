@@ -235,17 +235,18 @@ def _scorer(model: str, dtype: str, trainer_python: str | None, cpu: bool) -> "S
 
 
 def _objective(ppo: tuple[float, float] | None, gspo: tuple[float, float] | None) -> "ObjectiveSettings":
-    """Return the given clip ranges of the objective, or both at their defaults if none is given."""
+    """Return the given clip ranges of the objective, or both at their defaults, as not stated, if none is given."""
     from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
     default = ObjectiveSettings()
     epsilons = {Clip.TOKENS: ppo, Clip.SEQUENCES: gspo}
-    clips = tuple(clip for clip, epsilon in epsilons.items() if epsilon is not None) or tuple(Clip)
+    given = tuple(clip for clip, epsilon in epsilons.items() if epsilon is not None)
     try:
         return ObjectiveSettings(
             *(ppo or (default.ppo_epsilon_low, default.ppo_epsilon_high)),
             *(gspo or (default.gspo_epsilon_low, default.gspo_epsilon_high)),
-            clips,
+            given or tuple(Clip),
+            stated=bool(given),
         )
     except ValueError as error:
         raise UsageError(f"clip ranges: {error}") from error

@@ -16,6 +16,8 @@ from rlaudit.measurement.metric import Clip, ObjectiveSettings
 # Share of tokens (PPO) or sequences (GSPO) clipped above which the objective feels it. The trade: a smaller share takes
 # more than the 300 prompts to rule out that this one does, a larger one would be seen in any clip-rate curve.
 NOTICEABLE_CLIPPING = 0.01
+# Of sequences, if the user did not state that the objective clips them: bfloat16 alone moves a few short ones that far.
+CLIPPED_IF_NOT_STATED = 0.1
 
 Measurements = Mapping[str, Measurement]
 
@@ -42,11 +44,20 @@ def consequence(measurements: Measurements, settings: ObjectiveSettings) -> Cons
     shares = {clip: measurements[clip.value] for clip in settings.clips}
     at_most = most_clipped(measurements, settings)
     verdicts = [_verdict(share, at_most[clip]) for clip, share in shares.items()]
+    if Verdict.MISMATCH in verdicts and not any(convicts(clip, share, settings) for clip, share in shares.items()):
+        verdicts = [Verdict.INCONCLUSIVE]
     if Verdict.MISMATCH in verdicts:
         verdict = Verdict.MISMATCH
     else:
         verdict = Verdict.INCONCLUSIVE if Verdict.INCONCLUSIVE in verdicts else Verdict.MATCH
     return Consequence(verdict, shares, at_most)
+
+
+def convicts(clip: Clip, share: Measurement, settings: ObjectiveSettings) -> bool:
+    """Return whether the share is surely noticeable to an objective that has this range, or has it for all we know."""
+    assumed = clip is Clip.SEQUENCES and not settings.stated
+    least = CLIPPED_IF_NOT_STATED if assumed else NOTICEABLE_CLIPPING
+    return share.low is not None and share.low > least
 
 
 def _verdict(share: Measurement, at_most: float) -> Verdict:

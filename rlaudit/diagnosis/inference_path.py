@@ -323,8 +323,17 @@ def _settles(distance: Distance, more_tokens: str) -> str:
             "find out what is wrong with the reference (its own settings, its dtype), name a healthy one, or set a "
             "margin of your own if this model is always that far off"
         )
+    if distance.yardstick is Yardstick.CONSEQUENCE and _far_sequences(distance):
+        return "state your objective: --gspo-epsilon LOW HIGH if it clips sequences, --ppo-epsilon LOW HIGH if tokens"
     least = _prompts_needed(distance)
     return f"{more_tokens}: {least}" if least else more_tokens
+
+
+def _far_sequences(distance: Distance) -> bool:
+    """Return whether sequences surely leave GSPO's range, and it is not known whether the objective has one."""
+    share = distance.consequence.shares.get(Clip.SEQUENCES)
+    noticed = share is not None and share.low is not None and share.low > NOTICEABLE_CLIPPING
+    return noticed and not distance.settings.stated
 
 
 def let_pass(distance: Distance | None) -> str:
@@ -415,16 +424,20 @@ def _because_reference(distance: Distance) -> str:
 
 def _because_consequence(distance: Distance) -> str:
     felt = distance.consequence
-    over = [
-        f"{_with_interval(share)} of {ROWS[clip]}"
+    far = {
+        clip: f"{_with_interval(share)} of {ROWS[clip]}"
         for clip, share in felt.shares.items()
         if share.low is not None and share.low > NOTICEABLE_CLIPPING
-    ]
+    }
+    over = list(far.values())
     alone = "" if distance.reference is None else " (the reference cannot serve)"
     if distance.verdict is Verdict.MATCH:
         return f"less than {NOTICEABLE_CLIPPING:.0%} leaves the clip range by the mismatch alone{alone}"
     if distance.verdict is Verdict.MISMATCH and over:
         return f"the mismatch alone pushes {' and '.join(over)} out of the clip range{alone}"
+    if _far_sequences(distance):
+        pushed = f"the mismatch alone pushes {' and '.join(over)} out of a range that GSPO clips"
+        return f"{pushed}, and no objective was stated{alone}"
     return (
         f"whether the mismatch alone pushes {NOTICEABLE_CLIPPING:.0%} out of the clip range is not decided"
         f"{_why(distance.k3.reason)}{alone}"

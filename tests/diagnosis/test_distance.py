@@ -1,14 +1,16 @@
 """The verdict of the inference path on figures: which yardstick decides, and what a reference may vouch for."""
 
+import numpy as np
 import pytest
 from two_arms import BFLOAT16_LIKE, two_arms
 
-from rlaudit.diagnosis.consequence import MEAN_SQUARES
+from rlaudit.diagnosis.consequence import MEAN_SQUARES, consequence
 from rlaudit.diagnosis.distance import USUAL, Candidate, Reference, Yardstick, judge_distance, usual_distance
 from rlaudit.layers import Verdict
 from rlaudit.measurement.measure import all_metrics, measure, tally
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
 from rlaudit.plain import plain
+from rlaudit.tokens.pairs import LogprobPairs
 
 NARROW = ObjectiveSettings(gspo_epsilon_low=3e-4, gspo_epsilon_high=4e-4, clips=(Clip.SEQUENCES,))
 WIDE = ObjectiveSettings(gspo_epsilon_low=3e-4, gspo_epsilon_high=4e-4, clips=(Clip.TOKENS,))
@@ -44,6 +46,32 @@ def test_the_same_engine_without_a_reference_is_judged_by_what_the_clip_range_fe
     for settings, verdict in ((NARROW, Verdict.MISMATCH), (WIDE, Verdict.MATCH)):
         found = judged(k3=7e-4, settings=settings, held=False)
         assert (found.verdict, found.yardstick) == (verdict, Yardstick.CONSEQUENCE)
+
+
+@pytest.mark.parametrize(
+    ("moved", "stated", "verdict"),
+    [
+        (0.05, True, Verdict.MISMATCH),
+        (0.05, False, Verdict.INCONCLUSIVE),
+        (0.6, False, Verdict.MISMATCH),
+        (0.0, False, Verdict.MATCH),
+    ],
+)
+def test_a_few_sequences_out_of_gspos_range_convict_only_if_the_objective_has_it(
+    moved: float, stated: bool, verdict: Verdict
+) -> None:
+    random = np.random.default_rng(3)
+    sequences, length = 1200, 20
+    shift_S = np.where(random.random(sequences) < moved, 0.05, 0.0) * random.choice([-1.0, 1.0], sequences)
+    sequence_T = np.repeat(np.arange(sequences), length)
+    pairs = LogprobPairs(
+        rollout_logprobs_T=np.full(sequences * length, -2.0),
+        trainer_logprobs_T=-2.0 + shift_S[sequence_T],
+        sequence_T=sequence_T,
+        prompt_S=np.arange(sequences) // 2,
+    )
+    settings = ObjectiveSettings(stated=stated)
+    assert consequence(candidate(pairs, settings).measurements, settings).verdict is verdict
 
 
 def test_an_engine_twice_as_far_as_todays_is_a_mismatch_below_any_absolute_margin():

@@ -30,7 +30,8 @@ def supported(judgement: Judgement, figures: DataShare, causes: DataShare) -> Ju
     evidence = (*judgement.evidence, *(line for line, share in shares.items() if not share.whole))
     verdict = held(judgement.verdict, figures, causes)
     if verdict is judgement.verdict:
-        return replace(judgement, evidence=evidence)
+        mend = verdict is Verdict.INCONCLUSIVE and not (figures.suffices and causes.suffices)
+        return replace(judgement, evidence=evidence, next=SETTLES if mend else judgement.next)
     short = [line for line, share in shares.items() if not share.suffices]
     return judged_as(
         judgement.layer,

@@ -121,7 +121,9 @@ def token_logprobs(model, ids_BT, keep):
 def main():
     model, folder, count, steps = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     passed_on = ("PYTHONPATH", "RLAUDIT_RECORD") if sys.argv[5:] == ["pass-on"] else ()
-    ray.init(runtime_env={"env_vars": {name: os.environ[name] for name in passed_on}})
+    # What a killed run left of a cluster would be waited for.
+    address = os.environ.get("RAY_ADDRESS", "local")
+    ray.init(address, runtime_env={"env_vars": {name: os.environ[name] for name in passed_on}})
     trainer = Trainer.remote(model)
     replicas = [Replica.remote(model, number) for number in range(count)]
     for step in range(steps):

@@ -120,7 +120,7 @@ CASES: Mapping[str, Case] = {
                       "finetune:\n  rl: {}\n"},
         ("0.8.5", "0.18.1"),
         {"vllm_config.vllm_kwargs.logprobs-mode": "processed_logprobs",
-         "vllm_config.vllm_kwargs.enable-prefix-caching": False},
+         "vllm_config.vllm_kwargs.no-enable-prefix-caching": ""},
         ("python3", "--config-name=grpo"),
     ),
     "vLLM 0.18.1: flags of a server": Case(

@@ -34,7 +34,8 @@ FEWEST = 12
 # many at the least in the two generators of the self-test (November 2026).
 TAIL_FROM = 9.0
 MORE_THAN_A_TAIL = 0.75
-# Of routing flips in the two generators of the self-test a sixth and more are likelier to the trainer.
+# Of routing flips in the two generators of the self-test a third and more are likelier to the trainer (48 worlds,
+# November 2026).
 LEAST_LIKELIER, ONE_SIDED_BY_CHANCE = 0.1, 0.01
 # A part of the excess this sure, and large enough to be named, is another cause at work.
 SURE = 5e-3
@@ -78,7 +79,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
 def _of_one_kind(evidence: TokenEvidence, far_T: NDArray[np.bool_]) -> str:
     """Say what far tokens have in common that routing does not give them; "" for nothing.
 
-    A flip meets any token, and makes some likelier: far tokens of honest sides have a mean ratio of about 1.
+    A flip meets any token, and makes some of them likelier.
     """
     count = int(far_T.sum())
     likelier = int((far_T & (evidence.log_ratio_T > 0)).sum())

@@ -5,7 +5,7 @@ padding and forced tokens have 0 as well, and a clip leaves its bound. A log wit
 Covered: tokens more than a nat apart, half of which have exactly one number on one side. Told from another tokenisation
 and from filters, under which a token that was kept alone has 0, by that number and by its distance.
 Not covered: near-greedy sampling, which reports 0 by itself, and numbers that are put in with noise.
-Source: verl's agent loops; NeMo-RL and slime give such tokens a mask of 0.
+Source: verl's agent loops, which give such tokens a response_mask of 0.
 """
 
 import math
@@ -18,7 +18,7 @@ from rlaudit.attribution.alignment_signature import proportion_interval
 from rlaudit.attribution.cause import Cause, NotTested, Outcome, Signature, Stage
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_AGREEMENT
-from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.meaning.token_evidence import TokenEvidence, once
 
 NAME = "placed-logprobs"
 # Nats. A token that top-p of 0.4 or more keeps alone is nearer.
@@ -31,6 +31,7 @@ SHARE_BY_CHANCE = 0.1
 NEARLY_GREEDY = 0.3
 
 
+@once
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the share of far tokens that have one number on one side."""
     if evidence.sampling.temperature < NEARLY_GREEDY or evidence.sampling.top_k == 1:

@@ -234,8 +234,11 @@ def merged(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def _first_complaint(error: ValidationError, models: Sequence[type[Keys]]) -> str:
-    """Return a sentence for the first error, with the nearest valid key for an unknown one."""
-    problem = error.errors()[0]
+    """Return a sentence for the first unknown key, with the nearest valid one; else for the first error.
+
+    A slip in a key leaves the one that was meant missing.
+    """
+    problem = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
     where = ".".join(str(part) for part in problem["loc"])
     others = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     if problem["type"] == "extra_forbidden":

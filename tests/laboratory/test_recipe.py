@@ -115,6 +115,11 @@ def test_more_mistakes_than_one_are_counted_and_the_first_is_named(tmp_path: Pat
         loaded(tmp_path, "cuda", sampels=3, modell="x")
 
 
+def test_a_slip_in_a_key_is_said_before_the_key_that_it_leaves_missing() -> None:
+    with pytest.raises(UsageError, match="unknown key block; did you mean blocks"):
+        recipe_of({"schema": "rlaudit-recipe/1", "block": []}, Path("x.yaml"), "cpu")
+
+
 def test_a_recipe_that_is_not_utf8_is_told_so(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_bytes(b"description: caf\xe9\n")

@@ -54,6 +54,8 @@ class Engine:
     quiet: Mapping[str, str]
     # Variables of an engine without a GPU.
     on_cpu: Mapping[str, str]
+    # Further variables of one that is not to compile.
+    eager_on_cpu: Mapping[str, str]
     # The script that samples.
     generate: Path
     generate_with: tuple[Path, ...]

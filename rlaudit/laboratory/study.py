@@ -47,6 +47,7 @@ class EngineWanted:
         """Return the environment variables that decide anything, on cuda or cpu."""
         return {
             **(ENGINE.on_cpu if device == "cpu" else {}),
+            **(ENGINE.eager_on_cpu if device == "cpu" and self.engine_args.get("enforce_eager") is True else {}),
             **ieee_float32(device, self.engine_args.get("dtype"), self.fp32_head),
             **variables_for(self.engine, Version(self.version)),
             **self.written,

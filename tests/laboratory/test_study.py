@@ -6,7 +6,7 @@ import pytest
 
 from rlaudit.errors import UsageError
 from rlaudit.laboratory import studies
-from rlaudit.laboratory.study import known_studies, load_study
+from rlaudit.laboratory.study import EngineWanted, known_studies, load_study
 
 FOURTH = """
 from rlaudit.laboratory.recipe import AnyRecipe
@@ -44,3 +44,24 @@ def test_a_folder_is_all_that_another_study_takes(tmp_path: Path, monkeypatch: p
     recipe.write_text("schema: rlaudit-recipe/1\nfourth: {}\n")
     monkeypatch.setattr(studies, "__path__", [*studies.__path__, str(tmp_path)])
     assert load_study(str(recipe), "cpu")[0].name == "fourth"
+
+
+@pytest.mark.parametrize(
+    ("engine_args", "device", "compiles"),
+    [
+        ({"enforce_eager": True}, "cpu", False),
+        ({"enforce_eager": False}, "cpu", True),
+        ({}, "cpu", True),
+        ({"enforce_eager": True}, "cuda", True),
+    ],
+)
+def test_an_eager_engine_on_a_processor_compiles_no_sampler(
+    engine_args: dict[str, bool], device: str, *, compiles: bool
+) -> None:
+    variables = EngineWanted("an arm", "0.18.1", engine_args).variables(device)
+    assert variables.get("TORCH_COMPILE_DISABLE") == (None if compiles else "1")
+
+
+def test_a_variable_of_the_recipe_wins_over_what_a_processor_gets() -> None:
+    engine = EngineWanted("an arm", "0.18.1", {"enforce_eager": True}, written={"TORCH_COMPILE_DISABLE": "0"})
+    assert engine.variables("cpu")["TORCH_COMPILE_DISABLE"] == "0"

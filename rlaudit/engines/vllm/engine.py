@@ -38,6 +38,9 @@ ENGINE = Engine(
     quiet={"VLLM_NO_USAGE_STATS": "1", "VLLM_DO_NOT_TRACK": "1"},
     # V1 takes half the machine's memory for its KV cache by default, and fills it with zeros at every start.
     on_cpu={"VLLM_CPU_KVCACHE_SPACE": "2"},
+    # An eager V1 still compiles parts of its sampler (vllm/v1/sample/ops/logprobs.py), which takes 13 s of each start
+    # on two cores and needs a C++ compiler. They count and draw; no logprob is computed there.
+    eager_on_cpu={"TORCH_COMPILE_DISABLE": "1"},
     generate=_SCRIPTS / "generate.py",
     generate_with=(
         *sorted(EXTENSION.glob("*.py")),

@@ -1,7 +1,8 @@
 """Several cells at once on this machine, each on its own share of it (engines/hardware/shares.py).
 
-Cells begin in the order in which they were submitted: later ones wait for one that needs more GPUs than are free, so
-that none is overtaken forever. A share has one cell at a time, and a timed cell has all shares of its device: on a
+Cells of one request begin in their order: later ones wait for one that needs more GPUs than are free, so that none is
+overtaken forever. A later request comes first: a run makes it when it cannot go on without, as to score what was
+sampled. A share has one cell at a time, and a timed cell has all shares of its device: on a
 processor, which is one device, it runs beside no other cell.
 """
 
@@ -40,7 +41,7 @@ class AtOnce:
         """Take cells, each of which begins as soon as its share of the machine is free."""
         jobs = [_Job(request, on_event) for request in requests]
         with self._lock:
-            self._waiting.extend(jobs)
+            self._waiting.extendleft(reversed(jobs))
             self._start_what_fits()
         return self._outcomes(jobs)
 

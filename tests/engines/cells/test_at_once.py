@@ -86,6 +86,16 @@ def test_answers_come_in_the_order_of_the_questions_whoever_ends_first(
         assert [one.result["number"] for one in here.run(asked)] == [1, 2, 3]
 
 
+def test_a_later_request_comes_before_the_cells_that_wait(cores: tuple[Share, ...], tmp_path: Path) -> None:
+    with AtOnce(tmp_path / "cells", cores[:1], 1) as here:
+        arms = here.run([Asked(cell(tmp_path, 1, meets=2)), Asked(cell(tmp_path, 2)), Asked(cell(tmp_path, 3))])
+        scores = here.run([Asked(cell(tmp_path, 8)), Asked(cell(tmp_path, 9))])
+        (tmp_path / "came-to-let-the-first-go-on").touch()
+        assert [one.result["number"] for one in (*scores, *arms)] == [8, 9, 1, 2, 3]
+    came = [(tmp_path / f"came-{number}").stat().st_mtime_ns for number in (1, 8, 9, 2, 3)]
+    assert came == sorted(came)
+
+
 def test_each_cell_is_shown_gpus_of_its_own_in_the_words_of_the_run(gpus: tuple[Share, ...], tmp_path: Path) -> None:
     with AtOnce(tmp_path / "cells", gpus, 4) as here:
         asked = [Asked(cell(tmp_path, number, meets=3, gpus=gpus)) for number, gpus in ((1, 1), (2, 2), (3, 1))]

@@ -26,7 +26,7 @@ def records(document: dict[str, Any]) -> Report:
 
 
 def ablation() -> dict[str, Any]:
-    """The example of a real run with figures of tokens, which that run's release did not keep yet."""
+    """The example of a real run, with figures of tokens of every arm."""
     document: dict[str, Any] = json.loads(EXAMPLE.read_text(encoding="utf-8"))
     document["token_figures"] = [token_figures(arm["name"], arm["block"], arm) for arm in document["arms"]]
     return document
@@ -186,7 +186,7 @@ def meaning(temperature: float) -> dict[str, float]:
 def made_hostile(value: Any, key: str = "") -> Any:
     """Every free text of a document with markup, scripts and control characters in it; names stay unique."""
     kept = {"schema", "command", "verdict", "layer", "role", "status", "metric", "outcome", "precedence", "lattice",
-            "group", "boundary", "temperature", "yardstick", "clips", "semantic", "inference path",
+            "group", "boundary", "temperature", "yardstick", "clips", "consequence", "semantic", "inference path",
             "objective"}  # fmt: skip
     if isinstance(value, dict):
         return {name: made_hostile(one, name) for name, one in value.items()}

@@ -190,12 +190,12 @@ def counted(work: Callable[[], str]) -> tuple[str, int]:
         sys.setprofile(before)
 
 
-def test_a_report_of_twenty_arms_and_a_million_tokens_is_small_and_quick() -> None:
+def test_a_report_of_nineteen_arms_and_a_million_tokens_is_small_and_quick() -> None:
     document = documents.ablation()
     document["token_figures"] = [
-        documents.token_figures(arm["name"], arm["block"], arm, tokens=52_000) for arm in document["arms"]
+        documents.token_figures(arm["name"], arm["block"], arm, tokens=54_000) for arm in document["arms"]
     ]
-    assert len(document["arms"]) == 20 and sum(one["tokens"] for one in document["token_figures"]) > 1_000_000
+    assert len(document["arms"]) == 19 and sum(one["tokens"] for one in document["token_figures"]) > 1_000_000
     page, calls = counted(lambda: html.render(documents.records(document), None))
     assert calls < MOST_CALLS
     assert len(page.encode()) < LARGEST

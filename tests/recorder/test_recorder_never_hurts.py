@@ -181,7 +181,13 @@ def test_a_folder_that_is_removed_in_the_middle_is_not_noticed(without: Callable
 import os, shutil, training
 from vllm.v1.engine.core import EngineCore
 reset = EngineCore.reset_prefix_cache
-EngineCore.reset_prefix_cache = lambda self: (shutil.rmtree(os.environ["RLAUDIT_RECORD"]), reset(self))[1]
+
+def remove():
+    # A file that is written meanwhile makes rmtree fail.
+    while os.path.exists(os.environ["RLAUDIT_RECORD"]):
+        shutil.rmtree(os.environ["RLAUDIT_RECORD"], ignore_errors=True)
+
+EngineCore.reset_prefix_cache = lambda self: (remove(), reset(self))[1]
 {MAIN}
 """
     assert run(recorded=here, program=removes).by_the_program == without("V1").by_the_program

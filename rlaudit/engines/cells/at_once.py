@@ -2,8 +2,8 @@
 
 Cells of one request begin in their order: later ones wait for one that needs more GPUs than are free, so that none is
 overtaken forever. A later request comes first: a run makes it when it cannot go on without, as to score what was
-sampled. A share has one cell at a time, and a timed cell has all shares of its device: on a
-processor, which is one device, it runs beside no other cell.
+sampled. A share has one cell at a time, and a timed cell has all shares of its device: on a processor, which is one
+device, it runs beside no other cell.
 """
 
 import os

@@ -39,8 +39,9 @@ ENGINE = Engine(
     # V1 takes half the machine's memory for its KV cache by default, and fills it with zeros at every start.
     on_cpu={"VLLM_CPU_KVCACHE_SPACE": "2"},
     # An eager V1 still compiles parts of its sampler (vllm/v1/sample/ops/logprobs.py), which takes 13 s of each start
-    # on two cores and needs a C++ compiler. They count and draw: no logprob is computed there. A grouped router of
-    # experts is compiled as well (grouped_topk_router.py), and may round otherwise without.
+    # on two cores and needs a C++ compiler. They count and draw: no logprob is computed there. The grouped router
+    # of a mixture of experts (vllm/model_executor/layers/fused_moe/router/grouped_topk_router.py) is compiled as well,
+    # and may round otherwise without.
     eager_on_cpu={"TORCH_COMPILE_DISABLE": "1"},
     generate=_SCRIPTS / "generate.py",
     generate_with=(

@@ -35,6 +35,10 @@ def drawn_cells(tokens: Path, tokens_before: Path | None, arms: Sequence[Arm]) -
         if key not in drawn:
             continue
         place, title = f"{arm.block}/{arm.name}", f"{arm.block}, {arm.name}"
+        first = drawn.get((arm.block, "candidate"))
+        if arm.role == "candidate again" and first is not None:
+            same = drawn_alike(first, drawn[key])
+            yield f"{place}/same", f"{title}: same tokens and logprobs, bit for bit", word_cell("yes" if same else "no")
         if arm.role == "candidate":
             digest = first_tokens(drawn[key])
             yield f"{place}/seeds", f"{title}: first tokens (digest)", word_cell(digest)
@@ -44,6 +48,13 @@ def drawn_cells(tokens: Path, tokens_before: Path | None, arms: Sequence[Arm]) -
         if len(shared) >= LEAST_SHARED * len(drawn[key]):
             yield f"{place}/moved", f"{title}: logprobs moved by (nats)", _figure(moved_by(shared))
             yield f"{place}/k3_ratio", f"{title}: k3, times that before", _figure(k3_ratio(shared))
+
+
+def drawn_alike(first: pd.DataFrame, second: pd.DataFrame) -> bool:
+    """Return whether two runs of one engine drew the same tokens and reported the same logprobs."""
+    columns = [*SEQUENCE, "position", "token_id", "rollout_logprob"]
+    runs = (run[columns].sort_values(columns[:3], ignore_index=True) for run in (first, second))
+    return next(runs).equals(next(runs))
 
 
 def first_tokens(drawn: pd.DataFrame) -> str:

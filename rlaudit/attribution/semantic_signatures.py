@@ -53,13 +53,14 @@ def semantic_names(meaning: Meaning, figures: ScoredFigures) -> SemanticNames:
         was_requested = abs(sample.temperature / requested.temperature - 1) < TEMPERATURE_EFFECT
         both = was_requested and requested.temperature != train.temperature
         return SemanticNames(by_tokens=frozenset({RAW_LOGPROBS, TRAINER_TEMPERATURE}) if both else frozenset())
-    if figures.sample.differs and sample.penalised:
+    if figures.sample.differs and (sample.penalised or sample.logit_bias):
         return SemanticNames(by_tokens=frozenset({PENALTY}))
     return SemanticNames(by_tokens=hidden)
 
 
 def _of_parameters(apart: tuple[str, ...]) -> frozenset[str]:
-    causes = {**dict.fromkeys(FILTERS, FILTERS_NOT_REPLAYED), **dict.fromkeys(PENALTIES, PENALTY)}
+    changed_logits = dict.fromkeys((*PENALTIES, "logit_bias"), PENALTY)
+    causes = {**dict.fromkeys(FILTERS, FILTERS_NOT_REPLAYED), **changed_logits}
     return frozenset(causes.get(parameter, TRAINER_TEMPERATURE) for parameter in apart)
 
 

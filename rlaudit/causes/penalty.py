@@ -1,8 +1,8 @@
-"""A repetition, presence or frequency penalty on one side only.
+"""A repetition, presence or frequency penalty, or a logit bias, on one side only.
 
-Covered: with scores, penalties among the candidates; from logs alone, log ratios of tokens that the sequence holds
-already against those of others, where they are shifted rather than scattered.
-Not covered: biases on fixed ids, bad words.
+Covered: with scores, penalties among the candidates and a bias that was requested; from logs alone, log ratios of
+tokens that the sequence holds already against those of others, where they are shifted rather than scattered.
+Not covered: a bias that was not requested, and any bias from logs alone; bad words.
 Source: generation_config.json defaults; vLLM 27878 (penalties lost with async scheduling in 0.11.0).
 """
 
@@ -37,11 +37,11 @@ def signature(evidence: TokenEvidence) -> Outcome:
 
 CAUSE = Cause(
     name=PENALTY,
-    title="Penalty on one side",
+    title="Penalty or logit bias on one side",
     layer=Layer.SEMANTIC,
     stage=Stage.MEANING,
     least=OF_A_MEAN,
     signature=signature,
-    falsifier="the same log ratios with repetition_penalty=1 and the other penalties 0, written out",
-    next="write out repetition_penalty=1 (generation_config=vllm) and sample again",
+    falsifier="the same log ratios with repetition_penalty=1, the other penalties 0 and no logit_bias, written out",
+    next="write out repetition_penalty=1 (generation_config=vllm), leave out logit_bias and sample again",
 )

@@ -52,7 +52,11 @@ def known_of(given: Mapping[str, Any], config: Path | None, table: Path, part: P
 
 def meanings_of(values: Mapping[str, Any], source: str) -> Meanings:
     """Return what is known as the two meanings. Raises UsageError for what no sampler accepts."""
-    plain: dict[str, Any] = {name: _number(name, values[name]) for name in PARAMETERS if name in values}
+    plain: dict[str, Any] = {
+        name: values[name] if name == "logit_bias" else _number(name, values[name])
+        for name in PARAMETERS
+        if name in values
+    }
     if "top_k" in plain:
         # vLLM takes 0 and -1 for "no top-k"; a meaning has one way to say it.
         plain["top_k"] = max(0, int(plain["top_k"]))

@@ -1,15 +1,16 @@
 """The meanings that a reported logprob may have: which transforms stand between the logits and the number.
 
-A meaning is a point in the sampler's parameters, in vLLM's order: penalties, temperature, min_p, top-k, top-p
+A meaning is a point in the sampler's parameters, in vLLM's order: bias, penalties, temperature, min_p, top-k, top-p
 (v1/sample/sampler.py). The trainer scores the sampled tokens under each candidate in one pass; `report_fit.py` asks
 which one the reported numbers follow, `sample_fit.py` which one the tokens follow.
 
 Covered: what the request says, what a version or mode that leaves part of it out would report, and the defaults that
-models ship in generation_config.json. Not covered: logit bias, bad words, allowed-token masks, grammars.
+models ship in generation_config.json. Not covered: bad words, allowed-token masks, grammars.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import isfinite
 from typing import Any
 
 from rlaudit.errors import UsageError
@@ -38,11 +39,28 @@ FILTERS = ("top_k", "top_p", "min_p")
 PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
 
 
+def _ascending(logit_bias: Any) -> tuple[tuple[int, float], ...]:
+    """Return pairs of token id and addend. JSON writes the ids of a mapping as text."""
+    try:
+        pairs = [(int(token), float(added)) for token, added in dict(logit_bias or ()).items()]
+    except (TypeError, ValueError, OverflowError):
+        pairs = [(-1, 0.0)]
+    if any(token < 0 or not isfinite(added) for token, added in pairs):
+        raise UsageError(f"logit_bias is {logit_bias!r}, expected a finite number for each token id")
+    return tuple(sorted(pairs))
+
+
+def biases_as_text(logit_bias: Iterable[Sequence[float]]) -> str:
+    """`{30: 2}`, from pairs."""
+    return "{" + ", ".join(f"{token}: {added:g}" for token, added in logit_bias) + "}"
+
+
 @dataclass(frozen=True)
 class Semantics:
     """One meaning of a logprob. The defaults are the model's plain distribution ("raw").
 
-    top_k 0, top_p 1, min_p 0, repetition_penalty 1 and the other penalties 0 mean off. Raises UsageError for a
+    top_k 0, top_p 1, min_p 0, repetition_penalty 1 and the other penalties 0 mean off. logit_bias holds token ids,
+    ascending, each with what is added to its logit; it is given so or as vLLM's mapping. Raises UsageError for a
     temperature that is not above 0 and for values outside the sampler's own ranges.
     """
 
@@ -53,8 +71,10 @@ class Semantics:
     repetition_penalty: float = 1.0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
+    logit_bias: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "logit_bias", _ascending(self.logit_bias))
         if not self.temperature > 0:
             raise UsageError(
                 f"temperature is {self.temperature}, not above 0: a greedy choice has no distribution to compare",
@@ -83,7 +103,7 @@ class Semantics:
     @property
     def plain(self) -> bool:
         """Whether temperature is all there is."""
-        return not self.filtered and not self.penalised
+        return not self.filtered and not self.penalised and not self.logit_bias
 
     @property
     def unfiltered(self) -> "Semantics":
@@ -96,13 +116,13 @@ class Semantics:
         on = [f"T={self.temperature:g}"]
         for name, value in asdict(self).items():
             if name != "temperature" and value != getattr(RAW, name):
-                on.append(f"{name}={value:g}")
+                on.append(f"{name}={biases_as_text(value) if name == 'logit_bias' else f'{value:g}'}")
         return " ".join(on)
 
     def describe(self) -> str:
         """Describe the meaning for a sentence."""
         if self == RAW:
-            return "the model's plain distribution (T=1, no filters, no penalties)"
+            return "the model's plain distribution (T=1, no filters, no penalties, no bias)"
         return self.name
 
     def as_job(self) -> dict[str, Any]:
@@ -147,6 +167,7 @@ def candidate_semantics(
         replace(sampling, temperature=1.0),  # vLLM 0.10.0 "processed" left the temperature out
         replace(sampling, temperature=trainer_temperature),
         unpenalised,
+        replace(sampling, logit_bias=()),
         sampling.unfiltered,
     ]
     hidden = [

@@ -100,10 +100,10 @@ class ScoredFigures:
     def at_the_edge(self, drawn: Semantics) -> Semantics:
         """Return a meaning that tokens follow, its one filter at the edge that they show if no candidate is near it.
 
-        Candidates are a list: a hidden filter may lie between two of them. A penalty has no edge.
+        Candidates are a list: a hidden filter may lie between two of them. A penalty or a bias has no edge.
         """
         filters = [name for name in FILTERS if getattr(drawn, name) != getattr(RAW, name)]
-        for test in () if drawn.penalised else self.on_tokens:
+        for test in () if drawn.penalised or drawn.logit_bias else self.on_tokens:
             if [test.filter] != filters or not test.estimate:
                 continue
             if abs(test.estimate / getattr(drawn, filters[0]) - 1) > BETWEEN_CANDIDATES:

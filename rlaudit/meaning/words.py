@@ -64,7 +64,8 @@ def unseen_by(meaning: Meaning) -> tuple[str, ...]:
     silent = [test.name for test in figures.tests if test.filter and test.ln_p == 0.0]
     if silent and not figures.sample_differs:
         unseen.append(f"a filter lighter than these tokens show ({', '.join(silent)})")
-    unseen.append("logit bias, bad words and grammars are not among the meanings tried")
+    biases = "other logit biases" if meaning.requested.logit_bias else "logit bias"
+    unseen.append(f"{biases}, bad words and grammars are not among the meanings tried")
     if figures.sample.best.penalised or figures.report.best.penalised:
         unseen.append("penalties are tried at 1.05, 1.1, 1.2 and as requested only")
     return tuple(unseen)

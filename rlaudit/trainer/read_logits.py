@@ -3,7 +3,7 @@
 Part of the scoring script: it runs inside the trainer's interpreter (torch, numpy, Python 3.9 syntax, no
 rlaudit).
 
-The sampler's order is vLLM's (v1/sample/sampler.py): penalties, temperature, min_p, top-k, top-p. Every
+The sampler's order is vLLM's (v1/sample/sampler.py): bias, penalties, temperature, min_p, top-k, top-p. Every
 filter keeps a prefix of the tokens sorted by logit, so one partial sort serves all of them. Ties at the edge
 of a nucleus are kept whole here; vLLM keeps those that its sort puts first, and its Triton and PyTorch kernels
 differ in that.
@@ -20,6 +20,7 @@ WIDER = 8192
 # Rows per block: a few copies of a block fit a CPU's last-level cache, which saves more than fewer calls do.
 CPU_BLOCK = 32
 NO_PENALTIES = (1.0, 0.0, 0.0)
+UNCHANGED = ((), NO_PENALTIES)
 # Temperatures whose inverse is a multiple of this cost a multiplication instead of an exponential per logit.
 INVERSE_TEMPERATURE_STEP = 0.125
 
@@ -37,6 +38,7 @@ class Request:
             float(wanted.get("presence_penalty") or 0.0),
             float(wanted.get("frequency_penalty") or 0.0),
         )
+        self.bias = tuple((int(token), float(added)) for token, added in wanted.get("logit_bias") or ())
         if not self.temperature > 0:
             raise ValueError(f"temperature must be above 0: a greedy choice has no distribution (got {wanted!r})")
         self.filtered = self.top_k > 0 or self.top_p < 1.0 or self.min_p > 0.0
@@ -62,6 +64,12 @@ class Context:
             counts[row] = counts[row - 1]
             counts[row, outputs[self.first_output + row - 1]] += 1
         return tuple(torch.from_numpy(array).to(device) for array in (ids, in_prompt, counts))
+
+
+def add_bias(logits, bias):
+    """Add to the logits of some token ids, in place."""
+    for token, added in bias:
+        logits[:, token] += added
 
 
 def penalise(logits, contexts, penalties):
@@ -105,7 +113,8 @@ class LogitReader:
     """Turns rows of raw logits into the arrays of scores.npz. Built once per job."""
 
     def __init__(self, job):
-        self.trainer = Request(dict(job, repetition_penalty=1.0, presence_penalty=0.0, frequency_penalty=0.0))
+        neutral = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "logit_bias": ()}
+        self.trainer = Request({**job, **neutral})
         self.requests = [Request(wanted) for wanted in job.get("candidates") or []]
         self.nucleus_grid = [float(c) for c in job.get("nucleus_grid") or []]
         self.top_k_grid = [int(k) for k in job.get("top_k_grid") or []]
@@ -113,7 +122,7 @@ class LogitReader:
         self.top = int(job.get("top_logprobs") or 0)
         self.groups = {}
         for column, request in enumerate(self.requests):
-            self.groups.setdefault(request.penalties, []).append((column, request))
+            self.groups.setdefault((request.bias, request.penalties), []).append((column, request))
         cuts = [request.top_k for request in [*self.requests, self.trainer]] + self.top_k_grid
         self.sorted = max([SORTED] + [k + 1 for k in cuts])
 
@@ -137,20 +146,22 @@ class LogitReader:
         tokens = token_ids[:, None]
         if self.requests:
             logprobs = torch.empty((len(tokens), len(self.requests)), dtype=torch.float32, device=logits.device)
-            for penalties, members in self.groups.items():
-                if penalties != NO_PENALTIES:
+            for (bias, penalties), members in self.groups.items():
+                if (bias, penalties) != UNCHANGED:
                     scratch.copy_(logits)
-                    penalise(scratch, contexts, penalties)
+                    add_bias(scratch, bias)
+                    if penalties != NO_PENALTIES:
+                        penalise(scratch, contexts, penalties)
                     self._fill_candidates(scratch.sub_(scratch.amax(-1, keepdim=True)), tokens, members, logprobs)
         logits.sub_(logits.amax(-1, keepdim=True))
         if self.requests:
-            self._fill_candidates(logits, tokens, self.groups.get(NO_PENALTIES, ()), logprobs)
+            self._fill_candidates(logits, tokens, self.groups.get(UNCHANGED, ()), logprobs)
             readings["candidate_logprobs"] = logprobs
         readings.update(self._read_trainer(logits, scratch, tokens))
         return {name: array.cpu().numpy() for name, array in readings.items()}
 
     def _fill_candidates(self, shifted, tokens, members, logprobs):
-        """Fill the candidates' columns of one penalty group from logits minus their maximum."""
+        """Fill the columns of candidates with equal bias and penalties from logits minus their maximum."""
         if not members:
             return
         log_totals = log_totals_at(shifted, sorted({request.temperature for _, request in members}))

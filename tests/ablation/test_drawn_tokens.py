@@ -73,5 +73,14 @@ def test_the_first_release_has_its_digest_and_nothing_to_be_compared_with(tmp_pa
     assert set(cells(tmp_path, None, table())) == {"seeds"}
 
 
+def test_a_second_start_is_held_against_the_first_in_tokens_and_logprobs(tmp_path: Path) -> None:
+    again: Any = SimpleNamespace(block="b", name="candidate again", role="candidate again")
+    for other, word in ((table(), "yes"), (table(other_from=39), "no"), (table(rounded=1e-6), "no")):
+        pd.concat([table(), other.assign(arm=again.name)]).to_parquet(tmp_path / "after")
+        assert [cell.word for _, _, cell in drawn_cells(tmp_path / "after", None, [again])] == [word]
+        other.assign(arm=again.name).to_parquet(tmp_path / "after")
+        assert not list(drawn_cells(tmp_path / "after", None, [again]))  # the first has failed
+
+
 def test_a_run_without_tokens_has_no_cell(tmp_path: Path) -> None:
     assert not list(drawn_cells(tmp_path / "after", tmp_path / "before", []))

@@ -36,6 +36,25 @@ def test_what_a_release_calls_otherwise_is_found_and_what_it_lacks_is_null(gener
     assert (told["enable_chunked_prefill"], told["gone"], told["attention_backend"]) == (True, None, None)
 
 
+def test_completions_of_one_request_are_samples_of_their_own(generate: ModuleType) -> None:
+    completions = [SimpleNamespace(token_ids=[], logprobs=[], finish_reason="stop") for _ in range(2)]
+    llm = SimpleNamespace(
+        generate=lambda prompts, *_, **__: [SimpleNamespace(outputs=completions, num_cached_tokens=0)]
+    )
+    job = {
+        "requests": [{"prompt": 0, "sample": 2, "round": 1, "seed": 9}],
+        "prompt_token_ids": [[1, 2]],
+        "sampling": {"temperature": 0.7, "n": 2},
+        "top_logprobs": 5,
+        "concurrency": "batch",
+    }
+    events: list[dict[str, int]] = []
+    channel = SimpleNamespace(emit=lambda _, **fields: events.append(fields))
+    rows = generate.generate(job, llm, SimpleNamespace, channel)
+    assert [(row["prompt"], row["sample"], row["round"]) for row in rows] == [(0, 2, 1), (0, 3, 1)]
+    assert events == [{"done": 1, "total": 1}]
+
+
 def test_no_two_factors_and_no_report_mean_different_things_by_one_name(generate: ModuleType) -> None:
     known = {name: tuple(paths) for name, paths in generate.RESOLVED.items()}
     for factor in known_factors().values():

@@ -23,6 +23,21 @@ def test_candidates_hold_the_request_raw_and_what_versions_leave_out_each_once()
         assert expected in candidates
 
 
+def test_a_requested_bias_is_tried_with_and_without_and_has_its_place_in_the_name():
+    request = Semantics(0.7, repetition_penalty=1.05, logit_bias={"30": 2, "2": -1.5})
+    candidates = candidate_semantics(request, trainer_temperature=0.7)
+    assert {Semantics(0.7, repetition_penalty=1.05), Semantics(0.7, logit_bias=((2, -1.5), (30, 2.0)))} < {*candidates}
+    assert request.name == "T=0.7 repetition_penalty=1.05 logit_bias={2: -1.5, 30: 2}"
+    assert not Semantics(logit_bias=((2, 1.0),)).plain
+    assert request.differences(Semantics(0.7, repetition_penalty=1.05)) == ("logit_bias",)
+
+
+@pytest.mark.parametrize("logit_bias", [{"a": 1}, {-1: 1}, {3: float("nan")}, [1, 2], 3, {3: None}, "x"])
+def test_a_bias_that_vllm_does_not_take_is_refused(logit_bias):
+    with pytest.raises(UsageError, match="logit_bias"):
+        Semantics(logit_bias=logit_bias)
+
+
 @pytest.mark.parametrize(
     "parameters", [{"temperature": 0.0}, {"top_p": 0.0}, {"top_k": -1}, {"min_p": 1.5}, {"repetition_penalty": 0.0}]
 )

@@ -105,6 +105,8 @@ def by_the_sampler(logits, sequences, meaning):
         ((s["prompt_token_ids"], s["token_ids"][:t]) for t in range(len(s["token_ids"]))) for s in sequences
     )
     for row, (prompt, output) in zip(logits, before, strict=True):
+        for token, added in meaning.get("logit_bias", ()):
+            row[token] += added
         repeated = sorted(set(prompt) | set(output))
         penalty = meaning.get("repetition_penalty", 1.0)
         row[repeated] = torch.where(row[repeated] > 0, row[repeated] / penalty, row[repeated] * penalty)

@@ -48,6 +48,8 @@ MEANINGS = [
     {"min_p": 0.05},
     {"temperature": 0.8, "top_k": 12, "top_p": 0.8, "min_p": 0.02},
     {"repetition_penalty": 1.2},
+    {"temperature": 0.7, "logit_bias": [[5, 2.0], [40, -3.0]]},
+    {"repetition_penalty": 1.2, "presence_penalty": 0.5, "top_p": 0.9, "logit_bias": [[5, 2.0], [40, -3.0]]},
     {"temperature": 0.7, "repetition_penalty": 1.1, "presence_penalty": 0.5, "frequency_penalty": 0.3, "top_k": 30},
 ]
 

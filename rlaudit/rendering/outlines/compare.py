@@ -5,7 +5,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from rlaudit.diagnosis.weights_and_tokens import VersionGap
-from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.candidates import Semantics, biases_as_text
 from rlaudit.rendering.outline import Block, Folded, Lines, Outline, Section, Table, not_seen, verdicts
 from rlaudit.report.figures import TITLES, interval, number
 from rlaudit.report.parts.comparison import Compared, Fault
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 # Text shows these; a page has all metrics.
 HEADLINE = ("mean_ratio_minus_one", "k3", "median_abs_log_ratio", "ppo_clip_fraction", "gspo_clip_fraction")
-NEUTRAL = {"top_k": 0, "top_p": 1, "min_p": 0, "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0}
+NEUTRAL = {
+    "top_k": 0, "top_p": 1, "min_p": 0, "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0,
+    "logit_bias": (),
+}  # fmt: skip
 METRICS = ("metric", "value [95 % interval]", "unit", "tokens", "formula")
 SHOWN_VERSIONS = 12  # the report's JSON has all
 VERSIONS = (
@@ -106,7 +109,11 @@ def _about(table: Compared) -> list[str]:
 
 
 def _parameters(meaning: Semantics) -> str:
-    return ", ".join(f"{name} {number(value)}" for name, value in vars(meaning).items() if value != NEUTRAL.get(name))
+    """Name what is on. A bias is a list of pairs once a report was read."""
+    on = {name: value for name, value in vars(meaning).items() if value not in (NEUTRAL.get(name), [])}
+    return ", ".join(
+        f"{name} {biases_as_text(value) if name == 'logit_bias' else number(value)}" for name, value in on.items()
+    )
 
 
 def _faults(table: Compared) -> list[str]:

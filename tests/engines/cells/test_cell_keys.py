@@ -122,6 +122,14 @@ def test_every_request_has_a_seed_of_its_own_and_the_same_in_every_arm() -> None
     assert {request["seed"] for request in wanted}.isdisjoint(r["seed"] for r in requests(5, 4, 2, seed=4))
 
 
+def test_a_request_with_several_completions_has_the_seed_of_its_first() -> None:
+    alone = requests(prompts=3, samples=4, rounds=4, seed=7)
+    by_two = requests(prompts=3, samples=4, rounds=4, seed=7, n=2)
+    seeds = {(request["prompt"], request["sample"]): request["seed"] for request in alone}
+    drawn = {(one["prompt"], one["sample"] + i): one["seed"] + i for one in by_two for i in range(2)}
+    assert drawn == seeds and {request["round"] for request in by_two} == {0, 1}
+
+
 def test_samples_are_spread_over_rounds_so_that_a_prompt_comes_again() -> None:
     rounds = {(request["prompt"], request["sample"]): request["round"] for request in requests(3, 4, 2, seed=0)}
     assert [rounds[1, sample] for sample in range(4)] == [0, 0, 1, 1]

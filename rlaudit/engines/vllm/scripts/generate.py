@@ -10,14 +10,15 @@ job
   fp32_head             compute logits in float32: natively if the release can, else by our worker extension
   sampling              keyword arguments of SamplingParams; `top_logprobs` more logprobs per position
   prompt_token_ids      one list per prompt
-  requests              [{"prompt", "sample", "round", "seed"}] ; rounds are generated one after the other. "after": a
-                        request is submitted after that many engine steps of its round; absent: 0
+  requests              [{"prompt", "sample", "round", "seed"}] ; rounds are generated one after the other. "sample" is
+                        the first of the request's completions, of which `sampling` may ask n. "after": a request is
+                        submitted after that many engine steps of its round; absent: 0
   reads                 {"name": ["model_config.dtype", ...]}: what to report of the loaded configuration besides
                         RESOLVED, each with its paths in different releases
   concurrency           "batch": a round is one call;  "alone": one request at a time
   recorded_tokens       what to report of other tokens (recorded_tokens.py); absent: nothing
 
-samples.jsonl           one line per request: token ids, their logprobs, top logprobs, cached tokens, finish reason
+samples.jsonl           one line per completion: token ids, their logprobs, top logprobs, cached tokens, finish reason
 result                  resolved, loaded (loaded_engine.py), batch_probe (batch_probe.py), prompt_probe
                         (prompt_probe.py), recorded_logprobs and own_logprobs (recorded_tokens.py), generated_tokens,
                         generate_seconds (without what looks at the engine), fp32_head
@@ -65,6 +66,9 @@ RESOLVED = {
 def run(job, channel):
     """Load the engine, generate every round, and describe both."""
     channel.phase("launch")
+    if "logit_bias" in job["sampling"]:
+        # The job is JSON, whose keys are texts.
+        job["sampling"]["logit_bias"] = {int(token): added for token, added in job["sampling"]["logit_bias"].items()}
     from vllm import LLM, SamplingParams
     from vllm.engine.arg_utils import EngineArgs
 
@@ -164,8 +168,8 @@ def plan_fp32_head(job, engine_args):
 
 
 def generate(job, llm, sampling_params_class, channel):
-    """Return one row per request, in the order of the requests."""
-    rows = []
+    """Return one row per completion, in the order of the requests."""
+    rows, done = [], 0
     rounds = sorted({request["round"] for request in job["requests"]})
     for round_index in rounds:
         requests = [request for request in job["requests"] if request["round"] == round_index]
@@ -186,8 +190,13 @@ def generate(job, llm, sampling_params_class, channel):
                 outputs = as_they_come(llm.llm_engine, "%d-" % round_index, prompts, parameters, arrivals)
             else:
                 outputs = llm.generate(prompts, parameters, use_tqdm=False)
-            rows.extend(row(request, output, job["top_logprobs"]) for request, output in zip(batch, outputs))
-            channel.emit("progress", done=len(rows), total=len(job["requests"]))
+            rows.extend(
+                row(request, output, job["top_logprobs"], number)
+                for request, output in zip(batch, outputs)
+                for number in range(len(output.outputs))
+            )
+            done += len(batch)
+            channel.emit("progress", done=done, total=len(job["requests"]))
     return rows
 
 
@@ -210,9 +219,9 @@ def as_they_come(engine, name, prompts, parameters, arrivals):
     return [finished[name + str(number)] for number in range(len(prompts))]
 
 
-def row(request, output, top_logprobs):
-    """Return the engine's output for one request. Logprobs of -inf or NaN are kept for the audit to judge."""
-    completion = output.outputs[0]
+def row(request, output, top_logprobs, number=0):
+    """Return one completion of a request. Logprobs of -inf or NaN are kept for the audit to judge."""
+    completion = output.outputs[number]
     ids = list(completion.token_ids)
     top_ids, top_values = [], []
     for step in completion.logprobs:
@@ -221,7 +230,7 @@ def row(request, output, top_logprobs):
         top_values.append([entry.logprob for _, entry in best])
     return {
         "prompt": request["prompt"],
-        "sample": request["sample"],
+        "sample": request["sample"] + number,
         "round": request["round"],
         "token_ids": ids,
         "logprobs": [step[token].logprob for token, step in zip(ids, completion.logprobs)],

@@ -218,6 +218,8 @@ def _point(side: Side, limits: Limits, changed: list[str], take_over: Callable[[
 def _sampling(audit: Audit, changed: list[str]) -> dict[str, Any]:
     sampling = {}
     for name in Sampling.model_fields:
+        if name == "n":  # that many completions are the recipe's `samples`, one request each
+            continue
         setting = audit.config.sampling.get(name)
         if setting is None or setting.value is None:
             continue

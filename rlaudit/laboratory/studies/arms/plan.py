@@ -161,7 +161,7 @@ class Plan:
 
 def scoring_request(arm: Arm) -> ScoringRequest:
     """Return how the trainer scores an arm's sequences."""
-    sampling = {name: value for name, value in arm.treatment.sampling.items() if name != "max_tokens"}
+    sampling = {name: value for name, value in arm.treatment.sampling.items() if name not in ("max_tokens", "n")}
     return ScoringRequest(arm.treatment.trainer, sampling)
 
 
@@ -320,7 +320,7 @@ def _at_point(block: Block, point: Point) -> Treatment:
     )
 
 
-def sampling_in_force(sampling: Sampling) -> dict[str, float | int | bool]:
+def sampling_in_force(sampling: Sampling) -> dict[str, Any]:
     """Return the parameters that have an effect: one that is not sent switches on no slow path of the engine."""
     off = Sampling.model_validate({"temperature": sampling.temperature})
     values = sampling.model_dump()
@@ -343,6 +343,8 @@ def _check_names(block: Block, factors: dict[str, Factor]) -> None:
             raise UsageError(
                 f"unknown factor {name!r} in block {block.name}", f"{meant}there are: {', '.join(factors)}"
             )
+    if block.samples % block.sampling.n:
+        raise UsageError(f"block {block.name}: samples {block.samples} is no multiple of n {block.sampling.n}")
     for name in block.parity:
         if name not in block.factors:
             raise UsageError(f"block {block.name}: {name!r} is in parity but not among its factors")

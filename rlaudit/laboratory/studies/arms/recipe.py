@@ -37,6 +37,8 @@ class Sampling(Keys):
     repetition_penalty: float = Field(1.0, gt=0, description="1 is off.")
     presence_penalty: float = Field(0.0, ge=-2, le=2, description="0 is off.")
     frequency_penalty: float = Field(0.0, ge=-2, le=2, description="0 is off.")
+    logit_bias: dict[int, float] = Field(default_factory=dict, description="Added to the logits of these token ids.")
+    n: int = Field(1, ge=1, description="Completions that one request returns; `samples` is a multiple of it.")
     ignore_eos: bool = Field(False, description="Go on past the end-of-sequence token.")
 
 

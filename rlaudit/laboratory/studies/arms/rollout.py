@@ -96,7 +96,7 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
             "sampling": dict(treatment.sampling),
             "top_logprobs": block.top_logprobs,
             "prompt_token_ids": prompts,
-            "requests": requests(len(prompts), block.samples, block.rounds, context.seed)
+            "requests": requests(len(prompts), block.samples, block.rounds, context.seed, block.sampling.n)
             if recorded is None
             else requests_in_waves(recorded, block.samples, context.seed),
             **(
@@ -113,12 +113,14 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
     )
 
 
-def requests(prompts: int, samples: int, rounds: int, seed: int) -> list[dict[str, int]]:
-    """Return every (prompt, sample) with its seed, which is the same in every arm.
+def requests(prompts: int, samples: int, rounds: int, seed: int, n: int = 1) -> list[dict[str, int]]:
+    """Return every (prompt, sample) with its seed, which is the same in every arm; with n, every n-th sample.
 
-    Arms whose numbers agree then sample the same tokens, and a contrast between them is paired token by token.
+    Arms whose numbers agree then sample the same tokens, and a contrast between them is paired token by token. vLLM
+    draws the completions of one request from consecutive seeds (v1/engine/parallel_sampling.py, V0's sequence.py), as
+    the samples of a prompt have here: n changes no token unless a release seeds them otherwise.
     """
-    rounds = min(rounds, samples)
+    rounds = min(rounds, samples // n)
     return [
         {
             "prompt": prompt,
@@ -126,7 +128,7 @@ def requests(prompts: int, samples: int, rounds: int, seed: int) -> list[dict[st
             "round": sample * rounds // samples,
             "seed": (seed * 1_000_003 + prompt * samples + sample) % 2**31,
         }
-        for sample in range(samples)
+        for sample in range(0, samples, n)
         for prompt in range(prompts)
     ]
 

@@ -58,11 +58,11 @@ def _arm_cells(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]
     place, title = f"{arm.block}/{arm.name}", f"{arm.block}, {arm.name}"
     level = (arm.observed or {}).get("logprobs-mode")
     if level is not None and level.level is not None:
-        claimed = expected.value("logprobs_semantics")
+        claimed = expected.setting("logprobs_semantics")
         yield (
             f"{place}/logprobs",
             f"{title}: logprobs",
-            _cell_with_claim(level.level, AS_SEEN.get(str(claimed), claimed)),
+            _cell_with_claim(level.level, AS_SEEN.get(str(claimed.value), claimed.value), claimed.note),
         )
     for metric in METRICS:
         if metric in arm.measurements:
@@ -73,7 +73,7 @@ def _arm_cells(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, Cell]
         yield (
             f"{place}/engine",
             f"{title}: engine",
-            _cell_with_claim(arm.resolved.get("engine"), expected.value("engine")),
+            _cell_with_claim(arm.resolved.get("engine"), expected.value("engine"), expected.why_engine),
         )
     if arm.cached_tokens is not None and arm.role == "candidate":
         hits = arm.cached_tokens > 0
@@ -122,12 +122,13 @@ def _setting_cells(arm: Arm, expected: Resolution) -> Iterator[tuple[str, str, C
         level = COMPILATION_LEVELS.get(configured) if is_setting and name == "compilation_mode" else None
         if name == "attention_backend" and isinstance(value, str):
             value = value.removesuffix(V1_BACKEND)
-        yield name, name, _cell_with_claim(level or value, expected.value(argument) if is_known else None)
+        setting = expected.setting(argument) if is_known else None
+        yield name, name, _cell_with_claim(level or value, setting and setting.value, setting.note if setting else "")
 
 
-def _cell_with_claim(value: Any, claimed: Any) -> Cell:
+def _cell_with_claim(value: Any, claimed: Any, why: str = "") -> Cell:
     claim = None if claimed is None or isinstance(claimed, Unknown | Mapping) else _as_word(claimed)
-    return word_cell(_as_word(value), claim)
+    return word_cell(_as_word(value), claim, why or None)
 
 
 def _as_word(value: Any) -> str:

@@ -31,13 +31,17 @@ def pictures(report: "Report") -> Sequence[Picture | Missing]:
     if not moving:
         return [Missing(TITLE, "no property has two values")]
     versions = [release.version for release in releases.measured]
-    rows = [[title, "; ".join(f"{span.releases}: {span.value}" for span in spans)] for title, spans in moving.items()]
+    rows = [
+        ["" if index else title, span.releases, span.value, span.cell.why or ""]
+        for title, spans in moving.items()
+        for index, span in enumerate(spans)
+    ]
     return [
         Picture(
             "releases",
             TITLE,
             CAPTION,
-            Table(["property", "value by release"], rows),
+            Table(["property", "vLLM", "value", "why, by the sources of the first release"], rows),
             FRAME + ROW * len(moving),
             lambda figure: _draw(figure, versions, moving),
             width=WIDE,

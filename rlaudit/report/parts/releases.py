@@ -8,7 +8,8 @@ from dataclasses import dataclass
 class Cell:
     """What a release has of a property: a figure with its 95 % interval, or a word.
 
-    claimed: what rlaudit knows from the release's sources, null if it claims nothing.
+    claimed: what rlaudit knows from the release's sources, null if it claims nothing. why: the reason, with the line of
+    the release that decides it.
     """
 
     value: float | None
@@ -16,11 +17,12 @@ class Cell:
     high: float | None
     word: str | None
     claimed: str | None
+    why: str | None = None
 
 
-def word_cell(word: str, claimed: str | None = None) -> Cell:
+def word_cell(word: str, claimed: str | None = None, why: str | None = None) -> Cell:
     """Return a cell with a word."""
-    return Cell(value=None, low=None, high=None, word=word, claimed=claimed)
+    return Cell(value=None, low=None, high=None, word=word, claimed=claimed, why=why)
 
 
 def figure_cell(value: float | None, low: float | None, high: float | None) -> Cell:

@@ -7,7 +7,7 @@ Source: rllm 816 and 898; return_token_ids exists for this.
 
 from rlaudit.attribution.alignment_signature import alignment_signature
 from rlaudit.attribution.cause import Cause, NotTested, Outcome, Signature, Stage
-from rlaudit.causes import placed_logprobs
+from rlaudit.causes import placed_logprobs, swapped_rows
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_AGREEMENT
 from rlaudit.meaning.token_evidence import TokenEvidence
@@ -16,9 +16,10 @@ from rlaudit.tokens.alignment import Misalignment
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the share of sequences in which the two sides hold other tokens."""
-    placed = placed_logprobs.signature(evidence)
-    if isinstance(placed, Signature) and placed.large:
-        return NotTested(f"tokens of {placed_logprobs.NAME} look like other tokens")
+    for other in (placed_logprobs, swapped_rows):
+        found = other.signature(evidence)
+        if isinstance(found, Signature) and found.large:
+            return NotTested(f"tokens of {other.NAME} look like other tokens")
     return alignment_signature(evidence, Misalignment.RETOKENISED)
 
 
@@ -30,5 +31,5 @@ CAUSE = Cause(
     least=OF_AGREEMENT,
     signature=signature,
     falsifier="equal token ids on both sides",
-    next="pass token ids in and out (return_token_ids) instead of text; if it begins at token 0, look for swapped rows",
+    next="pass token ids in and out (return_token_ids) instead of text",
 )

@@ -163,6 +163,26 @@ def test_a_number_that_no_sampler_repeats_was_put_in_and_nothing_else_is_named(s
     assert f"have the {side} logprob {number:g}" in found.named[0].signature.because
 
 
+@pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
+def test_rows_in_another_order_on_one_side_are_named_and_nothing_else(share):
+    batch = table(prompts=40)
+    rows = np.arange(batch.sequences).repeat(40).reshape(-1, 40)
+    moved = np.random.default_rng(2).choice(batch.sequences, round(share * batch.sequences), replace=False)
+    trainer_SL = batch.trainer_logprobs_T.reshape(rows.shape).copy()
+    trainer_SL[moved] = trainer_SL[np.roll(moved, 1)]
+    found = judged(with_trainer(batch, trainer_SL.ravel()))
+    assert found.names == {"swapped-rows"}
+    assert found.named[0].signature.effect == pytest.approx(share, abs=0.05)
+
+
+def test_rows_that_fit_no_other_are_not_swapped():
+    batch = table(prompts=40)
+    elsewhere = table(seed=7, prompts=40).trainer_logprobs_T
+    half_T = batch.sequence_T % 2 == 0
+    found = judged(with_trainer(batch, np.where(half_T, elsewhere, batch.trainer_logprobs_T)))
+    assert "swapped-rows" in found.excluded and "retokenised" in found.names
+
+
 def test_logprobs_of_0_are_not_put_in_if_sampling_is_near_greedy():
     batch = table(prompts=40)
     far_T = np.random.default_rng(4).random(batch.tokens) < 0.02

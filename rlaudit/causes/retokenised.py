@@ -17,8 +17,8 @@ from rlaudit.tokens.alignment import Misalignment
 def signature(evidence: TokenEvidence) -> Outcome:
     """Return the share of sequences in which the two sides hold other tokens."""
     for other in (placed_logprobs, swapped_rows):
-        found = other.signature(evidence)
-        if isinstance(found, Signature) and found.large:
+        outcome = other.signature(evidence)
+        if isinstance(outcome, Signature) and outcome.large:
             return NotTested(f"tokens of {other.NAME} look like other tokens")
     return alignment_signature(evidence, Misalignment.RETOKENISED)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rlaudit.diagnosis.weights_and_tokens import VersionGap
 from rlaudit.meaning.candidates import Semantics, biases_as_text
@@ -111,9 +111,11 @@ def _about(table: Compared) -> list[str]:
 def _parameters(meaning: Semantics) -> str:
     """Name what is on. A bias is a list of pairs once a report was read."""
     on = {name: value for name, value in vars(meaning).items() if value not in (NEUTRAL.get(name), [])}
-    return ", ".join(
-        f"{name} {biases_as_text(value) if name == 'logit_bias' else number(value)}" for name, value in on.items()
-    )
+    return ", ".join(f"{name} {_written(value)}" for name, value in on.items())
+
+
+def _written(value: Any) -> str:
+    return biases_as_text(value) if isinstance(value, list | tuple) else number(value)
 
 
 def _faults(table: Compared) -> list[str]:
@@ -133,7 +135,7 @@ def _fault(fault: Fault) -> str:
 def _settings(report: "Report") -> list[list[str]]:
     """Return how tokens were sampled and what the trainer assumes, side by side."""
     return [
-        [f"{table.name}: {name}", str(sampled), str(getattr(table.trainer, name))]
+        [f"{table.name}: {name}", _written(sampled), _written(getattr(table.trainer, name))]
         for table in report["comparisons"]
         for name, sampled in vars(table.sampling).items()
     ]

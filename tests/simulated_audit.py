@@ -67,6 +67,7 @@ from rlaudit.audit.finding import Finding, Fix
 from rlaudit.audit.rule import Rule
 from rlaudit.settings.place import Edit, Place
 from rlaudit.settings.rollout_config import (
+    Copy,
     FrameworkReleases,
     Loss,
     Lost,
@@ -95,6 +96,7 @@ KEYS = {
     "refused_pin",
     "lost_updates",
     "releases",
+    "copy",
     *SECTIONS,
 }
 
@@ -148,6 +150,7 @@ def _config(data: Mapping[str, Any]) -> RolloutConfig:
         refused_pin=RefusedPin(**data["refused_pin"]) if data.get("refused_pin") else None,
         lost_updates=tuple(_lost_update(**line) for line in data.get("lost_updates", ())),
         releases=_releases(*data["releases"]) if "releases" in data else None,
+        copy=Copy("fork/trl", Version(data["copy"]) if data["copy"] else None) if "copy" in data else None,
         offline=data.get("offline", False),
         needs_v1=data.get("needs_v1", False),
         place=Place(PATH, 1, 1, ""),

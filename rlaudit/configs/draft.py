@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from rlaudit.configs.syntax.node import Node
 from rlaudit.settings.place import Edit, Place
 from rlaudit.settings.rollout_config import (
+    Copy,
     FrameworkReleases,
     Loss,
     Lost,
@@ -74,6 +75,7 @@ class Draft:
     parts: tuple[str, ...] = ()
     decided: dict[str, str] = field(default_factory=dict)
     releases: FrameworkReleases | None = None
+    copy: Copy | None = None
     refused_pin: RefusedPin | None = None
     lost_updates: tuple[LostUpdate, ...] = ()
     bare: bool = False

@@ -42,14 +42,19 @@ class FrameworkCode:
         return None
 
     @property
+    def where(self) -> str:
+        """The copy's folder. Needs a copy."""
+        assert self.checkout is not None
+        return shown(f"{self.checkout.root}/{self.checkout.package}")
+
+    @property
     def read(self) -> str:
         """Return a sentence about the copy that is read. Needs a copy."""
         assert self.checkout is not None
         package, version = self.checkout.package, self.checkout.version
         which = f"{package} {version}" if version is not None else f"a {package} that names no release"
-        where = shown(f"{self.checkout.root}/{self.checkout.package}")
         looked_up = "looked up are the lines that decide; `rlaudit record` writes down what it makes of this config"
-        return f"the code in {where}, {which}: {looked_up}"
+        return f"the code in {self.where}, {which}: {looked_up}"
 
     def has(self, at: At) -> bool:
         """Return whether a copy exists and has one of some places."""

@@ -5,6 +5,8 @@ Beside the clauses, `lost` and the fields of a release say what never arrives.
 
 from dataclasses import replace
 
+from packaging.version import Version
+
 from rlaudit.configs.draft import Settings, known
 from rlaudit.configs.syntax.node import entries
 from rlaudit.dialects.clause import LOSSES, Clause, Outcome, clauses, outcome_of
@@ -12,7 +14,7 @@ from rlaudit.dialects.condition import Truth, both
 from rlaudit.dialects.framework_code import filled
 from rlaudit.dialects.reading import Reading
 from rlaudit.dialects.span import written_fields
-from rlaudit.settings.rollout_config import Loss
+from rlaudit.settings.rollout_config import Copy, Loss
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import Catalogue
 
@@ -161,7 +163,11 @@ def take_span(reading: Reading) -> None:
     """Take the releases of the framework, and lose the written fields that none of them has any more."""
     span, draft, release = reading.span, reading.draft, reading.spec.declared.get("release", {})
     draft.refused_pin, shown = span.refused, span.shown(reading.of)
-    draft.releases = span.releases and replace(span.releases, of=str(release.get("of", "")).lower())
+    with_vllm = (span.published or span).releases
+    draft.releases = with_vllm and replace(with_vllm, of=str(release.get("of", "")).lower())
+    if span.published is not None and reading.code.checkout is not None:
+        version = reading.code.checkout.version
+        draft.copy = Copy(reading.code.where, version and Version(version.base_version))
     if span.is_empty:
         draft.not_seen.append(f"{shown}: what is said of the trainer is said of the later release")
     elif span.starts is not None:

@@ -57,6 +57,8 @@ class Span:
     starts: Version | None = None
     # The pin of a release that has every key and does not start with the vLLM.
     refused: RefusedPin | None = None
+    # Of a copy: the releases that run with the vLLM.
+    published: "Span | None" = None
 
     @property
     def is_empty(self) -> bool:
@@ -132,16 +134,18 @@ def span_of(
 
     declared: the dialect's `release`. title: the framework's. holds: whether a condition holds. is_written: whether the
     config has a key. release: that of the framework's source or of the pin. is_copy: whether the framework's source
-    lies around the config; vLLM's release then decides nothing.
+    lies around the config; vLLM's release then decides nothing of it.
     """
     takes = Span(Version(str(declared["oldest"]))) if "oldest" in declared else Span()
     takes = _narrowed(_having(takes, declared, holds, is_written), declared.get("by keys", ()), holds)
-    if is_copy:
-        return takes if release is None else _only(release)
     runs = Span()
     for entry in declared.get("runs with vllm", ()):
         runs = runs.narrowed(entry) if holds(entry["if"]) is True else runs
-    span = _narrowed(takes.within(_admitting(runs, declared, vllm)), declared.get("by vllm", ()), holds)
+    admitting, by_vllm = _admitting(runs, declared, vllm), declared.get("by vllm", ())
+    if is_copy:
+        published = _narrowed(admitting, by_vllm, holds)
+        return replace(takes if release is None else _only(release), published=published)
+    span = _narrowed(takes.within(admitting), by_vllm, holds)
     if release is None:
         return span
     if not takes.holds(release.version):

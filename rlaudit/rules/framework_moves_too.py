@@ -1,4 +1,4 @@
-"""The framework has to move together with vLLM: no release of it runs with both, or its pin does not with the new one.
+"""The framework has to move together with vLLM: no release of it runs with both, or its pin or copy does not.
 
 What changed
     Each release of a framework runs with a few releases of vLLM. TRL up to 0.26 does not import with vLLM 0.12 or
@@ -41,7 +41,7 @@ from rlaudit.severity import Severity
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Report a pin that does not run with the new vLLM, else two ranges that do not meet."""
+    """Report a pin that does not run with the new vLLM, else a copy that is older, else two ranges that do not meet."""
     pin = audit.config.refused_pin
     before, after = audit.before.config.releases, audit.after.config.releases
     move = take(audit.config.framework, after, str(audit.after.version))
@@ -49,15 +49,23 @@ def check(audit: Audit) -> Iterator[Finding]:
         message = f"{pin.where} {pin.because}. Move it with vLLM."
         yield RULE.finding(audit, Severity.ERROR, pin.where, message, action=move)
         return
-    if before is None or after is None:
+    if after is None:
         return
-    if before.newest is None or before.newest > after.oldest:
+    copy, needed = audit.config.copy, f"{after.oldest} or later with {audit.after.version} ({after.because})"
+    meet = before is None or before.newest is None or before.newest > after.oldest
+    if copy is not None and copy.release is not None:
+        # One that was adapted to a later vLLM than its release runs with is as new as that.
+        is_adapted = before is not None and copy.release < before.oldest
+        if copy.release >= after.oldest or (is_adapted and meet):
+            return
+        message = f"The copy in {copy.where} is of {copy.release}, and a release goes {needed}. Move what it changes."
+    elif before is None or meet:
         return
-    message = (
-        f"No release of the framework goes with both: it is before {before.newest} with vLLM {audit.before.version} "
-        f"({before.until}), and {after.oldest} or later with {audit.after.version} ({after.because}). "
-        "Move it with vLLM, and read what it changes."
-    )
+    else:
+        apart = f"it is before {before.newest} with vLLM {audit.before.version} ({before.until}), and {needed}"
+        message = f"No release of the framework goes with both: {apart}. Move it with vLLM, and read what it changes."
+        if copy is not None:
+            message += f" The copy in {copy.where} names no release: whether it has moved shows when it starts."
     yield RULE.finding(audit, Severity.WARNING, "framework", message, action=move)
 
 

@@ -93,6 +93,16 @@ class FrameworkReleases:
 
 
 @dataclass(frozen=True)
+class Copy:
+    """The copy of the framework around the config."""
+
+    # Its folder.
+    where: str
+    # None if it names none.
+    release: Version | None
+
+
+@dataclass(frozen=True)
 class RefusedPin:
     """The release of the framework that the project pins, if it does not run with the vLLM release."""
 
@@ -158,6 +168,7 @@ class RolloutConfig:
     decided: Mapping[str, str] = field(default_factory=dict)
     # Of the framework; None if they are unknown.
     releases: FrameworkReleases | None = None
+    copy: Copy | None = None
     # The pinned release that is not among them.
     refused_pin: RefusedPin | None = None
     # Lines of the program by which weights do not reach the engine.

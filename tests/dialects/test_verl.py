@@ -235,6 +235,13 @@ def test_parameters_that_no_request_names_are_neutral_and_not_the_models() -> No
     assert written.sampling["min_p"].value == 0.1
 
 
+def test_the_agent_loop_of_v0_7_sends_a_repetition_penalty_of_its_own() -> None:
+    written = YAML.replace("temperature: 0.7", "repetition_penalty: 1.1")
+    assert read_one(DIALECT, written, "0.24.0").sampling["repetition_penalty"].value == 1.0
+    in_process = SYNC.replace("temperature: 0.7", "repetition_penalty: 1.1")
+    assert read_one(DIALECT, in_process, "0.11.0").sampling["repetition_penalty"].value == 1.1
+
+
 def test_overrides_in_an_array_are_read_with_arithmetic_and_what_is_not_told_stays_unknown() -> None:
     text = (
         "P=$((1024 * 2))\nARGS=(\n  actor_rollout_ref.rollout.name=vllm\n"

@@ -85,6 +85,14 @@ def test_a_copy_without_a_server_builds_its_engine_in_the_trainer_whatever_the_v
     assert not config.engine["enable_prefix_caching"].known and not config.engine["enable_sleep_mode"].known
 
 
+def test_a_copy_has_what_it_passes_itself_and_the_releases_that_its_vllm_takes(tmp_path: Path) -> None:
+    config = run(copy(tmp_path, more="disable_mm_preprocessor_cache=True,"))
+    assert config.engine["disable_mm_preprocessor_cache"].value is True
+    assert config.copy is not None and config.copy.where.endswith("/verl") and config.copy.release is None
+    assert config.releases is not None and config.releases.oldest == Version("0.9.0")
+    assert not run(copy(tmp_path / "without")).engine["disable_mm_preprocessor_cache"].known
+
+
 def test_nothing_is_written_to_a_copy_that_does_not_hand_it_on(tmp_path: Path) -> None:
     config = run(copy(tmp_path, more="seed=0,"))
     assert config.write("async_scheduling", False) is None  # no engine_kwargs

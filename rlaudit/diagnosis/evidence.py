@@ -4,7 +4,7 @@ No layer is judged here. Judges read tokens through this record alone.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -117,6 +117,9 @@ def gather(
             log.sample.sequences, left_out.sequences_left_out, log.sample.tokens, left_out.tokens_left_out
         )
     alignment = alignment_report(batch)
+    if scored is None:
+        # The row that another one fits is seldom in a sample.
+        alignment = replace(alignment, rows=log.alignment.rows)
     tokens = token_evidence(
         batch,
         sampling=sampling,

@@ -2,7 +2,8 @@
 
 Covered, per sequence: an offset (labels sliced [1:] on one side and [:-1] on the other), a token lost on the way (from
 a resume on everything is one further: vLLM 42043), another tokenisation (agreement that is lost and no shift restores),
-a last token that one side scored and the other did not. Tables that have the ids of both sides are joined by them.
+a last token that one side scored and the other did not, a row of another sequence (row_fits.py). Tables that have the
+ids of both sides are joined by them.
 Not covered: prompts that differ while the completions agree; that fades with position and is a cause (`causes/bos.py`).
 
 Shifted data look like a huge mismatch of the engines and would explain everything else, so they are looked for before
@@ -26,6 +27,7 @@ from rlaudit.tokens.lag_path import (
     lost_agreement,
     unrelated_cost,
 )
+from rlaudit.tokens.row_fits import NO_ROWS, RowFits, rows_of_others
 from rlaudit.tokens.token_batch import TokenBatch
 
 # A difference below this is a mismatch of engines; sequences whose tokens exceed it by less than WORTH_A_LOOK nats in
@@ -44,11 +46,12 @@ SHOWN = 5
 
 
 class Misalignment(StrEnum):
-    """How the two sides of a sequence fail to meet. The first three are names of causes as well."""
+    """How the two sides of a sequence fail to meet. The first four are names of causes as well."""
 
     OFF_BY_ONE = "off-by-one"
     TOKEN_DROPPED = "token-dropped-after-resume"
     RETOKENISED = "retokenised"
+    SWAPPED = "swapped-rows"
     LAST_TOKEN = "last token"
 
 
@@ -75,6 +78,7 @@ class AlignmentReport:
 
     sequences: int
     misaligned: tuple[MisalignedSequence, ...] = ()
+    rows: RowFits = NO_ROWS
     not_tested: tuple[str, ...] = ()
 
     @property
@@ -88,7 +92,8 @@ class AlignmentReport:
         Text that differs just at a resume, or from the first token on, looks like another failure in that one sequence;
         what most of them show decides for all.
         """
-        settled = {Misalignment.LAST_TOKEN: Misalignment.LAST_TOKEN, Misalignment.OFF_BY_ONE: Misalignment.OFF_BY_ONE}
+        alone = (Misalignment.LAST_TOKEN, Misalignment.OFF_BY_ONE, Misalignment.SWAPPED)
+        settled = {failure: failure for failure in alone}
         whole, lost, other = (self._count(failure) for failure in _LIKE_EACH_OTHER)
         within = Misalignment.TOKEN_DROPPED if lost >= MOST * (lost + other) else Misalignment.RETOKENISED
         settled |= dict.fromkeys((Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED), within)
@@ -116,6 +121,7 @@ class AlignmentReport:
         return AlignmentReport(
             sequences=self.sequences + other.sequences,
             misaligned=self.misaligned + other.misaligned,
+            rows=self.rows + other.rows,
             not_tested=tuple(dict.fromkeys(self.not_tested + other.not_tested)),
         )
 
@@ -125,12 +131,18 @@ def alignment_report(batch: TokenBatch) -> AlignmentReport:
     counted = _counted(batch)
     misaligned = _shifted(counted, _suspects(counted))
     misaligned |= _last_tokens(counted, misaligned)
+    rows, swapped = rows_of_others(counted)
+    misaligned |= {
+        sequence: MisalignedSequence(sequence, batch.name_of(sequence), Misalignment.SWAPPED, 0, None, None)
+        for sequence in swapped
+    }
     not_tested = []
     if "rollout_version" not in batch.token_columns:
         not_tested.append("whether a shift begins at a resume: column rollout_version is missing")
     return AlignmentReport(
         sequences=batch.sequences,
         misaligned=tuple(misaligned[s] for s in sorted(misaligned)),
+        rows=rows,
         not_tested=tuple(not_tested),
     )
 
@@ -229,6 +241,7 @@ def _message(kind: Misalignment, misaligned: Sequence[MisalignedSequence], seque
         Misalignment.OFF_BY_ONE: f"the trainer's logprobs are shifted against the rollout's {shift}",
         Misalignment.TOKEN_DROPPED: f"aligned up to a token, shifted {shift} from there on{_resumes(misaligned)}",
         Misalignment.RETOKENISED: f"the two sides hold other tokens from some place on (shifted {shift})",
+        Misalignment.SWAPPED: "the trainer's logprobs are those of another sequence",
         Misalignment.LAST_TOKEN: "only the last token is far off: one side scored an end of sequence that the other "
         "did not sample",
     }[kind]

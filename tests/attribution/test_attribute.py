@@ -172,7 +172,7 @@ def test_rows_in_another_order_on_one_side_are_named_and_nothing_else(share):
     trainer_SL[moved] = trainer_SL[np.roll(moved, 1)]
     found = judged(with_trainer(batch, trainer_SL.ravel()))
     assert found.names == {"swapped-rows"}
-    assert found.named[0].signature.effect == pytest.approx(share, abs=0.05)
+    assert 0.8 * share <= found.named[0].signature.effect <= share
 
 
 def test_rows_that_fit_no_other_are_not_swapped():

@@ -1,0 +1,88 @@
+"""Which rows of the rollout fit the trainer's row of another sequence far better than their own.
+
+Covered: whole rows in another order on one side, from the first token on, also among samples that begin alike, if both
+rows are in the batch. A row is compared by its first tokens, at lag 0.
+Not covered: rows of another batch, rows that are shifted as well, and what one row saves by chance: few tokens, or
+tokens that are nearly certain.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlaudit.arrays import Floats
+from rlaudit.tokens.lag_path import CAP_NATS, COST_LEFT, FEWEST_LOST, LOST_SHARE, unrelated_cost
+from rlaudit.tokens.token_batch import TokenBatch
+
+# What another row has to save, beside the logarithm of the rows tried: as a change of lag has to (alignment.py).
+SAVED_NATS = 9.0
+COMPARED = 128
+# The last tokens that both rows have: samples of one prompt that begin alike fit each other's rows up to their fork.
+LAST = 16
+# Rows of a batch that are compared with each other; more cost their square.
+MOST = 512
+
+
+@dataclass(frozen=True)
+class RowFits:
+    """How many rows a batch has, have nothing in common with their own to the end, and fit another; counts add up."""
+
+    sequences: int = 0
+    looked_for: int = 0
+    fitting: int = 0
+
+    def __add__(self, other: "RowFits") -> "RowFits":
+        """Return the counts of both."""
+        return RowFits(
+            self.sequences + other.sequences, self.looked_for + other.looked_for, self.fitting + other.fitting
+        )
+
+
+NO_ROWS = RowFits()
+
+
+def rows_of_others(batch: TokenBatch) -> tuple[RowFits, list[int]]:
+    """Return the counts of a batch, and its sequences that fit the trainer's row of another."""
+    rollout_SL, trainer_SL = _rows(batch, batch.rollout_logprobs_T), _rows(batch, batch.trainer_logprobs_T)
+    own_S, tokens_S = _costs(rollout_SL, trainer_SL)
+    unrelated = unrelated_cost(batch.rollout_logprobs_T, batch.trainer_logprobs_T)
+    # A row that is less apart has nothing to save.
+    candidates = np.flatnonzero((tokens_S >= FEWEST_LOST) & (own_S * tokens_S >= SAVED_NATS)).tolist()
+    last = {sequence: _last(rollout_SL[sequence], trainer_SL[sequence]) for sequence in candidates}
+    apart = [sequence for sequence in candidates if last[sequence] >= LOST_SHARE * unrelated][:MOST]
+    fitting = []
+    for place, sequence in enumerate(apart):
+        cost_N, tokens_N = _costs(rollout_SL[sequence], trainer_SL[apart])
+        saved_N = tokens_N * (own_S[sequence] - cost_N)
+        fits_N = (cost_N <= COST_LEFT * own_S[sequence]) & (saved_N >= SAVED_NATS + math.log(len(apart)))
+        fits_N[place] = False
+        for other in np.flatnonzero(fits_N & (tokens_N >= FEWEST_LOST)).tolist():
+            if _last(rollout_SL[sequence], trainer_SL[apart[other]]) <= COST_LEFT * last[sequence]:
+                fitting.append(sequence)
+                break
+    return RowFits(batch.sequences, len(apart), len(fitting)), fitting
+
+
+def _last(rollout_L: Floats, trainer_L: Floats) -> float:
+    """Return what two rows differ by in the last tokens that both have."""
+    last = np.flatnonzero(np.isfinite(rollout_L) & np.isfinite(trainer_L))[-LAST:]
+    return float(_costs(rollout_L[last], trainer_L[None, last])[0][0])
+
+
+def _rows(batch: TokenBatch, logprobs_T: Floats) -> Floats:
+    """Return (S, COMPARED), the first logprobs of each sequence; NaN past its end, and for 0, which may be put in."""
+    place_T = np.arange(batch.tokens) - batch.offsets[:-1][batch.sequence_T]
+    rows_SL = np.full((batch.sequences, COMPARED), np.nan)
+    kept_T = (place_T < COMPARED) & (logprobs_T != 0.0)
+    rows_SL[batch.sequence_T[kept_T], place_T[kept_T]] = logprobs_T[kept_T]
+    return rows_SL
+
+
+def _costs(rollout_L: Floats, trainer_NL: Floats) -> tuple[Floats, Floats]:
+    """Return (N,) what the two sides differ by, capped nats per token, and how many tokens both have."""
+    with np.errstate(invalid="ignore"):
+        apart_NL = np.minimum(np.abs(rollout_L - trainer_NL), CAP_NATS)
+    both_NL = np.isfinite(apart_NL)
+    tokens_N = both_NL.sum(axis=-1).astype(np.float64)
+    return np.where(both_NL, apart_NL, 0.0).sum(axis=-1) / np.maximum(tokens_N, 1.0), tokens_N

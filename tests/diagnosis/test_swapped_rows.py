@@ -1,0 +1,23 @@
+"""Rows in another order are looked for in all of a log, not in the sample that other causes are looked for in."""
+
+import numpy as np
+from compare_tokens import compare
+from token_tables import table, with_trainer
+
+from rlaudit.diagnosis.compare_settings import CompareSettings
+from rlaudit.meaning.candidates import RAW
+
+
+def swapped(share: float, seed: int = 0):
+    batch = table(seed, prompts=120, samples=2, length=40)
+    rows = batch.trainer_logprobs_T.reshape(-1, 40).copy()
+    moved = np.random.default_rng(seed).choice(len(rows), round(share * len(rows)), replace=False)
+    rows[moved] = rows[np.roll(moved, 1)]
+    return with_trainer(batch, rows.ravel())
+
+
+def test_rows_whose_partner_is_not_in_the_sample_are_found():
+    for share in (0.1, 0.9):
+        found = compare([swapped(share)], RAW, RAW, CompareSettings(evidence_tokens=1000))
+        assert found.layers[0].cause == "swapped-rows" and not found.layers[0].causes[1:]
+        assert 0.7 * share * 240 < found.evidence.alignment.rows.fitting <= share * 240

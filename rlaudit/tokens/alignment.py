@@ -129,9 +129,10 @@ class AlignmentReport:
 def alignment_report(batch: TokenBatch) -> AlignmentReport:
     """Search the sequences of a batch for shifts. Sequences keep the numbers they have in the batch."""
     counted = _counted(batch)
-    misaligned = _shifted(counted, _suspects(counted))
+    suspects = _suspects(counted)
+    misaligned = _shifted(counted, suspects)
     misaligned |= _last_tokens(counted, misaligned)
-    rows, swapped = rows_of_others(counted)
+    rows, swapped = rows_of_others(counted, suspects)
     misaligned |= {
         sequence: MisalignedSequence(sequence, batch.name_of(sequence), Misalignment.SWAPPED, 0, None, None)
         for sequence in swapped

@@ -7,6 +7,7 @@ tokens that are nearly certain.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,7 @@ COMPARED = 128
 LAST = 16
 # Rows of a batch that are compared with each other; more cost their square.
 MOST = 512
+FEWEST_SUSPECTS = 2
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,15 @@ class RowFits:
 NO_ROWS = RowFits()
 
 
-def rows_of_others(batch: TokenBatch) -> tuple[RowFits, list[int]]:
-    """Return the counts of a batch, and its sequences that fit the trainer's row of another."""
-    rollout_SL, trainer_SL = _rows(batch, batch.rollout_logprobs_T), _rows(batch, batch.trainer_logprobs_T)
+def rows_of_others(batch: TokenBatch, suspects: Sequence[int]) -> tuple[RowFits, list[int]]:
+    """Return the counts of a batch, and its sequences that fit the trainer's row of another.
+
+    suspects: sequences whose two sides differ by more than engines do.
+    """
+    if len(suspects) < FEWEST_SUSPECTS:
+        return RowFits(batch.sequences), []
+    part = batch.take(suspects)
+    rollout_SL, trainer_SL = _rows(part, part.rollout_logprobs_T), _rows(part, part.trainer_logprobs_T)
     own_S, tokens_S = _costs(rollout_SL, trainer_SL)
     unrelated = unrelated_cost(batch.rollout_logprobs_T, batch.trainer_logprobs_T)
     # A row that is less apart has nothing to save.
@@ -59,7 +67,7 @@ def rows_of_others(batch: TokenBatch) -> tuple[RowFits, list[int]]:
         fits_N[place] = False
         for other in np.flatnonzero(fits_N & (tokens_N >= FEWEST_LOST)).tolist():
             if _last(rollout_SL[sequence], trainer_SL[apart[other]]) <= COST_LEFT * last[sequence]:
-                fitting.append(sequence)
+                fitting.append(suspects[sequence])
                 break
     return RowFits(batch.sequences, len(apart), len(fitting)), fitting
 

@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 from token_tables import table, with_trainer
 
-from rlaudit.tokens.row_fits import NO_ROWS, rows_of_others
+from rlaudit.tokens.row_fits import NO_ROWS, RowFits
+from rlaudit.tokens.row_fits import rows_of_others as among
 from rlaudit.tokens.token_batch import TokenBatch
 
 PROMPTS, SAMPLES, LENGTH, SHARED = 24, 4, 60, 30
 ROWS = (PROMPTS * SAMPLES, LENGTH)
+
+
+def rows_of_others(batch: TokenBatch) -> tuple[RowFits, list[int]]:
+    return among(batch, range(batch.sequences))
 
 
 def groups(noise: float = 0.01) -> TokenBatch:

@@ -18,7 +18,7 @@ def alignment_signature(evidence: TokenEvidence, kind: Misalignment) -> Outcome:
     report = evidence.alignment
     if report is None:
         return NotTested("alignment was not looked at")
-    count = len(report.of_kind(kind))
+    count = report.count_of(kind)
     low, high = proportion_interval(count, report.sequences)
     return Signature(
         p_value=CERTAIN**count,

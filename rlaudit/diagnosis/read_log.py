@@ -219,9 +219,8 @@ def _looked_at(
 
 
 def added(so_far: AlignmentReport, report: AlignmentReport) -> AlignmentReport:
-    """Add two reports. The first NAMED shifted sequences keep their names: names of millions would fill the memory."""
-    both = so_far + report
-    return both if len(both.misaligned) <= NAMED else replace(both, misaligned=both.misaligned[:NAMED])
+    """Add two reports. The first NAMED shifted sequences keep their names."""
+    return (so_far + report).named(NAMED)
 
 
 @dataclass(frozen=True, eq=False)

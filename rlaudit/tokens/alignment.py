@@ -11,8 +11,9 @@ anything is measured, and nothing is measured on them. What is refused is named 
 without a word would hide the ones a broken engine hits hardest.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -78,6 +79,8 @@ class AlignmentReport:
 
     sequences: int
     misaligned: tuple[MisalignedSequence, ...] = ()
+    # How many more there are, by the kind of failure, whose names were not kept.
+    unnamed: Mapping[Misalignment, int] = field(default_factory=dict)
     rows: RowFits = NO_ROWS
     not_tested: tuple[str, ...] = ()
 
@@ -87,7 +90,16 @@ class AlignmentReport:
         return bool(self.misaligned)
 
     def of_kind(self, kind: Misalignment) -> tuple[MisalignedSequence, ...]:
-        """Return the sequences that fail in one way.
+        """Return the sequences that fail in one way, as far as their names were kept."""
+        settled = self._settled()
+        return tuple(sequence for sequence in self.misaligned if settled[sequence.kind] is kind)
+
+    def count_of(self, kind: Misalignment) -> int:
+        """Return how many sequences fail in one way."""
+        return sum(self._count(failure) for failure, settled in self._settled().items() if settled is kind)
+
+    def _settled(self) -> dict[Misalignment, Misalignment]:
+        """Return what each failure is taken for.
 
         Text that differs just at a resume, or from the first token on, looks like another failure in that one sequence;
         what most of them show decides for all.
@@ -101,10 +113,10 @@ class AlignmentReport:
             settled[Misalignment.OFF_BY_ONE] = within
         elif lost + other < BY_CHANCE * whole:
             settled |= dict.fromkeys((Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED), Misalignment.OFF_BY_ONE)
-        return tuple(sequence for sequence in self.misaligned if settled[sequence.kind] is kind)
+        return settled
 
     def _count(self, kind: Misalignment) -> int:
-        return sum(sequence.kind is kind for sequence in self.misaligned)
+        return sum(sequence.kind is kind for sequence in self.misaligned) + self.unnamed.get(kind, 0)
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -113,14 +125,20 @@ class AlignmentReport:
 
     def message_of(self, kind: Misalignment) -> str:
         """Return the sentence on one kind of failure, "" if no sequence fails in this way."""
-        sequences = self.of_kind(kind)
-        return _message(kind, sequences, self.sequences) if sequences else ""
+        count = self.count_of(kind)
+        return _message(kind, self.of_kind(kind), count, self.sequences) if count else ""
+
+    def named(self, most: int) -> "AlignmentReport":
+        """Return the same with the names of the first sequences only: names of millions would fill the memory."""
+        unnamed = Counter(sequence.kind for sequence in self.misaligned[most:])
+        return replace(self, misaligned=self.misaligned[:most], unnamed=Counter(self.unnamed) + unnamed)
 
     def __add__(self, other: "AlignmentReport") -> "AlignmentReport":
         """The report of two parts of one stream."""
         return AlignmentReport(
             sequences=self.sequences + other.sequences,
             misaligned=self.misaligned + other.misaligned,
+            unnamed=Counter(self.unnamed) + Counter(other.unnamed),
             rows=self.rows + other.rows,
             not_tested=tuple(dict.fromkeys(self.not_tested + other.not_tested)),
         )
@@ -235,7 +253,7 @@ def _last_tokens(batch: TokenBatch, misaligned: Collection[int]) -> dict[int, Mi
     }
 
 
-def _message(kind: Misalignment, misaligned: Sequence[MisalignedSequence], sequences: int) -> str:
+def _message(kind: Misalignment, misaligned: Sequence[MisalignedSequence], count: int, sequences: int) -> str:
     lags = sorted({sequence.lag for sequence in misaligned if sequence.lag is not None})
     shift = f"by {' or '.join(f'{lag:+d}' for lag in lags)}" if lags else "by no fixed number of tokens"
     failure = {
@@ -247,8 +265,9 @@ def _message(kind: Misalignment, misaligned: Sequence[MisalignedSequence], seque
         "did not sample",
     }[kind]
     shown = "; ".join(f"{sequence.name} from token {sequence.first}" for sequence in misaligned[:SHOWN])
-    more = f"; and {len(misaligned) - SHOWN} more" if len(misaligned) > SHOWN else ""
-    return f"{len(misaligned)} of {sequences} sequences: {failure} ({shown}{more})"
+    hidden = count - len(misaligned[:SHOWN])
+    more = [f"{'and ' if shown else ''}{hidden} more"] if hidden else []
+    return f"{count} of {sequences} sequences: {failure} ({'; '.join([*filter(None, [shown]), *more])})"
 
 
 def _resumes(misaligned: Iterable[MisalignedSequence]) -> str:

@@ -60,11 +60,10 @@ def rows_of_others(batch: TokenBatch, suspects: Sequence[int]) -> tuple[RowFits,
     last = {sequence: _last(rollout_SL[sequence], trainer_SL[sequence]) for sequence in candidates}
     apart = [sequence for sequence in candidates if last[sequence] >= LOST_SHARE * unrelated][:MOST]
     fitting = []
-    for place, sequence in enumerate(apart):
+    for sequence in apart:
         cost_N, tokens_N = _costs(rollout_SL[sequence], trainer_SL[apart])
         saved_N = tokens_N * (own_S[sequence] - cost_N)
         fits_N = (cost_N <= COST_LEFT * own_S[sequence]) & (saved_N >= SAVED_NATS + math.log(len(apart)))
-        fits_N[place] = False
         for other in np.flatnonzero(fits_N & (tokens_N >= FEWEST_LOST)).tolist():
             if _last(rollout_SL[sequence], trainer_SL[apart[other]]) <= COST_LEFT * last[sequence]:
                 fitting.append(suspects[sequence])

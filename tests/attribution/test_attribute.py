@@ -175,6 +175,14 @@ def test_rows_in_another_order_on_one_side_are_named_and_nothing_else(share):
     assert 0.8 * share <= found.named[0].signature.effect <= share
 
 
+def test_two_rows_that_fit_another_among_many_that_do_not_are_not_the_cause():
+    batch = table(prompts=40)
+    trainer_SL = table(seed=7, prompts=40).trainer_logprobs_T.reshape(-1, 40)
+    trainer_SL[40:] = batch.trainer_logprobs_T.reshape(-1, 40)[40:]
+    trainer_SL[[40, 41]] = trainer_SL[[41, 40]]
+    assert judged(with_trainer(batch, trainer_SL.ravel())).names == {"retokenised"}
+
+
 def test_rows_that_fit_no_other_are_not_swapped():
     batch = table(prompts=40)
     elsewhere = table(seed=7, prompts=40).trainer_logprobs_T

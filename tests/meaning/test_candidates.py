@@ -24,12 +24,12 @@ def test_candidates_hold_the_request_raw_and_what_versions_leave_out_each_once()
 
 
 def test_a_requested_bias_is_tried_with_and_without_and_has_its_place_in_the_name():
-    request = Semantics(0.7, repetition_penalty=1.05, logit_bias={"30": 2, "2": -1.5})
+    request = Semantics(0.7, repetition_penalty=1.07, logit_bias={"30": 2, "2": -1.5})
     candidates = candidate_semantics(request, trainer_temperature=0.7)
-    assert {Semantics(0.7, repetition_penalty=1.05), Semantics(0.7, logit_bias=((2, -1.5), (30, 2.0)))} < {*candidates}
-    assert request.name == "T=0.7 repetition_penalty=1.05 logit_bias={2: -1.5, 30: 2}"
+    assert {Semantics(0.7, repetition_penalty=1.07), Semantics(0.7, logit_bias=((2, -1.5), (30, 2.0)))} < {*candidates}
+    assert request.name == "T=0.7 repetition_penalty=1.07 logit_bias={2: -1.5, 30: 2}"
     assert not Semantics(logit_bias=((2, 1.0),)).plain
-    assert request.differences(Semantics(0.7, repetition_penalty=1.05)) == ("logit_bias",)
+    assert request.differences(Semantics(0.7, repetition_penalty=1.07)) == ("logit_bias",)
 
 
 @pytest.mark.parametrize("logit_bias", [{"a": 1}, {-1: 1}, {3: float("nan")}, [1, 2], 3, {3: None}, "x"])

@@ -67,3 +67,30 @@ def test_numbers_that_were_put_in_make_no_row_apart() -> None:
 def test_counts_of_batches_add_up() -> None:
     rows, _ = rows_of_others(in_another_order(groups(), within=False))
     assert rows + NO_ROWS == rows and (rows + rows).looked_for == 2 * rows.looked_for
+
+
+def with_lost(batch: TokenBatch, spans: list[tuple[int, int]], side: str = "trainer") -> TokenBatch:
+    """Other numbers in a span of each sample, by its place in the group, on the trainer's side; zeros on the other."""
+    logprobs_T = (batch.trainer_logprobs_T if side == "trainer" else batch.rollout_logprobs_T).copy()
+    rows = logprobs_T.reshape(PROMPTS, SAMPLES, LENGTH)
+    rng = np.random.default_rng(6)
+    for sample, (first, end) in enumerate(spans):
+        rows[:, sample, first:end] = 0.0 if side == "rollout" else -rng.exponential(1.5, (PROMPTS, end - first))
+    return replace(batch, **{f"{side}_logprobs_T": logprobs_T})
+
+
+def test_a_row_that_fits_but_for_its_end_is_not_the_same_row() -> None:
+    batch = table(prompts=PROMPTS, samples=SAMPLES, length=LENGTH)
+    copies = [np.repeat(side.reshape(PROMPTS, SAMPLES, LENGTH)[:, :1], SAMPLES, axis=1).ravel()
+              for side in (batch.rollout_logprobs_T, batch.trainer_logprobs_T)]  # fmt: skip
+    batch = replace(batch, rollout_logprobs_T=copies[0], trainer_logprobs_T=copies[1])
+    rows, fitting = rows_of_others(with_lost(batch, [(2, LENGTH), (47, LENGTH), (47, LENGTH), (47, LENGTH)]))
+    assert rows.looked_for > PROMPTS and not fitting
+
+
+def test_rows_that_meet_again_at_their_end_are_not_looked_for() -> None:
+    assert rows_of_others(with_lost(groups(), [(5, 40)] * SAMPLES))[0].looked_for == 0
+
+
+def test_numbers_that_were_put_in_at_the_end_make_no_row_apart() -> None:
+    assert rows_of_others(with_lost(groups(), [(35, LENGTH)] * SAMPLES, "rollout"))[0].looked_for == 0

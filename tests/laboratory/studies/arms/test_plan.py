@@ -4,7 +4,14 @@ import pytest
 
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role, for_accelerator, make_plan, sampling_in_force
+from rlaudit.laboratory.studies.arms.plan import (
+    BlockPlan,
+    Role,
+    for_accelerator,
+    make_plan,
+    sampling_in_force,
+    scoring_request,
+)
 from rlaudit.laboratory.studies.arms.recipe import Recipe, Sampling
 from rlaudit.laboratory.study import releases
 
@@ -102,6 +109,7 @@ def test_levels_of_reference_and_candidate_are_set_on_them_alone() -> None:
         ({"factors": {"dummy": ["maybe"]}}, "factor dummy has no level 'maybe'; it has on, off"),
         ({"reference": {"version": "0.8.4"}}, "vLLM 0.8.4 is too old"),
         ({"arms": [{"name": "x", "version": "0.1"}]}, "vLLM 0.1 is too old"),
+        ({"samples": 3, "sampling": {"temperature": 0.7, "n": 2}}, "samples 3 is no multiple of n 2"),
         ({"factors": {"engine-version": ["newest"]}}, "'newest' is not a version of vllm"),
     ],
 )
@@ -109,6 +117,12 @@ def test_what_does_not_exist_is_refused_wherever_it_is_named(keys: dict[str, Any
     with pytest.raises(UsageError) as raised:
         planned(**keys)
     assert says in raised.value.message
+
+
+def test_completions_of_one_request_are_scored_with_those_of_a_request_each() -> None:
+    alone, by_two = (planned(sampling={"temperature": 0.7, "n": n}).arms[0] for n in (1, 2))
+    assert by_two.treatment.sampling["n"] == 2 and "n" not in alone.treatment.sampling
+    assert scoring_request(by_two).key == scoring_request(alone).key
 
 
 def test_a_sampling_parameter_that_is_off_is_not_sent() -> None:

@@ -8,6 +8,7 @@ import os
 import sys
 
 import rlaudit
+from rlaudit.cli.removed_options import refuse_removed
 from rlaudit.errors import NotFinished, RlauditError
 from rlaudit.say import say
 from rlaudit.secrets import learn, learn_text, mask
@@ -67,6 +68,7 @@ def _bug() -> int:
 
 
 def _outcome(arguments: list[str]) -> object:
+    refuse_removed(arguments)
     if arguments[:1] == ["inspect"]:
         from rlaudit.cli.inspect import inspect
 

@@ -1,0 +1,22 @@
+"""Options and commands that a release removed, and what replaces each."""
+
+from collections.abc import Mapping, Sequence
+
+from rlaudit.errors import UsageError
+
+# `COMMAND --option`, `COMMAND WORD` or `COMMAND` -> what replaces it, in words that can be pasted.
+REPLACED_BY: Mapping[str, str] = {
+    "inspect --defaults": "what moves between two releases: rlaudit explain 0.8.5..0.18.1",
+}
+
+
+def refuse_removed(arguments: Sequence[str]) -> None:
+    """Raise UsageError if a command line has an option or a command that was removed, before any parser reads it.
+
+    What follows `--` belongs to another program.
+    """
+    ours = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    command, *words = ours or [""]
+    for name in (command, *(f"{command} {word.partition('=')[0]}" for word in words)):
+        if name in REPLACED_BY:
+            raise UsageError(f"rlaudit {name} was removed", REPLACED_BY[name])

@@ -4,10 +4,13 @@ A factor, a metric, a cause, a rule, a reader or a picture is a module that bind
 ...). There is no registry to edit and no plug-in interface.
 """
 
+import ast
 import importlib
 import inspect
 import pkgutil
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
@@ -44,3 +47,29 @@ def discover(package: ModuleType, name: str, kind: type[Offer]) -> Offers[Offer]
             raise ValueError(f"{module.__name__}: {name} {key!r} is already offered by another file")
         offers[key] = (module, offer)
     return Offers(offers)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a file that is named after an offer says of it. values: the arguments of the call, as they are written."""
+
+    file: Path
+    documentation: str
+    values: Mapping[str, ast.expr]
+
+
+def offered(package: str, name: str, binds: str) -> Written | None:
+    """Return an offer as its file writes it; None if the package has no file of that name.
+
+    The file is not run: metrics and causes import numpy and scipy, which takes longer than to read about them.
+    """
+    file = Path(__file__).parent / package / f"{name.replace('-', '_')}.py"
+    if not file.stem.isidentifier() or not file.is_file():
+        return None
+    module = ast.parse(file.read_text(encoding="utf-8"))
+    bound = {ast.unparse(node.targets[0]): node.value for node in module.body if isinstance(node, ast.Assign)}
+    call = bound.get(binds)
+    if not isinstance(call, ast.Call):
+        return None
+    values = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
+    return Written(file, ast.get_docstring(module) or "", values)

@@ -14,7 +14,6 @@ from rlaudit.ablation.halving import Bisection, Figure, bisect
 from rlaudit.ablation.run import Ablation
 from rlaudit.advisories import crossed
 from rlaudit.did_you_mean import did_you_mean
-from rlaudit.documents.vllm_alone import text_of
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.errors import NotFinished, UsageError
@@ -26,7 +25,7 @@ from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.bisection import Bisection as Reported
 from rlaudit.report.parts.bisection import ReleaseFigure
 from rlaudit.vllm.builds import released_for
-from rlaudit.vllm.moved import Change, Part, moved, moved_values
+from rlaudit.vllm.moved import Change, Part, moved, moved_values, text_of
 
 if TYPE_CHECKING:
     from rlaudit.report.report import Report

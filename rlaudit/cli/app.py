@@ -73,6 +73,11 @@ def _outcome(arguments: list[str]) -> object:
         from rlaudit.cli.inspect import inspect
 
         return inspect(arguments[1:])
+    if arguments[:1] == ["explain"] and len(arguments) == 2 and not arguments[1].startswith("-"):
+        # One name needs no parser, and to import typer takes longer than to print a page.
+        from rlaudit.cli.pages import print_page
+
+        return print_page(arguments[1])
     from rlaudit.cli.commands import run_command
 
     return run_command(arguments)

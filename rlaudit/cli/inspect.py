@@ -9,20 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlaudit.cli.inspect_arguments import parse
-from rlaudit.cli.output import Output, parse_outputs, write_file, write_outputs
+from rlaudit.cli.output import Output, parse_outputs, write_outputs
 from rlaudit.errors import UsageError
 from rlaudit.say import say
 from rlaudit.standard_input import DASH
 from rlaudit.standard_output import to_stdout
 
 if TYPE_CHECKING:
-    from packaging.version import Version
-
     from rlaudit.bump.bump import Bump
     from rlaudit.cli.inspect_arguments import Arguments
     from rlaudit.inspection.inspect import Inspection, Request
     from rlaudit.severity import Severity
-    from rlaudit.vllm.machine import Machine
 
 
 # After so many new objects Python looks for cycles among the youngest.
@@ -55,8 +52,6 @@ def _inspect_bump(options: "Arguments", outputs: Sequence[Output]) -> int:
 
     if options.before is not None or options.after is not None:
         raise UsageError("--bump finds --from and --to by itself: leave them out")
-    if options.defaults:
-        raise UsageError("--bump is about a repository, --defaults about vLLM alone")
     if options.fix is not None and not options.diff:
         raise UsageError("--bump changes no file", "--diff prints the fixes as a patch")
     bump = find_bump(options.bump or "", options.paths)
@@ -109,9 +104,7 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
         baseline=options.baseline or (None if options.write_baseline is not None else settings.baseline),
         write_baseline=options.write_baseline,
     )
-    _check(options.paths, wishes, options.defaults, options.framework_source)
-    if options.defaults:
-        return _defaults(sides[0], sides[1], machine, wishes.outputs)
+    _check(options.paths, wishes, options.framework_source)
     rules, about_suppressions = selected(known_rules(), options.select or settings.get("select") or (), options.ignore)
     dialects = known_dialects(tuple(options.dialect))
     request = Request(
@@ -127,36 +120,15 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
     return _run(request, wishes, bump)
 
 
-def _defaults(before: "Version | None", after: "Version | None", machine: "Machine", outputs: Sequence[Output]) -> int:
-    """Write what moves in vLLM alone, with the project's own version for a missing --from or --to."""
-    from rlaudit.documents.vllm_alone import document_of, moved_lines
-    from rlaudit.inspection.versions import choose
-
-    chosen = choose(before, after, str(Path.cwd() / DASH), "")
-    if not chosen.migrates:
-        raise UsageError("--defaults compares two versions", "give both: --from 0.8.5 --to 0.18.1")
-    for sentence in chosen.sentences:
-        say(sentence)
-    releases = (chosen.before, chosen.after, machine)
-    # The text is vLLM's own, and not an outline of the report.
-    texts = [output for output in outputs if output.report_format.name == "text"]
-    for output in texts:
-        write_file(output.path or Path(DASH), "".join(f"{line}\n" for line in moved_lines(*releases)))
-    others = [output for output in outputs if output not in texts]
-    return write_outputs(others, document_of(*releases)) if others else 0
-
-
 def _threshold(fail_on: str, exit_zero: bool) -> "Severity | None":
     from rlaudit.severity import Severity
 
     return None if fail_on == "never" or exit_zero else Severity(fail_on)
 
 
-def _check(paths: Sequence[str], wishes: _Wishes, defaults: bool, framework_sources: Sequence[str]) -> None:
-    if not paths and not defaults:
+def _check(paths: Sequence[str], wishes: _Wishes, framework_sources: Sequence[str]) -> None:
+    if not paths:
         raise UsageError("nothing to inspect was named", "rlaudit inspect CONFIG --from VERSION --to VERSION")
-    if paths and defaults:
-        raise UsageError("--defaults is about vLLM alone: leave out the paths")
     for folder in framework_sources:
         if not Path(folder).is_dir():
             raise UsageError(f"--framework-source {folder}: no such folder", "name the checkout, or the package in it")

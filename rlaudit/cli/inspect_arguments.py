@@ -35,7 +35,6 @@ class Arguments:
     fix: str | None
     baseline: Path | None
     write_baseline: Path | None
-    defaults: bool
     stdin_name: str | None
     allow_no_config: bool
     verbose: bool
@@ -101,7 +100,6 @@ def arguments_parser() -> argparse.ArgumentParser:
     add("--baseline", type=Path, metavar="FILE", help="findings that are known and do not count")
     add("--write-baseline", type=Path, metavar="FILE", help="write today's findings down as known")
     add("--bump", metavar="BASE..HEAD", help="what a new vLLM pin changes: git revisions, or an older copy of PATH")
-    add("--defaults", action="store_true", help="print what moves between --from and --to, without a config")
     add("--stdin-name", metavar="NAME", help="what to take standard input for, as base.yaml; recognised when left out")
     add("--allow-no-config", action="store_true", help="exit with 0 if no config is found, for hooks")
     return parser

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from packaging.version import InvalidVersion, Version
 
 from rlaudit.advisories import crossed, known_advisories
-from rlaudit.documents.vllm_alone import text_of
+from rlaudit.cli.move_page import move_page
 from rlaudit.errors import UsageError
 from rlaudit.report.figures import interval
 from rlaudit.report.parts.releases import Cell
@@ -13,12 +13,18 @@ from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.measured import RUNS, measured_by_all
-from rlaudit.vllm.moved import WHY, Change, Part, moved
+from rlaudit.vllm.moved import WHY, Change, Part, moved, text_of
 from rlaudit.vllm.resolve import resolution_rules, resolve
 
 
 def release_page(name: str) -> str | None:
-    """Return the page of a release; None if `name` is no version. Raises UsageError for a release not catalogued."""
+    """Return the page of a release, or of a move as `0.8.5..0.18.1`; None if `name` is neither.
+
+    Raises UsageError for a release not catalogued.
+    """
+    old, dots, new = name.partition("..")
+    if dots:
+        return move_page(old, new, Machine())
     try:
         version = Version(name)
     except InvalidVersion:
@@ -64,7 +70,7 @@ def _since(version: Version, machine: Machine) -> Iterator[tuple[str, list[str]]
         if move.change is Change.VALUE and (move.part is Part.RESOLVED or move.why)
     ]
     yield (
-        f"What moved since {before} (rlaudit inspect --defaults --from {before} --to {version} has all)",
+        f"What moved since {before} (rlaudit explain {before}..{version} has all)",
         [f"{move.name}: {text_of(move.before)} -> {text_of(move.after)}" for move in moves]
         or ["nothing that decides logprobs"],
     )

@@ -1,14 +1,16 @@
-"""The documentation of rules, advisories and suppression findings; no other rule is imported for one."""
+"""The documentation of rules, advisories and suppression findings; no rule is imported for it."""
 
-import importlib
-import importlib.util
-import inspect
 import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rlaudit.advisories import known_advisories
-from rlaudit.advisories.advisory import Advisory
+from rlaudit.discover import offered
 from rlaudit.inspection.suppression import RULES
 
+if TYPE_CHECKING:
+    from rlaudit.advisories.advisory import Advisory
+
+_ADVISORIES = Path(__file__).parents[1] / "advisories"
 WIDTH = 120  # of docstrings in this repository
 
 
@@ -16,21 +18,18 @@ def rule_documentation(name: str) -> str | None:
     """Return the documentation of a rule or an advisory, its first line a sentence; None for any other name."""
     if name in RULES:
         return RULES[name]
-    about, advisory = _about_rule(name), known_advisories().get(name)
-    if advisory is None:
+    rule = offered("rules", name, "RULE")
+    about = rule.documentation if rule is not None else None
+    file = _ADVISORIES / f"{name}.yaml"
+    if file.parent != _ADVISORIES or not file.is_file():
         return about
+    from rlaudit.advisories.advisory import read_advisory
+
+    advisory = read_advisory(file)
     return f"{about if about is not None else advisory.about}\n\n{_facts(advisory)}"
 
 
-def _about_rule(name: str) -> str | None:
-    """Return the docstring of the file of rlaudit/rules/ that is named after a rule."""
-    module = f"rlaudit.rules.{name.replace('-', '_')}"
-    if not name.replace("-", "").replace("_", "").isalnum() or importlib.util.find_spec(module) is None:
-        return None
-    return inspect.getdoc(importlib.import_module(module))
-
-
-def _facts(advisory: Advisory) -> str:
+def _facts(advisory: "Advisory") -> str:
     window = advisory.window
     edges = {"Not yet in": window.before, "Came with": window.first, "Still in": window.last}
     edges["Mended in"] = window.fixed

@@ -1,8 +1,10 @@
 """The least data that can show a cause. Below it the report says only how much data the cause takes."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rlaudit.meaning.token_evidence import TokenEvidence
+if TYPE_CHECKING:
+    from rlaudit.meaning.token_evidence import TokenEvidence
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,7 @@ class LeastData:
     tokens: int
     because: str
 
-    def lacking(self, evidence: TokenEvidence) -> str | None:
+    def lacking(self, evidence: "TokenEvidence") -> str | None:
         """Return what is too little, and how much it takes; None if there is enough."""
         counts = {"prompts": evidence.clusters, "sequences": len(evidence.cluster_S), "tokens": evidence.tokens}
         for unit, count in counts.items():

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
+from rlaudit.metrics import UNCLIPPED
 from rlaudit.statistics.interval import IntervalMethod
 from rlaudit.tokens.pairs import LogprobPairs
 
@@ -133,7 +134,7 @@ class Metric:
     is_share: bool = False
     exponentiates: bool = False
     resolution: float = 0.0
-    clipping: str = "before any truncation or clipping"
+    clipping: str = UNCLIPPED
     unavailable: Callable[[LogprobPairs], str | None] = always_available
 
     def formula_at(self, settings: ObjectiveSettings) -> str:

@@ -7,3 +7,6 @@ the source. It stands in `rlaudit explain`, `list metrics` and report.json; the 
 tests/metrics` asks for its value on a table computed by hand (BY_HAND); one that stands in the text of a report moves
 the case studies: `UPDATE_EXAMPLES=1 pytest tests/examples/test_case_studies.py`, then `git diff`.
 """
+
+# What a metric says of clipping if it says nothing else.
+UNCLIPPED = "before any truncation or clipping"

@@ -24,7 +24,7 @@ Safe to ignore when
     you do not compare the two versions with each other.
 
 How to confirm
-    `rlaudit inspect --defaults --from A --to B` prints every default that moves; `rlaudit ablate` with factor
+    `rlaudit explain A..B` prints every default that moves; `rlaudit ablate` with factor
     `engine-version` measures all of them together.
 """
 

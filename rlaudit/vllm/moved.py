@@ -60,6 +60,8 @@ WHY: Mapping[str, tuple[Layer, str]] = {
     "pause_generation": (_PATH, "decides whether running requests keep keys and values of the old weights"),
     "reset_prefix_cache": (_PATH, "decides what a weight update leaves in the cache"),
 }
+# The longest text of a value in a line.
+_WIDEST = 60
 _NOTHING: tuple[Any, ...] = (None, {}, [], "")
 
 
@@ -208,3 +210,11 @@ def _default(catalogue: Catalogue, part: Part, name: str) -> Any:
     sections = {Part.ARGUMENT: catalogue.engine, Part.SAMPLING: catalogue.sampling, Part.VARIABLE: catalogue.variables}
     declared = sections.get(part, {}).get(name)
     return declared.default if declared is not None else None
+
+
+def text_of(value: Any) -> str:
+    """Return a value as a line shows it, cut if it is long."""
+    if isinstance(value, Unknown):
+        return f"unknown ({value.reason})"
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."

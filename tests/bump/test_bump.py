@@ -187,7 +187,6 @@ def test_no_pin_at_all_is_an_audit_that_is_not_finished(tmp_path: Path, capsys: 
         (["v1..v2", "/"], 2, "/: no git repository"),
         (["v1..v2", "--from", "0.8.5"], 2, "leave them out"),
         (["v1..v2", "--fix"], 2, "--bump changes no file"),
-        (["v1..v2", "--defaults"], 2, "about a repository"),
         (["v1..v2", "-"], 2, "standard input is in none"),
         (["conf"], 2, ""),
     ],

@@ -2,7 +2,6 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.cli.list_what import Listed, list_
-from rlaudit.documents.vllm_alone import moved_lines
 from rlaudit.layers import Layer
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.catalogue import known_versions
@@ -67,23 +66,6 @@ def test_the_machine_decides_what_moves() -> None:
     on_cpu = {change.name for change in moved_values(V0, V1, MACHINES["cpu"])}
     assert "async_scheduling" in on_gpu
     assert "enable_prefix_caching" in on_cpu - on_gpu
-
-
-def test_the_text_names_value_layer_reason_and_source() -> None:
-    text = "\n".join(moved_lines(V0, V1, MACHINES["h100"]))
-    assert "async_scheduling: nothing -> True" in text
-    assert "inference path: " in text
-    assert "vllm/config/vllm.py:" in text
-    assert "VLLM_USE_V1=0 (V0)" in text
-    assert "swap_space: V1 never swapped" in text
-
-
-def test_v0_is_not_mentioned_where_neither_release_has_it() -> None:
-    assert "VLLM_USE_V1=0" not in "\n".join(moved_lines(V1, Version("0.32.0"), MACHINES["h100"]))
-
-
-def test_a_version_that_is_not_catalogued_is_said_first() -> None:
-    assert "not catalogued" in moved_lines(V0, Version("0.18.2"), MACHINES["h100"])[0]
 
 
 def test_every_release_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -142,7 +142,5 @@ def _summary(report: "Report") -> list[str]:
     old = report["versions"]["from"]
     older = [f"{count(standing, 'finding')} that vLLM {old} has already: rlaudit inspect --from {old} --to {old}."]
     new = report["versions"]["to"]
-    names = (
-        f"What vLLM {new} does not take any more, configs or not: rlaudit inspect --defaults --from {old} --to {new}."
-    )
+    names = f"What vLLM {new} does not take any more, configs or not: rlaudit explain {old}..{new}."
     return [*summary(report), *(older if standing else []), names]

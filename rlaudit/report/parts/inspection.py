@@ -12,7 +12,7 @@ from rlaudit.layers import Layer
 from rlaudit.settings.shown_step import ShownStep
 from rlaudit.severity import Severity
 
-Group = Literal["engine", "sampling", "environment", "trainer", "framework", "model", "method", "import"]
+Group = Literal["engine", "sampling", "environment", "trainer", "framework", "model"]
 Versions = TypedDict("Versions", {"from": str | None, "to": str | None})
 """Both sides of a migration."""
 

@@ -12,21 +12,25 @@ from rlaudit.cli.examples import FIRST_STEPS, epilog, unwrapped
 from rlaudit.standard_input import standard_input_as_file
 from rlaudit.standard_output import to_stdout
 
-# Statistics and engines take a second to import: a command's module is imported when that command is run.
+# Each command's module, and its line in the list of commands. Statistics and engines take a second to import: a module
+# is imported when its command is run, and not for the list; a test holds the line against the command's own help.
 # `inspect` parses its own arguments before typer is imported; here it serves the list of commands and completion.
 COMMANDS = {
-    "demo": "rlaudit.cli.demo:demo_command",
-    "record": "rlaudit.cli.record:app",
-    "inspect": "rlaudit.cli.inspect_completion:inspect_options",
-    "ablate": "rlaudit.cli.ablate:ablate",
-    "cell": "rlaudit.cli.cell:app",
-    "compare": "rlaudit.cli.compare:compare",
-    "curves": "rlaudit.cli.curves:curves",
-    "diagnose": "rlaudit.cli.diagnose:diagnose",
-    "report": "rlaudit.cli.report:report",
-    "engines": "rlaudit.cli.engines:app",
-    "explain": "rlaudit.cli.explain:explain",
-    "list": "rlaudit.cli.list_what:list_",
+    "demo": ("rlaudit.cli.demo:demo_command", "Show one real case, offline, in a few seconds."),
+    "record": ("rlaudit.cli.record:app", "Record what a training asks of vLLM and what it gets."),
+    "inspect": (
+        "rlaudit.cli.inspect_completion:inspect_options",
+        "Say what a vLLM upgrade does to your rollout configs.",
+    ),
+    "ablate": ("rlaudit.cli.ablate:ablate", "Say which setting is to blame, by controlled runs."),
+    "cell": ("rlaudit.cli.cell:app", "One cell of a run: an engine or trainer process in a folder of its own."),
+    "compare": ("rlaudit.cli.compare:compare", "Say what logged logprobs mean, and how far apart they are."),
+    "curves": ("rlaudit.cli.curves:curves", "Find the first step at which training curves separate."),
+    "diagnose": ("rlaudit.cli.diagnose:diagnose", "Put all that is known together, in the three layers."),
+    "report": ("rlaudit.cli.report:report", "Render a run again, finished or not."),
+    "engines": ("rlaudit.cli.engines:app", "Isolated engine environments, one per vLLM version."),
+    "explain": ("rlaudit.cli.explain:explain", "Print all about a rule, cause, metric, release or topic."),
+    "list": ("rlaudit.cli.list_what:list_", "List what rlaudit knows, one line each."),
 }
 # `rlaudit explain clusters` documents it.
 HIDDEN = frozenset({"cell"})
@@ -37,11 +41,16 @@ class _Commands(TyperGroup):
         """Return the commands in the order of a migration, without those that only schedulers call."""
         return [name for name in COMMANDS if name not in HIDDEN]
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands from COMMANDS, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command, imported now; None if no command has that name."""
         if cmd_name not in COMMANDS:
             return None
-        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         return typer.main.get_command(command if isinstance(command, typer.Typer) else _app_of(cmd_name, command))
 

@@ -13,7 +13,6 @@ from rlaudit.laboratory.place import Place
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.recipe import AnyRecipe
 from rlaudit.laboratory.run_folder import RunFolder
-from rlaudit.laboratory.shard_run import cells_of_shards
 from rlaudit.laboratory.study import Study
 from rlaudit.progress import Progress
 
@@ -62,7 +61,6 @@ class Ablation:
             self.progress,
             given,
             self.place,
-            cells_of_shards(self.folder),
             partial(self._show_verdict, plan) if looked_at else None,
         ) as (finished, run_folder):
             return reported(self.study, finished, run_folder, self.path, self.fails, **parts)

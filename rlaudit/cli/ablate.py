@@ -1,7 +1,6 @@
 """`rlaudit ablate`: run a recipe's arms, diagnose, report."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,8 +9,7 @@ import typer
 
 from rlaudit.cli import where_cells_run as where
 from rlaudit.cli.options import LOCAL, FailOn, FailOnMismatch, Outputs, Quiet
-from rlaudit.cli.output import Output, parse_outputs, write_file, write_outputs
-from rlaudit.engines.cells.shard import LeftToOthers, Shard
+from rlaudit.cli.output import parse_outputs, write_file, write_outputs
 from rlaudit.engines.environments.given_interpreters import (
     ENGINE_HELP,
     TRAINER_HELP,
@@ -37,8 +35,8 @@ class Until(StrEnum):
 
 
 def ablate(
-    recipes: Annotated[
-        list[str],
+    recipe: Annotated[
+        str,
         typer.Argument(
             metavar="RECIPE", help="A recipe by name (v0-to-v1, quick, ...) or path, a rollout config, or a recording."
         ),
@@ -74,8 +72,6 @@ def ablate(
     ] = False,
     jobs: Annotated[str, typer.Option(help=where.JOBS_HELP)] = where.AUTO,
     executor: Annotated[str, typer.Option(help=where.EXECUTOR_HELP, metavar="WHERE")] = LOCAL,
-    shard: Annotated[str | None, typer.Option(help=where.SHARD_HELP, metavar="I/N")] = None,
-    merge: Annotated[bool, typer.Option("--merge", help=where.MERGE_HELP)] = False,
     until: Annotated[
         Until | None, typer.Option(help="verdict: stop once no remaining arm can change the verdict of a layer.")
     ] = None,
@@ -101,22 +97,15 @@ def ablate(
     from rlaudit.ablation.run import Ablation
     from rlaudit.engines.hardware.accelerator import detect
     from rlaudit.engines.hardware.shares import split
-    from rlaudit.laboratory.carry_out import carried_out
     from rlaudit.laboratory.estimate import estimate
     from rlaudit.laboratory.place import cells_at_once, local
     from rlaudit.laboratory.prompts import load_prompts
-    from rlaudit.laboratory.shard_run import ShardRun
 
     outputs = parse_outputs(output)
-    if merge:
-        return _merge([Path(run) for run in recipes], run_dir, outputs, fail_on, Progress(quiet))
-    if len(recipes) > 1:
-        raise UsageError(f"one recipe at a time, not {len(recipes)}", "Run directories are merged with --merge.")
-    (recipe,) = recipes
     given = given_interpreters(python, trainer_python)
     at_once = where.jobs_of(jobs)
     progress = Progress(quiet)
-    cluster = where.on_cluster(executor, at_once, progress, cpu=cpu, shared_out=shard is not None)
+    cluster = where.on_cluster(executor, at_once, progress, cpu=cpu)
     accelerator, shares = (cluster.accelerator, ()) if cluster else split(detect(cpu), at_once or 1)
     experiment = _experiment(recipe, from_, to, model, write_recipe, accelerator, progress, take_over or (), updates)
     if experiment is None:
@@ -129,8 +118,7 @@ def ablate(
     versions = chosen.versions
     plan = study.plan(chosen, accelerator, prompt_set)
     folder = run_dir or Path("runs") / path.stem
-    shard_run = None if shard is None else ShardRun(Shard.parse(shard), folder)
-    _refuse_together(study, path, versions, shares_out=shard_run is not None, bisects=bisect is not None)
+    _refuse_together(study, path, versions, bisects=bisect is not None)
     most = cells_at_once(plan, accelerator, shares, at_once) if cluster is None else cluster.at_once
     if dry_run:
         answer(_heading_of_many(versions) + estimate(study, plan, accelerator, prompt_set, folder, given, most))
@@ -140,15 +128,6 @@ def ablate(
     for name, reason in plan.left_out.items():
         progress.note(f"  not run     block {name}: {reason}")
     place = local(shares, most) if cluster is None else where.at_cluster(cluster)
-    if shard_run is not None:
-        shard_place, others = shard_run.at(place), shard_run.others
-        with (
-            suppress(LeftToOthers),
-            carried_out(study, plan, shard_run.folder, accelerator, prompt_set, progress, given, shard_place, others),
-        ):
-            pass
-        progress.note(shard_run.summary())
-        return shard_run.exit_code
     ablation = Ablation(
         study,
         path,
@@ -169,19 +148,12 @@ def _heading_of_many(versions: Sequence[str]) -> str:
     return f"{count} releases, {versions[0]} to {versions[-1]}, one after the other; of the last:\n" if versions else ""
 
 
-def _refuse_together(study: "Study", path: Path, versions: Sequence[str], *, shares_out: bool, bisects: bool) -> None:
+def _refuse_together(study: "Study", path: Path, versions: Sequence[str], *, bisects: bool) -> None:
     """Raise UsageError for options that the recipe, or another option, does not allow."""
     if versions and study.of_release is None:
         raise UsageError(f"versions: {path.stem} is about trainings, and one run compares those of all its arms")
-    if versions and (shares_out or bisects):
-        raise UsageError(f"--shard and --bisect are for a recipe of two releases, and {path.stem} names many")
-    if shares_out and bisects:
-        raise UsageError("--bisect: which release comes next is known only after the one before, so no shard knows it")
-    if shares_out and study.in_one_folder:
-        raise UsageError(
-            f"--shard: {path.stem} cannot be shared out: its cells load checkpoints that lie in the run directory",
-            "Run it on one machine with --jobs, or with --executor ray over a run directory that all nodes see.",
-        )
+    if versions and bisects:
+        raise UsageError(f"--bisect is for a recipe of two releases, and {path.stem} names many")
 
 
 def _report_of(
@@ -243,18 +215,3 @@ def _experiment(
         return None
     study = known_studies()["updates" if updates else "arms"]
     return study, study.recipe_of(dict(experiment.document), path, accelerator.kind), path
-
-
-def _merge(
-    runs: Sequence[Path], run_dir: Path | None, outputs: Sequence[Output], fail_on: FailOn, progress: Progress
-) -> int:
-    """Report on the cells of several runs together."""
-    from rlaudit.ablation.run import reported
-    from rlaudit.laboratory.carry_out import gathered
-    from rlaudit.laboratory.merge import planned
-
-    common = planned(runs)
-    folder = run_dir or Path("runs") / "merged"
-    progress.note(f"{len(runs)} runs: {common.plan.title}; merged in {folder}")
-    with gathered(common, folder, progress) as (finished, kept):
-        return write_outputs(outputs, reported(common.study, finished, kept, runs[0], fail_on is FailOn.ERROR))

@@ -23,7 +23,6 @@ COMMANDS = {
         "Say what a vLLM upgrade does to your rollout configs.",
     ),
     "ablate": ("rlaudit.cli.ablate:ablate", "Say which setting is to blame, by controlled runs."),
-    "cell": ("rlaudit.cli.cell:app", "One cell of a run: an engine or trainer process in a folder of its own."),
     "compare": ("rlaudit.cli.compare:compare", "Say what logged logprobs mean, and how far apart they are."),
     "curves": ("rlaudit.cli.curves:curves", "Find the first step at which training curves separate."),
     "diagnose": ("rlaudit.cli.diagnose:diagnose", "Put all that is known together, in the three layers."),
@@ -32,14 +31,12 @@ COMMANDS = {
     "explain": ("rlaudit.cli.explain:explain", "Print all about a rule, cause, metric, release or topic."),
     "list": ("rlaudit.cli.list_what:list_", "List what rlaudit knows, one line each."),
 }
-# `rlaudit explain clusters` documents it.
-HIDDEN = frozenset({"cell"})
 
 
 class _Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the commands in the order of a migration, without those that only schedulers call."""
-        return [name for name in COMMANDS if name not in HIDDEN]
+        """Return the commands in the order of a migration."""
+        return list(COMMANDS)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands from COMMANDS, without importing any."""

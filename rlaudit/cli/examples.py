@@ -15,10 +15,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "ablate": (
         "rlaudit ablate quick",
         "rlaudit ablate base.yaml --from 0.8.5 --to 0.18.1 --dry-run",
-        "rlaudit ablate v0-to-v1 --shard 1/4",
         "rlaudit ablate quick --bisect mean_ratio_minus_one",
     ),
-    "cell": ("rlaudit cell run runs/v0-to-v1 3f2a",),
     "compare": (
         "rlaudit compare rollouts.jsonl --temperature 0.7",
         "rlaudit compare rollouts.jsonl --temperature 0.7 --output json:compare.json",

@@ -6,6 +6,9 @@ from rlaudit.errors import UsageError
 
 # `COMMAND --option`, `COMMAND WORD` or `COMMAND` -> what replaces it, in words that can be pasted.
 REPLACED_BY: Mapping[str, str] = {
+    "ablate --shard": "a Ray cluster shares a run out: rlaudit ablate RECIPE --executor ray (rlaudit explain clusters)",
+    "ablate --merge": "a run has one directory, on a cluster too: rlaudit ablate RECIPE --executor ray --run-dir RUN",
+    "cell": "the ablate command of a run keeps its finished cells and runs the others: rlaudit ablate RECIPE --run-dir RUN",
     "inspect --defaults": "what moves between two releases: rlaudit explain 0.8.5..0.18.1",
 }
 

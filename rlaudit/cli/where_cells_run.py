@@ -27,9 +27,7 @@ def jobs_of(option: str) -> int | None:
     return int(option)
 
 
-def on_cluster(
-    executor: str, at_once: int | None, progress: Progress, *, cpu: bool, shared_out: bool
-) -> "Cluster | None":
+def on_cluster(executor: str, at_once: int | None, progress: Progress, *, cpu: bool) -> "Cluster | None":
     """Connect to the Ray cluster that `executor` names; return None for this machine.
 
     Raises UsageError for options that exclude each other, and what Cluster.connect raises.
@@ -37,8 +35,8 @@ def on_cluster(
     address = ray_address(executor)
     if address is None:
         return None
-    if at_once is not None or shared_out:
-        raise UsageError("--executor ray takes neither --jobs nor --shard: Ray gives cells what is free")
+    if at_once is not None:
+        raise UsageError("--executor ray takes no --jobs: Ray gives cells what is free")
     from rlaudit.engines.cells.on_ray import Cluster
 
     with progress.step("looking at the nodes of the Ray cluster"):
@@ -52,7 +50,3 @@ def on_cluster(
 def at_cluster(cluster: "Cluster") -> Place:
     """Return the cluster as a place for cells."""
     return lambda folder, accelerator, note: cluster.executor(folder, note)
-
-
-SHARD_HELP = "I/N: run only the I-th of N equal shares of the engine runs, in RUN-DIR/shard-I-of-N. See --merge."
-MERGE_HELP = "Run nothing: report on all arms of the run directories given, which are of one recipe, as after --shard."

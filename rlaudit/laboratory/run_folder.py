@@ -33,13 +33,10 @@ REPORTED = (TOKENS, REPORT)
 
 
 class RunFolder:
-    """The writing side of a run directory. `damaged` lists what was not as an earlier run had left it.
+    """The writing side of a run directory. `damaged` lists what was not as an earlier run had left it."""
 
-    elsewhere: folders of cells in other run directories, whose finished cells are taken over.
-    """
-
-    def __init__(self, folder: Path, elsewhere: Sequence[Path] = ()) -> None:
-        self.folder, self.elsewhere = folder, tuple(elsewhere)
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.cells = folder / CELL_FOLDERS
         self.damaged: list[str] = []
         self._plan = ""
@@ -117,8 +114,8 @@ class RunFolder:
 
 
 @contextlib.contextmanager
-def opened(folder: Path, elsewhere: Sequence[Path] = ()) -> Iterator[RunFolder]:
-    """Open the run directory for this process alone, making it if needed; cells that are finished `elsewhere` are used.
+def opened(folder: Path) -> Iterator[RunFolder]:
+    """Open the run directory for this process alone, making it if needed.
 
     Raises NotFinished when another process is using it, OSError if it cannot be made.
     """
@@ -130,7 +127,7 @@ def opened(folder: Path, elsewhere: Sequence[Path] = ()) -> Iterator[RunFolder]:
     except Timeout as error:
         raise NotFinished(f"another rlaudit is running in {folder}", "wait for it, or give --run-dir") from error
     try:
-        yield RunFolder(folder, elsewhere)
+        yield RunFolder(folder)
     finally:
         lock.release()
         if new and {path.name for path in folder.iterdir()} <= {".lock"}:

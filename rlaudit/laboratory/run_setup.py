@@ -57,26 +57,11 @@ class RunSetup:
     # Identities of the models that some engines have instead, by their names in the recipe.
     other_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     gpus_to_score: Mapping[str, int] = field(default_factory=dict)
-    # plan.json that all of this was read from, for runs that are merged.
-    written: Mapping[str, Any] | None = None
 
     @property
     def accelerator_identity(self) -> Mapping[str, Any]:
         """The facts about the accelerator that decide a result."""
-        if self.written is not None:
-            return dict(self.written["made_with"]["accelerator_identity"])
         return accelerator_identity(self.accelerator)
-
-    def made_with(self) -> dict[str, Any]:
-        """Return what decides, beside the recipe and the provenance, whether runs can be merged (merge.py)."""
-        return {
-            "accelerator_identity": self.accelerator_identity,
-            "environments": {name: asdict(environment.spec) for name, environment in self._environments().items()},
-            "failed": {
-                version: asdict(engine) for version, engine in self.engines.items() if isinstance(engine, Failure)
-            },
-            "other_models": self.other_models,
-        }
 
     def rollout_context(self, recipe: AnyRecipe, prompt_token_ids: Sequence[Sequence[int]]) -> RolloutContext:
         """Return what all cells share, with the token ids of the prompts."""
@@ -98,8 +83,6 @@ class RunSetup:
 
     def provenance(self) -> dict[str, Any]:
         """Return what is needed to repeat the run."""
-        if self.written is not None:
-            return dict(self.written["provenance"])
         return {
             "rlaudit": rlaudit.__version__,
             "rlaudit_commit": own_commit(),

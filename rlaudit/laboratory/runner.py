@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlaudit.engines.cells.cell import SETTLED, Cell, adopt, finished
+from rlaudit.engines.cells.cell import SETTLED, Cell, finished
 from rlaudit.engines.cells.executor import Asked, Executor
 from rlaudit.engines.cells.launch import Event, Failure, Outcome
 from rlaudit.engines.cells.seal import Damage
-from rlaudit.engines.cells.shard import LEFT, LeftToOthers
 from rlaudit.errors import NotFinished
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.progress import Progress, readable
@@ -30,7 +29,6 @@ class Runner:
 
     def __init__(self, folder: RunFolder, executor: Executor, progress: Progress) -> None:
         self._folder, self._executor, self._progress = folder, executor, progress
-        self._numbers: dict[str, int] = {}
         self._kept: dict[str, Outcome | Damage | None] = {}
         self._under_way: dict[str, _Batch] = {}
         self._ended: dict[tuple[str, float | None], Outcome] = {}
@@ -54,9 +52,7 @@ class Runner:
         All cells that have to run are handed to the executor at once, before the first outcome is awaited.
         """
         cells = [(cell, title) for cell, title in titled if isinstance(cell, Cell)]
-        self._start(
-            [Asked(cell, title, self._numbers.setdefault(cell.key, len(self._numbers))) for cell, title in cells]
-        )
+        self._start([Asked(cell, title) for cell, title in cells])
         return (self._await(cell, title) if isinstance(cell, Cell) else self._failed(cell) for cell, title in titled)
 
     def needed(self, cell: Cell, title: str, complaint: str) -> Outcome:
@@ -77,8 +73,6 @@ class Runner:
             if self._remembered(cell) is None and cell.key not in self._under_way and cell.key not in new:
                 self._folder.asked_for(cell.key)
                 stored = finished(self._folder.cells, cell)
-                if not isinstance(stored, Outcome):
-                    stored = adopt(self._folder.cells, cell, self._folder.elsewhere) or stored
                 self._kept[cell.key] = stored
                 if not isinstance(stored, Outcome):
                     new[cell.key] = request
@@ -106,11 +100,7 @@ class Runner:
             if cell.key not in self._under_way:
                 # It failed under another time limit.
                 self._hand_over({cell.key: Asked(cell, title)})
-            if self._next_outcome(self._under_way[cell.key]) is LEFT:
-                # The run ends here: this shard's own cells come first.
-                while self._under_way:
-                    self._next_outcome(next(iter(self._under_way.values())))
-                raise LeftToOthers
+            self._next_outcome(self._under_way[cell.key])
         return outcome
 
     def _next_outcome(self, batch: _Batch) -> Outcome:
@@ -120,8 +110,6 @@ class Runner:
         started = time.monotonic()
         with self._progress.step(request.title, log=self.directory(request.cell) / "log.txt"):
             outcome = next(batch.outcomes)
-        if outcome is LEFT:
-            return outcome
         self.cells_run += 1
         self.cell_seconds += outcome.usage.get("seconds", 0.0)
         failure = "" if outcome.failure is None else f"  ({outcome.failure.boundary}: {outcome.failure.message})"

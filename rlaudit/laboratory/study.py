@@ -123,8 +123,6 @@ class Study:
     # From a recipe of many releases, one of these and cpu or cuda to the recipe of that release; None if it has no such
     # recipes.
     of_release: Callable[[Any, str, Build], Any] | None = None
-    # Whether its cells read files of the run directory, so that no other run can take them over.
-    in_one_folder: bool = False
     # Whether `execute` takes a function that gets the unfinished run.
     looks: bool = False
 

@@ -130,11 +130,8 @@ class StudyRun:
 
 def _as_document(plan: Plan, setup: RunSetup) -> dict[str, Any]:
     """Return plan.json: the recipe as it was understood, and everything needed to repeat the run."""
-    if setup.written is not None:
-        return dict(setup.written)
     return {
         "recipe": plan.recipe.model_dump(mode="json", by_alias=True),
         "arms": plan.arms(),
         "provenance": setup.provenance(),
-        "made_with": setup.made_with(),
     }

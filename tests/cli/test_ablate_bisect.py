@@ -59,7 +59,6 @@ def test_ends_that_agree_are_an_answer(shared_laboratory: Laboratory, given: lis
     ("words", "said"),
     [
         (["--bisect", "k4"], "no such metric"),
-        (["--bisect", METRIC, "--shard", "1/2"], "no shard knows it"),
         (["--bisect", METRIC, "--python", "/usr/bin/python3"], "VERSION=COMMAND"),
     ],
 )

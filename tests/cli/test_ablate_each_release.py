@@ -159,7 +159,7 @@ def test_an_environment_that_was_built_for_a_release_goes_with_it(
     [
         ("0.18.1..new", (), "OLDEST..NEWEST"),
         ("0.18.2..0.18.9", (), "no release in between"),
-        ([V1], ("--shard", "1/2"), "names many"),
+        ([V1], ("--bisect", "mean_ratio_minus_one"), "names many"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(

@@ -7,7 +7,7 @@ import pytest
 from documented_commands import ROOT, blocks, command_lines, lay_out, run_line
 
 from rlaudit.cli.app import run
-from rlaudit.cli.commands import COMMANDS, HIDDEN
+from rlaudit.cli.commands import COMMANDS
 from rlaudit.cli.examples import EXAMPLES
 from rlaudit.cli.pages import TOPICS
 
@@ -78,7 +78,7 @@ def test_the_suppression_that_is_quoted_silences_its_rule(tmp_path, monkeypatch,
 
 
 def test_every_command_is_in_the_readme():
-    assert all(f"rlaudit {command}" in README for command in COMMANDS if command not in HIDDEN)
+    assert all(f"rlaudit {command}" in README for command in COMMANDS)
 
 
 def test_every_file_that_is_named_is_there():

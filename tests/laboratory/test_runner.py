@@ -4,12 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
-
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.executor import Asked, OnEvent, unheard
 from rlaudit.engines.cells.launch import Failure, Outcome
-from rlaudit.engines.cells.shard import LEFT, LeftToOthers
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.runner import Runner
 from rlaudit.progress import Progress
@@ -73,11 +70,3 @@ def test_a_cell_that_an_earlier_question_has_under_way_is_waited_for_there(tmp_p
     assert list(run.outcomes([(cell(tmp_path, number), "again") for number in (2, 3)])) == [DONE, DONE]
     assert list(first) == [DONE, DONE]
     assert where.diary == ["take 1", "take 2", "take 3", "outcome 1", "outcome 2", "outcome 3"]
-
-
-def test_a_run_that_others_must_go_on_with_first_runs_all_that_is_its_own(tmp_path: Path) -> None:
-    where = Elsewhere([LEFT, DONE, LEFT, DONE])
-    run = runner(tmp_path, where)
-    with pytest.raises(LeftToOthers):
-        list(run.outcomes([(cell(tmp_path, number), f"cell {number}") for number in (1, 2, 3, 4)]))
-    assert where.diary[4:] == ["outcome 1", "outcome 2", "outcome 3", "outcome 4"] and run.cells_run == 2

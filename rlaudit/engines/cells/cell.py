@@ -9,7 +9,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -99,23 +99,6 @@ def ended(folder: Path, cell: Cell) -> Outcome | Damage | None:
     return judge(directory, phase="", refusal=cell.refusal) if damage is None else damage
 
 
-def adopt(folder: Path, cell: Cell, others: Iterable[Path], *, failed: bool = False) -> Outcome | None:
-    """Copy a cell that was finished in one of the `others` into `folder`, and return its outcome.
-
-    failed: take a failed cell, too. Returns None if none of them has the cell. Raises OSError.
-    """
-    for other in others:
-        outcome = (ended if failed else finished)(other, cell)
-        if isinstance(outcome, Outcome):
-            part = folder / f".{cell.key}.part"
-            _clear(part)
-            shutil.copytree(other / cell.key, part)
-            _clear(folder / cell.key)
-            part.rename(folder / cell.key)
-            return outcome
-    return None
-
-
 def run_cell(
     folder: Path, cell: Cell, on_event: Callable[[Event], None], cancelled: Callable[[], bool] = lambda: False
 ) -> Outcome:
@@ -154,7 +137,6 @@ def describe(directory: Path, cell: Cell) -> list[Any]:
         "timed": cell.timed,
     }
     public, taken = take_out({JOB: dict(cell.job), DESCRIPTION: description})
-    public[DESCRIPTION]["secrets"] = len(taken)
     directory.mkdir(parents=True, exist_ok=True)
     documents = {**public, IDENTITY: mask(cell.identity)}
     with replacing(*(directory / name for name in documents)) as drafts:

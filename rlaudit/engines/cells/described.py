@@ -1,7 +1,7 @@
 """A cell that is read from its files (cell.describe), to be run on another machine than the one that planned it.
 
-`rlaudit cell run` and the nodes of a cluster do that. Data comes from the files, and code from the rlaudit that reads
-them, whose scripts must be those that the cell's name was computed from.
+The nodes of a cluster do that. Data comes from the files, and code from the rlaudit that reads them, whose scripts must
+be those that the cell's name was computed from.
 """
 
 import re
@@ -22,10 +22,10 @@ from rlaudit.secrets import put_back
 AGAIN = "The ablate command of the run runs it."
 
 
-def read_described(directory: Path, secrets: Sequence[Any] = ()) -> Cell:
+def read_described(directory: Path, secrets: Sequence[Any]) -> Cell:
     """Return the cell that is described in its folder, with the secrets that were left out.
 
-    Raises UsageError if none is described there, NotFinished if it is of another rlaudit or lacks its secrets.
+    Raises UsageError if none is described there, NotFinished if it is of another rlaudit.
     """
     try:
         documents = {name: parse_json((directory / name).read_bytes()) for name in (JOB, IDENTITY, DESCRIPTION)}
@@ -50,8 +50,6 @@ def read_described(directory: Path, secrets: Sequence[Any] = ()) -> Cell:
         raise UsageError(f"{directory} describes no cell: {error.filename} is missing", AGAIN) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotFinished(f"{directory} describes no cell that this rlaudit understands", AGAIN) from error
-    if description["secrets"] != len(secrets):
-        raise NotFinished(f"the cell {directory.name} needs secrets, which are kept nowhere", AGAIN)
     if key != directory.name:
         raise NotFinished(
             f"the cell {directory.name} would be {key} here: this rlaudit has other scripts than that which planned it",

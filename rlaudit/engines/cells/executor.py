@@ -1,7 +1,7 @@
 """Where cells run: a run requests cells, and gets their outcomes in the order of its requests.
 
-Cells run on this machine one after the other (here) or several at once (at_once.py); a shard of a run (shard.py) and a
-Ray cluster (on_ray.py) have the same interface. A job names rlaudit's scripts by their path in the package, so that it
+Cells run on this machine one after the other (here) or several at once (at_once.py); a Ray cluster (on_ray.py) has the
+same interface. A job names rlaudit's scripts by their path in the package, so that it
 also runs on a machine that has the package in another folder.
 """
 
@@ -26,9 +26,6 @@ class Asked:
     cell: Cell
     # Names the cell in sentences.
     title: str = ""
-    # Its place among all cells of the run, finished ones included. None for a cell that the run needs before it can go
-    # on: prompts as token ids, a trial of the trainer.
-    number: int | None = None
 
 
 # Gets the events that a cell's process reports while it runs.

@@ -26,9 +26,9 @@ def cache_of_torch(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def own_cache(variables: Mapping[str, str], place: str) -> dict[str, str]:
-    """Return the variable that names the folder of `place`: a share of a machine, a node, a job of an array.
+    """Return the variable that names the folder of `place`: a share of a machine, or a node.
 
-    Places nest. A folder that a recipe names is kept.
+    A folder that a recipe names is kept.
     """
     root = user_cache_path("rlaudit") / "compiled"
     folder = Path(variables.get(ENGINE.compiled_in, root / socket.gethostname()))

@@ -37,7 +37,7 @@ def run(directory: Path, secrets: Sequence[Any], variables: Mapping[str, str]) -
 
     Raises NotFinished if it cannot be run on this node.
     """
-    _require_in_sight([directory], "Give --run-dir a folder of a file system that all nodes share, or use --shard.")
+    _require_in_sight([directory], "Give --run-dir a folder of a file system that all nodes share.")
     cell = read_described(directory, secrets)
     shown = dict(os.environ)
     with _as_on_the_driver(variables):

@@ -46,12 +46,6 @@ class Accelerator:
     # Of the host.
     instruction_sets: tuple[str, ...] = ()
 
-    @classmethod
-    def of_document(cls, document: Mapping[str, Any]) -> "Accelerator":
-        """Make one from the result of dataclasses.asdict. Raises KeyError and TypeError for anything else."""
-        devices = tuple(Device(**device) for device in document["devices"])
-        return cls(**{**document, "devices": devices, "instruction_sets": tuple(document["instruction_sets"])})
-
 
 def detect(cpu: bool = False, environ: Mapping[str, str] | None = None, root: Path = Path("/")) -> Accelerator:
     """Return the accelerator of this machine; the processor if `cpu`. root: of the file system.

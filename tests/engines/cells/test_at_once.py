@@ -17,7 +17,6 @@ from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.executor import Asked
 from rlaudit.engines.cells.guardian import Process, descendants, processes
 from rlaudit.engines.cells.launch import Cancelled
-from rlaudit.engines.cells.shard import OfAShard, Shard
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.engines.hardware.nvidia_driver import Device
 from rlaudit.engines.hardware.shares import Share, share_of, split
@@ -104,12 +103,10 @@ def test_each_cell_is_shown_gpus_of_its_own_in_the_words_of_the_run(gpus: tuple[
 
 
 def test_engines_at_once_compile_into_folders_of_their_own(cores: tuple[Share, ...], tmp_path: Path) -> None:
-    shard = Shard(1, 2)
-    with AtOnce(tmp_path / "cells", cores, 2) as inner:
-        here = OfAShard(shard, inner, tmp_path / "cells")
-        asked = [Asked(cell(tmp_path, number, meets=2), number=2 * number) for number in (1, 2)]
+    with AtOnce(tmp_path / "cells", cores, 2) as here:
+        asked = [Asked(cell(tmp_path, number, meets=2)) for number in (1, 2)]
         places = [one.result["compiled"] for one in here.run(asked)]
-    assert [Path(place).name.rpartition(shard.folder)[2] for place in places] == ["-share-0", "-share-1"]
+    assert [Path(place).name[-len("-share-0") :] for place in places] == ["-share-0", "-share-1"]
     named = cell(tmp_path, 3)
     named = replace(named, variables={**named.variables, ENGINE.compiled_in: "/recipes/own"})
     assert named.with_own_cache("share-0") == named

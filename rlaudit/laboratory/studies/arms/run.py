@@ -61,7 +61,7 @@ def execute(plan: Plan, run: StudyRun, look: Look = lambda _run: False) -> Finis
     """Run every arm of the plan and score what they sampled. Failed arms do not stop the others.
 
     look: gets the run after each of the arms that decide, and after each block but the last, and returns whether to end
-    it. What was sampled is scored then, looked at or not: shards and whole runs score the same batches. Raises
+    it. What was sampled is scored then, looked at or not, so that every run scores the same batches. Raises
     NotFinished if the trainer cannot score, OSError if the run directory cannot be written.
     """
     arms: dict[ArmId, FinishedArm] = {}

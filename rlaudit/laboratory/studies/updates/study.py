@@ -39,5 +39,4 @@ STUDY = Study(
     cost_of_updates,
     execute,
     of_release,
-    in_one_folder=True,
 )

@@ -41,7 +41,7 @@ class Rule:
 
 
 def _value(audit: Audit, setting: str) -> str:
-    """Return a setting's value as text, by which a baseline recognises the finding."""
+    """Return a setting's value as text, by which code scanning recognises the finding in another commit."""
     if audit.after.exists(setting):
         return _as_text(audit.after.engine(setting).value)
     for settings in (audit.config.sampling, audit.config.environment, audit.config.trainer):

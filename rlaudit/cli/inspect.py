@@ -35,8 +35,6 @@ class _Wishes:
     none_is_fine: bool
     diff: bool
     fix: str | None
-    baseline: Path | None
-    write_baseline: Path | None
 
 
 def inspect(words: list[str]) -> int:
@@ -68,8 +66,6 @@ def _inspect_bump(options: "Arguments", outputs: Sequence[Output]) -> int:
         before=str(bump.migration.before),
         after=str(bump.migration.after),
         paths=list(bump.trees.paths),
-        baseline=options.baseline and options.baseline.absolute(),
-        write_baseline=options.write_baseline and options.write_baseline.absolute(),
     )
     with in_tree_after(bump.trees):
         return _inspect(in_tree, outputs, bump)
@@ -101,8 +97,6 @@ def _inspect(options: "Arguments", outputs: Sequence[Output], bump: "Bump | None
         none_is_fine=options.allow_no_config,
         diff=options.diff,
         fix=options.fix,
-        baseline=options.baseline or (None if options.write_baseline is not None else settings.baseline),
-        write_baseline=options.write_baseline,
     )
     _check(options.paths, wishes, options.framework_source)
     rules, about_suppressions = selected(known_rules(), options.select or settings.get("select") or (), options.ignore)
@@ -134,32 +128,20 @@ def _check(paths: Sequence[str], wishes: _Wishes, framework_sources: Sequence[st
             raise UsageError(f"--framework-source {folder}: no such folder", "name the checkout, or the package in it")
     if "-" in paths and wishes.fix is not None and not wishes.diff:
         raise UsageError("standard input cannot be fixed in place", "--diff prints the fixes")
-    for option, path in (("--baseline", wishes.baseline), ("--write-baseline", wishes.write_baseline)):
-        if path == Path(DASH):
-            raise UsageError(f"{option} keeps findings by the folder it lies in: - is in none", "give it a path")
     if wishes.diff and any(output.path is None for output in wishes.outputs):
         raise UsageError("--diff goes to stdout: give the report a path", "--output json:report.json")
-    if wishes.baseline is not None and wishes.write_baseline is not None:
-        raise UsageError("--baseline and --write-baseline at once: a new baseline holds what the old one held")
 
 
 def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
     from rlaudit.documents.inspection import document_of
-    from rlaudit.inspection.baseline import load_baseline, write_baseline
     from rlaudit.inspection.files import recordings_alone
     from rlaudit.inspection.inspect import NOT_FINISHED, collected_for, exit_code
     from rlaudit.inspection.inspect import inspect as inspect_paths
     from rlaudit.rendering.outlines.inspect import summary
 
-    if wishes.baseline is not None:
-        request = replace(request, baseline=load_baseline(wishes.baseline))
     collected = collected_for(request)
     inspection = inspect_paths(request, collected)
     _say_versions(inspection)
-    if wishes.write_baseline is not None:
-        number = write_baseline(wishes.write_baseline, inspection.judged)
-        say(f"{number} findings written to {wishes.write_baseline}: they do not count from now on")
-        inspection = inspect_paths(replace(request, baseline=load_baseline(wishes.write_baseline)), collected)
     standing = 0
     if bump is not None:
         from rlaudit.bump.bump import brought_by

@@ -33,8 +33,6 @@ class Arguments:
     output: list[str]
     diff: bool
     fix: str | None
-    baseline: Path | None
-    write_baseline: Path | None
     stdin_name: str | None
     allow_no_config: bool
     verbose: bool
@@ -97,8 +95,6 @@ def arguments_parser() -> argparse.ArgumentParser:
     add("--diff", action="store_true", help="print what --fix would do as a patch, and change nothing")
     add("--fix", choices=FIX_MODES, metavar="MODE",
         help="--fix makes the safe fixes, --fix=unsafe all of them; MODE is joined by =")  # fmt: skip
-    add("--baseline", type=Path, metavar="FILE", help="findings that are known and do not count")
-    add("--write-baseline", type=Path, metavar="FILE", help="write today's findings down as known")
     add("--bump", metavar="BASE..HEAD", help="what a new vLLM pin changes: git revisions, or an older copy of PATH")
     add("--stdin-name", metavar="NAME", help="what to take standard input for, as base.yaml; recognised when left out")
     add("--allow-no-config", action="store_true", help="exit with 0 if no config is found, for hooks")

@@ -8,7 +8,9 @@ from rlaudit.errors import UsageError
 REPLACED_BY: Mapping[str, str] = {
     "ablate --shard": "a Ray cluster shares a run out: rlaudit ablate RECIPE --executor ray (rlaudit explain clusters)",
     "ablate --merge": "a run has one directory, on a cluster too: rlaudit ablate RECIPE --executor ray --run-dir RUN",
-    "cell": "the ablate command of a run keeps its finished cells and runs the others: rlaudit ablate RECIPE --run-dir RUN",
+    "cell": "the ablate command of a run goes on from its finished cells: rlaudit ablate RECIPE --run-dir RUN",
+    "inspect --baseline": "a comment silences a finding: # rlaudit: ignore[RULE] why (rlaudit explain ci)",
+    "inspect --write-baseline": "a comment silences a finding: # rlaudit: ignore[RULE] why (rlaudit explain ci)",
     "inspect --defaults": "what moves between two releases: rlaudit explain 0.8.5..0.18.1",
 }
 

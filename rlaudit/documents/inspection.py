@@ -12,7 +12,7 @@ from rlaudit.audit.finding import Finding, Fix
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.syntax.shell_command import TakenDefault
 from rlaudit.documents.setting_rows import setting_rows
-from rlaudit.inspection.baseline import fingerprint, relative_to
+from rlaudit.inspection.fingerprint import fingerprint, relative_to
 from rlaudit.inspection.inspect import Inspection, shown_path
 from rlaudit.inspection.inspect_file import InspectedConfig, InspectedFile
 from rlaudit.inspection.suppression import Judged, Suppressed
@@ -72,7 +72,7 @@ def document_of(
             fail_on=fail_on if fail_on is not None else "never",
             counted=_counted(inspection.counted),
             suppressed=_suppressed_counts(inspection.judged),
-            stale_baseline_entries=inspection.stale,
+            stale_baseline_entries=0,
             unread=[
                 UnreadFile(path=shown_path(file.path), reason=file.reason, wanted=file.wanted)
                 for file in inspection.unread

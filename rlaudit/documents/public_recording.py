@@ -42,7 +42,7 @@ def public_report(originals: Sequence[Recording], request: Request, code: int, t
         for original, name in zip(originals, names, strict=True):
             write_public_copy(original, above / name)
         paths = tuple(str(above / name) for name in names)
-        # Suppressions and baselines are about files by their paths.
+        # Suppressions are about files by their paths.
         inspection = inspect(Request(paths, request.context, request.about_suppressions))
         document = document_of(inspection, code, threshold)
         copies = [open_recording(above / name) for name in names]

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from rlaudit.audit.finding import Finding
 from rlaudit.configs.recorded_source import RecordedSource
-from rlaudit.inspection.baseline import apply_baseline
 from rlaudit.inspection.files import Collected, TextFile, reason
 from rlaudit.inspection.fix import FixedFile, fix_file, key_of
 from rlaudit.inspection.inspect import Inspection, judge_files, judged, shown_path
@@ -43,10 +42,7 @@ def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
     request = inspection.request
 
     def counted(file: InspectedFile) -> Sequence[Finding]:
-        verdicts = judge_files(request, [file])
-        if request.baseline is not None:
-            verdicts, _ = apply_baseline(request.baseline, verdicts)
-        return [verdict.finding for verdict in verdicts if verdict.suppressed is None]
+        return [verdict.finding for verdict in judge_files(request, [file]) if verdict.suppressed is None]
 
     recorded = tuple(file.file.path for file in inspection.files if isinstance(file.file.source, RecordedSource))
     written_in = [file for file in inspection.files if file.configs and file.file.path not in recorded]

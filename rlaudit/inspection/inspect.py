@@ -9,7 +9,6 @@ from pathlib import Path
 from rlaudit.audit.finding import Finding
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.errors import UsageError
-from rlaudit.inspection.baseline import Baseline, apply_baseline
 from rlaudit.inspection.files import Collected, Unread, collect, text_of
 from rlaudit.inspection.inspect_file import Context, InspectedConfig, InspectedFile, inspect_file
 from rlaudit.inspection.read_configs import known_dialects, speaks_of_rollouts
@@ -35,7 +34,6 @@ class Request:
     # Names of the findings about suppressions that are reported.
     about_suppressions: frozenset[str] = frozenset(ABOUT_SUPPRESSIONS)
     suppressions: tuple[Suppression, ...] = ()
-    baseline: Baseline | None = None
     stdin_name: str | None = None
     excluded: Callable[[str], bool] = lambda _path: False
     today: date = date.max
@@ -55,8 +53,6 @@ class Inspection:
     bugs: tuple[str, ...]
     read: int
     others: int
-    # Baseline entries that did not occur.
-    stale: int = 0
     # Files without a config that set up rollouts with an engine which is not read here.
     other_engines: tuple[OtherEngine, ...] = ()
     # Other files without a config that have words of vLLM or a framework.
@@ -115,7 +111,7 @@ def _is_in(config: InspectedConfig, file: InspectedFile) -> bool:
 
 
 def judged(request: Request, collected: Collected, inspected: Sequence[InspectedFile]) -> Inspection:
-    """Apply suppressions and baseline to what was inspected."""
+    """Apply suppressions to what was inspected."""
     with_configs = tuple(file for file in inspected if file.configs or file.bugs)
     unreadable = tuple(
         Unread(file.file.path, file.unreadable, file.file.named, speaks_of_rollouts(file.file.source.text))
@@ -131,19 +127,14 @@ def judged(request: Request, collected: Collected, inspected: Sequence[Inspected
     explained |= {source.path for source in without if Path(source.path).absolute() in parts}
     given = {file.file.path for file in inspected if file.file.named}
     mentions = (mention(source, named=source.path in given) for source in without if source.path not in explained)
-    verdicts = judge_files(request, with_configs)
-    stale = 0
-    if request.baseline is not None:
-        verdicts, stale = apply_baseline(request.baseline, verdicts)
     return Inspection(
         request=request,
         files=with_configs,
-        judged=verdicts,
+        judged=judge_files(request, with_configs),
         unread=(*collected.unread, *unreadable),
         bugs=tuple(str(bug) for file in inspected for bug in file.bugs),
         read=len(collected.files),
         others=collected.others,
-        stale=stale,
         other_engines=others,
         mentions=tuple(words for words in mentions if words is not None),
     )

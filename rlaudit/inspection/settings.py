@@ -23,8 +23,11 @@ KEYS: Mapping[str, tuple[type, str]] = {
     "select": (list, "rules or layers to run; all when left out"),
     "fail-on": (str, "error, warning, note or never"),
     "exclude": (list, "patterns of paths, relative to this file, that are not read"),
-    "baseline": (str, "a baseline file, relative to this file"),
     "ignore": (list, "tables with rule, reason and, if wanted, path and until"),
+}
+# Keys that a release removed -> what replaces each.
+REMOVED_KEYS: Mapping[str, str] = {
+    "baseline": 'a table silences findings: [[ignore]] with rule = "...", path = "..." and reason = "..."',
 }
 IGNORE_KEYS = ("rule", "path", "reason", "until")
 FAIL_ON = ("error", "warning", "note", "never")
@@ -43,12 +46,6 @@ class Settings:
     def get(self, name: str) -> Any:
         """Return a value, None if it is not set."""
         return self.values.get(name)
-
-    @property
-    def baseline(self) -> Path | None:
-        """The path of the baseline."""
-        name = self.get("baseline")
-        return self.path.parent / name if name is not None and self.path is not None else None
 
     def excludes(self, path: str) -> bool:
         """Return whether a pattern of `exclude` names this file or a folder above it."""
@@ -87,6 +84,8 @@ def _table(path: Path) -> tuple[str, dict[str, Any] | None]:
 
 def _checked(path: Path, text: str, table: Mapping[str, Any]) -> Settings:
     for key, value in table.items():
+        if key in REMOVED_KEYS:
+            raise UsageError(f"{path}: the key {key} was removed", REMOVED_KEYS[key])
         if key not in KEYS:
             listed = f"there are: {', '.join(KEYS)}"
             raise UsageError(f"{path}: unknown key {key}; {did_you_mean(key, KEYS, listed)}")

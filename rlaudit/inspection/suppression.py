@@ -42,6 +42,7 @@ RULES: Mapping[str, str] = {
 }
 
 
+# "baseline" is in reports of an rlaudit before 0.4 only.
 SuppressionKind = Literal["inline", "file", "settings", "baseline"]
 
 

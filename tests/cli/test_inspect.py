@@ -55,7 +55,6 @@ def test_the_exit_code_is_the_contracts(desk: Desk, text: str, options: list[str
         (["x.yaml", "--output", "json", "--output", "text"], "only one report can go to stdout"),
         (["x.yaml", "--diff", "--output", "json"], "--diff goes to stdout"),
         (["x.yaml", "--platform", "tpu"], "machine 'tpu' is not known"),
-        (["x.yaml", "--baseline", "a", "--write-baseline", "b"], "at once"),
         (["x.yaml", "--output", "json:x.yaml/y.json"], "cannot be written"),
     ],
 )

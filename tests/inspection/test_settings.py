@@ -8,6 +8,7 @@ from toy_dialect import V0, V1, Desk
     ("content", "says"),
     [
         ('form = "0.8.5"', "unknown key form; did you mean from?"),
+        ('baseline = "known.json"', "the key baseline was removed\n  a table silences findings: [[ignore]]"),
         ("xyz = 1", "unknown key xyz; there are: from, to"),
         ("to = 0.18", "to must be a string: vLLM to move to"),
         ('select = "toy-raw"', "select must be a list"),

@@ -198,10 +198,8 @@ def summary(report: "Report") -> list[str]:
     findings = ", ".join(count(number, severity) for severity, number in inspected.counted.items())
     kinds = [f"{number} {kind}" for kind, number in inspected.suppressed.items()]
     suppressed = f"; suppressed: {', '.join(kinds)}" if kinds else ""
-    stale = inspected.stale_baseline_entries
-    gone = f"; {count(stale, 'baseline entry', 'baseline entries')} no longer found" if stale else ""
     exit_ = f"Exit code {report['exit_code']}: {_outcome(report['exit_code'], inspected)}."
-    return [f"{', '.join(looked_at)}.", *_fixes(inspected.fixes), f"{findings}{suppressed}{gone}.", exit_]
+    return [f"{', '.join(looked_at)}.", *_fixes(inspected.fixes), f"{findings}{suppressed}.", exit_]
 
 
 def _outcome(exit_code: int, inspected: "Inspected") -> str:

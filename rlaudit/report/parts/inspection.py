@@ -179,6 +179,7 @@ class Inspected:
     fail_on: Severity | Literal["never"]
     counted: Mapping[str, int]
     suppressed: Mapping[str, int]
+    # Of an rlaudit before 0.4, which had baselines; always 0 since.
     stale_baseline_entries: int
     unread: Sequence[UnreadFile]
     bugs: Sequence[str]

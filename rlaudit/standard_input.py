@@ -35,8 +35,6 @@ def standard_input_as_file(words: Sequence[str]) -> Iterator[list[str]]:
         raise UsageError("- is standard input, and there is one of it: give the other a path")
     if before[place] in FOLDERS:
         raise UsageError(f"{before[place]} is a folder, and - is none")
-    if words[0] == "curves" and "--follow" in words:
-        raise UsageError("--follow is for a file that grows, and standard input ends", "name the log, or leave it out")
     # Every inspection imports this file, and none gets here.
     import tempfile
 

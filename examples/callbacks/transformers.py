@@ -4,7 +4,8 @@
 
     trainer = GRPOTrainer(..., callbacks=[GateCallback("sampling/sampling_logp_difference/mean<0.02")])
 
-The test of `rlaudit curves LOG --follow --gate ...`, inside the trainer. Metrics are named as the trainer logs them.
+The test of `rlaudit curves LOG --gate ...` after every step, inside the trainer. Metrics are named as the trainer
+logs them.
 """
 
 from transformers import TrainerCallback

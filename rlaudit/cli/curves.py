@@ -1,24 +1,18 @@
 """`rlaudit curves`: when the training curves of two runs separate, or whether one run keeps within its gates."""
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from rlaudit.cli.options import FailOn, Outputs
 from rlaudit.cli.output import Output, parse_outputs, write_outputs
 from rlaudit.errors import RlauditError, UsageError
-from rlaudit.progress import Progress
 from rlaudit.say import say
-
-if TYPE_CHECKING:
-    from rlaudit.curves.follow import FollowedLog
 
 # Chances of a false alarm: in one comparison, and over a run whose gates may stop it.
 ALPHA, ALPHA_OF_GATES = 0.05, 0.01
-SECONDS_BETWEEN_LOOKS = 10.0
 
 
 def curves(
@@ -57,16 +51,6 @@ def curves(
             help="Judge one log by what has to hold, as 'k3<0.015' or 'reward>0.2', instead of comparing; repeatable.",
         ),
     ] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Go on while the log grows, until a gate is raised. Without it: one look.")
-    ] = False,
-    every: Annotated[
-        float | None, typer.Option(min=0.1, help=f"Seconds between two looks ({SECONDS_BETWEEN_LOOKS:g}).")
-    ] = None,
-    until_silent: Annotated[
-        float | None, typer.Option(min=0.1, help="Follow until nothing new came for so many seconds.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr while a log is followed.")] = False,
     output: Outputs = None,
     fail_on: Annotated[
         FailOn, typer.Option(help="error: exit with 1 at a separation or outside a gate; never: do not.")
@@ -78,31 +62,26 @@ def curves(
     Looking after every step gives no more false alarms.
     """
     of_a_comparison = {"--metric": metric, "--candidates": candidates, "--seed": seed}
-    of_following = {"--every": every, "--until-silent": until_silent}
     if not gate:
-        of_gates = {"--follow": follow or None, "--quiet": quiet or None, **of_following}
-        _refuse(of_gates, "is of gates: add --gate 'k3<0.015'")
         outputs = parse_outputs(output)
         return _compare_runs(
             runs, metric or [], step, log_format, candidates or 1, alpha or ALPHA, seed or 0, outputs, fail_on
         )
     _refuse(of_a_comparison, "is of a comparison of runs, which has no gates")
-    if not follow:
-        _refuse(of_following, "is of a log that is followed: add --follow")
     if len(runs) != 1:
         raise UsageError("--gate takes one log", "rlaudit curves LOG --gate 'k3<0.015'")
-    from rlaudit.curves.follow import FollowedLog
     from rlaudit.curves.gate import parse_gate
+    from rlaudit.curves.gated_log import hold
     from rlaudit.documents.gates import document_of
 
     outputs = parse_outputs(output)
     gates = tuple(dict.fromkeys(parse_gate(text) for text in gate))
-    log = FollowedLog(runs[0], log_format, step, gates, alpha or ALPHA_OF_GATES)
-    ended = _watch_gates(
-        log, Progress(quiet), following=follow, every=every or SECONDS_BETWEEN_LOOKS, silence=until_silent
-    )
-    document = document_of(log, ended, fail_on is FailOn.ERROR)
-    return write_outputs(outputs, document)
+    _refuse_dumps(runs[0], log_format)
+    log = hold(runs[0], log_format, step, gates, alpha or ALPHA_OF_GATES)
+    for watched in log.watched:
+        if watched.alarm is not None:
+            say(f"{watched.gate}: {watched.key}: {watched.in_words()}")
+    return write_outputs(outputs, document_of(log, fail_on is FailOn.ERROR))
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:
@@ -145,44 +124,16 @@ def _compare_runs(
     return write_outputs(outputs, document_of(comparison, fail_on is FailOn.ERROR))
 
 
-def _watch_gates(
-    log: "FollowedLog", progress: Progress, *, following: bool, every: float, silence: float | None
-) -> str:
-    """Look at the log once, or follow it; print each raised gate and return why the watch ended."""
-    from rlaudit.curves.follow import follow
-
-    _refuse_dumps(log)
-    noted = ""
-
-    def wait(seconds: float) -> None:
-        nonlocal noted
-        state = log.waiting or f"{log.name}: step {log.last_step}"
-        if state != noted:
-            progress.note(state)
-            noted = state
-        time.sleep(seconds)
-
-    if following:
-        ended = follow(log, every, silence, wait)
-    else:
-        log.look()
-        ended = "one look was asked for"
-    for watched in log.watched.values():
-        if watched.alarm is not None:
-            say(f"{watched.gate}: {watched.key}: {watched.in_words()}")
-    return ended
-
-
-def _refuse_dumps(log: "FollowedLog") -> None:
-    """Raise UsageError for a folder of rollout dumps without a log, which would be followed forever."""
+def _refuse_dumps(name: str, sink: str | None) -> None:
+    """Raise UsageError for a folder of rollout dumps without a log."""
     from rlaudit.curves.open_run import open_run
     from rlaudit.tokens.open_table import open_tables
 
-    folder = Path(log.name)
-    if log.sink is not None or not folder.is_dir():
+    folder = Path(name)
+    if sink is not None or not folder.is_dir():
         return
     try:
-        open_run(log.name, None)
+        open_run(name, None)
     except RlauditError:
         try:
             open_tables(folder)

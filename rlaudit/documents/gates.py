@@ -3,8 +3,8 @@
 import math
 from typing import TYPE_CHECKING
 
-from rlaudit.curves.follow import FollowedLog
 from rlaudit.curves.gate import Watched
+from rlaudit.curves.gated_log import GatedLog
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.gates import HeldGate, HeldLog
 
@@ -18,12 +18,13 @@ METHOD = (
     "has left it, even if it comes back",
     "a step that is logged again after a resume counts once, as it was first",
 )
+# Reports of an rlaudit before 0.4, which could follow a log, have other reasons.
+ENDED = "one look was asked for"
 
 
-def document_of(log: FollowedLog, ended: str, fail: bool) -> "Report":
+def document_of(log: GatedLog, fail: bool) -> "Report":
     """Return the report of `rlaudit curves LOG --gate`. fail: whether a raised gate makes the exit code 1."""
-    gates = list(log.watched.values())
-    raised = any(gate.alarm is not None for gate in gates)
+    raised = any(gate.alarm is not None for gate in log.watched)
     code = 3 if log.unknown and not raised else int(fail and raised)
     return {
         **new_report("curves", code, not_seen=_not_seen(log)),
@@ -31,8 +32,8 @@ def document_of(log: FollowedLog, ended: str, fail: bool) -> "Report":
             name=log.name,
             what=log.what,
             alpha=log.alpha,
-            ended=ended,
-            gates=[_gate(log, gate) for gate in gates],
+            ended=ENDED,
+            gates=[_gate(log, gate) for gate in log.watched],
             method=[
                 "while a step is as likely within its gate as beyond, any alarm ever has a probability of "
                 f"{log.alpha:g} at most",
@@ -42,7 +43,7 @@ def document_of(log: FollowedLog, ended: str, fail: bool) -> "Report":
     }
 
 
-def _gate(log: FollowedLog, gate: Watched) -> HeldGate:
+def _gate(log: GatedLog, gate: Watched) -> HeldGate:
     steps = list(gate.values)
     last = gate.values[steps[-1]] if steps else None
     return HeldGate(
@@ -63,7 +64,7 @@ def _gate(log: FollowedLog, gate: Watched) -> HeldGate:
     )
 
 
-def _not_seen(log: FollowedLog) -> list[str]:
+def _not_seen(log: GatedLog) -> list[str]:
     lines = [log.waiting] if log.waiting else []
     if log.unknown and log.keys:
         names = sorted({name or key for key, name in log.keys.items()})

@@ -96,7 +96,6 @@ def test_an_output_to_a_dash_goes_to_standard_output(capsys: pytest.CaptureFixtu
     [
         (["compare", "-", "-"], "there is one of it"),
         (["ablate", "quick", "--run-dir", "-"], "--run-dir is a folder"),
-        (["curves", "-", "--gate", "k3<1", "--follow"], "--follow is for a file that grows"),
         (["inspect", "-", "--bump", "a..b"], "standard input is in none"),
     ],
 )

@@ -81,7 +81,7 @@ def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bu
         as_of = trainer_packages.as_of(spec.version)
     report(f"{spec.name}: resolving for Python {minor}" + (f" as of {as_of}" if as_of else ""))
     prefix = directory / "venv"
-    uv.run("venv", "--quiet", "--no-project", "--python", minor, prefix)
+    uv.venv(minor, prefix)
     python = prefix / "bin" / "python"
 
     pins: tuple[str, ...] = ()

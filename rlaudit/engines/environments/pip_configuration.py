@@ -61,7 +61,7 @@ def _without_commas(place: str) -> str:
 
 
 def read_package_sources(environ: Mapping[str, str] | None = None) -> PackageSources:
-    """Return the sources from pip's files (global, user, virtual environment, PIP_CONFIG_FILE) and PIP_* variables.
+    """Return the sources from pip's files (global, user, rlaudit's environment, PIP_CONFIG_FILE) and PIP_* variables.
 
     Later ones win. Unreadable files are skipped, as pip does.
     """
@@ -94,7 +94,8 @@ def _configuration_files(environ: Mapping[str, str]) -> list[Path]:
         Path("/etc/pip.conf"),
         home / ".pip" / "pip.conf",
         user / "pip" / "pip.conf",
-        Path(environ.get("VIRTUAL_ENV", sys.prefix)) / "pip.conf",
+        # As pip does: VIRTUAL_ENV may be a checkout's.
+        Path(sys.prefix) / "pip.conf",
     ]
     if named := environ.get("PIP_CONFIG_FILE"):
         files.append(Path(named))

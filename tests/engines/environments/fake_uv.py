@@ -15,6 +15,7 @@ MODULES = ("torch", "transformers", "safetensors/__init__", "safetensors/torch")
 
 
 def main(words: list[str]) -> int:
+    words = words[2:]  # --project FOLDER
     command = words[1] if words[0] == "pip" else words[0]
     with Path(os.environ["FAKE_UV_LOG"]).open("a", encoding="utf-8") as log:
         log.write(command + "\n")

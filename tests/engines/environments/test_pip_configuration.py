@@ -6,14 +6,14 @@ from rlaudit.engines.environments.pip_configuration import read_package_sources
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> dict[str, str]:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """An environment in which no file of this machine is read."""
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "rlaudit"))
     # /etc/pip.conf is read all the same, and may name certificates.
     return {
         "SSL_CERT_FILE": "/mine.pem",
         "HOME": str(tmp_path),
         "XDG_CONFIG_DIRS": str(tmp_path / "xdg"),
-        "VIRTUAL_ENV": str(tmp_path / "venv"),
     }
 
 
@@ -61,6 +61,15 @@ def test_pip_s_sources_are_handed_to_uv(case: str, tmp_path: Path, home: dict[st
     named = {name: value.replace("FOLDER", str(tmp_path)) for name, value in expected.items()}
     assert sources.uv_variables(environ) == named
     assert sources.uv_arguments() == (["--no-index"] if case == "no index but a folder" else [])
+
+
+def test_pip_s_file_in_rlaudit_s_own_environment_counts_and_that_in_an_activated_one_does_not(
+    tmp_path: Path, home: dict[str, str]
+) -> None:
+    for name in ("rlaudit", ".venv"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pip.conf").write_text(f"[global]\nindex-url = https://{name}.example\n")
+    assert read_package_sources({**home, "VIRTUAL_ENV": str(tmp_path / ".venv")}).index == "https://rlaudit.example"
 
 
 def test_a_password_in_an_address_is_never_on_a_command_line(home: dict[str, str]) -> None:

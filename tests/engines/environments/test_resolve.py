@@ -100,7 +100,7 @@ def test_a_folder_with_a_cpu_torch_serves_cpu_builds_only(
     assert [line.partition(" ")[0] for line in resolution.lock] == [taken]
     assert "numpy<3" in resolution.plan.constraints
     prefix = tmp_path / "venv"
-    uv.run("venv", "--quiet", "--no-project", "--python", sys.executable, prefix)
+    uv.venv(sys.executable, prefix)
     install(uv, prefix / "bin/python", resolution, tmp_path)
     assert uv.pip("freeze", prefix / "bin/python").split() == [taken]
 
@@ -118,7 +118,7 @@ def test_a_wheel_that_is_not_the_one_that_was_resolved_is_not_installed(
     # From its cache uv would still take what was resolved.
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "another cache"))
     prefix = tmp_path / "venv"
-    uv.run("venv", "--quiet", "--no-project", "--python", sys.executable, prefix)
+    uv.venv(sys.executable, prefix)
     with pytest.raises(UvError, match=r"Hash mismatch for `torch==2.13.0\+cpu`"):
         install(uv, prefix / "bin/python", resolution, tmp_path)
 

@@ -33,8 +33,9 @@ WORKER = Path(__file__).with_name("worker.py")
 PACKAGE = Path(__file__).resolve().parents[2]
 STARTING = ("launch", "load")
 NO_MEMORY = "out-of-memory"
-# Set in every cell.
-QUIET = {**ENGINE.quiet, "PYTHONUNBUFFERED": "1"}
+# Set in every cell. An engine starts Pythons with `-c` and `-m`, which without PYTHONSAFEPATH look for modules in the
+# working directory first (Python 3.11; worker.py for those that multiprocessing starts in an older one).
+QUIET = {**ENGINE.quiet, "PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1"}
 
 # A line that does not end, as a progress bar's, is passed on in pieces of this size.
 _LONGEST_LINE = 65536

@@ -13,10 +13,11 @@ import logging
 import os
 import shutil
 import socket
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, redirect_stdout
+from contextlib import ExitStack, chdir, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -61,7 +62,10 @@ def connected(address: str) -> Any:
 
             cluster = str(canonicalize_bootstrap_address("auto") or "")
         _require_answer(cluster)
-        ray.init(cluster, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+        # Ray's workers look for modules in the folder in which the driver connected first, and that may be a stranger's
+        # checkout (ray/_private/worker.py of 2.60, `code_paths`).
+        with tempfile.TemporaryDirectory(prefix="rlaudit-ray-") as empty, chdir(empty):
+            ray.init(cluster, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
     except (OSError, ValueError, RuntimeError) as error:
         raise NotFinished(
             f"there is no Ray cluster {'at ' + cluster if cluster else 'on this machine'}: {first_line(error)}",

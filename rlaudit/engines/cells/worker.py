@@ -153,6 +153,22 @@ def share_lifeline():
     util.spawnv_passfds = lambda path, args, passed: start(path, args, {*passed, int(descriptor)})
 
 
+def keep_working_folder_out():
+    """Make the processes that multiprocessing starts look for no module in the working directory.
+
+    It starts them with `-c`, and Python before 3.11 does not know PYTHONSAFEPATH.
+    """
+    if sys.version_info >= (3, 11):
+        return
+    from multiprocessing import util
+
+    start = util.spawnv_passfds
+    out = "import sys; sys.path[:] = filter(None, sys.path); "
+    util.spawnv_passfds = lambda path, args, passed: start(
+        path, [out + word if before == "-c" else word for before, word in zip([None, *args], args)], passed
+    )
+
+
 def leave_init():
     """Go on as a child if this is the first process of a container.
 
@@ -218,6 +234,7 @@ def main(cell_dir):
 
 
 share_lifeline()
+keep_working_folder_out()
 
 if __name__ == "__main__":  # engines spawn processes that import this file again: keep the guard
     sys.exit(main(sys.argv[1]))

@@ -22,7 +22,8 @@ def built_meanwhile(specs: Sequence[EnvironmentSpec]) -> Iterator[None]:
     if not specs:
         yield
         return
-    command = [sys.executable, "-m", "rlaudit", "engines", "build", f"--{specs[0].build}"]
+    # -P: a `-m` alone would look for rlaudit, and all that it imports, in the working directory first.
+    command = [sys.executable, "-P", "-m", "rlaudit", "engines", "build", f"--{specs[0].build}"]
     builder = subprocess.Popen(
         [*command, *(spec.version for spec in specs)],
         stdin=subprocess.DEVNULL,

@@ -104,8 +104,8 @@ def main():
     if sys.version_info < tuple(QUESTIONS["oldest_python"]):
         tell(python=platform.python_version(), too_old=True)
     dropped = without_strays()
-    # A cell does not look for packages in the folder in which rlaudit was started.
-    sys.path[:] = [entry for entry in sys.path if entry]
+    # Nor do processes that an import starts look for modules in the working directory, from Python 3.11 on.
+    os.environ["PYTHONSAFEPATH"] = "1"
     import sysconfig
 
     installed = distributions()

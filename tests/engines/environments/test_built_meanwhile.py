@@ -57,7 +57,7 @@ def interrupts(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.mark.usefixtures("interrupts")
 def test_engines_are_built_while_something_else_is_done_and_not_longer(builder: Path) -> None:
     with built_meanwhile([engine_spec("0.8.5", "cpu"), engine_spec("0.18.1", "cpu")]):
-        assert until(builder / "began") == "-m rlaudit engines build --cpu 0.8.5 0.18.1"
+        assert until(builder / "began") == "-P -m rlaudit engines build --cpu 0.8.5 0.18.1"
         assert not (builder / "ended").exists()
     assert (builder / "ended").read_text() == "interrupted"
 

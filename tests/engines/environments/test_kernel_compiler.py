@@ -27,7 +27,8 @@ def interpreter(machine: Path) -> Command:
         f"def get_paths(scheme):\n    return {{'include': {str(machine)!r} + '/include-' + scheme}}\n"
     )
     python = machine / "python"
-    python.write_text(f'#!/bin/sh\nPYTHONPATH="{machine}" exec "{sys.executable}" "$@"\n')
+    first = f"import sys; sys.path.insert(0, {str(machine)!r}); exec(sys.argv[3])"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{first}" "$@"\n')
     python.chmod(0o755)
     return (str(python),)
 

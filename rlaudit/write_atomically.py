@@ -16,23 +16,25 @@ _DRAFT = ".rlaudit-draft-"
 _NAMELESS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, *, through_links: bool = True) -> None:
     """Write beside the file, then rename. Permission bits and the owner are kept, and links stay links.
 
-    Raises OSError, and then the file is as it was and nothing is left beside it.
+    through_links: False replaces a link instead of its target. Raises OSError, and then the file is as it was and
+    nothing is left beside it.
     """
-    with replacing(path) as (draft,):
+    with replacing(path, through_links=through_links) as (draft,):
         draft.write_bytes(data)
 
 
 @contextlib.contextmanager
-def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
+def replacing(*paths: Path, through_links: bool = True) -> Iterator[tuple[Path, ...]]:
     """Yield empty drafts to write into, one for each path; when the block ends they take the places of the files.
 
-    Nothing is replaced before all of them are on the disk. Raises OSError with the path of the file. After this or any
-    other exception in the block, the files are as they were and nothing is left beside them.
+    through_links: False replaces a link instead of its target. Nothing is replaced before all of them are on the disk.
+    Raises OSError with the path of the file. After this or any other exception in the block, the files are as they were
+    and nothing is left beside them.
     """
-    targets = [Path(os.path.realpath(path)) for path in paths]
+    targets = [Path(os.path.realpath(path)) for path in paths] if through_links else list(paths)
     drafts: list[Path] = []
     try:
         for target in targets:
@@ -66,6 +68,9 @@ def _settle(draft: Path, target: Path) -> None:
     old = _stat(target)
     if old is not None and stat.S_ISDIR(old.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+    if old is not None and not stat.S_ISREG(old.st_mode):
+        # The bits of a link, a pipe or a device are no file's.
+        old = None
     new = draft.stat()
     if old is not None and (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
         os.chown(draft, old.st_uid, old.st_gid)

@@ -8,6 +8,7 @@ from rlaudit.engines.cells.seal import SEAL, regular_size
 from rlaudit.laboratory.run_folder import CELL_FOLDERS, PLAN, cells_of_plan, damage_of_cell
 from rlaudit.layers import Layer, untested
 from rlaudit.parse_json import parse_json
+from rlaudit.read_regular import open_regular
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.run import Run
 
@@ -89,7 +90,8 @@ def _end(status: Any, message: Any) -> str:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        content = parse_json(path.read_text(encoding="utf-8"))
+        with open_regular(path) as file:
+            content = parse_json(file.read())
     except (OSError, ValueError, RecursionError):
         return {}
     return _dict(content)

@@ -6,6 +6,8 @@
     tokens.parquet, report.json
     seal.json       digests of the plan and, once the run has ended, of both and of the seals of its cells
 
+The run directory itself may be a link. A file in it that is a link is replaced, and a folder that is one is refused:
+nothing is written through a link that came with a stranger's run.
 Another plan replaces the last one and its report. The same plan leaves the last report in place until a new one is
 complete.
 """
@@ -21,14 +23,16 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from rlaudit.engines.cells.seal import LARGEST, SEAL, Damage, Mark, Seal, mark_of, read_seal, regular_size
-from rlaudit.errors import NotFinished
+from rlaudit.errors import NotFinished, UsageError
 from rlaudit.parse_json import parse_json
 from rlaudit.plain import plain
+from rlaudit.read_regular import open_regular
 from rlaudit.secrets import mask
 from rlaudit.write_atomically import replacing, write_atomically
 
 PLAN, CELLS, TOKENS, REPORT = "plan.json", "cells.json", "tokens.parquet", "report.json"
 CELL_FOLDERS = "cells"
+LOCK = ".lock"
 REPORTED = (TOKENS, REPORT)
 
 
@@ -47,7 +51,8 @@ class RunFolder:
         written = json.dumps(mask(plan), indent=1).encode()
         self._plan, self._requested = hashlib.sha256(written).hexdigest(), []
         reported = self._last_report()
-        with replacing(self.folder / PLAN, self.folder / CELLS, self.folder / SEAL) as (plan_draft, cells, seal):
+        files = (self.folder / name for name in (PLAN, CELLS, SEAL))
+        with replacing(*files, through_links=False) as (plan_draft, cells, seal):
             plan_draft.write_bytes(written)
             cells.write_bytes(self._cells_so_far())
             seal.write_bytes(Seal(self._plan, {PLAN: mark_of(plan_draft), **reported}).as_bytes())
@@ -59,7 +64,7 @@ class RunFolder:
         """Write down that a cell belongs to this run."""
         if key not in self._requested:
             self._requested.append(key)
-            write_atomically(self.folder / CELLS, self._cells_so_far())
+            write_atomically(self.folder / CELLS, self._cells_so_far(), through_links=False)
 
     def found_damaged(self, damage: Damage) -> str:
         """Keep a sentence about a damaged file for the report, and return it."""
@@ -75,7 +80,8 @@ class RunFolder:
         """
         written = report_as_written(document)
         names = [*([] if write_tokens is None else [TOKENS]), REPORT]
-        with replacing(*(self.folder / name for name in (*names, SEAL))) as (*drafts, seal):
+        files = (self.folder / name for name in (*names, SEAL))
+        with replacing(*files, through_links=False) as (*drafts, seal):
             if write_tokens is not None:
                 write_tokens(drafts[0])
             drafts[-1].write_bytes(written)
@@ -117,11 +123,12 @@ class RunFolder:
 def opened(folder: Path) -> Iterator[RunFolder]:
     """Open the run directory for this process alone, making it if needed.
 
-    Raises NotFinished when another process is using it, OSError if it cannot be made.
+    Raises UsageError for a link in it, NotFinished when another process is using it, OSError if it cannot be made.
     """
     new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".lock")
+    _refuse_links(folder)
+    lock = FileLock(folder / LOCK)
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
@@ -130,11 +137,24 @@ def opened(folder: Path) -> Iterator[RunFolder]:
         yield RunFolder(folder)
     finally:
         lock.release()
-        if new and {path.name for path in folder.iterdir()} <= {".lock"}:
+        if new and {path.name for path in folder.iterdir()} <= {LOCK}:
             # A run that was refused before it began leaves nothing behind.
             with contextlib.suppress(OSError):
-                (folder / ".lock").unlink(missing_ok=True)
+                (folder / LOCK).unlink(missing_ok=True)
                 folder.rmdir()
+
+
+def _refuse_links(folder: Path) -> None:
+    """Raise UsageError for a link to a folder, to nothing, or in place of the lock: it would be written through."""
+    for path in sorted(folder.iterdir()):
+        is_file = path.is_file() and path.name != LOCK
+        if path.is_symlink() and not is_file:
+            raise UsageError(
+                f"{path} is a link: rlaudit writes through no link inside a run directory",
+                "remove it, or give another --run-dir, which may be a link itself",
+            )
+        if path.name == LOCK and not path.is_file():
+            raise UsageError(f"{path} is no file", "remove it, or give another --run-dir")
 
 
 def is_run(folder: Path) -> bool:
@@ -184,7 +204,8 @@ def cells_of_plan(folder: Path) -> Sequence[str] | None:
         return None
     try:
         document = parse_json(path.read_bytes()) if size <= LARGEST else {}
-        plan = hashlib.sha256((folder / PLAN).read_bytes()).hexdigest()
+        with open_regular(folder / PLAN) as file:
+            plan = hashlib.sha256(file.read()).hexdigest()
         return [str(key) for key in document["cells"]] if document["plan"] == plan else []
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return []

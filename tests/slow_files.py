@@ -46,6 +46,8 @@ SECONDS = {
     "engines/cells/test_launch.py": 5.4,
     "engines/environments/test_describe.py": 3.8,
     "engines/environments/test_environment_state.py": 5.2,
+    "engines/environments/test_hostile_working_folder.py": 5.2,
+    "engines/environments/test_uv.py": 1.7,
     "examples/test_case_studies.py": 3.7,
     "examples/test_help_examples.py": 2.4,
     "examples/test_readme.py": 2.0,

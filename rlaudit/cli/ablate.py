@@ -83,9 +83,6 @@ def ablate(
             "ablate these.",
         ),
     ] = None,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="With a recipe of many releases: leave the environments it builds for them.")
-    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run, and stop.")] = False,
     quiet: Quiet = False,
 ) -> int:
@@ -115,16 +112,13 @@ def ablate(
         model=model, prompts=prompts, seed=seed, samples=samples
     )
     prompt_set = load_prompts(chosen.prompts, chosen.prompts_read)
-    versions = chosen.versions
     plan = study.plan(chosen, accelerator, prompt_set)
     folder = run_dir or Path("runs") / path.stem
-    _refuse_together(study, path, versions, bisects=bisect is not None)
     most = cells_at_once(plan, accelerator, shares, at_once) if cluster is None else cluster.at_once
     if dry_run:
-        answer(_heading_of_many(versions) + estimate(study, plan, accelerator, prompt_set, folder, given, most))
+        answer(estimate(study, plan, accelerator, prompt_set, folder, given, most))
         return 0
-    title = f"{plan.title} of each of {len(versions)} releases" if versions else plan.title
-    progress.note(f"{path.stem}: {title} on {accelerator.kind}, {accelerator.name}; run kept in {folder}")
+    progress.note(f"{path.stem}: {plan.title} on {accelerator.kind}, {accelerator.name}; run kept in {folder}")
     for name, reason in plan.left_out.items():
         progress.note(f"  not run     block {name}: {reason}")
     place = local(shares, most) if cluster is None else where.at_cluster(cluster)
@@ -139,33 +133,15 @@ def ablate(
         fails=fail_on is FailOn.ERROR,
         until_verdict=until is Until.VERDICT,
     )
-    return write_outputs(outputs, _report_of(ablation, chosen, given, bisect, keep=keep))
+    return write_outputs(outputs, _report_of(ablation, chosen, given, bisect))
 
 
-def _heading_of_many(versions: Sequence[str]) -> str:
-    """Return how an estimate of a recipe of many releases begins; empty for any other recipe."""
-    count = len(versions)
-    return f"{count} releases, {versions[0]} to {versions[-1]}, one after the other; of the last:\n" if versions else ""
 
 
-def _refuse_together(study: "Study", path: Path, versions: Sequence[str], *, bisects: bool) -> None:
-    """Raise UsageError for options that the recipe, or another option, does not allow."""
-    if versions and study.of_release is None:
-        raise UsageError(f"versions: {path.stem} is about trainings, and one run compares those of all its arms")
-    if versions and bisects:
-        raise UsageError(f"--bisect is for a recipe of two releases, and {path.stem} names many")
-
-
-def _report_of(
-    ablation: "Ablation", recipe: "AnyRecipe", given: GivenInterpreters, metric: str | None, *, keep: bool
-) -> "Report":
-    """Carry the recipe out: once, for each of its releases, or for the two between which `metric` moves."""
+def _report_of(ablation: "Ablation", recipe: "AnyRecipe", given: GivenInterpreters, metric: str | None) -> "Report":
+    """Carry the recipe out: as it is, or for the two releases between which `metric` moves."""
     from rlaudit.laboratory.studies.arms.recipe import Recipe
 
-    if recipe.versions:
-        from rlaudit.ablation.every_release import each_release
-
-        return each_release(ablation, recipe, given, keep=keep)
     if metric is None:
         return ablation.report(recipe, given, looked_at=True)
     from rlaudit.ablation.bisection import bisected

@@ -15,6 +15,10 @@ REPLACED_BY: Mapping[str, str] = {
     "curves --quiet": "leave it out: curves prints no progress",
     "inspect --baseline": "a comment silences a finding: # rlaudit: ignore[RULE] why (rlaudit explain ci)",
     "inspect --write-baseline": "a comment silences a finding: # rlaudit: ignore[RULE] why (rlaudit explain ci)",
+    "ablate --keep": "one recipe is about two releases: rlaudit engines remove --unused 30",
+    "ablate every-release": "what was measured of a release: rlaudit explain 0.18.1; which were: rlaudit list versions",
+    "ablate updates-by-release": "what was measured of a release: rlaudit explain 0.18.1; which were: rlaudit list "
+    "versions",
     "inspect --defaults": "what moves between two releases: rlaudit explain 0.8.5..0.18.1",
 }
 

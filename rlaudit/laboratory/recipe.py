@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
-from packaging.version import InvalidVersion
-from packaging.version import Version as PublishedVersion
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
 from rlaudit.secrets import MASK, learn, masked_places
-from rlaudit.vllm.builds import released_for
 from rlaudit.vllm.resolution.engine import EngineKind
 from rlaudit.yaml_file import read_yaml_file
 
@@ -45,6 +42,11 @@ def _list_of_levels(value: Any) -> Any:
 RECIPE_SCHEMA = "rlaudit-recipe/1"
 # Keys whose value may be a file.
 NAMES_OF_FILES = ("prompts", "reward")
+# Keys that a release removed, and what replaces each.
+REMOVED = {
+    "versions": "a recipe is of two releases; what was measured of each: rlaudit explain VERSION; where a metric moves: "
+    "rlaudit ablate RECIPE --bisect METRIC"
+}
 Profile = Literal["cpu", "cuda"]
 Version = Annotated[str, BeforeValidator(_text_of_version)]
 Level = Annotated[str, BeforeValidator(_text_of_level)]
@@ -101,10 +103,6 @@ class AnyRecipe(Keys):
         "reference; without a reference, what the clip ranges of objective feel.",
     )
     timeout_minutes: float = Field(20.0, gt=0, description="Longest life of one engine process.")
-    versions: list[Version] = Field(
-        default_factory=list,
-        description="Measure each of these releases by itself, in place of the recipe's: a list, or OLDEST..NEWEST.",
-    )
 
     @property
     def prompts_read(self) -> int | None:
@@ -197,23 +195,6 @@ def validated(kind: type[SomeRecipe], document: dict[str, Any], path: Path, mode
         raise UsageError(f"{path}: {_first_complaint(error, models)}") from error
 
 
-def published(versions: Any, profile: Profile) -> Any:
-    """Return the releases of `OLDEST..NEWEST` that are published for this machine, oldest first; a list unchanged.
-
-    Raises UsageError if there are none.
-    """
-    if not isinstance(versions, str) or ".." not in versions:
-        return versions
-    try:
-        oldest, newest = (PublishedVersion(end) for end in versions.split("..", 1))
-    except InvalidVersion as error:
-        raise UsageError(f"versions: {versions}: {error}", "Write OLDEST..NEWEST, such as 0.18.1..0.32.0.") from None
-    releases = [str(release) for release in released_for(profile) if oldest <= release <= newest]
-    if not releases:
-        raise UsageError(f"versions: {versions}: no release in between has a {profile} build")
-    return releases
-
-
 def with_profile(mapping: dict[str, Any], profile: Profile) -> dict[str, Any]:
     """Return the mapping with its `cpu` laid over it on a CPU, and without that key elsewhere."""
     plain = {key: value for key, value in mapping.items() if key != "cpu"}
@@ -245,6 +226,8 @@ def _first_complaint(error: ValidationError, models: Sequence[type[Keys]]) -> st
         kinds: Sequence[type[Keys]] = (Objective, *models)
         keys = sorted({name for kind in kinds for name in kind.model_fields} - {"schema_"})
         meant = did_you_mean(str(problem["loc"][-1]), keys)
+        if where in REMOVED:
+            return f"the key {where} was removed: {REMOVED[where]}"
         return f"unknown key {where}{f'; {meant}' if meant else ''}{others}"
     return f"{where or 'recipe'}: {problem['msg']}{others}"
 

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 from packaging.version import Version
 
-from rlaudit.engines.engine import Build
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.dtypes import ieee_float32
 from rlaudit.engines.vllm.engine import ENGINE
@@ -120,9 +119,6 @@ class Study:
     cost: Callable[[Any, Accelerator, PromptSet], Cost]
     # From a plan and its run (study_run.py) to what a diagnosis needs.
     execute: Callable[..., Any]
-    # From a recipe of many releases, one of these and cpu or cuda to the recipe of that release; None if it has no such
-    # recipes.
-    of_release: Callable[[Any, str, Build], Any] | None = None
     # Whether `execute` takes a function that gets the unfinished run.
     looks: bool = False
 

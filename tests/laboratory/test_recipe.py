@@ -120,6 +120,11 @@ def test_a_slip_in_a_key_is_said_before_the_key_that_it_leaves_missing() -> None
         recipe_of({"schema": "rlaudit-recipe/1", "block": []}, Path("x.yaml"), "cpu")
 
 
+def test_a_key_that_was_removed_names_what_replaces_it() -> None:
+    with pytest.raises(UsageError, match="the key versions was removed: .*rlaudit explain VERSION.*--bisect"):
+        recipe_of({"versions": ["0.18.1"], "blocks": [{"name": "x"}]}, Path("x.yaml"), "cpu")
+
+
 def test_a_recipe_that_is_not_utf8_is_told_so(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_bytes(b"description: caf\xe9\n")

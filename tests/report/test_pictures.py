@@ -8,6 +8,7 @@ import documents
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from releases.cells import word_cell
 
 from rlaudit.rendering.drawing.axes import both_sides, decades, short, thinned
 from rlaudit.rendering.formats import markdown, text
@@ -17,7 +18,6 @@ from rlaudit.rendering.html.svg import svg_of
 from rlaudit.rendering.picture import Missing, Picture, Table, pictures_of
 from rlaudit.rendering.pictures.releases import colours
 from rlaudit.rendering.release_spans import Span
-from rlaudit.report.parts.releases import word_cell
 
 
 def test_a_sparkline_goes_from_the_lowest_block_to_the_highest() -> None:

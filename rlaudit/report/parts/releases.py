@@ -20,16 +20,6 @@ class Cell:
     why: str | None = None
 
 
-def word_cell(word: str, claimed: str | None = None, why: str | None = None) -> Cell:
-    """Return a cell with a word."""
-    return Cell(value=None, low=None, high=None, word=word, claimed=claimed, why=why)
-
-
-def figure_cell(value: float | None, low: float | None, high: float | None) -> Cell:
-    """Return a cell with a figure and the ends of its interval."""
-    return Cell(value=value, low=low, high=high, word=None, claimed=None)
-
-
 @dataclass(frozen=True, kw_only=True)
 class MeasuredRelease:
     """One release, as one machine measured it."""

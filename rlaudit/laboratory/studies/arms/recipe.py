@@ -21,7 +21,6 @@ from rlaudit.laboratory.recipe import (
     Profile,
     Version,
     merged,
-    published,
     validated,
     with_profile,
 )
@@ -148,9 +147,6 @@ def recipe_of(document: dict[str, Any], path: Path, profile: Profile) -> Recipe:
     recipe = with_profile(document, profile)
     shared = {key: recipe[key] for key in _Common.model_fields if key in recipe}
     blocks = recipe.get("blocks")
-    if recipe.get("versions"):
-        recipe["versions"] = published(recipe["versions"], profile)
-        shared["candidate"] = {"version": recipe["versions"][-1]}  # until it is the recipe of one release
     if isinstance(blocks, list):
         recipe["blocks"] = [
             merged(shared, with_profile(block, profile)) if isinstance(block, dict) else block for block in blocks

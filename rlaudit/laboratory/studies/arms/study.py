@@ -3,7 +3,6 @@
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.hardware.dtypes import emulated
 from rlaudit.laboratory.prompts import PromptSet
-from rlaudit.laboratory.studies.arms.of_release import of_release
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Plan, plan_arms
 from rlaudit.laboratory.studies.arms.recipe import recipe_of
 from rlaudit.laboratory.studies.arms.rollout import engine_of
@@ -63,4 +62,4 @@ def _rollout_identity(arm: Arm) -> str:
     )
 
 
-STUDY = Study("arms", "blocks", recipe_of, plan_arms, cost_of_arms, execute, of_release, looks=True)
+STUDY = Study("arms", "blocks", recipe_of, plan_arms, cost_of_arms, execute, looks=True)

@@ -19,7 +19,6 @@ from rlaudit.laboratory.recipe import (
     Level,
     Profile,
     Version,
-    published,
     validated,
     with_profile,
 )
@@ -123,19 +122,7 @@ MODELS = (UpdateRecipe, WeightUpdates, EngineToUpdate)
 def update_recipe_of(document: dict[str, Any], path: Path, profile: Profile = "cuda") -> UpdateRecipe:
     """Return the recipe of plain data. Raises UsageError naming `path` and the wrong key."""
     plain = with_profile(document, profile)
-    if plain.get("versions"):
-        plain["versions"] = published(plain["versions"], profile)
-        plain["weight_updates"] = _with_version(plain.get("weight_updates"), plain["versions"][-1])
     recipe = validated(UpdateRecipe, plain, path, MODELS)
     for engine in recipe.weight_updates.engines:
         check_engine(engine.engine, engine.version, recipe.environment_variables, str(path))
     return recipe
-
-
-def _with_version(updates: Any, version: str) -> Any:
-    """Return the updates with a version for each engine, until the recipe is that of one release."""
-    engines = updates.get("engines") if isinstance(updates, dict) else None
-    if not isinstance(engines, list):
-        return updates
-    filled = [{"version": version, **engine} if isinstance(engine, dict) else engine for engine in engines]
-    return {**updates, "engines": filled}

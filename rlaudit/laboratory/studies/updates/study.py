@@ -3,7 +3,6 @@
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.studies.updates.cases import FLIGHT, Step
-from rlaudit.laboratory.studies.updates.of_release import of_release
 from rlaudit.laboratory.studies.updates.plan import UpdatePlan, plan_updates, versions_needed
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.studies.updates.run import execute
@@ -38,5 +37,4 @@ STUDY = Study(
     plan_updates,
     cost_of_updates,
     execute,
-    of_release,
 )

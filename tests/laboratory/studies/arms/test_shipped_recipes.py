@@ -8,7 +8,7 @@ from rlaudit.laboratory.study import load_study
 from rlaudit.vllm.machine import machine_named
 
 
-@pytest.mark.parametrize("name", ["quick", "v0-to-v1"])
+@pytest.mark.parametrize("name", ["quick", "v0-to-v1", "sampling-parameters"])
 @pytest.mark.parametrize("device", ["h100", "a100", "b200", "cpu"])
 def test_the_reference_of_0_8_5_is_v0_and_everything_else_is_v1(name: str, device: str) -> None:
     machine = machine_named(device)

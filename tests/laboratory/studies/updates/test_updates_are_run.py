@@ -11,8 +11,8 @@ from typing import Any
 
 import jsonschema
 import pytest
+from releases.update_cells import update_cells
 
-from rlaudit.ablation.update_cells import update_cells
 from rlaudit.documents.weight_updates import document_of
 from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec

@@ -1,4 +1,4 @@
-"""`rlaudit ablate every-release`: one small audit of each release, and the releases at which a figure moves.
+"""One small audit of each release, and the releases at which a figure moves.
 
 Each release has its run directory below the run's: what is finished there is not run again. An environment that was
 built for a release is removed when its run is over.
@@ -7,16 +7,16 @@ built for a release is removed when its run is over.
 import hashlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.ablation.drawn_tokens import drawn_cells
-from rlaudit.ablation.release_cells import cells_of, without_figures
+from releases.drawn_tokens import drawn_cells
+from releases.release_cells import cells_of, without_figures
+from releases.update_cells import update_cells, without_cases
 from rlaudit.ablation.run import Ablation
-from rlaudit.ablation.update_cells import update_cells, without_cases
 from rlaudit.engines.environments.environment import locate, remove
 from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
@@ -38,18 +38,17 @@ if TYPE_CHECKING:
 NOTHING = Releases(properties={}, measured=[])
 
 
-def each_release(ablation: Ablation, recipe: AnyRecipe, given: GivenInterpreters, *, keep: bool) -> "Report":
-    """Measure the recipe's releases, oldest first, and return the report of all.
+def each_release(
+    ablation: Ablation, recipes: Mapping[str, AnyRecipe], given: GivenInterpreters, *, keep: bool
+) -> "Report":
+    """Measure the releases, each by its recipe, oldest first, and return the report of all.
 
     keep: leave the environments that are built for it. A release without an environment does not stop the others. The
     report in the run directory grows with each release; what it holds from another machine is taken from there.
     """
-    folder, kind = ablation.folder, ablation.accelerator.kind
+    folder = ablation.folder
     known = _releases_before(folder)
     properties = dict(known.properties)
-    of_release = ablation.study.of_release
-    assert of_release is not None, "the command refuses releases of a study that has no recipe of one"
-    recipes = {release: of_release(recipe, release, kind) for release in recipe.versions}
     rows = {
         row.version: row
         for row in known.measured
@@ -62,7 +61,7 @@ def each_release(ablation: Ablation, recipe: AnyRecipe, given: GivenInterpreters
             titles, rows[release] = _measure(ablation, release, before, release_recipe, given, keep=keep)
             properties |= titles
         measured = [rows[version] for version in recipes if version in rows]
-        report = _report_of(recipe, Releases(properties=properties, measured=measured))
+        report = _report_of([*recipes], Releases(properties=properties, measured=measured))
         write_atomically(folder / REPORT, report_as_written(report))
     return report
 
@@ -96,13 +95,13 @@ def _measure(
     return titles, row(cells=cells, why=why, minutes=minutes, date=date)
 
 
-def _report_of(recipe: AnyRecipe, releases: Releases) -> "Report":
-    complete = sum(bool(row.cells) for row in releases.measured) == len(recipe.versions)
+def _report_of(versions: Sequence[str], releases: Releases) -> "Report":
+    complete = sum(bool(row.cells) for row in releases.measured) == len(versions)
     report = new_report(
         "ablate",
         0 if complete else 3,
-        before=recipe.versions[0],
-        after=recipe.versions[-1],
+        before=versions[0],
+        after=versions[-1],
         layers=[untested(layer, "each release is judged in its own report, in its own folder") for layer in Layer],
     )
     report["releases"] = releases

@@ -4,7 +4,8 @@ import re
 from types import SimpleNamespace
 from typing import Any
 
-from rlaudit.ablation.release_cells import cells_of
+from releases.release_cells import cells_of
+
 from rlaudit.report.parts.releases import Cell
 from rlaudit.vllm.machine import Machine
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
+from releases.update_cells import update_cells, without_cases
 
-from rlaudit.ablation.update_cells import update_cells, without_cases
 from rlaudit.laboratory.studies.updates.cases import CaseKind
 from rlaudit.laboratory.studies.updates.parts import Parts, PartsRead
 from rlaudit.laboratory.studies.updates.requests import RequestCount

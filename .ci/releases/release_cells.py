@@ -6,12 +6,13 @@ Each value that a loaded engine resolved stands beside what `inspect` predicts f
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from releases.cells import figure_cell, word_cell
 from rlaudit.ablation.as_it_forms import METRICS
 from rlaudit.engines.vllm.expected_engine import resolution_of
 from rlaudit.measurement.prompt_logprobs import from_sampled, holds_temperature
 from rlaudit.report.figures import TITLES
 from rlaudit.report.parts.ablation import Arm
-from rlaudit.report.parts.releases import Cell, figure_cell, word_cell
+from rlaudit.report.parts.releases import Cell
 from rlaudit.unknown import Unknown
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.resolve import Resolution, resolution_rules

@@ -1,7 +1,10 @@
 """A recipe that names many releases: each is measured by itself, on stand-ins, and the report says what moves where."""
 
 import copy
+import io
 import json
+import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +12,13 @@ import pytest
 import yaml
 from laboratories import V0, V1, V1_WITH_FLOAT32_HEAD, Laboratory, Run, interpreter_with_fakes
 from pydantic import TypeAdapter
+from releases import every_release
+from releases.__main__ import main
 
-from rlaudit.ablation import every_release
+from rlaudit.cli.app import run
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.errors import RlauditError
 from rlaudit.rendering.release_spans import spans_of_property as spans
 from rlaudit.report.parts.releases import Releases
 
@@ -34,6 +40,22 @@ def write_recipe(laboratory: Laboratory, versions: Any, name: str) -> Path:
     return path
 
 
+def measure(laboratory: Laboratory, recipe: Path, *words: str, folder: Path | None = None) -> Run:
+    """Run the command line in this process."""
+    folder = folder or laboratory.run_dir
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            code = main([str(recipe), "--cpu", "--run-dir", str(folder), *words])
+        except RlauditError as error:
+            print(error, file=sys.stderr)
+            code = error.exit_code
+    written = folder / "report.json"
+    return Run(
+        code, out.getvalue(), err.getvalue(), folder, json.loads(written.read_text()) if written.exists() else {}
+    )
+
+
 @pytest.fixture(scope="module")
 def given(shared_laboratory: Laboratory) -> list[str]:
     interpreters = shared_laboratory.folder / "of-each-release"
@@ -46,8 +68,7 @@ def given(shared_laboratory: Laboratory) -> list[str]:
 
 @pytest.fixture(scope="module")
 def measured(shared_laboratory: Laboratory, given: list[str]) -> Run:
-    page = ["--output", "text", "--output", f"html:{shared_laboratory.folder / 'each.html'}"]
-    return shared_laboratory.ablate(write_recipe(shared_laboratory, RELEASES, "each"), *page, *given)
+    return measure(shared_laboratory, write_recipe(shared_laboratory, RELEASES, "each"), *given)
 
 
 def test_a_release_that_cannot_be_had_does_not_stop_the_others_and_is_not_finished(measured: Run) -> None:
@@ -77,7 +98,9 @@ def test_a_release_stands_beside_the_one_before_on_the_tokens_that_both_drew(mea
 
 
 def test_the_page_draws_a_field_for_each_release(shared_laboratory: Laboratory, measured: Run) -> None:
-    page = (shared_laboratory.folder / "each.html").read_text()
+    path = shared_laboratory.folder / "each.html"
+    assert run(["report", str(measured.folder), "--output", f"html:{path}"]) == 3
+    page = path.read_text()
     assert "What moves, release by release" in page and "plain, candidate: logprobs" in page
     assert all(release in page for release in RELEASES)
 
@@ -88,7 +111,7 @@ def test_a_level_that_a_release_has_no_argument_for_is_left_out_of_its_candidate
 
 
 def test_a_finished_release_is_not_run_again(shared_laboratory: Laboratory, measured: Run, given: list[str]) -> None:
-    again = shared_laboratory.ablate(shared_laboratory.folder / "each.yaml", *given)
+    again = measure(shared_laboratory, shared_laboratory.folder / "each.yaml", *given)
     assert again.report["releases"]["properties"] == measured.report["releases"]["properties"]
     assert " ok " not in again.stderr
 
@@ -102,7 +125,7 @@ def test_what_another_machine_measured_of_the_same_recipe_is_taken_over(
     (tmp_path / "report.json").write_text(json.dumps(document))
 
     def here(recipe: Path, *more: str) -> Releases:
-        shared_laboratory.ablate(recipe, "--run-dir", str(tmp_path), *more, *given)
+        measure(shared_laboratory, recipe, *more, *given, folder=tmp_path)
         return TypeAdapter(Releases).validate_python(json.loads((tmp_path / "report.json").read_text())["releases"])
 
     fewer = write_recipe(shared_laboratory, [V0, V1], "fewer")
@@ -133,7 +156,7 @@ def test_the_report_grows_with_each_release_and_keeps_what_others_measured(
 
     monkeypatch.setattr(every_release, "write_atomically", write)
     recipe = write_recipe(shared_laboratory, [V0, V1, V1_WITH_FLOAT32_HEAD], "growing")
-    shared_laboratory.ablate(recipe, "--run-dir", str(tmp_path), *given)
+    measure(shared_laboratory, recipe, *given, folder=tmp_path)
     assert seen == [[V0, V1, V1_WITH_FLOAT32_HEAD]] * 3
 
 
@@ -155,20 +178,18 @@ def test_an_environment_that_was_built_for_a_release_goes_with_it(
 
 
 @pytest.mark.parametrize(
-    ("versions", "words", "complaint"),
-    [
-        ("0.18.1..new", (), "OLDEST..NEWEST"),
-        ("0.18.2..0.18.9", (), "no release in between"),
-        ([V1], ("--bisect", "mean_ratio_minus_one"), "names many"),
-    ],
+    ("versions", "complaint"),
+    [("0.18.1..new", "OLDEST..NEWEST"), ("0.18.2..0.18.9", "no release"), ([], "Give --versions")],
 )
-def test_what_cannot_be_measured_is_refused(
-    shared_laboratory: Laboratory, versions: Any, words: tuple[str, ...], complaint: str
-) -> None:
-    ran = shared_laboratory.ablate(write_recipe(shared_laboratory, versions, "refused-releases"), *words)
+def test_what_cannot_be_measured_is_refused(shared_laboratory: Laboratory, versions: Any, complaint: str) -> None:
+    ran = measure(shared_laboratory, write_recipe(shared_laboratory, versions, "refused-releases"))
     assert ran.exit_code == 2 and complaint in ran.stderr
 
 
 def test_a_dry_run_says_how_many_releases_there_are(shared_laboratory: Laboratory) -> None:
-    ran = shared_laboratory.ablate(write_recipe(shared_laboratory, "0.8.5..0.18.1", "planned-releases"), "--dry-run")
-    assert ran.exit_code == 0 and ran.stdout.startswith("23 releases, 0.8.5 to 0.18.1, one after the other")
+    planned = write_recipe(shared_laboratory, "0.8.5..0.18.1", "planned-releases")
+    ran = measure(shared_laboratory, planned, "--dry-run")
+    assert ran.exit_code == 0 and ran.stderr.startswith("23 releases: 0.8.5, ")
+    ran = measure(shared_laboratory, planned, "--versions", f"{V1},{V0}", "--dry-run")
+    assert ran.stderr.startswith(f"2 releases: {V0}, {V1}\n")
+    assert f"vLLM {V1}" in ran.stdout and V0 not in ran.stdout

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from rlaudit.ablation.drawn_tokens import drawn_cells, first_tokens, shared_tokens
+from releases.drawn_tokens import drawn_cells, first_tokens, shared_tokens
 
 PROMPTS, SAMPLES, LENGTH = 16, 2, 40
 ARM = "candidate"

@@ -22,10 +22,11 @@ from rlaudit.laboratory.studies.updates.recipe import EngineToUpdate, UpdateReci
 from rlaudit.laboratory.study import Study, known_studies
 from rlaudit.vllm.builds import released_for
 from rlaudit.vllm.catalogue import Catalogue
-from rlaudit.vllm.milestones import RELOADS_A_FOLDER
 from rlaudit.vllm.resolution.block_size import smallest_cpu_block
 
 HERE = Path(__file__).parent
+# From it on reload_weights takes a folder (vllm/v1/worker/gpu_model_runner.py).
+RELOADS_A_FOLDER = Version("0.16.0")
 # The key of a recipe here that names its releases; for a processor it may stand under `cpu`.
 VERSIONS = "versions"
 

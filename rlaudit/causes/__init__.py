@@ -4,9 +4,9 @@ To add one, imitate `chunk_boundary.py`: bind CAUSE with its signature in the da
 excess grows), the columns and the least data that it needs, what would refute it and the next step; `penalty.py` is one
 of meaning, which is looked for at an earlier `stage`. A basis of zeros excludes the cause, `NotTested` leaves it open.
 The fault by which the self-test plants it is a file of the same name in `tests/selftest/faults`.
-`pytest tests/attribution tests/worlds tests/selftest/test_trials.py` holds it against the others: its top dose must be
-named, and nothing else. `tests/diagnosis/test_degenerate_tables.py` and `test_honest_nulls.py` check that honest tables
-convict no cause. These try one world each: what decides is `python -m selftest --causes NAME --trials 8` in the folder
-`tests`, on worlds that no threshold was tuned for. Case studies move where it is tested or named: `UPDATE_EXAMPLES=1
+`pytest tests/attribution tests/worlds tests/selftest` holds it against the others: its top dose must be named, and
+nothing else. `tests/diagnosis/test_degenerate_tables.py` and `test_honest_nulls.py` check that honest tables convict no
+cause. These try one world each: what decides is `python -m evidence.selftest --causes NAME --trials 8` in the folder
+`.ci`, on worlds that no threshold was tuned for. Case studies move where it is tested or named: `UPDATE_EXAMPLES=1
 pytest tests/examples/test_case_studies.py`, then `git diff examples`.
 """

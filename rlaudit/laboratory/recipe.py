@@ -44,8 +44,8 @@ RECIPE_SCHEMA = "rlaudit-recipe/1"
 NAMES_OF_FILES = ("prompts", "reward")
 # Keys that a release removed, and what replaces each.
 REMOVED = {
-    "versions": "a recipe is of two releases; what was measured of each: rlaudit explain VERSION; where a metric moves: "
-    "rlaudit ablate RECIPE --bisect METRIC"
+    "versions": "a recipe is of two releases; what was measured of each: rlaudit explain VERSION; where a metric "
+    "moves: rlaudit ablate RECIPE --bisect METRIC"
 }
 Profile = Literal["cpu", "cuda"]
 Version = Annotated[str, BeforeValidator(_text_of_version)]

@@ -9,7 +9,8 @@ Covered: arms over the same prompts, whose rows are resampled together; and arms
 itself. The tokens are never the same: two engines sample differently, so it is their averages that are compared.
 Not covered: whether the reference is any good; see `diagnosis/distance.py`.
 
-tests/benchmarks/distance_verdicts.py prints how often the interval holds the truth and how often a verdict is wrong.
+`python -m evidence.benchmarks.distance_verdicts` in .ci prints how often the interval holds the truth and how often a
+verdict is wrong.
 Why the logarithm: in the simulations there (200 each) the studentised logarithm held the truth in .925 to .955, the
 ratio itself in .93 to .95 with a lower end that a noisy reference drags down, the difference metric(candidate) - TIMES
 x metric(reference) in .865 to .94, and BCa of the ratio in .90 to .925.

@@ -54,8 +54,6 @@ BATCH_INVARIANCE_IS_LISTED = Version("0.19.0")
 # Weight updates.
 PAUSE_GENERATION = Version("0.12.0")
 PAUSE_TAKES_A_MODE = Version("0.16.0")
-# reload_weights takes a folder (vllm/v1/worker/gpu_model_runner.py).
-RELOADS_A_FOLDER = Version("0.16.0")
 WEIGHT_TRANSFER_CONFIG = Version("0.16.0")
 INSECURE_SERIALIZATION = Version("0.9.0")  # VLLM_ALLOW_INSECURE_SERIALIZATION, which worker extensions need
 

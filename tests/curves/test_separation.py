@@ -1,4 +1,4 @@
-"""The sequential test, on runs whose noise and change are known; benchmarks/curve_separation.py has the rates."""
+"""The sequential test, on runs whose noise and change are known; `.ci/evidence` has the rates."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Honest tables of every size and shape convict nobody; the whole of it is tests/benchmarks/honest_nulls.py."""
+"""Honest tables of every size and shape convict nobody; the whole of it is in `.ci/evidence`."""
 
 import numpy as np
 import pytest

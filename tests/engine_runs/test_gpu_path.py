@@ -101,6 +101,6 @@ def test_new_requests_are_not_stale_once_the_cache_is_cleared(updates: dict[str,
 
 
 def test_what_is_planted_in_the_engine_of_this_gpu_is_named(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "selftest", "--engines", "--run-dir", str(tmp_path), *options()]
-    found = subprocess.run(words, cwd=Path(__file__).parents[1], check=False, capture_output=True, text=True)
+    words = [sys.executable, "-m", "evidence.selftest", "--engines", "--run-dir", str(tmp_path), *options()]
+    found = subprocess.run(words, cwd=Path(__file__).parents[2] / ".ci", check=False, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr

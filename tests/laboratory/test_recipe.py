@@ -121,7 +121,7 @@ def test_a_slip_in_a_key_is_said_before_the_key_that_it_leaves_missing() -> None
 
 
 def test_a_key_that_was_removed_names_what_replaces_it() -> None:
-    with pytest.raises(UsageError, match="the key versions was removed: .*rlaudit explain VERSION.*--bisect"):
+    with pytest.raises(UsageError, match=r"the key versions was removed: .*rlaudit explain VERSION.*--bisect"):
         recipe_of({"versions": ["0.18.1"], "blocks": [{"name": "x"}]}, Path("x.yaml"), "cpu")
 
 

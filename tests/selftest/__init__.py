@@ -1,1 +1,1 @@
-"""Does the attribution name what is wrong? Faults planted in data whose truth is known, judged blind."""
+"""Faults with known causes, planted in simulated worlds."""

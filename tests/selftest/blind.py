@@ -1,6 +1,5 @@
-"""One blind trial: a world is planted and sealed, its observation is judged, and only then is the label read."""
+"""A world in which something is planted, and what is said of it from its observation alone."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,6 @@ from worlds.plant import Dose, healthy
 
 from rlaudit.attribution.attribute import Attribution, attribute
 from rlaudit.errors import UsageError
-from rlaudit.layers import Verdict
 from rlaudit.meaning.from_scores import identify
 from rlaudit.meaning.token_evidence import token_evidence
 from rlaudit.tokens.alignment import alignment_report
@@ -31,26 +29,6 @@ class Label:
     def name(self) -> str:
         """As a row of the confusion matrix."""
         return " + ".join(self.causes) or CLEAN
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A label, what was named, and why."""
-
-    label: Label
-    named: frozenset[str]
-    clean: bool
-    because: str
-
-    @property
-    def wrong(self) -> frozenset[str]:
-        """Causes that were named and not planted."""
-        return self.named - set(self.label.causes)
-
-    @property
-    def recalled(self) -> bool:
-        """Whether all that was planted was named; for a clean world, whether it was called clean."""
-        return set(self.label.causes) <= self.named if self.label.causes else self.clean
 
 
 def planted(ground: Ground, label: Label, floor_k2: float, rng: np.random.Generator) -> Observation:
@@ -86,14 +64,3 @@ def judge(observation: Observation) -> Attribution:
         floor_k2=observation.floor_k2,
     )
     return attribute(evidence)
-
-
-def blind_trials(ground: Ground, labels: Sequence[Label], floor_k2: float, rng: np.random.Generator) -> list[Trial]:
-    """One trial for each label, in an order that tells nothing."""
-    trials = []
-    for place in rng.permutation(len(labels)).tolist():
-        observation = planted(ground, labels[place], floor_k2, rng)
-        found = judge(observation)
-        clean = not found.names and found.verdict is Verdict.MATCH
-        trials.append(Trial(labels[place], found.names, clean, found.because))
-    return trials

@@ -64,7 +64,7 @@ def _only_longer(command: Command, source: Source, edits: tuple[Edit, ...]) -> b
     today = command_lines(source, mark)
     if len(today) > MOST_PROVED:
         return False
-    edited = Source(source.path, apply(source.text, edits), source.given)
+    edited = source.with_text(apply(source.text, edits))
     before, after = (list(map(_spelt, commands)) for commands in (today, command_lines(edited, mark)))
     changed = [(old, new) for old, new in zip(before, after, strict=False) if old != new]
     return len(before) == len(after) and len(changed) == 1 and changed[0][1][: len(changed[0][0])] == changed[0][0]

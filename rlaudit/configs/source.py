@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rlaudit.configs.syntax.node import Node
 from rlaudit.read_regular import read_regular
 from rlaudit.secrets import learn_text
+from rlaudit.work_tree import is_inside, trees_of
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.python_calls import Call
@@ -35,12 +36,22 @@ class Source:
     text: str
     # Folders with the source of a framework, from the command line.
     given: tuple[str, ...] = ()
+    # The work trees in which further files may be read; those of `path` and `given` if empty.
+    trees: tuple[str, ...] = ()
+    # Whether it lies in none of them: it was not opened, is without text, and parses in no syntax.
+    outside: bool = False
     refusals: dict[object, ValueError | RecursionError] = field(default_factory=dict, repr=False)
     _calls: dict[frozenset[str], "tuple[Call, ...]"] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         # No message about the file may show its secrets.
         learn_text(self.text)
+        if not self.trees:
+            object.__setattr__(self, "trees", trees_of(self.path, *self.given))
+
+    def with_text(self, text: str) -> "Source":
+        """Return the same file with another text."""
+        return Source(self.path, text, self.given, self.trees)
 
     @property
     def suffix(self) -> str:
@@ -117,6 +128,8 @@ class Source:
 
     def _parsed(self, syntax: object, parse: Callable[[], Parsed]) -> Parsed:
         """Return what `parse` returns. A syntax that failed is not parsed again."""
+        if self.outside:
+            raise ValueError(f"{self.path} is outside of the work tree")
         if syntax in self.refusals:
             raise self.refusals[syntax].with_traceback(None)
         try:
@@ -127,16 +140,18 @@ class Source:
 
     def neighbour(self, relative: str) -> "Source | None":
         """Return a file beside this one (for `defaults:`), None if it is missing or too large."""
-        return _opened(Path(self.path).parent / relative, self.given)
+        return opened(Path(self.path).parent / relative, self.given, self.trees)
 
     def above(self, relative: str) -> "Source | None":
-        """Return the file at a path from this one's folder or one above it, up to the repository's root."""
+        """Return the file at a path from this one's folder or one above it, up to the work tree's root."""
         folder, up = Path(self.path).absolute().parent, ""
-        while self.neighbour(up + relative) is None:
+        while is_inside(folder, self.trees):
+            if self.neighbour(up + relative) is not None:
+                return opened(Path(os.path.normpath(Path(self.path).parent / up / relative)), self.given, self.trees)
             if (folder / ".git").exists() or folder.parent == folder:
                 return None
             folder, up = folder.parent, f"../{up}"
-        return _opened(Path(os.path.normpath(Path(self.path).parent / up / relative)), self.given)
+        return None
 
     def named_file(self, node: Node | None) -> "Source | None":
         """Return the file that a command names: below this file's folder, or beside it."""
@@ -146,16 +161,34 @@ class Source:
         return self.neighbour(name) or self.neighbour(Path(name).name)
 
 
-def _opened(path: Path, given: tuple[str, ...]) -> Source | None:
+def opened(path: Path, given: tuple[str, ...], trees: tuple[str, ...]) -> Source | None:
+    """Return a file that another one names, None if it is missing or too large.
+
+    This is the only way to such a file: one that is in none of the trees comes back without having been opened.
+    """
     try:
         status = path.stat()
-        return _neighbour(str(path), given, (status.st_ino, status.st_size, status.st_mtime_ns))
+        if not is_inside(path, trees):
+            return Source(str(path), "", given, trees, outside=True)
+        return _opened(str(path), given, trees, (status.st_ino, status.st_size, status.st_mtime_ns))
     except (OSError, ValueError):
         return None
 
 
 # A config may inherit one file many times, and many configs one file.
 @lru_cache(maxsize=64)
-def _neighbour(path: str, given: tuple[str, ...], _state: tuple[int, int, int]) -> Source:
+def _opened(path: str, given: tuple[str, ...], trees: tuple[str, ...], _state: tuple[int, int, int]) -> Source:
+    return Source(path, _text(path), given, trees)
+
+
+def read_inside(path: Path, trees: tuple[str, ...]) -> str | None:
+    """Return the text of a file that no report quotes; None if it is in none of the trees, or cannot be read."""
+    try:
+        return _text(path) if is_inside(path, trees) else None
+    except (OSError, ValueError):
+        return None
+
+
+def _text(path: Path | str) -> str:
     # Bytes: reading text would turn \r\n into \n, and with it every offset of an edit.
-    return Source(path, read_regular(Path(path), LARGEST_BYTES, "no config").decode("utf-8"), given)
+    return read_regular(path, LARGEST_BYTES, "no config").decode("utf-8")

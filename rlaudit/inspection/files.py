@@ -1,8 +1,8 @@
 """The files that are inspected, each read once, and why others are not.
 
 A named file is read, also one without a known ending. A folder is walked: hidden entries, virtual environments and
-packages are left out, linked folders are not followed (so no loop can be entered), and only kinds of file that configs
-are written in are opened. A recording that is named counts as one file. Byte order marks, UTF-16 and line ends stay
+packages are left out, linked folders are not followed (so no loop can be entered), a link that leaves the work trees of
+all that is named is not opened, and only kinds of file that configs are written in are. A recording that is named counts as one file. Byte order marks, UTF-16 and line ends stay
 what they were.
 """
 
@@ -21,6 +21,7 @@ from rlaudit.configs.source import LARGEST_BYTES, SHELL, Source
 from rlaudit.errors import NotFinished
 from rlaudit.read_regular import read_regular
 from rlaudit.standard_input import DASH
+from rlaudit.work_tree import is_inside, trees_of
 
 if TYPE_CHECKING:
     from rlaudit.recorder.recording import Recording
@@ -113,6 +114,7 @@ def collect(
     files: dict[object, TextFile] = {}
     unread: list[Unread] = []
     others = 0
+    trees = trees_of(*(path for path in paths if path != STDIN), *([named_stdin or "."] if STDIN in paths else ()), *given)
     for path, named in _candidates(paths, unread):
         if isinstance(path, Source):
             files[_identity(path.path)] = TextFile(path, Encoding(), named)
@@ -121,8 +123,11 @@ def collect(
             identity: object = STDIN
         elif excluded(path):
             continue
-        elif not named and not _of_interest(path):
+        elif not named and not _of_interest(path, trees):
             others += 1
+            continue
+        elif not named and not is_inside(path, trees):
+            unread.append(Unread(path, "a link that leaves the work tree, not followed", named))
             continue
         else:
             identity = _identity(path)
@@ -134,7 +139,7 @@ def collect(
             unread.append(Unread(path, reason(error), named))
             continue
         name = path if path != STDIN else named_stdin or stdin_name(text)
-        files[identity] = TextFile(Source(name, text, given), encoding, named)
+        files[identity] = TextFile(Source(name, text, given, trees), encoding, named)
     return Collected(tuple(files.values()), tuple(unread), others)
 
 
@@ -193,12 +198,12 @@ def _walk(folder: str, unread: list[Unread]) -> Iterator[str]:
         folders += reversed(deeper)
 
 
-def _of_interest(path: str) -> bool:
+def _of_interest(path: str, trees: tuple[str, ...]) -> bool:
     pure = PurePath(path)
     name = pure.name.lower()
     if pure.suffix.lower() in SUFFIXES or name.startswith(NAMES):
         return True
-    return not pure.suffix and _has_shebang(path)
+    return not pure.suffix and is_inside(path, trees) and _has_shebang(path)
 
 
 def _has_shebang(path: str) -> bool:

@@ -136,7 +136,7 @@ def _inspected_again(
         text = apply(current.file.source.text, edits)
     except Misplaced as error:
         return None, str(error)
-    source = Source(current.file.path, text, current.file.source.given)
+    source = current.file.source.with_text(text)
     later = inspect_file(replace(current.file, source=source), context, current.versions, today)
     if later.unreadable:
         return None, f"the file could not be read afterwards ({later.unreadable})"

@@ -9,10 +9,10 @@ from urllib.parse import unquote, urlparse
 
 from packaging.version import InvalidVersion, Version
 
-from rlaudit.configs.source import LARGEST_BYTES, Source
+from rlaudit.configs.source import Source, opened, read_inside
 from rlaudit.errors import UsageError
 from rlaudit.parse_json import parse_json
-from rlaudit.read_regular import read_regular
+from rlaudit.work_tree import is_inside
 
 _VERSIONS = ("version/version", "VERSION", "version.py", "_version.py", "__init__.py", "../VERSION", "../version.txt")
 _ASSIGNED = re.compile(r"""^(?:__version__|version)\s*(?::\s*str\s*)?=\s*["']([^"']+)["']""", re.M)
@@ -29,14 +29,15 @@ _PACKAGES = (
 
 @dataclass(frozen=True)
 class Checkout:
-    """A package on this machine. root: the folder around it."""
+    """A package on this machine. root: the folder around it. trees: in which its files may be read, as of Source."""
 
     root: str
     package: str
+    trees: tuple[str, ...]
 
     def file(self, relative: str) -> Source | None:
         """Return a file, relative to root; None if it is missing."""
-        return _source(self.root, relative)
+        return _source(self.root, relative, self.trees)
 
     def has(self, path: str) -> bool:
         """Return whether a file is the package's own."""
@@ -44,22 +45,22 @@ class Checkout:
 
     def says(self, pattern: str) -> bool:
         """Return whether any of the package's Python files matches a regular expression."""
-        return _says(self.root, self.package, pattern)
+        return _says(self.root, self.package, pattern, self.trees)
 
     @property
     def version(self) -> Version | None:
         """The release of the package; None if unknown."""
-        return _version(self.root, self.package)
+        return _version(self.root, self.package, self.trees)
 
 
 def checkout_of(source: Source, package: str, *markers: str) -> Checkout | None:
     """Return the framework's source for a config. markers: files by which it differs from others of the same name."""
     for folder in (*source.given, *_on_python_path(source)):
-        root = _holds(Path(folder).absolute(), package, markers)
+        root = _holds(Path(folder).absolute(), package, markers, source.trees)
         if root is not None:
-            return Checkout(root, package)
-    root = _around(Path(source.path).absolute().parent, package, markers)
-    return Checkout(root, package) if root is not None else None
+            return Checkout(root, package, source.trees)
+    root = _around(Path(source.path).absolute().parent, package, markers, source.trees)
+    return Checkout(root, package, source.trees) if root is not None else None
 
 
 def _on_python_path(source: Source) -> list[str]:
@@ -123,15 +124,15 @@ def _has(root: str, package: str, path: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _around(folder: Path, package: str, markers: tuple[str, ...]) -> str | None:
+def _around(folder: Path, package: str, markers: tuple[str, ...], trees: tuple[str, ...]) -> str | None:
     """Find the package in this folder or one above it, up to the repository's root and the folders right below that."""
-    root = _holds(folder, package, markers)
+    root = _holds(folder, package, markers, trees)
     if root is not None or folder.parent == folder:
         return root
     if (folder / ".git").exists():
-        below = (_holds(subfolder, package, markers) for subfolder in _folders(folder))
+        below = (_holds(subfolder, package, markers, trees) for subfolder in _folders(folder))
         return next((root for root in below if root is not None), None)
-    return _around(folder.parent, package, markers)
+    return _around(folder.parent, package, markers, trees)
 
 
 def _folders(root: Path) -> tuple[Path, ...]:
@@ -141,48 +142,39 @@ def _folders(root: Path) -> tuple[Path, ...]:
         return ()
 
 
-def _holds(folder: Path, package: str, markers: tuple[str, ...]) -> str | None:
+def _holds(folder: Path, package: str, markers: tuple[str, ...], trees: tuple[str, ...]) -> str | None:
     """Return the folder that holds the package: this one, its `src`, or the one above if this one is the package."""
     above = (folder.parent,) if folder.name == package else ()
     for place in (folder, folder / "src", folder / package, *above):
-        if any(is_there(place / marker) for marker in markers):
+        if any(is_there(place / marker) and is_inside(place / marker, trees) for marker in markers):
             return str(place)
     return None
 
 
 @lru_cache(maxsize=256)
-def _source(root: str, relative: str) -> Source | None:
-    path = f"{root}/{relative}"
-    try:
-        return Source(path, read_regular(path, LARGEST_BYTES, "no config").decode("utf-8"))
-    except (OSError, ValueError):
-        return None
+def _source(root: str, relative: str, trees: tuple[str, ...]) -> Source | None:
+    file = opened(Path(root, relative), (), trees)
+    return None if file is None or file.outside else file
 
 
 @lru_cache(maxsize=256)
-def _says(root: str, package: str, pattern: str) -> bool:
-    return re.search(pattern, _whole(root, package)) is not None
+def _says(root: str, package: str, pattern: str, trees: tuple[str, ...]) -> bool:
+    return re.search(pattern, _whole(root, package, trees)) is not None
 
 
 @lru_cache(maxsize=4)
-def _whole(root: str, package: str) -> str:
+def _whole(root: str, package: str, trees: tuple[str, ...]) -> str:
     """Return the text of all Python files of a package."""
     folder = next((place for place in (Path(root, package), Path(root, "src", package)) if place.is_dir()), Path(root))
-    texts = []
-    for path in sorted(folder.rglob("*.py")):
-        try:
-            texts.append(read_regular(path, LARGEST_BYTES, "no source").decode("utf-8"))
-        except (OSError, ValueError):
-            continue
-    return "\n".join(texts)
+    return "\n".join(read_inside(path, trees) or "" for path in sorted(folder.rglob("*.py")))
 
 
 @lru_cache(maxsize=64)
-def _version(root: str, package: str) -> Version | None:
+def _version(root: str, package: str, trees: tuple[str, ...]) -> Version | None:
     for info in sorted(Path(root).glob(f"{package.replace('-', '_')}-*.dist-info")):
         return _release_of(info.name.removesuffix(".dist-info").rpartition("-")[2])
     for relative in _VERSIONS:
-        file = _source(root, f"{package}/{relative}")
+        file = _source(root, f"{package}/{relative}", trees)
         if file is None:
             continue
         assigned = _ASSIGNED.search(file.text)
@@ -190,7 +182,7 @@ def _version(root: str, package: str) -> Version | None:
         if len(text) < _SHORTEST and (version := _release_of(text)) is not None:
             return version
     for relative in ("pyproject.toml", "../pyproject.toml"):
-        file = _source(root, relative)
+        file = _source(root, relative, trees)
         project = _PROJECT.search(file.text) if file is not None else None
         name = _NAMED.search(file.text) if file is not None else None
         # A project with a copy of the package has another release.

@@ -1,0 +1,33 @@
+"""Which files may be read for a config: those in the work trees of the paths that the user names.
+
+A config names further files by a path, in a search path, and by a link in its repository. One that leads elsewhere may
+lead to a kubeconfig, whose values a report would print: it is not opened.
+"""
+
+import os.path
+from collections.abc import Collection
+from pathlib import Path
+
+
+def trees_of(*named: str) -> tuple[str, ...]:
+    """Return the git work trees of paths that the user names, and of what these link to, as real paths.
+
+    Without git: the folder of a file, or the folder itself. git does not run: the work tree is the nearest folder with
+    a `.git`, which is a file in a linked work tree and in a submodule.
+    """
+    places = (place for path in named for place in (os.path.abspath(path), os.path.realpath(path)))
+    return tuple(dict.fromkeys(os.path.realpath(_tree(Path(place))) for place in places))
+
+
+def is_inside(path: str | Path, trees: Collection[str]) -> bool:
+    """Return whether a path is in one of the trees once its links are followed; False for a path that cannot be."""
+    try:
+        real = Path(os.path.realpath(path))
+    except ValueError:
+        return False
+    return any(real.is_relative_to(tree) for tree in trees)
+
+
+def _tree(place: Path) -> Path:
+    folder = place if os.path.isdir(place) else place.parent
+    return next((above for above in (folder, *folder.parents) if os.path.lexists(above / ".git")), folder)

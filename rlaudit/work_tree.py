@@ -15,19 +15,23 @@ def trees_of(*named: str) -> tuple[str, ...]:
     Without git: the folder of a file, or the folder itself. git does not run: the work tree is the nearest folder with
     a `.git`, which is a file in a linked work tree and in a submodule.
     """
-    places = (place for path in named for place in (os.path.abspath(path), os.path.realpath(path)))
-    return tuple(dict.fromkeys(os.path.realpath(_tree(Path(place))) for place in places))
+    places = (place for path in named for place in (os.path.abspath(path), _real(path)))
+    return tuple(dict.fromkeys(_real(_tree(Path(place))) for place in places))
 
 
 def is_inside(path: str | Path, trees: Collection[str]) -> bool:
-    """Return whether a path is in one of the trees once its links are followed; False for a path that cannot be."""
-    try:
-        real = Path(os.path.realpath(path))
-    except ValueError:
-        return False
+    """Return whether a path is in one of the trees once its links are followed."""
+    real = Path(_real(path))
     return any(real.is_relative_to(tree) for tree in trees)
 
 
 def _tree(place: Path) -> Path:
     folder = place if os.path.isdir(place) else place.parent
     return next((above for above in (folder, *folder.parents) if os.path.lexists(above / ".git")), folder)
+
+
+def _real(path: str | Path) -> str:
+    try:
+        return os.path.realpath(path)
+    except ValueError:  # a NUL in it: no file has such a name
+        return os.path.abspath(path)

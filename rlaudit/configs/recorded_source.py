@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from packaging.version import InvalidVersion, Version
 
 from rlaudit.configs.source import Source
+from rlaudit.errors import NotFinished
 from rlaudit.vllm.machine import MACHINES, Machine
+from rlaudit.work_tree import is_inside, trees_of
 
 if TYPE_CHECKING:
     from rlaudit.recorder.recorded_process import Process
@@ -85,7 +87,7 @@ def release_of(process: "Process") -> Version | None:
 def recorded_source(path: str) -> RecordedSource | None:
     """Return the recording at a path; None for any other file or folder.
 
-    Raises NotFinished for a recording that cannot be read.
+    Raises NotFinished for a recording that cannot be read, and for one with a link that leaves its work tree.
     """
     place = Path(path)
     if place.suffix != ENDING and not (place.is_dir() and any(place.glob(f"*{ENDING}"))):
@@ -93,4 +95,8 @@ def recorded_source(path: str) -> RecordedSource | None:
     # Reading recordings costs start-up time that files should not pay.
     from rlaudit.recorder.recording import is_recording, open_recording
 
+    trees = trees_of(path)
+    for file in place.glob(f"*{ENDING}"):
+        if not is_inside(file, trees):
+            raise NotFinished(f"{file} is a link that leaves the work tree, not followed")
     return RecordedSource(path, "", recording=open_recording(place)) if is_recording(place) else None

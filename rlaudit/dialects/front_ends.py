@@ -123,7 +123,7 @@ def _flags(source: Source, spec: Spec, entry: Entry) -> Iterator[Tree]:
             missing = (str(named.text or named.value),) if named is not None and behind is None else ()
             started = _launched(command, at, entry["variables"]) if "variables" in entry else command
             yield Tree(root, given, started, at + 1, programs[name], parts=parts, missing=missing,
-                       unread=_hold_options(options))  # fmt: skip
+                       unread=_hold_options(options), open="".join(missing))  # fmt: skip
             break
 
 

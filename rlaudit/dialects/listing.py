@@ -37,7 +37,10 @@ def list_rest(reading: Reading) -> None:
     for entry in dialect.get("not seen", ()):
         if reading.holds(entry["if"]) is True:
             draft.not_seen.append(entry["say"])
-    draft.not_seen += [f"{part}, which this config inherits, is not beside it" for part in reading.tree.missing]
+    draft.not_seen += [
+        f"{part}, which this config inherits, is not beside it, or not in its work tree"
+        for part in reading.tree.missing
+    ]
     if reading.code.checkout is not None:
         draft.not_seen.append(reading.code.read)
     if reading.tree.command is not None:

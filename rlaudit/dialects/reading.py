@@ -47,7 +47,7 @@ class Reading:
             "layout": self.layout.name,
             "call": tree.call,
             "missing": bool(tree.missing),
-            "missing_base": any("/" not in file for file in tree.missing),
+            "missing_base": any("/" not in file or file.startswith(("..", "/")) for file in tree.missing),
             "composed": tree.is_composed,
             "command": tree.command is not None,
             "unread": tree.unread,

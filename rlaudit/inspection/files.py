@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -114,10 +114,12 @@ def collect(
     files: dict[object, TextFile] = {}
     unread: list[Unread] = []
     others = 0
-    trees = trees_of(*(path for path in paths if path != STDIN), *([named_stdin or "."] if STDIN in paths else ()), *given)
+    trees = trees_of(
+        *(path for path in paths if path != STDIN), *([named_stdin or "."] if STDIN in paths else ()), *given
+    )
     for path, named in _candidates(paths, unread):
         if isinstance(path, Source):
-            files[_identity(path.path)] = TextFile(path, Encoding(), named)
+            files[_identity(path.path)] = TextFile(replace(path, trees=trees), Encoding(), named)
             continue
         if path == STDIN:
             identity: object = STDIN

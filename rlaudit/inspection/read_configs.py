@@ -17,6 +17,7 @@ from rlaudit.configs.syntax.node import Node
 from rlaudit.discover import discover
 from rlaudit.settings.rollout_config import RolloutConfig
 from rlaudit.unknown import Unknown
+from rlaudit.vllm.checkpoint import is_folder, may_read
 
 # Words of which every file that sets up rollouts on vLLM has one (tests/inspection/test_unreadable_files.py).
 _ROLLOUTS = re.compile("vllm|rollout|inference|update_(weights|named_param)|weight_update", re.IGNORECASE)
@@ -146,11 +147,20 @@ def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[
         matched, alone = _paired(dialect, before, after)
         pairs += matched
         not_seen += alone
+    not_seen += dict.fromkeys(sentence for pair in pairs for sentence in _models_elsewhere(pair.after))
     not_seen += _decided_when_it_runs(source, [pair.after for pair in pairs])
     not_seen += _written_by_the_script(source)
     not_seen += unread_variables(source, [pair.after for pair in pairs])
     not_seen += [f"{source.path}: a part of it is not read: {_at_line(error)}" for error in source.refusals.values()]
     return FileConfigs(tuple(pairs), tuple(not_seen), tuple(bugs))
+
+
+def _models_elsewhere(config: RolloutConfig) -> Iterator[str]:
+    """Yield a sentence for each folder with the model's files that is outside of the work trees."""
+    for setting in (config.model, config.engine.get("generation_config")):
+        folder = setting.value if setting is not None else None
+        if isinstance(folder, str) and is_folder(folder) and not may_read(config, Path(folder)):
+            yield f"{folder}: the model's files are outside of the work tree, not read: name this folder, too"
 
 
 def _decided_when_it_runs(source: Source, configs: Sequence[RolloutConfig]) -> Iterator[str]:
@@ -177,9 +187,10 @@ def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version
         programs = [program for program in programs_beside(source) if dialect.recognise(program)]
         configs = joined([*configs, *(config for program in programs for config in dialect.read(program, vllm))])
         # A program that is not this server's trainer is a file of its own.
-        return tuple(config for config in configs if config.path == source.path)
+        return tuple(replace(config, trees=source.trees) for config in configs if config.path == source.path)
     by_itself = plain is not None and any(map(asks_a_server, configs))
-    return joined(configs, plain.read(source, vllm) if plain is not None and by_itself else ())
+    configs = joined(configs, plain.read(source, vllm) if plain is not None and by_itself else ())
+    return tuple(replace(config, trees=source.trees) for config in configs)
 
 
 def _says_more(dialect: Dialect, source: Source, vllm: Version, pairs: Sequence[ConfigPair]) -> bool:

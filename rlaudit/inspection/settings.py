@@ -15,6 +15,7 @@ from rlaudit.did_you_mean import did_you_mean
 from rlaudit.errors import UsageError
 from rlaudit.inspection.suppression import Suppression, settings_suppression
 from rlaudit.settings.place import Place
+from rlaudit.work_tree import is_inside, trees_of
 
 KEYS: Mapping[str, tuple[type, str]] = {
     "from": (str, "vLLM that runs today"),
@@ -59,6 +60,10 @@ def find_settings(start: Path) -> Settings:
         for name in ("rlaudit.toml", "pyproject.toml"):
             path = folder / name
             if path.is_file():
+                if not is_inside(path, trees_of(str(folder))):
+                    if name == "pyproject.toml":
+                        continue
+                    raise UsageError(f"{path} is a link that leaves the work tree: no settings are read through it")
                 text, table = _table(path)
                 if table is not None:
                     return _checked(path, text, table)

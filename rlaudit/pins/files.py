@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 from rlaudit.home import expanded
 from rlaudit.pins.pin import REQUIREMENTS, VLLM, Package, Pin, images, matches
 from rlaudit.read_regular import read_regular
+from rlaudit.work_tree import is_inside, trees_of
 
 LARGEST_BYTES = 20_000_000  # lock files of large projects have ten megabytes
 
@@ -167,9 +168,11 @@ class PinnedIn:
 @lru_cache(maxsize=4096)
 def pinned_around(folder: Path, package: Package) -> tuple[PinnedIn, ...]:
     """Find the pins of a folder and those above it, up to the repository's root: the nearest folder first, and in one
-    folder resolved versions before requirements.
+    folder resolved versions before requirements. A link that leaves the work tree pins nothing.
     """
-    pinned = tuple(PinnedIn(path, kind, pins_in(kind, text_of(path), package)) for kind, path in pin_files_in(folder))
+    trees = trees_of(str(folder))
+    inside = ((kind, path) for kind, path in pin_files_in(folder) if is_inside(path, trees))
+    pinned = tuple(PinnedIn(path, kind, pins_in(kind, text_of(path), package)) for kind, path in inside)
     if (folder / ".git").exists() or folder.parent == folder or folder == expanded("~"):
         return pinned
     return (*pinned, *pinned_around(folder.parent, package))

@@ -164,6 +164,8 @@ class RolloutConfig:
     checkpoint: Mapping[str, Any] | None = None
     # The other files that were read with this one.
     parts: tuple[str, ...] = ()
+    # The work trees in which the files of its model may be read; None if the user's command names the model.
+    trees: tuple[str, ...] | None = None
     # By setting, the line of the framework's source that decides it, if that source was read.
     decided: Mapping[str, str] = field(default_factory=dict)
     # Of the framework; None if they are unknown.

@@ -6,6 +6,7 @@ from typing import Any
 
 from rlaudit.parse_json import parse_json
 from rlaudit.settings.rollout_config import RolloutConfig
+from rlaudit.work_tree import is_inside
 
 LARGEST_BYTES = 1_000_000
 
@@ -15,7 +16,13 @@ def checkpoint_file(config: RolloutConfig, name: str = "config.json") -> Mapping
     model = config.model
     if model is None or not model.known or not isinstance(model.value, str) or not model.value:
         return None
-    return read_json_object(Path(model.value) / name)
+    path = Path(model.value) / name
+    return read_json_object(path) if may_read(config, path) else None
+
+
+def may_read(config: RolloutConfig, path: Path) -> bool:
+    """Return whether a path that the config names is in the work trees of what the user names."""
+    return config.trees is None or is_inside(path, config.trees)
 
 
 def read_json_object(path: Path) -> Mapping[str, Any] | None:

@@ -166,7 +166,7 @@ def test_what_the_config_writes_stays_as_it_is(tmp_path: Path) -> None:
 
 def test_a_config_inside_a_checkout_needs_no_option(tmp_path: Path) -> None:
     home = trl(tmp_path, 'logprobs_mode="processed_logprobs",')
-    (home / "examples").mkdir()
+    put(home, {".git/HEAD": "", "examples/README": ""})
     assert "grpo_trainer.py" in colocated(None, home / "examples").decided["logprobs_mode"]
 
 
@@ -181,9 +181,7 @@ COMMAND = "python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.enable_chu
 
 def commanded(home: Path, more: str = "") -> RolloutConfig:
     """A script in a checkout of verl."""
-    path = home / "examples/run.sh"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(COMMAND.replace("{more}", more))
+    path = put(home, {".git/HEAD": "", "examples/run.sh": COMMAND.replace("{more}", more)}) / "examples/run.sh"
     (config,) = VERL.read(Source(str(path), path.read_text()), NOW)
     return config
 

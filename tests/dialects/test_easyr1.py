@@ -50,6 +50,7 @@ def test_only_fields_of_its_own_are_written() -> None:
 
 def test_a_command_overrides_the_file_that_it_names(tmp_path: Path) -> None:
     (tmp_path / "examples").mkdir()
+    (tmp_path / ".git").mkdir()
     (tmp_path / "examples/config.yaml").write_text(TEXT)
     script = tmp_path / "examples/run.sh"
     script.write_text("python3 -m verl.trainer.main config=examples/config.yaml worker.rollout.temperature=0.5\n")

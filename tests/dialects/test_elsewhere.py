@@ -108,6 +108,7 @@ def test_a_word_for_a_file_that_moved_stands_for_each_of_its_places(tmp_path: Pa
     assert config.engine["seed"].value == 0 and config.decided["seed"].endswith(f"{home}:1")
     code.write_text("make()\n")
     (tmp_path / "again").mkdir()
+    (tmp_path / ".git").mkdir()
     (tmp_path / "again" / "toy").symlink_to(tmp_path / "toy")
     assert isinstance(read(tmp_path / "again", said, "sampler: {}\n").engine["seed"].value, Unknown)
 

@@ -126,6 +126,7 @@ def test_asynchronous_training_keeps_the_cache_unless_told_to_recompute(recomput
 
 def test_parents_are_inherited_along_the_chain(tmp_path: Path) -> None:
     (tmp_path / "recipes").mkdir()
+    (tmp_path / ".git").mkdir()
     (tmp_path / "base.yaml").write_text(ALONE)
     (tmp_path / "middle.yaml").write_text("defaults: base.yaml\npolicy:\n  precision: float32\n")
     child = tmp_path / "recipes" / "mine.yaml"

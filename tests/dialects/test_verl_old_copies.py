@@ -195,7 +195,7 @@ def test_a_project_that_holds_a_copy_does_not_lend_it_its_release(
 ) -> None:
     root = copy(tmp_path)
     (root / "pyproject.toml").write_text(f'[project]\nname = "{name}"\nversion = "0.2.0"\n')
-    assert Checkout(str(root), "verl").version == told
+    assert Checkout(str(root), "verl", (str(root),)).version == told
 
 
 def test_a_server_that_builds_no_flags_gives_its_engine_what_its_call_says(tmp_path: Path) -> None:

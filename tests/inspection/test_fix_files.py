@@ -55,6 +55,7 @@ def test_an_edit_made_meanwhile_is_kept(
 
 
 def test_a_link_out_of_what_was_given_is_not_followed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder.parent / ".git").mkdir()
     (folder / "run.sh").rename(folder.parent / "elsewhere.sh")
     (folder / "run.sh").symlink_to(folder.parent / "elsewhere.sh")
     assert fix("given", "--fix") == 3

@@ -45,7 +45,7 @@ def of_the_program(source: Source, spec: Spec) -> Iterator[Tree]:
             whole = override.root if behind is None else reread(merged(behind, override.root))
             root = merged(nested(("worker", "rollout"), Node({}, override.command.place)), whole)
             missing = () if behind is not None else (name or "the config that the command starts from",)
-            parts = (base.path,) if base is not None else ()
+            parts = (base.path,) if base is not None and behind is not None else ()
             yield Tree(root, override.root, override.command, parts=parts, missing=missing)
 
 

@@ -63,8 +63,8 @@ def trees(source: Source, spec: Spec) -> Iterator[Tree]:
         root = _toml(source)
         written = _sections(root) if root is not None else None
         if written is not None:
-            whole, parts = _with_files_beside(source, written)
-            yield Tree(_arranged(whole), _arranged(written), parts=parts)
+            whole, parts, missing = _with_files_beside(source, written)
+            yield Tree(_arranged(whole), _arranged(written), parts=parts, missing=missing)
         return
     for run in _runs(source):
         root = _arranged(run.root)
@@ -113,8 +113,8 @@ def _table(root: Node, name: str) -> Node | None:
     return node if node is not None and isinstance(node.value, dict) else None
 
 
-def _with_files_beside(source: Source, sections: Node) -> tuple[Node, tuple[str, ...]]:
-    """Return a file of one section with the files of the others beside it.
+def _with_files_beside(source: Source, sections: Node) -> tuple[Node, tuple[str, ...], tuple[str, ...]]:
+    """Return a file of one section with the files of the others beside it, their paths, and those of unread ones.
 
     Their names differ only by the word for the section: infer.toml, orch.toml, train.toml.
     """
@@ -122,15 +122,18 @@ def _with_files_beside(source: Source, sections: Node) -> tuple[Node, tuple[str,
     stem = PurePath(source.path).stem
     word = next((word for word in _SECTIONS.get(section, ()) if word in stem), None)
     parts: list[str] = []
+    missing: list[str] = []
     for other, names in _SECTIONS.items() if len(dict(sections.items())) == 1 and word is not None else ():
         for name in names if other != section else ():
             beside = source.neighbour(f"{stem.replace(str(word), name)}.toml")
             root = _toml(beside) if beside is not None else None
+            if beside is not None and beside.outside:
+                missing.append(PurePath(beside.path).name)
             if beside is not None and root is not None and _is_file_of(other, root):
                 sections = merged(sections, nested((other,), root))
                 parts.append(beside.path)
                 break
-    return sections, tuple(parts)
+    return sections, tuple(parts), tuple(missing)
 
 
 def _is_file_of(section: str, root: Node) -> bool:

@@ -46,10 +46,13 @@ def _started(source: Source, spec: Spec, command: Command, words: list[str], at:
         return None
     first = at + 1 + is_subcommand
     arguments = by_name(flags(command.words, first), _NEGATED)
-    beside = source.named_file(arguments.pop("config", None))
+    named = arguments.pop("config", None)
+    beside = source.named_file(named)
     behind = mapping_of(beside) if beside is not None else None
     given = Node(arguments, command.place)
-    alone = Tree(given, given, command, first, _kind(words[first - 1], arguments))
+    missing = (str(named.text or named.value),) if named is not None and behind is None else ()
+    alone = Tree(given, given, command, first, _kind(words[first - 1], arguments), missing=missing,
+                 open="".join(missing))  # fmt: skip
     if "use_vllm" in arguments and truth(arguments["use_vllm"]) is False:
         return None
     if beside is None or behind is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.unknown import Unknown
-from rlaudit.vllm.checkpoint import is_folder, read_json_object
+from rlaudit.vllm.checkpoint import is_folder, may_read, read_json_object
 from rlaudit.vllm.milestones import PENALTIES_FROM_THE_MODEL
 from rlaudit.vllm.resolve import Function, Resolution, ResolutionRule, Resolved, part
 
@@ -28,9 +28,9 @@ def apply(view: Resolution) -> Resolved:
         return Resolved(extra, "generation_config=vllm leaves the model's file out")
     model = view.config.model
     folder = model.value if source == "auto" and model is not None and model.known else source
-    if not isinstance(folder, str) or not is_folder(folder):
+    path = Path(folder if isinstance(folder, str) else "") / "generation_config.json"
+    if not isinstance(folder, str) or not is_folder(folder) or not may_read(view.config, path):
         return Resolved(Unknown("the model's generation_config.json is not here"), "generation_config=auto reads it")
-    path = Path(folder) / "generation_config.json"
     if not path.is_file():
         return Resolved(extra, "the model has no generation_config.json")
     file = read_json_object(path)

@@ -50,24 +50,69 @@ _VALUES_OF_A_NAME = ("value", "written", "effective_from", "effective_to")
 _DIRECTORIES = frozenset({"PWD", "OLDPWD"})
 _LOGINS = re.compile(r"admin|db|https?|index|login|mail|proxy|redis|registry|root|smtp|user")
 
-# Each shape with the marks one of which its text must hold: looking for these first is fifty times as fast.
-_SHAPES = tuple(
-    (marks, re.compile(pattern))
-    for marks, pattern in (
-        (("hf_",), r"\bhf_[A-Za-z0-9]{16,}"),
-        (("sk-",), r"\bsk-(?=[\w-]{0,200}\d)[\w-]{16,}"),
-        (("gho_", "ghp_", "ghr_", "ghs_", "ghu_"), r"\bgh[oprsu]_[A-Za-z0-9]{16,}"),
-        (("github_pat_",), r"\bgithub_pat_\w{16,}"),
-        (("AKIA", "ASIA"), r"\b(?:AKIA|ASIA)[0-9A-Z]{12,}"),
-        (("glpat-",), r"\bglpat-[\w-]{10,}"),
-        (("xox",), r"\bxox[abeoprs]-[\w-]{8,}"),
-        (("eyJ",), r"\beyJ[\w-]{5,}\.[\w-]{4,}\.[\w-]*"),
-        (("AIza",), r"\bAIza[\w-]{30,}"),
-        (("://",), r"(?<=://)(?:[^/\s:@'\"]{0,200}:[^/\s@'\"]{1,999}|[^/\s:@'\"]{16,999})(?=@)"),
-        (("earer ",), r"(?<=earer )[\w+/=.~-]{8,}"),
-        (("PRIVATE KEY",), r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}-----|\Z)"),
-    )
-)
+# Marks, one of which the text must hold (looking for these first is fifty times as fast), the shape, of which only the
+# group is secret if it has one, and the page that shows it.
+_MIXED = r"(?=[\w-]{0,99}[a-z])(?=[\w-]{0,99}[A-Z])(?=[\w-]{0,99}\d)"
+_ROWS = (
+    (("hf_", "api_org_"), r"\b(?:hf|api_org)_[A-Za-z0-9]{16,}", "huggingface.co/docs/hub/security-tokens"),
+    (("sk-",), r"\bsk-(?=[\w-]{0,200}\d)[\w-]{16,}", "platform.openai.com/docs/api-reference/authentication"),
+    (("gsk_",), r"\bgsk_[A-Za-z0-9]{20,}", "console.groq.com/docs/quickstart"),
+    (("gho_", "ghp_", "ghr_", "ghs_", "ghu_"), r"\bgh[oprsu]_[A-Za-z0-9]{16,}",
+     "github.blog/2021-04-05-behind-githubs-new-authentication-token-formats"),
+    (("github_pat_",), r"\bgithub_pat_\w{16,}",
+     "docs.github.com/authentication/keeping-your-account-and-data-secure/about-authentication-to-github"),
+    (("AKIA", "ASIA"), r"\b(?:AKIA|ASIA)[0-9A-Z]{12,}",
+     "docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html"),
+    (("X-Amz-Sig", "X-Goog-Sig"), r"\bX-(?:Amz|Goog)-Signature=(\w{16,})",
+     "docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html"),
+    (("sig=",), r"[?&;]sig=([\w%+/=-]{16,})", "learn.microsoft.com/azure/storage/common/storage-sas-overview"),
+    (("glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glagent-"),
+     r"\bgl(?:pat|dt|rt|ptt|cbt|agent)-[\w.-]{10,}", "docs.gitlab.com/security/tokens"),
+    (("xox", "xapp-"), r"\b(?:xox[a-z]|xapp)-[\w-]{8,}", "docs.slack.dev/authentication/tokens"),
+    (("hooks.slack.com/",), r"\bhooks\.slack\.com/([\w/+-]{8,})",
+     "docs.slack.dev/messaging/sending-messages-using-incoming-webhooks"),
+    (("/webhooks/",), r"/webhooks/(\d{15,20}/[\w-]{20,})", "discord.com/developers/docs/resources/webhook"),
+    (("eyJ",), r"\beyJ[\w-]{5,}\.[\w-]{4,}\.[\w-]*", "datatracker.ietf.org/doc/html/rfc7519"),
+    (("AIza",), r"\bAIza[\w-]{30,}", "cloud.google.com/docs/authentication/api-keys"),
+    (("ya29.",), r"\bya29\.[\w-]{16,}", "developers.google.com/identity/protocols/oauth2"),
+    (("GOCSPX-",), r"\bGOCSPX-[\w-]{16,}", "developers.google.com/identity/protocols/oauth2"),
+    (("npm_",), r"\bnpm_[A-Za-z0-9]{30,}", "docs.npmjs.com/about-access-tokens"),
+    (("pypi-",), rf"\bpypi-{_MIXED}[\w-]{{16,}}", "pypi.org/help/#apitoken"),
+    (("dckr_",), r"\bdckr_(?:pat|oat)_[\w-]{16,}", "docs.docker.com/security/access-tokens"),
+    (("wandb_v1_",), r"\bwandb_v1_\w{16,}", "docs.wandb.ai/support/find_api_key"),
+    (("wandb",), r"\bwandb(?:\.login\(|\s+login\s)[^)\n]{0,99}?\b([0-9a-f]{40})\b",
+     "docs.wandb.ai/ref/cli/wandb-login"),
+    (("nvapi-",), r"\bnvapi-[\w-]{16,}", "docs.nvidia.com/ngc/gpu-cloud/ngc-user-guide"),
+    (("r8_",), r"\br8_[A-Za-z0-9]{20,}", "replicate.com/docs/topics/security/api-tokens"),
+    (("ak-", "as-"), rf"\ba[ks]-{_MIXED}[A-Za-z0-9]{{20,}}\b", "modal.com/docs/reference/modal.config"),
+    (("SG.",), r"\bSG\.[\w-]{16,}\.[\w-]{16,}", "www.twilio.com/docs/sendgrid/ui/account-and-settings/api-keys"),
+    (("k_live_", "k_test_"), r"\b[prs]k_(?:live|test)_[A-Za-z0-9]{10,}", "docs.stripe.com/keys"),
+    (("whsec_",), r"\bwhsec_[A-Za-z0-9+/=]{16,}", "docs.stripe.com/webhooks/signature"),
+    ((":",), rf"(?<!\d)\d{{6,12}}:(?=[\w-]{{34,36}}(?![\w-])){_MIXED}[\w-]{{34,36}}",
+     "core.telegram.org/bots/api#authorizing-your-bot"),
+    (("hvs.",), r"\bhvs\.[\w-]{20,}", "developer.hashicorp.com/vault/docs/concepts/tokens"),
+    (("dapi",), r"\bdapi[0-9a-f]{32}\b", "docs.databricks.com/dev-tools/auth/pat"),
+    (("://",), r"(?<=://)(?:[^/\s:@'\"]{0,200}:[^/\s@'\"]{1,999}|[^/\s:@'\"]{16,999})(?=@)",
+     "datatracker.ietf.org/doc/html/rfc3986#section-3.2.1"),
+    (("earer ",), r"(?<=earer )[\w+/=.~-]{8,}", "datatracker.ietf.org/doc/html/rfc6750#section-2.1"),
+    (("asic ",), r"(?i:authorization)[\"']?\s{0,9}[:=]\s{0,9}[\"']?[Bb]asic ([\w+/=-]{4,})",
+     "datatracker.ietf.org/doc/html/rfc7617"),
+    (("login",),
+     r"\b(?:docker|podman|buildah|skopeo|nerdctl|crane|oras|registry)\s+(?:auth\s+)?login\b(?:[^\n;|&\\]|\\\n){0,300}?"
+     r"\s(?:-p[ =]?|--password[ =])[\"']?([^\s\"'$]{3,})", "docs.docker.com/reference/cli/docker/login"),
+    (("curl",),
+     r"\bcurl\s(?:[^\n;|&\\]|\\\n){0,500}?(?<=\s)(?:-u ?|--(?:proxy-)?user[ =])[\"']?[^\s:\"'$]{1,99}:([^\s\"'$]{3,})",
+     "curl.se/docs/manpage.html#-u"),
+    (("machine ",), r"\bmachine \S{1,99}\s{1,9}login\s{1,9}\S{1,99}\s{1,9}password\s{1,9}(\S{3,})",
+     "everything.curl.dev/usingcurl/netrc.html"),
+    (("PRIVATE KEY",), r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}-----|\Z)",
+     "datatracker.ietf.org/doc/html/rfc7468"),
+    # The same in base64, as a kubeconfig's client-key-data has it.
+    (("LS0tLS1CRUdJTi",),
+     r"LS0tLS1CRUdJTi(?:BSU0EgUFJJVkFU|BQUklWQVRF|BFQyBQUklWQVRF|BPUEVOU1NIIFBSSVZB|BFTkNSWVBURUQgUFJJ)[\w+/=]*",
+     "kubernetes.io/docs/reference/config-api/kubeconfig.v1"),
+)  # fmt: skip
+_SHAPES = tuple((marks, re.compile(pattern)) for marks, pattern, _page in _ROWS)
 _TELLING = ("token", "key", "pass", "pwd", "pw", "secret", "credential", "auth", "bearer", "cookie")
 _TELLS = re.compile("|".join(_TELLING))
 _LONGEST_NAME = 80
@@ -104,6 +149,7 @@ def _is_sure(name: str) -> bool:
     return (
         any(_SURE.fullmatch(word) for word in words)
         or any(_KEYS_OF.fullmatch(before[place]) and words[place] in ("key", "keys") for place in range(len(words)))
+        or words[-2:] == ["key", "data"]
         or (words[-1] == "pass" and _LOGINS.fullmatch(before[-2]) is not None)
     )
 
@@ -140,6 +186,9 @@ def learn_text(text: str) -> None:
         # What code calls a key or a token is mostly no secret.
         if quoted or (not looked_up and (_is_sure(name) or _looks_random(value))):
             _know(value)
+    for marks, shape in _SHAPES:
+        for match in shape.finditer(text) if shape.groups and any(mark in text for mark in marks) else ():
+            _know(match[1])
 
 
 def mask(data: Any) -> Any:
@@ -258,8 +307,13 @@ def _text_masked(text: str) -> str:
 def _shapes_masked(text: str) -> str:
     for marks, shape in _SHAPES:
         if any(mark in text for mark in marks):
-            text = shape.sub(MASK, text)
+            text = shape.sub(_hidden, text)
     return text
+
+
+def _hidden(match: re.Match[str]) -> str:
+    secret = match.lastindex or 0
+    return match[0][: match.start(secret) - match.start()] + MASK + match[0][match.end(secret) - match.start() :]
 
 
 # Forgotten with every secret that is learnt.

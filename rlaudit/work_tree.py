@@ -15,7 +15,7 @@ def trees_of(*named: str) -> tuple[str, ...]:
     Without git: the folder of a file, or the folder itself. git does not run: the work tree is the nearest folder with
     a `.git`, which is a file in a linked work tree and in a submodule.
     """
-    places = (place for path in named for place in (os.path.abspath(path), _real(path)))
+    places = (place for path in named for place in (os.path.normpath(Path(path).absolute()), _real(path)))
     return tuple(dict.fromkeys(_real(_tree(Path(place))) for place in places))
 
 
@@ -26,7 +26,7 @@ def is_inside(path: str | Path, trees: Collection[str]) -> bool:
 
 
 def _tree(place: Path) -> Path:
-    folder = place if os.path.isdir(place) else place.parent
+    folder = place if place.is_dir() else place.parent
     return next((above for above in (folder, *folder.parents) if os.path.lexists(above / ".git")), folder)
 
 
@@ -34,4 +34,4 @@ def _real(path: str | Path) -> str:
     try:
         return os.path.realpath(path)
     except ValueError:  # a NUL in it: no file has such a name
-        return os.path.abspath(path)
+        return os.path.normpath(Path(path).absolute())

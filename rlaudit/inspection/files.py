@@ -1,9 +1,9 @@
 """The files that are inspected, each read once, and why others are not.
 
 A named file is read, also one without a known ending. A folder is walked: hidden entries, virtual environments and
-packages are left out, linked folders are not followed (so no loop can be entered), a link that leaves the work trees of
-all that is named is not opened, and only kinds of file that configs are written in are. A recording that is named counts as one file. Byte order marks, UTF-16 and line ends stay
-what they were.
+packages are left out, linked folders are not followed (so no loop can be entered), nor is a link that leaves the work
+trees of all named paths, and only kinds of file that configs are written in are opened. A recording that is named
+counts as one file. Byte order marks, UTF-16 and line ends stay what they were.
 """
 
 import codecs
@@ -114,9 +114,7 @@ def collect(
     files: dict[object, TextFile] = {}
     unread: list[Unread] = []
     others = 0
-    trees = trees_of(
-        *(path for path in paths if path != STDIN), *([named_stdin or "."] if STDIN in paths else ()), *given
-    )
+    trees = trees_of(*(named_stdin or path if path == STDIN else path for path in paths), *given)
     for path, named in _candidates(paths, unread):
         if isinstance(path, Source):
             files[_identity(path.path)] = TextFile(replace(path, trees=trees), Encoding(), named)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from rlaudit.audit.finding import Finding
-from rlaudit.configs.source import Source
 from rlaudit.inspection.files import TextFile
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
 from rlaudit.inspection.proof import broken_promise

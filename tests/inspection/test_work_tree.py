@@ -13,7 +13,7 @@ from rlaudit.configs.source import Source
 from rlaudit.work_tree import is_inside, trees_of
 
 VERSIONS = ("--from", "0.8.5", "--to", "0.18.1")
-CANARY = "client-key-data: CANARY\ncurrent-context: CANARY\nseed: 777\n"
+CANARY = "client-key-data: CANARY\ncurrent-context: CANARY\nseed: 31337\n"
 ENGINE = "actor_rollout_ref.rollout.engine_kwargs.vllm"
 ROLLOUT = "actor_rollout_ref: {rollout: {name: vllm}}\n"
 NEMO = "policy: {generation: {backend: vllm, vllm_cfg: {tensor_parallel_size: 2}}}\n"
@@ -48,12 +48,12 @@ NAMED: dict[str, tuple[str, str]] = {
 }
 OUTSIDE = {
     "config.yaml": CANARY,
-    "nemo.yaml": "policy: {generation: {vllm_kwargs: {client-key-data: CANARY, seed: 777}}}\n",
-    "pipeline.yaml": "vllm_config: {vllm_kwargs: {client-key-data: CANARY, seed: 777}}\n",
-    "trl.yaml": "model_name_or_path: CANARY\nseed: 777\ntemperature: 0.777\n",
-    "infer.toml": '[vllm]\nclient_key_data = "CANARY"\nseed = 777\n',
-    "easy.yaml": "worker: {rollout: {name: vllm, dtype: CANARY, seed: 777}}\n",
-    "env.yaml": "env_vars: {VLLM_CANARY: CANARY, VLLM_USE_V1: '777'}\n",
+    "nemo.yaml": "policy: {generation: {vllm_kwargs: {client-key-data: CANARY, seed: 31337}}}\n",
+    "pipeline.yaml": "vllm_config: {vllm_kwargs: {client-key-data: CANARY, seed: 31337}}\n",
+    "trl.yaml": "model_name_or_path: CANARY\nseed: 31337\ntemperature: 0.31337\n",
+    "infer.toml": '[vllm]\nclient_key_data = "CANARY"\nseed = 31337\n',
+    "easy.yaml": "worker: {rollout: {name: vllm, dtype: CANARY, seed: 31337}}\n",
+    "env.yaml": "env_vars: {VLLM_CANARY: CANARY, VLLM_USE_V1: '31337'}\n",
 }
 
 
@@ -74,7 +74,7 @@ def test_what_a_config_names_outside_of_its_repository_is_named_and_not_read(
     config = repository(tmp_path, *NAMED[way])
     assert run(["inspect", *VERSIONS, "-v", "--output", output, str(config)]) in {0, 1, 3}
     printed = "".join(capsys.readouterr())
-    assert "CANARY" not in printed and "777" not in printed
+    assert "CANARY" not in printed and "31337" not in printed
     assert "not in its work tree" in printed or "is not found from here" in printed
 
 
@@ -85,7 +85,7 @@ def test_the_same_file_is_read_once_its_folder_is_named_as_well(
     config = repository(tmp_path, *NAMED[way])
     run(["inspect", *VERSIONS, "--output", "json", str(config), str(tmp_path / "outside")])
     printed = capsys.readouterr().out
-    assert "CANARY" in printed or "777" in printed
+    assert "CANARY" in printed or "31337" in printed
 
 
 @pytest.mark.parametrize("way", NAMED)
@@ -97,7 +97,7 @@ def test_the_same_file_is_read_inside_one_repository(
     (config.parent / ".git").rename(tmp_path / ".git")
     run(["inspect", *VERSIONS, "--output", "json", str(config)])
     printed = capsys.readouterr().out
-    assert "CANARY" in printed or "777" in printed
+    assert "CANARY" in printed or "31337" in printed
 
 
 def test_what_an_unread_file_may_set_is_unknown(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_link_that_the_user_names_opens_its_own_tree_and_that_of_its_target(tm
     [
         pytest.param({".git/HEAD": "", "a/x.yaml": ""}, "a/x.yaml", ".", id="a clone"),
         pytest.param({".git": "gitdir: /elsewhere", "a/x.yaml": ""}, "a/x.yaml", ".", id="a linked work tree"),
-        pytest.param({".git/HEAD": "", "sub/.git": "gitdir: ..", "sub/x.yaml": ""}, "sub/x.yaml", "sub", id="a submodule"),
+        pytest.param({".git/HEAD": "", "sub/.git": "gitdir: ..", "sub/x": ""}, "sub/x", "sub", id="a submodule"),
         pytest.param({"a/b/x.yaml": ""}, "a/b/x.yaml", "a/b", id="a file without git"),
         pytest.param({"a/b/x.yaml": ""}, "a", "a", id="a folder without git"),
         pytest.param({"a/.git/HEAD": "", "b/x.yaml": ""}, "a/../b/x.yaml", "b", id="a path by way of another clone"),

@@ -11,9 +11,13 @@ from typing import Any
 
 from rlaudit.secrets import field_names
 
-# Control characters, marks that reverse the direction of text, and halves of characters from undecodable file names.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
+# Control characters, what is not seen (zero width, fillers, tags), marks that end a line or reverse the direction of
+# text, and halves of characters from undecodable file names. Selectors of an emoji's form stay.
+# Source: Default_Ignorable_Code_Point and Bidi_Control of Unicode's DerivedCoreProperties.txt and PropList.txt.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 
 # GitHub's runner takes every line of a log that begins so, blanks before it or not, for a command.
 _COMMAND = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
@@ -53,4 +57,4 @@ def one_line(text: str) -> str:
 
 def _number(match: re.Match[str]) -> str:
     code = ord(match[0])
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -88,7 +88,7 @@ _ROWS = (
     (("SG.",), r"\bSG\.[\w-]{16,}\.[\w-]{16,}", "www.twilio.com/docs/sendgrid/ui/account-and-settings/api-keys"),
     (("k_live_", "k_test_"), r"\b[prs]k_(?:live|test)_[A-Za-z0-9]{10,}", "docs.stripe.com/keys"),
     (("whsec_",), r"\bwhsec_[A-Za-z0-9+/=]{16,}", "docs.stripe.com/webhooks/signature"),
-    ((":",), rf"(?<!\d)\d{{6,12}}:(?=[\w-]{{34,36}}(?![\w-])){_MIXED}[\w-]{{34,36}}",
+    ((":A",), rf"(?<!\d)\d{{6,12}}:(?=A[\w-]{{33,35}}(?![\w-])){_MIXED}[\w-]{{34,36}}",
      "core.telegram.org/bots/api#authorizing-your-bot"),
     (("hvs.",), r"\bhvs\.[\w-]{20,}", "developer.hashicorp.com/vault/docs/concepts/tokens"),
     (("dapi",), r"\bdapi[0-9a-f]{32}\b", "docs.databricks.com/dev-tools/auth/pat"),

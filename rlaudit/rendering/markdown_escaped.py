@@ -1,4 +1,8 @@
-"""Text from elsewhere in Markdown: shown, and obeyed neither as Markdown nor as HTML. Also a table of such text."""
+"""Text from elsewhere in Markdown: shown, and obeyed neither as Markdown nor as HTML. Also a table of such text.
+
+What GitHub and GitLab make live without any markup (a mention, which notifies people, an issue, a commit, an address)
+is shown as code, which they leave alone.
+"""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,14 +15,27 @@ SIGNS = (("\\", "\\\\"), ("&", "&amp;"), ("<", "&lt;"), ("*", "\\*"), ("`", "\\`
 _LINK = re.compile(r"\](?=[\[(:])")
 # An underscore within a word, as in names of settings and metrics, is no markup.
 _EMPHASIS = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+# Source: GitHub's "Autolinked references and URLs" and the extended autolinks of GitHub Flavored Markdown, 6.9.
+_LIVE = re.compile(
+    r"(?i)((?:\b(?:https?|ftp)://|\bwww\.|\b(?:mailto|xmpp):)[^\s`'\"<>|]{0,2000}[^\s`'\"<>|.,;:!?)\]}*]"
+    r"|[\w./+-]{0,99}@\w(?:[\w./-]{0,99}\w)?|[\w./-]{0,99}[#!]\d+|\bGH-\d+|\b[0-9a-f]{40}\b)"
+)
+
+
+def inert(text: str, written: Callable[[str], str] = str) -> str:
+    """Return text in which what is live without markup is code. written: escapes everything else."""
+    return "".join(f"`{part}`" if place % 2 else written(part) for place, part in enumerate(_LIVE.split(text)))
 
 
 def escaped(text: str) -> str:
     """Return plain text as one line of Markdown."""
+    return one_line(inert(text, _escaped))
+
+
+def _escaped(text: str) -> str:
     for sign, instead in SIGNS:
         text = text.replace(sign, instead)
-    text = _LINK.sub(r"\\]", text)
-    return one_line(_EMPHASIS.sub(r"\\_", text))
+    return _EMPHASIS.sub(r"\\_", _LINK.sub(r"\\]", text))
 
 
 def cell(text: str) -> str:

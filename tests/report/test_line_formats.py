@@ -1,5 +1,7 @@
 """Formats that machines split at line ends, colons and angle brackets: nothing in a config can break them."""
 
+import itertools
+import json
 import random
 import re
 from typing import Any
@@ -9,7 +11,11 @@ import pytest
 from documents import empty, records
 from toy_dialect import PLAIN, Desk
 
+from rlaudit.discover import discover
+from rlaudit.rendering import formats
 from rlaudit.rendering.formats import concise, github, junit, markdown, sarif, text
+from rlaudit.rendering.markdown_escaped import escaped
+from rlaudit.rendering.report_format import ReportFormat
 from rlaudit.report.report import Report
 
 COMMAND = re.compile(r"::(error|warning|notice) (?P<properties>[^\n]*?)::(?P<data>[^\n]*)")
@@ -71,6 +77,53 @@ def test_github_gets_back_what_was_meant(words: str) -> None:
     assert properties["line"] == "1"
 
 
+LIVE = """
+    @org/team @someone #123 GH-123 org/repo#1 org/repo@0123abc https://evil.example/x?y=1 www.evil.example
+    me@evil.example mailto:me@evil.example ftp://evil.example group/repo!7
+"""
+RANGES = (range(0x200B, 0x2010), range(0x2028, 0x202F), range(0x2060, 0x206A), range(0xE0001, 0xE0080, 63))
+HIDDEN = (*itertools.chain(*RANGES), 0xFEFF, 0x061C, 0xAD, 0x3164)
+CODE = re.compile(r"(?<!\\)(`+)(?!`).*?(?<!`)\1(?!`)")
+
+
+@pytest.mark.parametrize(
+    "around", ["({})", "see {}.", "fixes {}, and", "*{}*", "`{}`", "[x]({})", "a<b {}</b>", "{}'s"]
+)
+@pytest.mark.parametrize("live", LIVE.split())
+def test_what_would_notify_people_or_link_is_code_in_markdown_and_in_annotations(live: str, around: str) -> None:
+    message = around.replace("{}", live)
+    one = document(finding(message))
+    rendered = markdown.render(one, None)
+    # What GitHub looks at: the text outside of code.
+    assert live not in CODE.sub("", rendered) and "evil.example" not in CODE.sub("", rendered)
+    assert f"`{live}`" in rendered
+    assert f"`{live}`" in github.render(one, None)
+
+
+def test_names_of_settings_and_numbers_stay_plain_in_markdown() -> None:
+    plain = "vllm_config.use_v1=True moves 0.8.5 -> 0.18.1 (C# 5 of 8; x != 3; 50 % at T=0.7, a @ b, Qwen/Qwen3-8B)."
+    assert "`" not in escaped(plain)
+
+
+@pytest.mark.parametrize("name", ["text", "concise", "markdown", "html", "junit", "github", "sarif", "json"])
+def test_a_character_that_is_not_seen_is_shown_as_its_number(name: str) -> None:
+    message = "".join(f"a{chr(code)}b" for code in HIDDEN)
+    numbers = "".join(f"a\\x{code:02x}b" if code < 0x100 else f"a\\u{code:04x}b" for code in HIDDEN if code < 0x10000)
+    one = document(finding(message, f"{message}.yaml"))
+    rendered = discover(formats, "FORMAT", ReportFormat)[name].text(one, None)
+    assert not set(rendered) & set(map(chr, HIDDEN))
+    if name == "json":
+        assert json.loads(rendered)["findings"][0]["message"] == message  # data, escaped by JSON
+    elif name == "sarif":
+        shown = json.loads(rendered)["runs"][0]["results"][0]["message"]["text"]
+        assert not set(shown) & set(map(chr, HIDDEN)) and "a\\u202eb" in shown and "a\\U000e0040b" in shown
+    else:
+        unwrapped = re.sub(r"\s", "", rendered).replace("\\\\", "\\")
+        assert numbers in unwrapped.replace("a\\U000e0001b", "").replace("a\\U000e0040b", "").replace(
+            "a\\U000e007fb", ""
+        )
+
+
 def test_junit_fails_where_the_exit_code_does(desk: Desk) -> None:
     def states(*options: str) -> list[tuple[str, str, list[str]]]:
         desk.inspect("x.yaml", "y.yaml", *options, "--output", "junit")
@@ -108,10 +161,6 @@ def test_a_file_without_findings_is_there_all_the_same(desk: Desk) -> None:
 
 
 def test_every_format_is_called_what_its_file_is_called() -> None:
-    from rlaudit.discover import discover
-    from rlaudit.rendering import formats
-    from rlaudit.rendering.report_format import ReportFormat
-
     found = discover(formats, "FORMAT", ReportFormat)
     assert set(found) >= {"text", "concise", "json", "markdown", "sarif", "junit", "github"}
     for name, one in found.items():

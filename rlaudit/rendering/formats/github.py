@@ -6,6 +6,7 @@ Escaped is what the runner unescapes: `%`, carriage return and line feed everywh
 from typing import TYPE_CHECKING
 
 from rlaudit.printable import printable
+from rlaudit.rendering.markdown_escaped import inert
 from rlaudit.rendering.report_format import ReportFormat
 from rlaudit.rendering.statements import counted
 
@@ -39,7 +40,7 @@ def _annotation(finding: "Finding") -> str:
     }
     words = [f"{name}={_property(str(value))}" for name, value in properties.items() if value is not None]
     message = finding.message if finding.fix is None else f"{finding.message}\nFix: {finding.fix.description}"
-    return f"::{COMMANDS[finding.severity]} {','.join(words)}::{_data(message)}"
+    return f"::{COMMANDS[finding.severity]} {','.join(words)}::{_data(inert(message))}"
 
 
 def _data(text: str) -> str:

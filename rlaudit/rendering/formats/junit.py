@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from rlaudit.printable import printable
 from rlaudit.rendering.report_format import ReportFormat
 from rlaudit.rendering.statements import location, statements
 
@@ -86,7 +87,7 @@ def _add(parent: ET.Element, name: str, attributes: Mapping[str, str], text: str
 
 
 def _valid(text: str) -> str:
-    return _NOT_XML.sub("\ufffd", text)
+    return _NOT_XML.sub("\ufffd", printable(text))
 
 
 FORMAT = ReportFormat("junit", render)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from rlaudit.inspection.documentation import rule_documentation
+from rlaudit.printable import printable
 from rlaudit.rendering.report_format import ReportFormat
 from rlaudit.rendering.statements import statements
 
@@ -78,7 +79,7 @@ def _result(finding: "Finding", names: Sequence[str]) -> dict[str, Any]:
         "ruleId": finding.rule,
         "ruleIndex": names.index(finding.rule),
         "level": finding.severity,
-        "message": {"text": finding.message},
+        "message": {"text": printable(finding.message)},
         "locations": _locations(finding.location),
         "properties": {"layer": finding.layer} if finding.layer else {},
     }
@@ -86,7 +87,7 @@ def _result(finding: "Finding", names: Sequence[str]) -> dict[str, Any]:
         result["partialFingerprints"] = {"rlaudit/v1": finding.fingerprint}
     if finding.suppressed is not None:
         kind = "inSource" if finding.suppressed.kind in _IN_SOURCE else "external"
-        result["suppressions"] = [{"kind": kind, "justification": finding.suppressed.reason}]
+        result["suppressions"] = [{"kind": kind, "justification": printable(finding.suppressed.reason)}]
     if finding.fix is not None and all(edit.line is not None for edit in finding.fix.edits):
         result["fixes"] = [_fix(finding.fix)]
     return result
@@ -98,7 +99,7 @@ def _locations(place: "Location") -> list[dict[str, Any]]:
     region = {"startLine": max(1, place.line or 1), "startColumn": max(1, place.column or 1)}
     location: dict[str, Any] = {"physicalLocation": {"artifactLocation": _artifact(place.path), "region": region}}
     if place.setting:
-        location["logicalLocations"] = [{"fullyQualifiedName": place.setting, "kind": "member"}]
+        location["logicalLocations"] = [{"fullyQualifiedName": printable(place.setting), "kind": "member"}]
     return [location]
 
 
@@ -114,7 +115,7 @@ def _fix(fix: "Fix") -> dict[str, Any]:
         replacement = {"deletedRegion": region, "insertedContent": {"text": edit.replacement}}
         by_path.setdefault(edit.path, []).append(replacement)
     changes = [{"artifactLocation": _artifact(path), "replacements": edits} for path, edits in by_path.items()]
-    return {"description": {"text": fix.description}, "artifactChanges": changes}
+    return {"description": {"text": printable(fix.description)}, "artifactChanges": changes}
 
 
 def _artifact(path: str) -> dict[str, Any]:
@@ -125,7 +126,7 @@ def _artifact(path: str) -> dict[str, Any]:
 
 
 def _notification(text: str, path: str | None = None) -> dict[str, Any]:
-    notification: dict[str, Any] = {"level": "error", "message": {"text": text}}
+    notification: dict[str, Any] = {"level": "error", "message": {"text": printable(text)}}
     if path is not None:
         notification["locations"] = [{"physicalLocation": {"artifactLocation": _artifact(path)}}]
     return notification

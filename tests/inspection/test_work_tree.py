@@ -13,7 +13,7 @@ from rlaudit.configs.source import Source
 from rlaudit.work_tree import is_inside, trees_of
 
 VERSIONS = ("--from", "0.8.5", "--to", "0.18.1")
-CANARY = "client-key-data: CANARY\ncurrent-context: CANARY\nseed: 31337\n"
+CANARY = "current-context: CANARY\nseed: 31337\n"
 ENGINE = "actor_rollout_ref.rollout.engine_kwargs.vllm"
 ROLLOUT = "actor_rollout_ref: {rollout: {name: vllm}}\n"
 NEMO = "policy: {generation: {backend: vllm, vllm_cfg: {tensor_parallel_size: 2}}}\n"
@@ -48,10 +48,10 @@ NAMED: dict[str, tuple[str, str]] = {
 }
 OUTSIDE = {
     "config.yaml": CANARY,
-    "nemo.yaml": "policy: {generation: {vllm_kwargs: {client-key-data: CANARY, seed: 31337}}}\n",
-    "pipeline.yaml": "vllm_config: {vllm_kwargs: {client-key-data: CANARY, seed: 31337}}\n",
+    "nemo.yaml": "policy: {generation: {vllm_kwargs: {current-context: CANARY, seed: 31337}}}\n",
+    "pipeline.yaml": "vllm_config: {vllm_kwargs: {current-context: CANARY, seed: 31337}}\n",
     "trl.yaml": "model_name_or_path: CANARY\nseed: 31337\ntemperature: 0.31337\n",
-    "infer.toml": '[vllm]\nclient_key_data = "CANARY"\nseed = 31337\n',
+    "infer.toml": '[vllm]\ncurrent_context = "CANARY"\nseed = 31337\n',
     "easy.yaml": "worker: {rollout: {name: vllm, dtype: CANARY, seed: 31337}}\n",
     "env.yaml": "env_vars: {VLLM_CANARY: CANARY, VLLM_USE_V1: '31337'}\n",
 }

@@ -14,10 +14,11 @@ import typer
 
 from rlaudit.cli.examples import epilog, unwrapped
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.recorder.folder import Settings, check_python_path, is_folder, variables, write_folder
+from rlaudit.recorder.folder import Settings, check_python_path, is_folder, place_folder, variables, write_folder
 from rlaudit.recorder.redaction_key import key_variables
 from rlaudit.recorder.run import check_command, run
 from rlaudit.recorder.unreached import Onlooker
+from rlaudit.recorder.writers import is_private, refuse_planted
 from rlaudit.say import answer, say
 from rlaudit.secrets import learn_text
 
@@ -136,9 +137,15 @@ def _record(command: list[str], out: Path, settings: Settings) -> int:
     # Not in a redacted recording: the settings name the user's functions.
     folder = out.with_name(f"{out.name}.{_FOLDER}") if settings.redact else out / _FOLDER
     key = key_variables() if settings.redact else {}
-    write_folder(folder, settings)
+    wanted, folder = folder, place_folder(folder, settings, os.environ)
     redacted = ", redacted: what stays, logprobs among it, is said by `rlaudit explain recording`"
     say(f"recording into {out}{redacted if settings.redact else ''}")
+    if folder != wanted:
+        say(
+            f"others may write in {wanted.parent} or above it: the recorder lies in {folder}\n"
+            "  a process on another host is recorded if it finds the same folder there; otherwise name a folder of yours\n"
+            "  with --into, or rlaudit record --export DIR"
+        )
     onlooker = Onlooker(folder)
     environment = {**os.environ, **variables(folder, out, os.environ), **key}
     code = run(command, environment, onlooker.look)
@@ -174,10 +181,13 @@ def _close(out: Path, code: int, onlooker: Onlooker) -> int:
 
 def _export(folder: Path, settings: Settings, into: Path | None) -> int:
     folder = _absolute(folder)
+    refuse_planted(folder)
     if folder.is_dir() and any(folder.iterdir()) and not is_folder(folder):
         raise UsageError(f"{folder} holds something else, which could then be imported", "name a new folder")
     key = key_variables() if settings.redact else {}
     write_folder(folder, settings)
+    if not is_private(folder):
+        say(f"others may write in {folder.parent} or above it, and change what each Python of the training runs")
     # Written for a shell, so that it can be pasted or evaluated.
     path, out = shlex.quote(str(folder)), "OUT" if into is None else shlex.quote(str(_absolute(into)))
     answer(f"export PYTHONPATH={path}${{PYTHONPATH:+:$PYTHONPATH}}\nexport RLAUDIT_RECORD={out}")
@@ -226,6 +236,7 @@ def _place(into: Path | None) -> Path:
 
     out = _absolute(into)
     check_python_path(out)
+    refuse_planted(out)
     if is_recording(out):
         raise UsageError(
             f"{out} holds a recording",
@@ -239,6 +250,7 @@ def _place(into: Path | None) -> Path:
 
 def _new_folder(parent: Path) -> Path:
     check_python_path(parent)
+    refuse_planted(parent)
     name = time.strftime("%Y%m%d-%H%M%S")
     for number in itertools.count(1):
         out = parent / (name if number == 1 else f"{name}-{number}")

@@ -88,6 +88,8 @@ import threading
 import time
 import traceback
 from array import array
+from importlib import metadata
+from multiprocessing import current_process, util
 
 SCHEMA = "rlaudit-recording/1"
 
@@ -358,7 +360,7 @@ def failed(what, error):
 
 def _say(text):
     """Say one thing a process on stderr."""
-    if not getattr(sys, "_rlaudit_said", False):
+    if sys.stderr and not getattr(sys, "_rlaudit_said", False):
         sys._rlaudit_said = True
         print("rlaudit recorder: " + text, file=sys.stderr)
 
@@ -404,8 +406,6 @@ def _begin_file(process):
         _give_up(process, error)
     _secrets.learn(dict(os.environ))
     _secrets.learn_text(" ".join(sys.argv))
-    from multiprocessing import current_process, util
-
     where = {"host": host, "boot": _boot(), "pid": os.getpid(), "parent": os.getppid(), "name": current_process().name}
     program = {"argv": list(sys.argv), "executable": sys.executable, "python": sys.version.split()[0]}
     variables = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES)}
@@ -424,8 +424,6 @@ def _boot():
 
 
 def _versions():
-    from importlib import metadata
-
     versions = {}
     for package in PACKAGES:
         with contextlib.suppress(Exception):  # it is not installed, or its metadata is damaged

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ import typer
 from rlaudit.cli.examples import epilog, unwrapped
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.recorder.folder import Settings, check_python_path, is_folder, place_folder, variables, write_folder
+from rlaudit.recorder.own_programs import path_without
 from rlaudit.recorder.redaction_key import key_variables
 from rlaudit.recorder.run import check_command, run
 from rlaudit.recorder.unreached import Onlooker
@@ -129,8 +131,19 @@ def record(
         return _merge(command or [], into)
     if not command:
         raise UsageError("no command to record", "rlaudit record -- python train.py, or --export DIR")
+    _pass_over_own_programs(command[0])
     check_command(command[0])
     return _record(command, _place(into), settings)
+
+
+def _pass_over_own_programs(word: str) -> None:
+    path = path_without(os.environ, word)
+    if path is not None:
+        # Also of this process: by its PATH the command is found.
+        os.environ["PATH"] = path
+        found = {name: shutil.which(name) for name in (word, "python")}
+        programs = ", ".join(f"{name} is {place}" for name, place in found.items() if place is not None)
+        say(f"rlaudit's own environment, without vLLM, is left out of PATH: {programs}")
 
 
 def _record(command: list[str], out: Path, settings: Settings) -> int:

@@ -139,11 +139,11 @@ def record(
 def _pass_over_own_programs(word: str) -> None:
     path = path_without(os.environ, word)
     if path is not None:
-        # Also of this process: by its PATH the command is found.
+        own = {name: shutil.which(name) for name in (word, "python")}
+        # Also for this process, which finds the command by its own PATH.
         os.environ["PATH"] = path
-        found = {name: shutil.which(name) for name in (word, "python")}
-        programs = ", ".join(f"{name} is {place}" for name, place in found.items() if place is not None)
-        say(f"rlaudit's own environment, without vLLM, is left out of PATH: {programs}")
+        programs = [f"{name} is {shutil.which(name)}" for name in own if own[name] != shutil.which(name)]
+        say(f"rlaudit's own environment, without vLLM, is left out of PATH: {', '.join(programs)}")
 
 
 def _record(command: list[str], out: Path, settings: Settings) -> int:

@@ -10,7 +10,7 @@ from rlaudit.recorder.folder import Settings, write_folder
 
 RECORDER = "import sys\ndef register():\n    sys.watched = [*getattr(sys, 'watched', ()), hasattr(sys, 'hidden_ran')]\n"
 SHOW = """
-import sys
+import sys, vllm
 found = sys.modules.get("sitecustomize")
 try:
     import sitecustomize as again
@@ -25,6 +25,8 @@ HIDDEN = "import sys\nsys.hidden_ran = True\n"
 def folder(tmp_path):
     write_folder(tmp_path / "recorder", Settings())
     (tmp_path / "recorder" / "rlaudit_recorder.py").write_text(RECORDER)
+    for name in ("vllm", "trl"):
+        (tmp_path / "recorder" / f"{name}.py").write_text("")
     return tmp_path / "recorder"
 
 
@@ -52,6 +54,7 @@ def test_the_hidden_one_runs_first_and_keeps_its_name(folder, tmp_path):
 
 def test_without_a_hidden_one_there_is_none(folder, tmp_path):
     (tmp_path / "nothing").mkdir()
+    (tmp_path / "nothing" / "vllm.py").write_text("")
     without = python(SHOW, tmp_path / "nothing")
     ended = python(SHOW, folder)
     assert ended.stdout.splitlines()[:2] == without.stdout.splitlines()[:2]
@@ -81,7 +84,13 @@ def test_an_error_of_the_hidden_one_is_what_python_makes_of_it(text, folder, tmp
 
 def test_an_error_of_the_hidden_one_does_not_keep_the_recorder_out(folder, tmp_path):
     hidden = hide(tmp_path, f"{HIDDEN}raise RuntimeError('of my own')")
-    assert python("import sys; print(sys.watched)", folder, hidden).stdout == "[True]\n"
+    assert python("import sys, vllm; print(sys.watched)", folder, hidden).stdout == "[True]\n"
+
+
+def test_what_the_hidden_one_imports_is_recorded(folder, tmp_path):
+    hidden = hide(tmp_path, "import vllm")
+    (hidden / "vllm.py").write_text("")
+    assert python("import sys; print(len(sys.watched))", folder, hidden).stdout == "1\n"
 
 
 @pytest.mark.parametrize(
@@ -109,6 +118,22 @@ def test_a_recorder_that_fails_is_not_noticed(recorder, folder):
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "runs\n", "")
 
 
+@pytest.mark.parametrize("recorder", ["no Python at all", "raise RuntimeError", "def register(): 1 / 0", "x = 1"])
+def test_a_recorder_that_fails_says_so_once_and_vllm_is_imported(recorder, folder):
+    (folder / "rlaudit_recorder.py").write_text(recorder)
+    ended = python("import vllm, trl; print('runs')", folder)
+    assert (ended.returncode, ended.stdout) == (0, "runs\n")
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("rlaudit recorder: this process is not recorded: ")
+
+
+def test_nothing_that_python_has_not_loaded_is_imported_before_vllm(folder, tmp_path):
+    show = "import sys; print(*sorted(sys.modules))"
+    (tmp_path / "nothing").mkdir()
+    loaded = [set(python(show, place).stdout.split()) for place in (tmp_path / "nothing", folder)]
+    assert loaded[1] - loaded[0] == {"rlaudit_door", "rlaudit_watched"}
+
+
 def test_without_the_variable_the_recorder_is_not_even_imported(folder):
     ended = python("import sys; print('rlaudit_recorder' in sys.modules, hasattr(sys, 'watched'))", folder, record="")
     assert ended.stdout == "False False\n"
@@ -118,5 +143,5 @@ def test_two_folders_of_the_recorder_do_not_call_each_other_for_ever(folder, tmp
     other = tmp_path / "other"
     write_folder(other, Settings())
     (other / "rlaudit_recorder.py").write_text(RECORDER)
-    ended = python("import sys; print(len(sys.watched))", folder, other)
+    ended = python("import sys, vllm; print(len(sys.watched))", folder, other)
     assert (ended.returncode, ended.stderr) == (0, "")

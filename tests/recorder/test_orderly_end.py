@@ -94,6 +94,7 @@ class Queues:
         both.wait(10)
         return queue.SimpleQueue()
 recorder.queue = Queues
+recorder.register()
 recorder._begin_file(recorder._process)
 def begins(number):
     recorder.start_writer(recorder._process)

@@ -14,7 +14,8 @@ from rlaudit.cli.app import run
 from rlaudit.errors import UsageError
 from rlaudit.recorder.folder import RECORDER, Settings, variables, write_folder
 
-OWN = ["carried", "completions", "frameworks", "recorder", "redaction", "ring", "secrets", "trainer", "v0", "weights"]
+OWN = ["carried", "completions", "door", "frameworks", "loading", "recorder", "redaction", "ring", "secrets", "trainer"]
+OWN += ["v0", "watched", "weights"]
 OWN_MODULES = [f"rlaudit_{name}" for name in OWN]
 ENTRY_POINTS = """
 import sys; from importlib.metadata import entry_points
@@ -89,7 +90,19 @@ def test_a_path_that_pythonpath_splits_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [(None, "{folder}"), ("", "{folder}"), ("/a:/b", "{folder}:/a:/b"), ("{folder}:/a", "{new}:/a")],
+    [
+        (None, "{folder}"),
+        ("", "{folder}"),
+        ("/a:/b", "{folder}:/a:/b"),
+        ("{folder}:/a", "{new}:/a"),
+        (":src", "{folder}::src"),
+        ("src:", "{folder}:src:"),
+        ("a::b", "{folder}:a::b"),
+        (":", "{folder}::"),
+        ("./a:../b:~:a", "{folder}:./a:../b:~:a"),
+        ("{folder}", "{new}"),
+        ("{folder}::src", "{new}::src"),
+    ],
 )
 def test_the_folder_comes_first_and_others_stay(before, after, folder, tmp_path):
     new = tmp_path / "new" if before and "{folder}" in before else folder

@@ -35,7 +35,11 @@ def _start():
     try:
         import rlaudit_door
 
-        sys.meta_path.insert(0, rlaudit_door.UntilImported(rlaudit_watched.MODULES))
+        door = rlaudit_door.UntilImported(rlaudit_watched.MODULES)
+        sys.meta_path.insert(0, door)
+        imported = rlaudit_watched.MODULES.intersection(sys.modules)
+        if imported:  # by the hidden one, or by a .pth file
+            door.find_spec(min(imported))
     except Exception:
         pass
 

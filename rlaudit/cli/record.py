@@ -1,5 +1,6 @@
 """`rlaudit record -- COMMAND`: what a training really asks of vLLM, written down while it runs."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -264,15 +265,13 @@ def _place(into: Path | None) -> Path:
 def _new_folder(parent: Path) -> Path:
     check_python_path(parent)
     refuse_planted(parent)
+    # With a umask of 0 it would be every user's, too.
+    parent.mkdir(mode=0o775, parents=True, exist_ok=True)
     name = time.strftime("%Y%m%d-%H%M%S")
     for number in itertools.count(1):
         out = parent / (name if number == 1 else f"{name}-{number}")
-        try:
-            out.mkdir(mode=0o700, parents=True)
-        except FileExistsError:
-            if not parent.is_dir():
-                raise
-        else:
+        with contextlib.suppress(FileExistsError):
+            out.mkdir(mode=0o700)
             return out
     raise AssertionError("numbers do not end")
 

@@ -17,11 +17,12 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def is_private(folder: Path) -> bool:
-    """Return whether only this user and root may write in a folder that exists, and above it."""
+    """Return whether only this user and root may write in a folder that exists, or put another in its place."""
     trusted, real = _trusted(), Path(os.path.realpath(folder))
-    for place, status in _real(folder):
+    for place, status in _places(folder):
         sticky = place != real and status.st_mode & stat.S_ISVTX
-        if status.st_uid not in trusted or (status.st_mode & _OTHERS and not sticky):
+        is_writable = status.st_mode & _OTHERS and not sticky and not stat.S_ISLNK(status.st_mode)
+        if status.st_uid not in trusted or is_writable:
             return False
     return True
 
@@ -32,23 +33,24 @@ def refuse_planted(folder: Path) -> None:
     Others that may write in it are no reason: a project may belong to a group, a mount to a user outside a container.
     """
     trusted = _trusted()
-    for place in (folder, *folder.parents):
-        if place.is_symlink() and place.lstat().st_uid not in trusted:
-            raise UsageError(f"{place} is a link of another user's", "name the folder that it leads to")
-    for place, status in _real(folder):
-        if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
+    for place, status in _places(folder):
+        if stat.S_ISLNK(status.st_mode):
+            if status.st_uid not in trusted:
+                raise UsageError(f"{place} is a link of another user's", "name the folder that it leads to")
+        elif status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
             raise UsageError(
                 f"every user may write in {place}, and replace what others put there",
                 f"chmod o-w or chmod +t {place}, or name another folder",
             )
 
 
-def _real(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield a folder and all above it, behind links, as far as they exist."""
-    real = Path(os.path.realpath(folder))
-    for place in (real, *real.parents):
-        if place.exists():
-            yield place, place.stat()
+def _places(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield a folder, all above it, links on the way and where these lead, as far as they exist."""
+    for place in (folder, *folder.parents):
+        if os.path.lexists(place):
+            yield place, place.lstat()
+            if place.is_symlink() and place.exists():
+                yield from _places(Path(os.path.abspath(place.parent / place.readlink())))  # noqa: PTH100 - a link at a time
 
 
 def _trusted() -> set[int]:

@@ -1,12 +1,13 @@
 """The `sitecustomize` of the recorder's folder: what Python does with another one, or without any, stays as it was."""
 
+import json
 import os
 import subprocess
 import sys
 
 import pytest
 
-from rlaudit.recorder.folder import Settings, write_folder
+from rlaudit.recorder.folder import Settings, place_folder, variables, write_folder
 
 RECORDER = "import sys\ndef register():\n    sys.watched = [*getattr(sys, 'watched', ()), hasattr(sys, 'hidden_ran')]\n"
 SHOW = """
@@ -109,6 +110,25 @@ def test_the_folder_keeps_its_place_behind_others(folder, tmp_path):
     (tmp_path / "first").mkdir()
     found = python("import sys; print(*sys.path[1:3], sep='\\n')", tmp_path / "first", folder).stdout.splitlines()
     assert found == [str(tmp_path / "first"), str(folder)]
+
+
+@pytest.mark.parametrize("before", [None, "", ":", ":lib", "lib:", "lib::other", "."])
+@pytest.mark.parametrize(
+    "line", ["true", "export PYTHONPATH=$PYTHONPATH:src", "export PYTHONPATH=src:$PYTHONPATH", "cd ..; PYTHONPATH=$PYTHONPATH:"]
+)
+def test_what_a_script_puts_on_pythonpath_is_what_it_is_without(line, before, tmp_path):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "show.py").write_text("import json, sys; print(json.dumps(sys.path))")
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    plain |= {} if before is None else {"PYTHONPATH": before}
+    folder = place_folder(tmp_path / "recorder", Settings(), plain)
+    words = ["sh", "-c", f'{line}; "$0" "$1"', sys.executable, tmp_path / "show.py"]
+    found = [
+        json.loads(subprocess.run(words, check=True, cwd=tmp_path / "here", env=env, capture_output=True).stdout)
+        for env in (plain, {**plain, **variables(folder, tmp_path / "out", plain)})
+    ]
+    assert str(folder) in found[1]
+    assert [place for place in found[1] if place != str(folder)] == found[0]
 
 
 @pytest.mark.parametrize("recorder", ["no Python at all", "raise RuntimeError", "def register(): 1 / 0", "x = 1"])

@@ -157,8 +157,7 @@ def _record(command: list[str], out: Path, settings: Settings) -> int:
     if folder != wanted:
         say(
             f"others may write in {wanted.parent} or above it: the recorder lies in {folder}\n"
-            "  a process on another host is recorded if it finds the same folder there; otherwise name a folder of yours\n"
-            "  with --into, or rlaudit record --export DIR"
+            "  processes on other hosts are recorded if they see that folder; if not, name a folder of yours with --into"
         )
     onlooker = Onlooker(folder)
     environment = {**os.environ, **variables(folder, out, os.environ), **key}

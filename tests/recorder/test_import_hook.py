@@ -114,7 +114,7 @@ def test_the_folder_keeps_its_place_behind_others(folder, tmp_path):
 
 @pytest.mark.parametrize("before", [None, "", ":", ":lib", "lib:", "lib::other", "."])
 @pytest.mark.parametrize(
-    "line", ["true", "export PYTHONPATH=$PYTHONPATH:src", "export PYTHONPATH=src:$PYTHONPATH", "cd ..; PYTHONPATH=$PYTHONPATH:"]
+    "line", ["true", "export PYTHONPATH=$PYTHONPATH:src", "cd ..; export PYTHONPATH=src:$PYTHONPATH"]
 )
 def test_what_a_script_puts_on_pythonpath_is_what_it_is_without(line, before, tmp_path):
     (tmp_path / "here").mkdir()

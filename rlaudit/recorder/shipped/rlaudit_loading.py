@@ -7,9 +7,8 @@ Standard library and Python 3.9.
 
 import os
 import sys
-from _thread import get_ident
-
 from _frozen_importlib_external import PathFinder  # importlib's own, without importlib
+from _thread import get_ident
 
 _PARTS = ["rlaudit_" + part for part in "recorder completions ring secrets trainer v0 weights".split()]
 _LIBRARY = os.path.dirname(os.__file__)

@@ -143,7 +143,8 @@ def _pass_over_own_programs(word: str) -> None:
         own = {name: shutil.which(name) for name in (word, "python")}
         # Also for this process, which finds the command by its own PATH.
         os.environ["PATH"] = path
-        programs = [f"{name} is {shutil.which(name)}" for name in own if own[name] != shutil.which(name)]
+        found = {name: shutil.which(name) for name in own}
+        programs = [f"{name} is {found[name] or 'not found'}" for name in own if own[name] != found[name]]
         say(f"rlaudit's own environment, without vLLM, is left out of PATH: {', '.join(programs)}")
 
 
@@ -157,7 +158,7 @@ def _record(command: list[str], out: Path, settings: Settings) -> int:
     if folder != wanted:
         say(
             f"others may write in {wanted.parent} or above it: the recorder lies in {folder}\n"
-            "  processes on other hosts are recorded if they see that folder; if not, name a folder of yours with --into"
+            "  processes on other hosts are recorded if they see that folder; otherwise name one of yours with --into"
         )
     onlooker = Onlooker(folder)
     environment = {**os.environ, **variables(folder, out, os.environ), **key}

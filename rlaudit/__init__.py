@@ -2,8 +2,5 @@
 
 __all__ = ["__version__"]
 
-try:
-    # The build writes it, from the git tag; a working copy that was never installed has none.
-    from rlaudit._version import __version__
-except ImportError:
-    __version__ = "0.0.0"
+# Literal, as a build from a shallow clone or an archive knows no tag; pyproject.toml reads it here.
+__version__ = "0.4.0"

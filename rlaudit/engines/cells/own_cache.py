@@ -11,8 +11,7 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
+from rlaudit.cache_folder import cache_folder
 from rlaudit.engines.vllm.engine import ENGINE
 
 # Names the folder for torch's compiled code; the default is in the temporary folder, which is removed after a cell.
@@ -21,7 +20,7 @@ OF_TORCH = "TORCHINDUCTOR_CACHE_DIR"
 
 def cache_of_torch(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the variable by which cells of one place share what torch compiled."""
-    place = Path(variables.get(ENGINE.compiled_in, user_cache_path("rlaudit") / "compiled" / socket.gethostname()))
+    place = Path(variables.get(ENGINE.compiled_in, cache_folder() / "compiled" / socket.gethostname()))
     return {OF_TORCH: os.environ.get(OF_TORCH, str(place / "torch"))}
 
 
@@ -30,7 +29,7 @@ def own_cache(variables: Mapping[str, str], place: str) -> dict[str, str]:
 
     A folder that a recipe names is kept.
     """
-    root = user_cache_path("rlaudit") / "compiled"
+    root = cache_folder() / "compiled"
     folder = Path(variables.get(ENGINE.compiled_in, root / socket.gethostname()))
     if folder.parent != root:
         return {}

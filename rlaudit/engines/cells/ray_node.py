@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import rlaudit
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.described import check_machine, on_gpus_of, read_described
 from rlaudit.engines.cells.executor import Asked, run_here, unheard
@@ -20,14 +19,18 @@ from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.hardware.accelerator import Accelerator, detect
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.errors import NotFinished
+from rlaudit.own_sources import SAME_ON_EVERY_NODE, sources_digest
 
 DECIDING = {Fate.DECIDES, Fate.DECIDES_ON_CPU, Fate.DECIDES_ON_CUDA}
 
 
-def look(cpu: bool, version: str) -> Accelerator:
-    """Return this node's accelerator. Raises NotFinished if it cannot be used, or if this is another rlaudit."""
-    if version != rlaudit.__version__:
-        raise NotFinished(f"it has rlaudit {rlaudit.__version__}, and the run's is {version}")
+def look(cpu: bool, sources: str) -> Accelerator:
+    """Return this node's accelerator. Raises NotFinished if it cannot be used, or if this is another rlaudit.
+
+    sources: the digest of the driver's rlaudit.
+    """
+    if sources != sources_digest():
+        raise NotFinished("its rlaudit is not the one that runs this command", SAME_ON_EVERY_NODE)
     # Ray hides the GPUs from a task that requires none.
     return detect(cpu, environ={})
 
@@ -46,7 +49,7 @@ def run(directory: Path, secrets: Sequence[Any], variables: Mapping[str, str]) -
         _require_in_sight(
             _used_by(cell),
             "Put it on a file system that all nodes share: the model, interpreters that are given, and rlaudit's own "
-            "environments (XDG_CACHE_HOME).",
+            "environments (RLAUDIT_CACHE_DIR).",
         )
         place = "-".join(["node", *(device.uuid for device in accelerator.devices[:1])])
         cell = on_gpus_of(cell, accelerator).with_own_cache(place)

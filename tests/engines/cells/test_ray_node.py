@@ -12,6 +12,7 @@ from rlaudit.engines.cells.cell import Cell, describe
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
 from rlaudit.errors import NotFinished
+from rlaudit.own_sources import SAME_ON_EVERY_NODE, sources_digest
 
 SCRIPT = """
 import os
@@ -57,7 +58,8 @@ def test_what_ray_sets_reaches_no_engine_and_what_the_driver_has_does(
         result_of(tmp_path / "drafts", asked, OMP_NUM_THREADS="3")
 
 
-def test_a_node_tells_its_accelerator_and_refuses_another_rlaudit(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ray_node.look(True, ray_node.rlaudit.__version__) == detect(cpu=True)
-    with pytest.raises(NotFinished, match="and the run's is"):
-        ray_node.look(True, "0.0")
+def test_a_node_tells_its_accelerator_and_refuses_another_rlaudit() -> None:
+    assert ray_node.look(True, sources_digest()) == detect(cpu=True)
+    with pytest.raises(NotFinished, match="its rlaudit is not the one that runs this command") as refused:
+        ray_node.look(True, "of other sources")
+    assert refused.value.hint == SAME_ON_EVERY_NODE

@@ -216,8 +216,7 @@ def _margin(margin: float | None) -> float | None:
 
 
 def _scorer(model: str, dtype: str, trainer_python: str | None, cpu: bool) -> "Scorer":
-    from platformdirs import user_cache_path
-
+    from rlaudit.cache_folder import cache_folder
     from rlaudit.diagnosis.compare_scored import Scorer
     from rlaudit.engines.hardware.accelerator import detect
     from rlaudit.laboratory.treatment import TrainerSettings
@@ -229,7 +228,7 @@ def _scorer(model: str, dtype: str, trainer_python: str | None, cpu: bool) -> "S
         model,
         TrainerSettings(dtype=dtype),
         accelerator,
-        user_cache_path("rlaudit") / "scores",
+        cache_folder() / "scores",
         command=trainer_command(trainer_python),
     )
 

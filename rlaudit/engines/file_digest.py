@@ -12,8 +12,7 @@ import re
 import time
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
+from rlaudit.cache_folder import cache_folder
 from rlaudit.write_atomically import write_atomically
 
 # Bytes. A smaller file is read within 0.1 s, about what a look-up costs on a slow disk.
@@ -44,7 +43,7 @@ def file_digest(path: Path) -> str:
 def _cache_of(file: os.stat_result) -> Path:
     identity = (file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns)
     name = hashlib.sha256(repr(identity).encode()).hexdigest()[:32]
-    return user_cache_path("rlaudit") / "digests" / name
+    return cache_folder() / "digests" / name
 
 
 def _read(cache: Path) -> str | None:

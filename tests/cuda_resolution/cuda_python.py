@@ -10,8 +10,8 @@ from pathlib import Path
 
 from extract_catalogue.remote_wheel import open_wheel
 from packaging.version import Version
-from platformdirs import user_cache_path
 
+from rlaudit.cache_folder import cache_folder
 from rlaudit.engines.environments.package_index import releases
 from rlaudit.engines.environments.pip_configuration import read_package_sources
 
@@ -21,7 +21,7 @@ def cuda_python(version: str) -> Path:
 
     Raises NotFinished when it cannot be had.
     """
-    home = user_cache_path("rlaudit") / "cuda-python" / version
+    home = cache_folder() / "cuda-python" / version
     if home.is_dir():
         return home
     home.parent.mkdir(parents=True, exist_ok=True)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from platformdirs import user_cache_path
 
+from rlaudit.cache_folder import cache_folder
 from rlaudit.cli.app import run
 from rlaudit.configs.syntax.spelling import apply
 from rlaudit.engines.environments.environment import ensure
@@ -236,7 +236,7 @@ def _packages(name: str) -> Path | None:
     """The framework's packages, installed once."""
     if name not in PACKAGES:
         return None
-    folder = user_cache_path("rlaudit") / "parsers" / name
+    folder = cache_folder() / "parsers" / name
     if not (folder / ".done").exists():
         command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder), *PACKAGES[name]]
         subprocess.run(command, check=True)

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from filelock import FileLock
-from platformdirs import user_cache_path
 from recorder_folder import variables, write_recorder
 from test_completions_in_every_layout import sequences
 from written_recording import WrittenProcess
 
+from rlaudit.cache_folder import cache_folder
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import trainer_spec
 from rlaudit.recorder.shipped.rlaudit_frameworks import FUNCTIONS
@@ -62,7 +62,7 @@ RUNS = (
 
 def installed(distribution: str, release: str) -> Path:
     """The packages of a release, installed once."""
-    folder = user_cache_path("rlaudit") / "frameworks" / f"{distribution}-{release}"
+    folder = cache_folder() / "frameworks" / f"{distribution}-{release}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):  # test_dialect_places.py may want the same release
         if (folder / ".done").exists():

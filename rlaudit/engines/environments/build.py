@@ -182,5 +182,5 @@ def _check_disk(spec: EnvironmentSpec, resolution: Resolution, directory: Path) 
     if free_gb < needed_gb:
         raise NotFinished(
             f"{spec.name} takes up to {needed_gb:.1f} GB and {directory.parent} has {free_gb:.1f} GB free",
-            "Free some space, or point XDG_CACHE_HOME at a larger disk (uv's cache too: UV_CACHE_DIR).",
+            "Free some space, or point RLAUDIT_CACHE_DIR at a larger disk (uv's cache too: UV_CACHE_DIR).",
         )

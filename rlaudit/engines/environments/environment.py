@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
-from platformdirs import user_cache_path
 
+from rlaudit.cache_folder import cache_folder
 from rlaudit.engines.environments.build import Built, build
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.environments.given_environment import given_environment
@@ -40,7 +40,7 @@ _SECONDS_BEFORE_TELLING = 1.0
 
 def root() -> Path:
     """Return the folder of all environments."""
-    return user_cache_path("rlaudit") / "engines"
+    return cache_folder() / "engines"
 
 
 def locate(spec: EnvironmentSpec) -> Environment | None:

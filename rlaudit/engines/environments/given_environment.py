@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from packaging.version import Version
-from platformdirs import user_cache_path
 
+from rlaudit.cache_folder import cache_folder
 from rlaudit.engines.cells.launch import PACKAGE
 from rlaudit.engines.engine import Build, Package
 from rlaudit.engines.environments.build import environment_at
@@ -51,7 +51,7 @@ def given_environment(
     spec = EnvironmentSpec(package.name, release or version, build or _build_of(package, interpreter), command)
     left_out = _left_out(interpreter)
     notes = (left_out,) if left_out else ()
-    environment = environment_at(spec, user_cache_path("rlaudit") / "given" / spec.name, command, interpreter, notes)
+    environment = environment_at(spec, cache_folder() / "given" / spec.name, command, interpreter, notes)
     return replace(environment, variables={**environment.variables, **_preload_of_image(spec, interpreter)})
 
 

@@ -10,8 +10,7 @@ shell says otherwise, as in NVIDIA's images; a recipe can still set TF32 with VL
 
 from collections.abc import Mapping
 
-from platformdirs import user_cache_path
-
+from rlaudit.cache_folder import cache_folder
 from rlaudit.engines.hardware.accelerator import Accelerator
 
 # What oneDNN's products require (`mkldnn_bf16_device_check` of PyTorch); otherwise PyTorch's own loops run.
@@ -60,4 +59,4 @@ def kernel_cache(variables: Mapping[str, str]) -> dict[str, str]:
     """
     if not IEEE_KERNELS.items() <= variables.items():
         return {}
-    return {"TRITON_CACHE_DIR": str(user_cache_path("rlaudit") / "triton-ieee")}
+    return {"TRITON_CACHE_DIR": str(cache_folder() / "triton-ieee")}

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-from platformdirs import user_cache_path
 
+from rlaudit.cache_folder import cache_folder
 from rlaudit.engines.cells.handed_over import hand_over
 from rlaudit.engines.cells.launch import launch, shipped
 from rlaudit.engines.environments.environment import ensure
@@ -106,7 +106,7 @@ def ensure_model(
 def places_of_model(name_or_path: str) -> tuple[Path, ...]:
     """Return the folders from which a model is loaded, even before it is made; none for a hub model."""
     if name_or_path in MADE_HERE:
-        folder = user_cache_path("rlaudit") / "models"
+        folder = cache_folder() / "models"
         folder.mkdir(parents=True, exist_ok=True)
         return (folder,)
     path = expanded(name_or_path)
@@ -138,7 +138,7 @@ def _require_checkpoint(path: Path) -> None:
 
 
 def _made_model(name: str, trainer: EnvironmentSpec, report: Callable[[str], None]) -> ModelOnDisk:
-    home = user_cache_path("rlaudit") / "models" / name
+    home = cache_folder() / "models" / name
     cached = _cached(home)
     if cached is not None:
         return cached

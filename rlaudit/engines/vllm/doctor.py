@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from packaging.version import Version
-from platformdirs import user_cache_path
 
+from rlaudit.cache_folder import cache_folder
 from rlaudit.engines.cells.handed_over import hand_over
 from rlaudit.engines.cells.launch import Outcome, launch, shipped
 from rlaudit.engines.environments.environment_spec import Environment
@@ -69,7 +69,7 @@ class Diagnosis:
 
 def scratch() -> Path:
     """Return the doctor's folder, which is always the same, so that a container can mount it."""
-    folder = user_cache_path("rlaudit") / "doctor"
+    folder = cache_folder() / "doctor"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

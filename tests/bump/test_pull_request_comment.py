@@ -157,13 +157,12 @@ def test_the_action_inspects_a_merge_and_hands_its_report_on(tmp_path: Path, git
     made.commit("v2", {"requirements.txt": "vllm==0.18.1\n"})
     steps = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
     script = next(step["run"] for step in steps if step.get("id") == "inspect")
-    (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "rlaudit"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m rlaudit "$@"\n')
-    program.chmod(0o755)
+    python = tmp_path / "temp" / "rlaudit" / "environment" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
     environment = {
-        "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
+        "PATH": os.environ["PATH"],
         "RUNNER_TEMP": str(tmp_path / "temp"),
         "INPUT_PATHS": ".",
         "INPUT_BUMP": "HEAD^..HEAD",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -37,19 +38,33 @@ def test_inputs_of_the_action_never_become_words_of_a_script() -> None:
         assert step.get("shell", "bash") == "bash"
 
 
+def test_what_the_action_uses_is_pinned_by_commit() -> None:
+    used = [step["uses"] for step in action()["runs"]["steps"] if "uses" in step]
+    assert len(used) == 3
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", one) for one in used)
+
+
+def test_the_action_leaves_the_path_and_the_python_of_the_job_alone() -> None:
+    steps = action()["runs"]["steps"]
+    assert steps[0]["with"]["update-environment"] is False
+    scripts = [step["run"] for step in steps if "run" in step]
+    assert not any("GITHUB_PATH" in script or "GITHUB_ENV" in script for script in scripts)
+    # No program is looked up that a job, or a file of its checkout, may have put on the PATH.
+    assert not any(re.search(r"^\s*(python|pip|uv|rlaudit)\s", script, re.MULTILINE) for script in scripts)
+
+
 @pytest.fixture
 def runner(tmp_path: Path) -> dict[str, str]:
-    """The environment of a GitHub runner with rlaudit installed."""
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    program = programs / "rlaudit"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m rlaudit "$@"\n')
+    """The environment of a GitHub runner on which the action has installed rlaudit."""
+    programs = tmp_path / "runner temp" / "rlaudit" / "environment" / "bin"
+    programs.mkdir(parents=True)
+    program = programs / "python"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     inputs = {f"INPUT_{name}": "" for name in ("FROM", "TO", "BUMP", "FAIL_ON", "ARGUMENTS")}
     files = {f"GITHUB_{name}": str(tmp_path / name) for name in ("OUTPUT", "STEP_SUMMARY")}
     return {
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
+        "PATH": os.environ["PATH"],
         "RUNNER_TEMP": str(tmp_path / "runner temp"),
         "INPUT_PATHS": ".",
         **inputs,

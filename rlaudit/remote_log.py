@@ -12,6 +12,7 @@ from typing import Any, cast
 from urllib.parse import parse_qsl
 
 from rlaudit.errors import NotFinished, RlauditError, UsageError
+from rlaudit.install_beside import install_beside
 
 # The package that speaks to a store; all of them come with the extra `remote`.
 CLIENTS: Mapping[str, str] = {
@@ -47,7 +48,7 @@ def log_path(text: str) -> Path:
     except ImportError as error:
         raise NotFinished(
             f"{address} is read with the package {CLIENTS[store]}, which is not here",
-            "pip install 'rlaudit[remote]' brings it",
+            f"install it: {install_beside('universal-pathlib', CLIENTS[store])}",
         ) from error
     # It has the methods that are used of a path, and is no Path to the type checker.
     return cast(Path, path)

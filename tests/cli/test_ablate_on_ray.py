@@ -20,7 +20,7 @@ from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.cells.on_ray import Cluster
 from rlaudit.engines.cells.seal import Damage
 
-pytest.importorskip("ray", reason="Ray is not installed: pip install 'rlaudit[ray]'")
+pytest.importorskip("ray", reason="Ray is not installed: pip install ray")
 from ray_clusters import STORE_BYTES, cluster_of, kill_node, running_node, workers, workers_on
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]

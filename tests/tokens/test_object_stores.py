@@ -19,7 +19,7 @@ from rlaudit.cli.app import run
 for package in ("upath", "s3fs"):
     pytest.importorskip(package, reason="the extra remote is not installed")
 boto3 = pytest.importorskip("boto3")
-server = pytest.importorskip("moto.server", reason="no S3 server to ask: pip install 'rlaudit[test]'")
+server = pytest.importorskip("moto.server", reason="no S3 server to ask: pip install '.[test]'")
 
 pytestmark = pytest.mark.filterwarnings("default")  # of the server and the clients, which are not ours
 BUCKET = "logs"
@@ -243,7 +243,7 @@ def test_a_store_that_is_not_known_and_a_missing_package_are_named(monkeypatch, 
     assert run(["compare", "gs://bucket/t.jsonl"]) == 3
     said = capsys.readouterr().err
     assert "gcsfs" in said
-    assert "rlaudit[remote]" in said
+    assert f"{sys.executable} -m uv pip install --python {sys.executable} universal-pathlib gcsfs" in said
 
 
 class cutting_proxy:  # noqa: N801

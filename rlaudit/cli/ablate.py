@@ -136,8 +136,6 @@ def ablate(
     return write_outputs(outputs, _report_of(ablation, chosen, given, bisect))
 
 
-
-
 def _report_of(ablation: "Ablation", recipe: "AnyRecipe", given: GivenInterpreters, metric: str | None) -> "Report":
     """Carry the recipe out: as it is, or for the two releases between which `metric` moves."""
     from rlaudit.laboratory.studies.arms.recipe import Recipe

@@ -12,7 +12,6 @@ from rlaudit.cli.inspect_arguments import parse
 from rlaudit.cli.output import Output, parse_outputs, write_outputs
 from rlaudit.errors import UsageError
 from rlaudit.say import say
-from rlaudit.standard_input import DASH
 from rlaudit.standard_output import to_stdout
 
 if TYPE_CHECKING:

@@ -16,10 +16,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
 import rlaudit
 from rlaudit import secrets
+from rlaudit.cache_folder import cache_folder
 from rlaudit.errors import UsageError
 from rlaudit.recorder.public_words import public_words
 from rlaudit.recorder.shipped.rlaudit_frameworks import FUNCTIONS, MODULES
@@ -67,7 +66,7 @@ def place_folder(wanted: Path, settings: Settings, environment: Mapping[str, str
 def _in_the_cache(contents: Mapping[str, str]) -> Path:
     # Trainings that are recorded alike share it, so that it stays for processes that outlive their command.
     name = hashlib.blake2b(json.dumps(contents).encode(), digest_size=8).hexdigest()
-    roots = (user_cache_path("rlaudit"), Path(tempfile.gettempdir()) / f"rlaudit-{os.geteuid()}")
+    roots = (cache_folder(), Path(tempfile.gettempdir()) / f"rlaudit-{os.geteuid()}")
     for parent in (root / "recorder" for root in roots):
         with contextlib.suppress(OSError):
             for folder in (parent.parent, parent):

@@ -64,7 +64,7 @@ def connected(address: str) -> Any:
             cluster = str(canonicalize_bootstrap_address("auto") or "")
         _require_answer(cluster)
         # Ray's workers look for modules in the folder in which the driver connected first, and that may be a stranger's
-        # checkout (ray/_private/worker.py of 2.60, `code_paths`).
+        # checkout (`code_paths` of Ray 2.60).
         with tempfile.TemporaryDirectory(prefix="rlaudit-ray-") as empty, chdir(empty):
             ray.init(cluster, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
     except (OSError, ValueError, RuntimeError) as error:

@@ -6,7 +6,8 @@ from evidence.selftest.confusion import confusion_of
 from evidence.selftest.document import document_of
 from evidence.selftest.matrix import printed
 from evidence.selftest.run import run_trials
-from selftest.blind import Label, Trial
+from evidence.selftest.trial import Trial
+from selftest.blind import Label
 from worlds.plant import Dose
 
 from rlaudit.attribution.attribute import all_causes

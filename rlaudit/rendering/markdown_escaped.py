@@ -46,7 +46,8 @@ def cell(text: str) -> str:
 def coded(text: str) -> str:
     """Return a value in a table, as code."""
     text = one_line(text).replace("|", "\\|")
-    return f"`` {text} ``" if "`" in text else f"`{text}`"
+    ticks = _longer_than_any_in(text, 1)
+    return f"{ticks} {text} {ticks}" if "`" in text else f"`{text}`"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], written: Callable[[str], str] = cell) -> str:
@@ -58,5 +59,10 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], written: Callabl
 
 def fenced(code: str, language: str) -> str:
     """Return a block of code, between fences that are longer than any inside it."""
-    fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", code))])
+    fence = _longer_than_any_in(code, 3)
     return f"{fence}{language}\n{code.rstrip(chr(10))}\n{fence}"
+
+
+def _longer_than_any_in(code: str, least: int) -> str:
+    """Return a run of at least that many backticks that does not occur in the code, so that it cannot end there."""
+    return "`" * max([least, *(len(run) + 1 for run in re.findall("`+", code))])

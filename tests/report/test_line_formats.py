@@ -92,7 +92,7 @@ CODE = re.compile(r"(?<!\\)(`+)(?!`).*?(?<!`)\1(?!`)")
 @pytest.mark.parametrize("live", LIVE.split())
 def test_what_would_notify_people_or_link_is_code_in_markdown_and_in_annotations(live: str, around: str) -> None:
     message = around.replace("{}", live)
-    one = document(finding(message))
+    one = document(finding(message, f"a``{message}``.yaml"))
     rendered = markdown.render(one, None)
     # What GitHub looks at: the text outside of code.
     assert live not in CODE.sub("", rendered) and "evil.example" not in CODE.sub("", rendered)

@@ -207,7 +207,6 @@ OPENERS = {
     "configs/framework_source/checkout.py": "direct_url.json of the environment of --python",
     "dialects/schema.py": "a dialect, of rlaudit or of --dialect",
     "dialects/spec.py": "a dialect, of rlaudit or of --dialect",
-    "inspection/baseline.py": "the baseline of the settings",
     "inspection/files.py": "the paths of the command line",
     "inspection/fix_files.py": "a file that was read, before it is written",
     "inspection/settings.py": "rlaudit.toml and pyproject.toml",

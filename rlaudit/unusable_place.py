@@ -30,7 +30,6 @@ OF_THE_MACHINE: Mapping[int, str] = {
     errno.ETXTBSY: "something else holds it: try again later, or name another place",
     errno.EMFILE: "more files may have to be open at once (ulimit -n)",
     errno.ENFILE: "more files may have to be open at once on this machine",
-    errno.ENOMEM: "free some memory",
     errno.ENOLCK: "the file system knows no locks: name a place on another one",
 }
 # What was named cannot be a place for it: the command line or a configuration has to change (2).

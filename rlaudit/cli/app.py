@@ -6,56 +6,79 @@
 
 import os
 import sys
+from contextlib import suppress
 
 import rlaudit
 from rlaudit.cli.removed_options import refuse_removed
-from rlaudit.errors import NotFinished, RlauditError
+from rlaudit.errors import NotFinished, RlauditError, UsageError
+from rlaudit.memory_limit import out_of_memory, respect_memory_limit
 from rlaudit.say import say
 from rlaudit.secrets import learn, learn_text, mask
+from rlaudit.standard_output import everything_written, take_every_character
 from rlaudit.unusable_place import unusable_place
 
 BUG = 70
 INTERRUPTED = 130
+# Set by the shell that wants a completion.
+COMPLETION = "_RLAUDIT_COMPLETE"
 
 
 def main() -> None:
-    """Run the command line and exit with its code."""
-    sys.exit(run(sys.argv[1:]))
+    """Run the command line and exit with its code.
+
+    Python's own code for an error that escapes is 1, which is a verdict here: an error while another is shown, or while
+    the last is written, ends with 70.
+    """
+    code = BUG
+    try:
+        take_every_character()
+        respect_memory_limit()
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BaseException:
+        with suppress(BaseException):
+            code = _bug()
+    sys.exit(code if everything_written() or code else NotFinished.exit_code)
 
 
-def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each exit code
+def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
     learn(dict(os.environ))
     learn_text(" ".join(arguments))
     try:
         outcome = _outcome(arguments)
-    except RlauditError as error:
-        say(str(error))
-        return error.exit_code
     except KeyboardInterrupt:
         return _interrupted(arguments)
     except SystemExit as leaving:
-        # argparse exits with 0 or 2. Any other exit (Ray exits at SIGTERM) must not pass for a verdict.
-        return int(leaving.code or 0) if leaving.code in (None, 0, 2) else _interrupted(arguments)
-    except EOFError as error:
-        cut_off = NotFinished(f"a file that was read ended too early: {error}", "was it cut off? write it again")
-        say(str(cut_off))
-        return cut_off.exit_code
-    except OSError as error:
-        place = unusable_place(error)
-        if place is None:
-            return _bug()
-        say(str(place))
-        return place.exit_code
+        # Typer ends so after completion. Any other exit (Ray exits at SIGTERM) must not pass for a verdict.
+        completed = COMPLETION in os.environ and not leaving.code
+        return 0 if completed else _interrupted(arguments)
     except Exception as error:
-        if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's usage errors know how to print themselves
-            error.show()
-            return 2
-        return _bug()
+        return _failed(error)
     # Typer returns this code after Ctrl-C and prints nothing. `record` returns the code of its command.
     if outcome == INTERRUPTED and arguments[:1] != ["record"]:
         return _interrupted(arguments)
     return outcome if isinstance(outcome, int) else 0
+
+
+def _failed(error: Exception) -> int:
+    """Say what went wrong and return the exit code."""
+    ours: RlauditError | None = error if isinstance(error, RlauditError) else out_of_memory(error)
+    if isinstance(error, EOFError):
+        ours = NotFinished(f"a file that was read ended too early: {error}", "was it cut off? write it again")
+    elif ours is None and isinstance(error, OSError):
+        ours = unusable_place(error)
+    if ours is not None:
+        say(str(ours))
+        return ours.exit_code
+    if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's usage errors know how to print themselves
+        try:
+            error.show()
+        except Exception:  # as with typer 0.15.0 and click 8.5
+            say(str(error))
+        return UsageError.exit_code
+    return _bug()
 
 
 def _bug() -> int:

@@ -12,8 +12,9 @@ from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.engines.environments.given_interpreters import TRAINER_HELP, trainer_command
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress
-from rlaudit.remote_log import is_remote, log_path
+from rlaudit.remote_log import is_file, is_remote, log_path
 from rlaudit.say import say
+from rlaudit.unchanged import unchanged
 
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
@@ -149,18 +150,24 @@ def compare(
         )
     if before_trainer is not None and before is None:
         raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
-    tables = _of_arms(_open(rollouts, renamed=renamed), arm or [])
     scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
-    trainer_table = _trainer(trainer, renamed)
-    before_tables = () if before is None else _open(before, renamed=renamed)
-    before_trainer_table = _trainer(before_trainer, renamed)
-    trainer_tables = [table for table in (trainer_table, before_trainer_table) if table is not None]
-    check_used(renamed, [table.part.renamed for table in (*tables, *before_tables, *trainer_tables)])
-    with nullcontext() if address is None else ray_cluster(address) as read_files:
-        comparer = Comparer(sampling, config, settings, scorer, score_tokens, progress, read_files)
-        for table, today in todays(tables, before_tables, before):
-            against = None if today is None else comparer.compare_today(today, before_trainer_table)
-            comparer.compare(table, trainer_table, against)
+    with unchanged() as readings:
+        # A folder's files are known once it is open; it may hold others that are written on and not read.
+        named = (rollouts, trainer, before, before_trainer)
+        readings.add(path for path in named if path is not None and is_file(path))
+        tables = _of_arms(_open(rollouts, renamed=renamed), arm or [])
+        trainer_table = _trainer(trainer, renamed)
+        before_tables = () if before is None else _open(before, renamed=renamed)
+        before_trainer_table = _trainer(before_trainer, renamed)
+        trainer_tables = [table for table in (trainer_table, before_trainer_table) if table is not None]
+        all_tables = (*tables, *before_tables, *trainer_tables)
+        check_used(renamed, [table.part.renamed for table in all_tables])
+        readings.add(file for table in all_tables for file in table.files)
+        with nullcontext() if address is None else ray_cluster(address) as read_files:
+            comparer = Comparer(sampling, config, settings, scorer, score_tokens, progress, read_files)
+            for table, today in todays(tables, before_tables, before):
+                against = None if today is None else comparer.compare_today(today, before_trainer_table)
+                comparer.compare(table, trainer_table, against)
     document = _document(comparer, fail_on is FailOn.ERROR, allow_partial)
     return write_outputs(outputs, document)
 

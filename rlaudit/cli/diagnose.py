@@ -7,6 +7,7 @@ import typer
 
 from rlaudit.cli.options import FailOn, FailOnMismatch, Outputs
 from rlaudit.cli.output import parse_outputs, write_outputs
+from rlaudit.unchanged import unchanged
 
 
 def diagnose(
@@ -32,7 +33,9 @@ def diagnose(
         # Statistics and tables take a second to import, which finished reports need not wait for.
         from rlaudit.documents.recorded_training import diagnosed
 
-        document = diagnosed(recordings, sources, fail_on is FailOn.ERROR)
+        with unchanged() as readings:
+            readings.add(recordings)
+            document = diagnosed(recordings, sources, fail_on is FailOn.ERROR)
     else:
         document = combined(sources, fail_on is FailOn.ERROR)
     return write_outputs(outputs, document)

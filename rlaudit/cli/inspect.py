@@ -38,7 +38,10 @@ class _Wishes:
 
 def inspect(words: list[str]) -> int:
     """Run `rlaudit inspect` with the words of a command line and return its exit code."""
-    options = parse(words)
+    try:
+        options = parse(words)
+    except SystemExit:  # argparse's, after --help
+        return 0
     outputs = parse_outputs(options.output, options.verbose) if options.output or not options.diff else []
     return _inspect(options, outputs) if options.bump is None else _inspect_bump(options, outputs)
 

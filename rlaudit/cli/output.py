@@ -13,7 +13,7 @@ from rlaudit.errors import UsageError
 from rlaudit.rendering import formats
 from rlaudit.rendering.report_format import ReportFormat
 from rlaudit.standard_input import DASH
-from rlaudit.standard_output import to_stdout
+from rlaudit.standard_output import in_ascii, to_stdout, utf_8
 from rlaudit.unusable_place import unusable_place
 from rlaudit.write_atomically import write_atomically
 
@@ -55,7 +55,8 @@ def write_outputs(outputs: Sequence[Output], document: "Report") -> int:
     """Render and write every report, and return its exit code. Raises as `to_stdout` and `write_file` do."""
     for output in outputs:
         if output.path is None:
-            to_stdout(output.report_format.text(document, terminal_width()))
+            text = output.report_format.text(document, terminal_width())
+            to_stdout(in_ascii(text) if output.report_format.markup and not utf_8() else text)
         else:
             write_file(output.path, output.report_format.text(document, None))
     return int(document["exit_code"])

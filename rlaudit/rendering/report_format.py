@@ -18,6 +18,7 @@ class ReportFormat:
     name: str
     render: Callable[["Report", int | None], str]
     for_programs: bool = False  # whether programs read it, which undo its own escapes, and not people in a log
+    markup: bool = False  # whether it is HTML or XML, which says of itself that it is UTF-8
     in_full: Callable[["Report", int | None], str] | None = None  # renders it for -v, if `render` leaves something out
 
     def verbose(self) -> "ReportFormat":

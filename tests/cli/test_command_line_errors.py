@@ -162,14 +162,14 @@ def test_a_crash_of_rlaudit_itself_is_told_as_a_bug_with_code_70(
     assert "this is a bug in rlaudit" in run.stderr
 
 
-@pytest.mark.parametrize(("code", "exit_code"), [(None, 0), (0, 0), (2, 2), (1, 130), (15, 130), ("a sentence", 130)])
-def test_what_ends_python_from_within_does_not_pass_for_a_verdict(code, exit_code, monkeypatch, capsys):
+@pytest.mark.parametrize("code", [None, 0, 1, 2, 3, 15, "a sentence"])
+def test_what_ends_python_from_within_does_not_pass_for_a_verdict(code, monkeypatch, capsys):
     def leave(arguments):
         raise SystemExit(code)
 
     monkeypatch.setattr(app, "_outcome", leave)
-    assert app.run(["compare"]) == exit_code
-    assert ("interrupted" in capsys.readouterr().err) == (exit_code == 130)
+    assert app.run(["compare"]) == 130
+    assert "interrupted" in capsys.readouterr().err
 
 
 def test_releases_of_a_recipe_are_not_changed_by_options(capsys):

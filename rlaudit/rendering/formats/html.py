@@ -16,4 +16,4 @@ def render(report: "Report", width: int | None) -> str:
     return page(report)
 
 
-FORMAT = ReportFormat("html", render)
+FORMAT = ReportFormat("html", render, markup=True)

@@ -90,4 +90,4 @@ def _valid(text: str) -> str:
     return _NOT_XML.sub("\ufffd", printable(text))
 
 
-FORMAT = ReportFormat("junit", render)
+FORMAT = ReportFormat("junit", render, markup=True)

@@ -9,7 +9,7 @@ to pause, is reported as refused, in the engine's words.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from packaging.version import InvalidVersion, Version
 
@@ -77,7 +77,7 @@ def arms_of_release(study: Study, document: Mapping[str, Any], path: Path, relea
         {**block, "reference": None, "candidate": {**block.get("candidate", {}), "version": release}}
         for block in document["blocks"]
     ]
-    recipe: Recipe = study.recipe_of({**document, "blocks": blocks}, path, kind)
+    recipe = cast(Recipe, study.recipe_of({**document, "blocks": blocks}, path, kind))
     return recipe.model_copy(update={"blocks": [_fitting(block, release, kind) for block in recipe.blocks]})
 
 
@@ -98,7 +98,8 @@ def updates_of_release(study: Study, document: Mapping[str, Any], path: Path, re
     """Return the recipe of weight updates of one release."""
     updates = document["weight_updates"]
     engines = [{**engine, "version": release} for engine in updates["engines"]]
-    recipe: UpdateRecipe = study.recipe_of({**document, "weight_updates": {**updates, "engines": engines}}, path, kind)
+    changed = {**document, "weight_updates": {**updates, "engines": engines}}
+    recipe = cast(UpdateRecipe, study.recipe_of(changed, path, kind))
     loading = [_loading(engine, release) for engine in recipe.weight_updates.engines]
     return recipe.model_copy(update={"weight_updates": recipe.weight_updates.model_copy(update={"engines": loading})})
 

@@ -68,14 +68,16 @@ def test_an_allocation_that_fails_is_3(
     assert "memory is short: " in capsys.readouterr().err
 
 
-def test_a_thread_that_cannot_be_started_is_short_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threading, "_start_new_thread", lambda *_: no_thread())
+def test_a_thread_that_cannot_be_started_is_short_memory() -> None:
+    default = threading.stack_size(2**46)  # more than any address space has
     try:
         threading.Thread(target=print).start()
     except RuntimeError as error:
         assert out_of_memory(error) is not None
     else:
         pytest.fail("the thread was started")
+    finally:
+        threading.stack_size(default)
 
 
 def test_another_runtime_error_stays_a_bug() -> None:

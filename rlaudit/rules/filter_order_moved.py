@@ -26,7 +26,8 @@ Safe to ignore when
     The trainer applies min-p before top-p, or no trainer repeats the filters and the runs need not be compared.
 
 How to confirm
-    `rlaudit ablate sampling-parameters`: its block `together` has what moved from V0 to V1.
+    `rlaudit explain 0.10.2` has by how much logprobs of the same tokens moved, under `together`. The same block of
+    `rlaudit ablate sampling-parameters` runs both engines under all filters and penalties.
 """
 
 from collections.abc import Iterator

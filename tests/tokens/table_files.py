@@ -37,9 +37,11 @@ def rows(prompts=3, samples=2, seed=0, **columns):
 
 def as_sequences(frame):
     """The same table as one record with lists for each sequence."""
-    for (prompt, sample), part in frame.groupby(["prompt_id", "sample_id"], sort=False):
-        lists = {name: part[name].tolist() for name in frame if name not in {"prompt_id", "sample_id"}}
-        yield {"prompt_id": prompt, "sample_id": sample, **lists}
+    keys = ["prompt_id", "sample_id"]
+    for _, part in frame.groupby(keys, sort=False):
+        # The keys of a group are numpy's numbers before pandas 3.
+        first = {name: part[name].tolist()[0] for name in keys}
+        yield {**first, **{name: part[name].tolist() for name in frame if name not in keys}}
 
 
 def write_lines(path, records):

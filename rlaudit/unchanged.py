@@ -53,9 +53,9 @@ def unchanged() -> Iterator[Readings]:
 
 def _state(file: Path) -> _State:
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,4 +1,4 @@
-"""`rlaudit explain 0.8.5..0.18.1`: what moves between two releases of vLLM, whatever a config says.
+"""`rlaudit explain 0.8.5..0.18.1`: what moves between two releases of vLLM, without a config.
 
 What moves logprobs comes first, each with the setting that keeps what the old release does, if the new one has such a
 setting; what the new release adds is only counted, since no config can have it yet.

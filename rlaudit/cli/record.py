@@ -143,8 +143,8 @@ def _pass_over_own_programs(word: str) -> None:
         own = {name: shutil.which(name) for name in (word, "python")}
         # Also for this process, which finds the command by its own PATH.
         os.environ["PATH"] = path
-        found = {name: shutil.which(name) for name in own}
-        programs = [f"{name} is {found[name] or 'not found'}" for name in own if own[name] != found[name]]
+        theirs = {name: shutil.which(name) for name in own}
+        programs = [f"{name} is {theirs[name] or 'not found'}" for name in own if own[name] != theirs[name]]
         say(f"rlaudit's own environment, without vLLM, is left out of PATH: {', '.join(programs)}")
 
 

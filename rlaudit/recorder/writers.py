@@ -2,7 +2,7 @@
 
 A folder is as safe as all above it: the owner of one, and each user who may write in it, can rename what it holds,
 unless it has the sticky bit (/tmp). Root may do everything. In a container whose users are mapped, what belongs to a
-user outside of it looks like the property of one user, `nobody`, who is no user inside.
+user outside of it has one owner, the overflow user, who is no user inside.
 """
 
 import os

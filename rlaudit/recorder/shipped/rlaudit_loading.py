@@ -1,4 +1,4 @@
-"""Loads the recorder into a process of any program, which may have modules with the names of Python's own (`queue.py`).
+"""Loads the recorder into a process of any program, which may have modules with the names of Python's own.
 
 The recorder gets Python's own, wherever on its path the program has others, and under these names the program finds its
 own afterwards. Nothing is recorded of a program that has imported one already in the place of what the recorder needs.
@@ -21,8 +21,9 @@ def load(folder):
     sys.meta_path.insert(0, standard)
     try:
         recorder, *others = map(__import__, _PARTS)
-        needed = [one for module in (recorder, *others) for one in vars(module).values() if isinstance(one, type(sys))]
-        theirs = [one.__spec__ for one in needed if _is_another(one.__name__, one.__spec__)]
+        values = [value for module in (recorder, *others) for value in vars(module).values()]
+        needed = [value for value in values if isinstance(value, type(sys))]
+        theirs = [module.__spec__ for module in needed if _is_another(module.__name__, module.__spec__)]
         if theirs:
             recorder.register = _nothing  # vLLM's own door leads there as well
             raise ImportError("%s stands in the place of a module of Python's" % theirs[0].origin)
@@ -47,9 +48,9 @@ class _Standard:
 
 def _is_another(name, spec):
     """Return whether what was found under a name is not Python's own module of that name."""
-    own, found = (getattr(one, "origin", None) for one in (PathFinder.find_spec(name, _PLACES), spec))
-    known = None not in (own, found) and found not in ("built-in", "frozen")
-    return known and os.path.realpath(own) != os.path.realpath(found)
+    own, other = (getattr(place, "origin", None) for place in (PathFinder.find_spec(name, _PLACES), spec))
+    known = None not in (own, other) and other not in ("built-in", "frozen")
+    return known and os.path.realpath(own) != os.path.realpath(other)
 
 
 def _nothing():

@@ -40,14 +40,17 @@ def test_it_is_found_anywhere_before_a_double_dash(
 @pytest.mark.parametrize(
     "words",
     [
-        ["record", "--", "python", "--gone"],
+        ["record", "--help", "--", "python", "--gone"],
         ["compare", "--gone"],
         ["curves", "gone", "lost"],
         ["curves", "--metric=--gone", "lost", "lost"],
         [],
     ],
 )
-def test_words_of_another_command_or_program_are_left_alone(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    table = {"record --gone": "", "curves --gone": "", "lost": ""}
+def test_words_of_another_command_or_program_are_left_alone(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = {"record --gone": "see elsewhere", "curves --gone": "see elsewhere", "lost": "see elsewhere"}
     monkeypatch.setattr(removed_options, "REPLACED_BY", table)
-    removed_options.refuse_removed(words)
+    app.run(words)
+    assert "see elsewhere" not in capsys.readouterr().err

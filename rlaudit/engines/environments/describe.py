@@ -23,10 +23,12 @@ OLDEST_PYTHON = (3, 9)
 # Long enough to import an engine from a slow disk, but not to fetch an image first.
 SECONDS_TO_ANSWER = 300.0
 _SCRIPT = Path(__file__).with_name("describe_interpreter.py")
-# One line without quotes or significant blanks: conda's `run` refuses arguments of more than one line. Before anything
-# else is imported it removes the working directory, which may be a stranger's checkout, from the path; the command in
-# front still runs in it. `-I` would do the same, but Python 2 has to say that it is too old, and does not know `-I`.
-_LOADER = "import sys;sys.path[:]=filter(None,sys.path);import binascii;exec(binascii.unhexlify(sys.argv[1]))"
+# Put before a program for `-c`: it leaves out the working directory, which may be a stranger's checkout, before any
+# other import; the command in front still runs in it. `-I` would leave out the PYTHONPATH of an interpreter that is
+# a script, too, and Python 2, which has to say that it is too old, does not know it.
+WITHOUT_WORKING_FOLDER = "import sys;sys.path[:]=filter(None,sys.path);"
+# One line without quotes or significant blanks: conda's `run` refuses arguments of more than one line.
+_LOADER = WITHOUT_WORKING_FOLDER + "import binascii;exec(binascii.unhexlify(sys.argv[1]))"
 _MARKER = "rlaudit-interpreter "
 _LINES_OF_COMPLAINT = 3
 _LONGEST_COMPLAINT = 400

@@ -17,15 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rlaudit.engines.environments.describe import WITHOUT_WORKING_FOLDER
 from rlaudit.engines.environments.environment_spec import Command, EnvironmentSpec
 from rlaudit.engines.environments.libstdcxx import NotHarmlessError, missing_version, weaken
 from rlaudit.errors import NotFinished
 from rlaudit.parse_json import parse_json
 from rlaudit.vllm.builds import published_build
 
-# Before a program: without the working directory on the path, which may be a stranger's checkout. `-I` would leave out
-# the PYTHONPATH of an interpreter that is a script, too. Processes that an import starts get PYTHONSAFEPATH.
-_ELSEWHERE = "import sys; sys.path[:] = filter(None, sys.path)\n"
 _SECONDS_TO_IMPORT = 300
 _MOST_REPAIRS = 8
 _LOAD_OPERATORS = (Path(__file__).parents[1] / "vllm" / "scripts" / "load_operators.py").read_text(encoding="utf-8")
@@ -99,8 +97,8 @@ def missing_for_triton(command: Command) -> tuple[str, ...]:
     environ = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     try:
         ended = subprocess.run(
-            [*command, "-s", "-c", _ELSEWHERE + _LOOK], env=environ, capture_output=True, text=True, check=True,
-            timeout=_SECONDS_TO_LOOK, stdin=subprocess.DEVNULL,
+            [*command, "-s", "-c", WITHOUT_WORKING_FOLDER + _LOOK],
+            env=environ, capture_output=True, text=True, check=True, timeout=_SECONDS_TO_LOOK, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         raise NotFinished(f"{command[0]} does not run: {error}") from None
@@ -130,7 +128,7 @@ def _run(command: Command, program: str, *words: str) -> "subprocess.CompletedPr
     # Imports make folders for what they compile.
     with tempfile.TemporaryDirectory(prefix="rlaudit-") as scratch:
         return subprocess.run(
-            [*command, "-s", "-c", _ELSEWHERE + program, *words],
+            [*command, "-s", "-c", WITHOUT_WORKING_FOLDER + program, *words],
             env={**environ, "TMPDIR": scratch, "PYTHONSAFEPATH": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,

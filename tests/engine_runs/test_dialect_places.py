@@ -32,7 +32,8 @@ NOT_ON_THE_INDEX = {"easyr1", "nemo_rl", "open_instruct", "pipelinerl", "prime_r
 
 def missing(name: str, folders: list[Path]) -> dict[str, Mapping[str, str]]:
     spec = spec_at(shipped()[name])
-    code = [FrameworkCode(Checkout(str(folder), spec.declared["package"]["folder"])) for folder in folders]
+    package = spec.declared["package"]["folder"]
+    code = [FrameworkCode(Checkout(str(folder), package, (str(folder),))) for folder in folders]
     return {setting: at for setting, at in spec.places if all(one.line_of(at) is None for one in code)}
 
 

@@ -1,5 +1,7 @@
 """Signatures of causes that `alignment.py` finds: rollout and trainer rows that are not of the same tokens."""
 
+import math
+
 from scipy.special import betaincinv
 
 from rlaudit.attribution.cause import NotTested, Outcome, Signature
@@ -7,28 +9,32 @@ from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.statistics.resample import LEVEL
 from rlaudit.tokens.alignment import Misalignment
 
-# The price of a change of lag is five nats, and the lag taken has to save four more.
-CERTAIN = 1e-4
-# One alone may be its log's fault.
-FEWEST_SEQUENCES = 2
+# A failure of fewer sequences than this, with certainty, matters to no figure: if it is one alone, nothing hangs on it.
+MATTERS = 1e-3
+# Chance of so many sequences, below which a failure that decides nothing is open.
+LEANS = 0.05
 
 
 def alignment_signature(evidence: TokenEvidence, kind: Misalignment) -> Outcome:
-    """Return the share of sequences that fail in this way. One alone may be its log's fault; nor does it acquit."""
+    """Return the share of sequences, of the whole log, that fail in this way.
+
+    One alone may be its log's fault, and some are chance; nor do these rule it out unless they are too few to matter.
+    """
     report = evidence.alignment
     if report is None:
         return NotTested("alignment was not looked at")
-    count = report.count_of(kind)
+    count, large = report.count_of(kind), report.more_than_chance(kind)
     low, high = proportion_interval(count, report.sequences)
+    share = f" (a share of {count / max(report.sequences, 1):.2%} [{low:.2%}, {high:.2%}] of all sequences)"
     return Signature(
-        p_value=CERTAIN**count,
+        p_value=max(report.chance_of(kind), math.ulp(0.0)),
         effect=count / max(report.sequences, 1),
         low=low,
         high=high,
         effect_of="share of sequences",
-        large=count >= FEWEST_SEQUENCES,
-        because=report.message_of(kind) or "every sequence is aligned",
-        leans=0 < count < FEWEST_SEQUENCES,
+        large=large,
+        because=f"{report.message_of(kind)}{share}" if count else "every sequence is aligned",
+        leans=not large and report.chance_of(kind) < LEANS and high > MATTERS,
     )
 
 

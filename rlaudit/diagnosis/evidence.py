@@ -28,6 +28,9 @@ from rlaudit.tokens.data_share import DataShare
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.token_batch import TokenBatch
 
+# Chance of a fault that is in no part of a sample.
+MISSED = 0.05
+
 # Sequences that the trainer scored under other meanings, their scores, and how far the trainer is from itself when only
 # its micro-batches change (k3, nats).
 Scored = tuple[TokenBatch, ScoredTokens, float]
@@ -50,7 +53,7 @@ class Evidence:
     looked_at: DataShare
     # Samples of one prompt, if the trainer's scores do not say more.
     siblings: Siblings | None
-    # Of the table; that of the sample is in `tokens`.
+    # Of the whole table, as in `tokens`.
     alignment: AlignmentReport = field(default_factory=lambda: AlignmentReport(0))
     measurements: Mapping[str, Measurement] = field(default_factory=lambda: MappingProxyType({}))
     # What `measurements` are made of.
@@ -116,10 +119,6 @@ def gather(
         looked_at = DataShare(
             log.sample.sequences, left_out.sequences_left_out, log.sample.tokens, left_out.tokens_left_out
         )
-    alignment = alignment_report(batch)
-    if scored is None:
-        # The row that another one fits is seldom in a sample.
-        alignment = replace(alignment, rows=log.alignment.rows)
     tokens = token_evidence(
         batch,
         sampling=sampling,
@@ -127,9 +126,13 @@ def gather(
         scored=None if scored is None else scored[1],
         meaning=None if scored is None else identify(scored[1], sampling, trainer, scored[2], settings.seed),
         floor_k2=None if before is None else before.floor_k2,
-        alignment=alignment,
+        alignment=log.alignment,
         most_tokens=settings.evidence_tokens,
     )
+    searched = len(tokens.cluster_S)
+    if scored is None and searched < log.share.sequences:
+        missable = _missable(searched, log.sampled_files)
+        looked_at = replace(looked_at, sample_of=log.counts.sequences, missable=missable)
     return Evidence(
         name,
         sampling,
@@ -144,12 +147,17 @@ def gather(
         tally=log.tally,
         distance=_distance(log.tally, log.counts, measurements, settings, before),
         tokens=tokens,
-        split=_split(batch, alignment, settings),
+        split=_split(batch, settings),
         weights=weights,
         versions=version_gaps(tokens, weights),
         gaps=gaps,
         unscored_today=before.name if before is not None and before.tally is None else None,
     )
+
+
+def _missable(sequences: int, files: int | None) -> float:
+    """Return the largest share of sequences, or of files, that may have a fault and not be among these."""
+    return float(1.0 - MISSED ** (1.0 / max(1, sequences if files is None else min(sequences, files))))
 
 
 def _distance(
@@ -171,8 +179,9 @@ def _distance(
     )
 
 
-def _split(batch: TokenBatch, alignment: AlignmentReport, settings: CompareSettings) -> ObjectiveSplit | None:
+def _split(batch: TokenBatch, settings: CompareSettings) -> ObjectiveSplit | None:
     """Return the split ratio of aligned sequences; None if no sequence is left."""
+    alignment = alignment_report(batch)
     kept = np.setdiff1d(np.arange(batch.sequences), [sequence.sequence for sequence in alignment.misaligned])
     aligned = batch if kept.size == batch.sequences else batch.take(kept)
     finite_T = aligned.comparable_T & np.isfinite(aligned.trainer_logprobs_T)

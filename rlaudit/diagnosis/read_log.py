@@ -34,6 +34,8 @@ from rlaudit.tokens.token_batch import TokenBatch, concatenate
 NAMED = 20
 # Of a log of more files than this, so many are searched for causes.
 MOST_SHARES = 64
+# Multiples of it fill (0, 1) evenly, and none of their rhythms is that of whole numbers.
+GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Counts:
     uncounted_tokens: int = 0
     # Outside the filters that the trainer replays; in no figure.
     impossible_tokens: int = 0
-    # Sequences whose two sides do not meet, by the kind of failure; in no figure.
+    # Sequences whose two sides do not meet, by the kind of failure, once the whole log was read; in no figure.
     misaligned: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     # Tokens of the shortest sequence compared.
     shortest_sequence: int = sys.maxsize
@@ -99,6 +101,14 @@ def shares_of(files: int) -> int:
 def sampled_from(files: int) -> int:
     """Return n, if causes are searched for in every n-th file."""
     return max(1, files // MOST_SHARES)
+
+
+def is_searched(place: int, sampled_from: int) -> bool:
+    """Return whether causes are searched for in the file at this place: in one of so many, in no rhythm.
+
+    Ranks write files in turn, so a fault of every second rank would be in none of every second file.
+    """
+    return int(place * GOLDEN % 1.0 * sampled_from) == 0
 
 
 def read_file(
@@ -188,7 +198,6 @@ def _chunk(logged: TokenBatch, path: Path, settings: CompareSettings, summed: Ru
             return _Chunk(faults, counts, unscored=batch.take(np.flatnonzero(wanted_S)) if wanted_S.any() else None)
         batch = batch.take(np.flatnonzero(scored_S))
     alignment = alignment_report(batch)
-    counts += Counts(misaligned=Counter(sequence.kind.value for sequence in alignment.misaligned))
     aligned = batch
     if alignment.misaligned:
         kept = np.setdiff1d(np.arange(batch.sequences), [sequence.sequence for sequence in alignment.misaligned])
@@ -237,6 +246,8 @@ class ReadLog:
     tally: Tally | None = None
     # Of all sound sequences, shifted or not.
     sample: TokenBatch | None = None
+    # The files that it is of, if it is not of all.
+    sampled_files: int | None = None
     # What was wrong in the sample and is counted nowhere else.
     unlooked: Faults = field(default_factory=Faults)
 
@@ -260,6 +271,7 @@ def together(
     alignment, counted, unlooked = AlignmentReport(0), Counts(), Faults()
     siblings, unscored = SiblingGroups(), SiblingGroups()
     samples: list[TokenBatch] = []
+    sampled_files = 0
     for place, part in enumerate(parts):
         faults.extend(part.faults)
         counted += part.counts
@@ -269,9 +281,10 @@ def together(
         siblings.merge(part.siblings, number_of)
         unscored.merge(part.unscored, number_of)
         batch = part.sample
-        if batch is not None and (place % sampled_from == 0 or not samples):
+        if batch is not None and (is_searched(place, sampled_from) or not samples):
             samples.append(batch if number_of is None else replace(batch, prompt_S=number_of[batch.prompt_S]))
             unlooked.extend(part.unlooked)
+            sampled_files += 1
     if not samples:
         groups = unscored.groups()
         if groups is None:
@@ -287,10 +300,13 @@ def together(
             "they are in no figure"
         )
         faults.add(Fault(path, FaultKind.UNSCORED, message), sequences=counted.unscored_sequences)
+    alignment = alignment.met()
+    counted += Counts(misaligned={kind.value: count for kind, count in alignment.counts.items()})
     tally = summed.tally()
     looked_at = concatenate(samples) if len(samples) > 1 else samples[0]
     share = _share(tally, counted, faults)
-    return ReadLog(counted, share, siblings.groups(), alignment, tally, looked_at, unlooked)
+    some = sampled_files if sampled_from > 1 else None
+    return ReadLog(counted, share, siblings.groups(), alignment, tally, looked_at, some, unlooked)
 
 
 def _share(tally: Tally, counted: Counts, faults: Faults) -> DataShare:

@@ -87,7 +87,15 @@ def _comparison(table: Compared) -> ReportedTable:
         evidence_tokens=share.tokens if evidence.tokens is None else evidence.tokens.tokens,
         layers={judgement.layer: judgement.verdict for judgement in comparison.layers},
         is_before=table.is_before,
-        data=DataShare(**vars(share), left_out=share.left_out, suffices=share.suffices),
+        data=DataShare(
+            sequences=share.sequences,
+            sequences_left_out=share.sequences_left_out,
+            tokens=share.tokens,
+            tokens_left_out=share.tokens_left_out,
+            unread=share.unread,
+            left_out=share.left_out,
+            suffices=share.suffices,
+        ),
         faults=ReportedFaults(
             count=table.faults.count,
             sequences_left_out=table.faults.sequences_left_out,

@@ -2,12 +2,12 @@
 
 Covered, per sequence: an offset (labels sliced [1:] on one side and [:-1] on the other), a token lost on the way (from
 a resume on everything is one further: vLLM 42043), another tokenisation (agreement that is lost and no shift restores),
-a last token that one side scored and the other did not, a row of another sequence (row_fits.py). Tables that have the
-ids of both sides are joined by them.
+a last token that one side scored and the other did not, a row of another sequence (row_fits.py), a row that has nothing
+in common with its counterpart from the first token on. Tables that have the ids of both sides are joined by them.
 Not covered: prompts that differ while the completions agree; that fades with position and is a cause (`causes/bos.py`).
 
 Shifted data look like a huge mismatch of the engines and would explain everything else, so they are looked for before
-anything is measured, and nothing is measured on them. What is refused is named sequence by sequence: leaving them out
+anything is measured, and nothing is measured on them. Every sequence of a log is looked at. What is refused is named sequence by sequence: leaving them out
 without a word would hide the ones a broken engine hits hardest.
 """
 
@@ -17,13 +17,16 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
+from scipy.special import bdtrc
 
+from rlaudit.tokens.far_lags import with_far_lags
 from rlaudit.tokens.lag_path import (
     BY_CHANCE,
     CAP_NATS,
     COST_LEFT,
     FEWEST_LOST,
     Stretch,
+    capped,
     lag_paths,
     lost_agreement,
     unrelated_cost,
@@ -35,8 +38,16 @@ from rlaudit.tokens.token_batch import TokenBatch
 # all cannot pay for a change of lag.
 ORDINARY_NATS = 0.3
 WORTH_A_LOOK = 3.0
-# On top of the price of the change (`lag_path.py`): together e^-9, one in eight thousand sequences.
+# On top of the price of the change (`lag_path.py`): together e^-9, one in eight thousand suspects.
 SAVED_NATS = 4.0
+# Of the suspects so many are called misaligned by chance at most. Measured in 2026-11 on 250,000 of other weights, of
+# positions that are off and of noise up to 1 nat on the logits: at most 2.4e-4 of one kind, near the price above.
+BY_CHANCE_OF_SUSPECTS = 1e-3
+# What counts as more than chance; one sequence alone may be its log's fault.
+SURELY_NOT_CHANCE = 5e-3
+FEWEST_SEQUENCES = 2
+# Nats by which a beginning agrees that is more than a few sure tokens, which agree with any.
+BEGINNING_NATS = 3.0
 # Of a sequence's tokens at one lag: its first tokens may agree at any.
 WHOLE = 0.9
 # Tokens: where a shift begins is known to the token that differs first, which may be one after.
@@ -47,12 +58,14 @@ SHOWN = 5
 
 
 class Misalignment(StrEnum):
-    """How the two sides of a sequence fail to meet. The first four are names of causes as well."""
+    """How the two sides of a sequence fail to meet. All but the last are names of causes as well."""
 
     OFF_BY_ONE = "off-by-one"
     TOKEN_DROPPED = "token-dropped-after-resume"
     RETOKENISED = "retokenised"
     SWAPPED = "swapped-rows"
+    # Of a row that is not in the log, or of other tokens from the first one on.
+    UNRELATED = "unrelated-rows"
     LAST_TOKEN = "last token"
 
 
@@ -83,11 +96,28 @@ class AlignmentReport:
     unnamed: Mapping[Misalignment, int] = field(default_factory=dict)
     rows: RowFits = NO_ROWS
     not_tested: tuple[str, ...] = ()
+    # Sequences whose two sides differ by more than most engines do.
+    suspects: int = 0
 
     @property
     def refused(self) -> bool:
-        """Whether figures of these data would be figures of a shift."""
-        return bool(self.misaligned)
+        """Whether more sequences are not aligned, in one way, than chance makes so."""
+        return any(self.more_than_chance(kind) for kind in Misalignment)
+
+    def more_than_chance(self, kind: Misalignment) -> bool:
+        """Return whether so many fail in one way that they decide."""
+        return self.count_of(kind) >= FEWEST_SEQUENCES and self.chance_of(kind) < SURELY_NOT_CHANCE
+
+    def chance_of(self, kind: Misalignment) -> float:
+        """Return how probable so many are if those of a healthy pair fail by chance alone."""
+        count = self.count_of(kind)
+        trials = max(self.suspects, sum(self.counts.values()))
+        return float(bdtrc(count - 1, trials, BY_CHANCE_OF_SUSPECTS)) if count else 1.0
+
+    @property
+    def counts(self) -> dict[Misalignment, int]:
+        """How many sequences fail in each way."""
+        return {kind: count for kind in Misalignment if (count := self.count_of(kind))}
 
     def of_kind(self, kind: Misalignment) -> tuple[MisalignedSequence, ...]:
         """Return the sequences that fail in one way, as far as their names were kept."""
@@ -113,7 +143,22 @@ class AlignmentReport:
             settled[Misalignment.OFF_BY_ONE] = within
         elif lost + other < BY_CHANCE * whole:
             settled |= dict.fromkeys((Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED), Misalignment.OFF_BY_ONE)
-        return settled
+        return settled | self._settled_rows(settled[Misalignment.RETOKENISED])
+
+    def _settled_rows(self, other_tokens: Misalignment) -> dict[Misalignment, Misalignment]:
+        """Return what rows with nothing in common, and with little, are taken for.
+
+        Text that differs from one of its first tokens on has no beginning that agrees, and rows of others may begin
+        with the same few tokens.
+        """
+        unrelated, other = self._count(Misalignment.UNRELATED), self._count(Misalignment.RETOKENISED)
+        swapped = self._count(Misalignment.SWAPPED)
+        rows = Misalignment.SWAPPED if swapped > BY_CHANCE * (swapped + unrelated) else Misalignment.UNRELATED
+        if other_tokens is not Misalignment.RETOKENISED:
+            return {Misalignment.UNRELATED: rows}
+        if other > BY_CHANCE * (other + unrelated):
+            return {Misalignment.UNRELATED: Misalignment.RETOKENISED}
+        return dict.fromkeys((Misalignment.UNRELATED, Misalignment.RETOKENISED), rows)
 
     def _count(self, kind: Misalignment) -> int:
         return sum(sequence.kind is kind for sequence in self.misaligned) + self.unnamed.get(kind, 0)
@@ -133,6 +178,14 @@ class AlignmentReport:
         unnamed = Counter(sequence.kind for sequence in self.misaligned[most:])
         return replace(self, misaligned=self.misaligned[:most], unnamed=Counter(self.unnamed) + unnamed)
 
+    def met(self) -> "AlignmentReport":
+        """Return the report of a whole log: rows that fit none of their batch may fit those of another."""
+        rows = self.rows.met()
+        fitting = rows.fitting - self.rows.fitting
+        unnamed = Counter(self.unnamed)
+        unnamed.update({Misalignment.SWAPPED: fitting, Misalignment.UNRELATED: -fitting})
+        return replace(self, rows=rows, unnamed=unnamed)
+
     def __add__(self, other: "AlignmentReport") -> "AlignmentReport":
         """The report of two parts of one stream."""
         return AlignmentReport(
@@ -141,6 +194,7 @@ class AlignmentReport:
             unnamed=Counter(self.unnamed) + Counter(other.unnamed),
             rows=self.rows + other.rows,
             not_tested=tuple(dict.fromkeys(self.not_tested + other.not_tested)),
+            suspects=self.suspects + other.suspects,
         )
 
 
@@ -163,6 +217,7 @@ def alignment_report(batch: TokenBatch) -> AlignmentReport:
         misaligned=tuple(misaligned[s] for s in sorted(misaligned)),
         rows=rows,
         not_tested=tuple(not_tested),
+        suspects=len(suspects),
     )
 
 
@@ -192,13 +247,23 @@ def _shifted(batch: TokenBatch, suspects: Sequence[int]) -> dict[int, Misaligned
     unrelated = unrelated_cost(batch.rollout_logprobs_T, batch.trainer_logprobs_T)
     part = batch.take(suspects)
     paths = lag_paths(part.rollout_logprobs_T, part.trainer_logprobs_T, part.offsets, unrelated)
-    lost = lost_agreement(paths, part, unrelated)
+    paths = with_far_lags(paths, part, unrelated)
+    lost = lost_agreement(paths, part, unrelated, _of_others(batch, suspects))
     shifted = {}
     for place, (sequence, path) in enumerate(zip(suspects, paths, strict=True)):
         real = [stretch for stretch in path if _shifts(stretch) or (place, stretch.first) in lost]
         if real:
-            shifted[sequence] = _judge(batch, sequence, path, real)
+            shifted[sequence] = _judge(batch, sequence, path, real, unrelated)
     return shifted
+
+
+def _of_others(batch: TokenBatch, suspects: Sequence[int]) -> tuple[float, int]:
+    """Return what the other sequences differ by, capped nats in all, and their tokens."""
+    other_S = np.ones(batch.sequences, dtype=np.bool_)
+    other_S[list(suspects)] = False
+    apart_T = capped(batch.rollout_logprobs_T, batch.trainer_logprobs_T)[np.repeat(other_S, batch.lengths_S)]
+    scored_T = ~np.isnan(apart_T)
+    return float(apart_T[scored_T].sum()), int(scored_T.sum())
 
 
 def _shifts(stretch: Stretch) -> bool:
@@ -207,8 +272,11 @@ def _shifts(stretch: Stretch) -> bool:
     return stretch.saved >= SAVED_NATS and stretch.cost <= COST_LEFT * stretch.cost_unshifted
 
 
-def _judge(batch: TokenBatch, sequence: int, path: Sequence[Stretch], real: Sequence[Stretch]) -> MisalignedSequence:
+def _judge(
+    batch: TokenBatch, sequence: int, path: Sequence[Stretch], real: Sequence[Stretch], unrelated: float
+) -> MisalignedSequence:
     first = real[0].first
+    agreed = sum(s.tokens * (unrelated - s.cost) for s in path if s.lag is not None)
     tokens = sum(stretch.tokens for stretch in real)
     at_a_resume = _at_a_resume(batch, sequence, first)
     lags = {stretch.lag for stretch in real}
@@ -216,6 +284,8 @@ def _judge(batch: TokenBatch, sequence: int, path: Sequence[Stretch], real: Sequ
         kind = Misalignment.OFF_BY_ONE
     elif lags in ({1}, {-1}) and at_a_resume is not False:
         kind = Misalignment.TOKEN_DROPPED
+    elif lags == {None} and agreed < BEGINNING_NATS:
+        kind = Misalignment.UNRELATED
     else:
         kind = Misalignment.RETOKENISED
     lag = real[0].lag
@@ -261,6 +331,7 @@ def _message(kind: Misalignment, misaligned: Sequence[MisalignedSequence], count
         Misalignment.TOKEN_DROPPED: f"aligned up to a token, shifted {shift} from there on{_resumes(misaligned)}",
         Misalignment.RETOKENISED: f"the two sides hold other tokens from some place on (shifted {shift})",
         Misalignment.SWAPPED: "the trainer's logprobs are those of another sequence",
+        Misalignment.UNRELATED: "the two sides are rows of other sequences, or hold other tokens from the first one on",
         Misalignment.LAST_TOKEN: "only the last token is far off: one side scored an end of sequence that the other "
         "did not sample",
     }[kind]

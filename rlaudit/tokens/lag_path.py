@@ -1,16 +1,17 @@
 """The lag at which two sides of one sequence agree, token by token: a path through lags that seldom changes.
 
 Covered: a shift of a whole sequence, a shift from some place on, several shifts one after the other, and a place from
-which no shift brings agreement. Not covered: a shift by more than three tokens, which looks like no agreement at all.
+which no shift brings agreement. Shifts by more than three tokens are tried where there is no agreement (`far_lags.py`).
 
 The path minimises, over all tokens, the difference of the two logprobs at the lag taken (capped, so that one token
 cannot pay for a shift) plus a price for every change. That is the maximum a posteriori path of a hidden Markov chain
 (Viterbi), and unlike a search for one best lag it says from which token on.
 
 A sequence that agrees at no lag from some place on has other tokens there, or comes from two engines that merely differ
-much. The two are distinguished by the rest of the data: a large mismatch agrees badly everywhere, or loses agreement
-for a while and finds it again unshifted.
-Not covered: another tokenisation in data whose mismatch is that large anyway; the mismatch comes first then.
+much (other weights, positions that are off from a length on). What was not lost distinguishes the two: other tokens are
+lost by sequences whose beginning is as near as an engine is to its trainer, among others that are as near throughout,
+and have nothing in common with their counterparts.
+Not covered: another tokenisation in data whose mismatch is large anyway; the mismatch comes first then.
 """
 
 from collections.abc import Sequence
@@ -38,6 +39,9 @@ COST_LEFT = 0.35
 FEWEST_LOST = 8
 # Between unrelated tokens (0, give or take 1 / sqrt(8)) and two engines that differ much and find the same ones hard.
 LOST_CORRELATION = 0.35
+# An engine and its trainer are as near as this, in units of what lost tokens differ by: a tenth is noise of about 0.2
+# nats on the logits (k3 0.01).
+NEAR = 0.1
 # Fewer, in units of what looks alike and is no such failure, are taken for chance.
 BY_CHANCE = 0.25
 FEWEST_PAIRS = 3  # two points always lie on a line
@@ -65,7 +69,7 @@ class Stretch:
 
 def unrelated_cost(rollout_T: Floats, trainer_T: Floats) -> float:
     """Return what the logprobs of unrelated tokens differ by, capped nats per token."""
-    apart_T = _capped(rollout_T, np.roll(trainer_T, 7))
+    apart_T = capped(rollout_T, np.roll(trainer_T, 7))
     finite_T = apart_T[~np.isnan(apart_T)]
     return float(finite_T.mean()) if finite_T.size else 0.0
 
@@ -97,7 +101,7 @@ def _paths(rollout_T: Floats, trainer_T: Floats, offsets: Integers, unrelated: f
     for state, lag in enumerate(LAGS):
         has_partner_SL = inside_SL & (place_SL + lag >= 0) & (place_SL + lag < lengths_S[:, None])
         partner_SL = np.where(has_partner_SL, rows_SL + lag, 0)
-        apart_SL = _capped(rollout_T[rows_SL], trainer_T[partner_SL])
+        apart_SL = capped(rollout_T[rows_SL], trainer_T[partner_SL])
         # A token without a counterpart, or without a logprob, says nothing for or against a lag.
         apart_SL = np.where(np.isnan(apart_SL), LOST_SHARE * unrelated, apart_SL)
         costs[:, :, state] = np.where(has_partner_SL, apart_SL, LOST_SHARE * unrelated)
@@ -146,37 +150,62 @@ def _stretch(first: int, end: int, state: int, costs_LK: Floats, scored_L: NDArr
     return Stretch(first, end, lag, float(cost_K[state]), float(cost_K[LAGS.index(0)]), tokens)
 
 
-def _capped(rollout: Floats, trainer: Floats) -> Floats:
+def capped(rollout: Floats, trainer: Floats) -> Floats:
+    """Return what two sides differ by, at most CAP_NATS; NaN if one is missing."""
     with np.errstate(invalid="ignore"):
         return np.minimum(np.abs(rollout - trainer), CAP_NATS)
 
 
-def lost_agreement(paths: Sequence[Sequence[Stretch]], part: TokenBatch, unrelated: float) -> set[tuple[int, int]]:
+def lost_agreement(
+    paths: Sequence[Sequence[Stretch]], part: TokenBatch, unrelated: float, others: tuple[float, int]
+) -> set[tuple[int, int]]:
     """Return (place of the sequence, first token) of stretches that lost an earlier agreement.
 
-    Engines that differ much disagree for a while too, but they agree little elsewhere, and agree again unshifted. If
-    few of such stretches look like other tokens to the end of their sequence, those do so by chance.
+    others: what the sequences that are not in `part` differ by, capped nats in all, and their tokens.
+    Engines that differ much disagree for a while too, but they agree little elsewhere, agree again unshifted, and still
+    find the same tokens hard. If few of such stretches look like other tokens to the end of their sequence, those do so
+    by chance.
     """
-    unshifted = [stretch for path in paths for stretch in path if stretch.lag == 0 and stretch.tokens]
-    weights = [stretch.tokens for stretch in unshifted]
-    agreed = float(np.average([stretch.cost for stretch in unshifted], weights=weights)) if weights else 0.0
-    apart, for_good, lost = 0, 0, set()
+    apart, far = 0, []
     for place, path in enumerate(paths):
         for number, stretch in enumerate(path):
             if stretch.lag is not None or stretch.tokens < FEWEST_LOST:
                 continue
             apart += 1
-            far = stretch.cost_unshifted >= LOST_SHARE * unrelated and agreed <= COST_LEFT * stretch.cost_unshifted
-            if far and _unlike(stretch, part, place):
-                lost.add((place, stretch.first))
-                for_good += all(later.lag != 0 for later in path[number + 1 :])
-    return lost if for_good and for_good >= BY_CHANCE * apart else set()
+            if stretch.cost_unshifted >= LOST_SHARE * unrelated and all(s.lag != 0 for s in path[number + 1 :]):
+                far.append((place, stretch))
+    if not far or not _near_elsewhere(paths, far, others):
+        return set()
+    if not _unlike([stretch for _, stretch in far], [place for place, _ in far], part):
+        return set()
+    lost = {(place, stretch.first) for place, stretch in far if _unlike([stretch], [place], part)}
+    return lost if len(lost) >= BY_CHANCE * apart else set()
 
 
-def _unlike(stretch: Stretch, part: TokenBatch, place: int) -> bool:
+def _near_elsewhere(
+    paths: Sequence[Sequence[Stretch]], far: Sequence[tuple[int, Stretch]], others: tuple[float, int]
+) -> bool:
+    """Return whether the two sides are near where nothing was lost: in the same sequences before, and in the others."""
+    losing = {place for place, _ in far}
+    most = NEAR * float(np.average([s.cost_unshifted for _, s in far], weights=[s.tokens for _, s in far]))
+    heads = [s for place in losing for s in paths[place] if s.lag == 0]
+    rest = [s for place, path in enumerate(paths) if place not in losing for s in path if s.lag in (0, None)]
+    tokens_before, tokens_elsewhere = (sum(s.tokens for s in part) for part in (heads, rest))
+    before, elsewhere = (sum(s.tokens * s.cost_unshifted for s in part) for part in (heads, rest))
+    elsewhere, tokens_elsewhere = elsewhere + others[0], tokens_elsewhere + others[1]
+    if not tokens_before + tokens_elsewhere:
+        return False
+    return before <= most * tokens_before and elsewhere <= most * tokens_elsewhere
+
+
+def _unlike(stretches: Sequence[Stretch], places: Sequence[int], part: TokenBatch) -> bool:
     """Return whether it is more than a difference: engines that only differ still find the same tokens hard."""
-    rows = slice(part.offsets[place] + stretch.first, part.offsets[place] + stretch.end)
-    rollout_T, trainer_T = part.rollout_logprobs_T[rows], part.trainer_logprobs_T[rows]
+    rows = [
+        np.arange(part.offsets[place] + stretch.first, part.offsets[place] + stretch.end)
+        for stretch, place in zip(stretches, places, strict=True)
+    ]
+    rows_T = np.concatenate(rows)
+    rollout_T, trainer_T = part.rollout_logprobs_T[rows_T], part.trainer_logprobs_T[rows_T]
     usable_T = np.isfinite(rollout_T) & np.isfinite(trainer_T)
     similarity = correlation(rollout_T[usable_T], trainer_T[usable_T])
     return similarity is not None and similarity < LOST_CORRELATION

@@ -1,14 +1,15 @@
 """Which rows of the rollout fit the trainer's row of another sequence far better than their own.
 
-Covered: whole rows in another order on one side, from the first token on, also among samples that begin alike, if both
-rows are in the batch. A row is compared by its first tokens, at lag 0.
-Not covered: rows of another batch, rows that are shifted as well, and what one row saves by chance: few tokens, or
-tokens that are nearly certain.
+Covered: whole rows in another order on one side, from the first token on, also among samples that begin alike. Rows
+that fit none of their batch are kept, MOST of a log, and compared with those of other batches and files at its end. A
+row is compared by its first tokens, at lag 0.
+Not covered: rows that are not in the log, or behind the first MOST that are apart, rows that are shifted as well, and
+what one row saves by chance: few tokens, or tokens that are nearly certain.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -26,6 +27,22 @@ MOST = 512
 FEWEST_SUSPECTS = 2
 
 
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The first logprobs of N sequences on both sides, (N, COMPARED), as `_rows` gives them."""
+
+    rollout_NL: Floats
+    trainer_NL: Floats
+
+    def __add__(self, other: "Rows") -> "Rows":
+        """Return the first MOST of both."""
+        sides = ((self.rollout_NL, other.rollout_NL), (self.trainer_NL, other.trainer_NL))
+        return Rows(*(np.concatenate(side)[:MOST] for side in sides))
+
+
+NO_ROWS_APART = Rows(*(np.empty((0, COMPARED), np.float32) for _ in range(2)))
+
+
 @dataclass(frozen=True)
 class RowFits:
     """How many rows a batch has, have nothing in common with their own to the end, and fit another; counts add up."""
@@ -33,12 +50,22 @@ class RowFits:
     sequences: int = 0
     looked_for: int = 0
     fitting: int = 0
+    # Rows that were looked for in their own batch, and fit none of it.
+    unmet: Rows = field(default=NO_ROWS_APART, repr=False, compare=False)
 
     def __add__(self, other: "RowFits") -> "RowFits":
         """Return the counts of both."""
         return RowFits(
-            self.sequences + other.sequences, self.looked_for + other.looked_for, self.fitting + other.fitting
+            self.sequences + other.sequences,
+            self.looked_for + other.looked_for,
+            self.fitting + other.fitting,
+            self.unmet + other.unmet,
         )
+
+    def met(self) -> "RowFits":
+        """Return the counts after the unmet rows of all batches were compared with each other."""
+        fitting = len(_fits(self.unmet))
+        return replace(self, fitting=self.fitting + fitting, unmet=NO_ROWS_APART)
 
 
 NO_ROWS = RowFits()
@@ -57,18 +84,26 @@ def rows_of_others(batch: TokenBatch, suspects: Sequence[int]) -> tuple[RowFits,
     unrelated = unrelated_cost(batch.rollout_logprobs_T, batch.trainer_logprobs_T)
     # A row that is less apart has nothing to save.
     candidates = np.flatnonzero((tokens_S >= FEWEST_LOST) & (own_S * tokens_S >= SAVED_NATS)).tolist()
-    last = {sequence: _last(rollout_SL[sequence], trainer_SL[sequence]) for sequence in candidates}
-    apart = [sequence for sequence in candidates if last[sequence] >= LOST_SHARE * unrelated][:MOST]
+    apart = [s for s in candidates if _last(rollout_SL[s], trainer_SL[s]) >= LOST_SHARE * unrelated][:MOST]
+    rows = Rows(rollout_SL[apart].astype(np.float32), trainer_SL[apart].astype(np.float32))
+    fits = _fits(rows)
+    rest = np.setdiff1d(np.arange(len(apart)), fits)
+    unmet = Rows(rows.rollout_NL[rest], rows.trainer_NL[rest])
+    return RowFits(batch.sequences, len(apart), len(fits), unmet), [suspects[apart[place]] for place in fits]
+
+
+def _fits(rows: Rows) -> list[int]:
+    """Return which rollouts fit the trainer's row of another far better than their own."""
     fitting = []
-    for sequence in apart:
-        cost_N, tokens_N = _costs(rollout_SL[sequence], trainer_SL[apart])
-        saved_N = tokens_N * (own_S[sequence] - cost_N)
-        fits_N = (cost_N <= COST_LEFT * own_S[sequence]) & (saved_N >= SAVED_NATS + math.log(len(apart)))
-        for other in np.flatnonzero(fits_N & (tokens_N >= FEWEST_LOST)).tolist():
-            if _last(rollout_SL[sequence], trainer_SL[apart[other]]) <= COST_LEFT * last[sequence]:
-                fitting.append(suspects[sequence])
-                break
-    return RowFits(batch.sequences, len(apart), len(fitting)), fitting
+    own_N, _ = _costs(rows.rollout_NL, rows.trainer_NL)
+    for place, (rollout_L, own) in enumerate(zip(rows.rollout_NL, own_N.tolist(), strict=True)):
+        cost_N, tokens_N = _costs(rollout_L, rows.trainer_NL)
+        fits_N = (cost_N <= COST_LEFT * own) & (tokens_N * (own - cost_N) >= SAVED_NATS + math.log(len(own_N)))
+        most = COST_LEFT * _last(rollout_L, rows.trainer_NL[place])
+        others = np.flatnonzero(fits_N & (tokens_N >= FEWEST_LOST)).tolist()
+        if any(_last(rollout_L, rows.trainer_NL[other]) <= most for other in others):
+            fitting.append(place)
+    return fitting
 
 
 def _last(rollout_L: Floats, trainer_L: Floats) -> float:

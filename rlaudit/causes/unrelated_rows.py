@@ -1,0 +1,27 @@
+"""Both sides of some sequences have nothing in common, from the first token on, while the other sequences meet.
+
+Covered: rows of another shard, file or step beside a sequence, and text of which every token is another. Told from
+swapped rows by the log: it does not hold the row that would fit. Told from text that was tokenised again by the
+beginning, which agrees there. Told from other weights by what both sides find hard, and by the other sequences.
+Not covered: logs in which no sequence meets its counterpart; that is a mismatch without a name.
+"""
+
+from functools import partial
+
+from rlaudit.attribution.alignment_signature import alignment_signature
+from rlaudit.attribution.cause import Cause, Stage
+from rlaudit.layers import Layer
+from rlaudit.meaning.least_data import OF_AGREEMENT
+from rlaudit.tokens.alignment import Misalignment
+
+CAUSE = Cause(
+    name=Misalignment.UNRELATED.value,
+    title="Rows of other sequences, or other tokens from the first one on",
+    layer=Layer.SEMANTIC,
+    stage=Stage.ALIGNMENT,
+    least=OF_AGREEMENT,
+    signature=partial(alignment_signature, kind=Misalignment.UNRELATED),
+    falsifier="rows that meet once both sides are joined by the prompt's and the sample's id",
+    next="compare the token ids of both sides: if they are equal, rows were swapped with rows that are not in this log "
+    "(join both sides by id); if not, text was tokenised again (return_token_ids)",
+)

@@ -1,0 +1,69 @@
+"""Lags of more than three tokens, tried where two sides of a sequence agree at none of the near ones (`lag_path.py`).
+
+Covered: one lag of up to MOST tokens over a whole stretch, as of a prompt's end that one side places elsewhere.
+Not covered: stretches that are shorter than twice the lag, and several far lags one after the other.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rlaudit.tokens.lag_path import CHANGE_NATS, COST_LEFT, FEWEST_LOST, LAGS, LOST_SHARE, Stretch, capped
+from rlaudit.tokens.token_batch import TokenBatch
+
+MOST = 32
+FAR = tuple(sign * lag for lag in range(max(LAGS) + 1, MOST + 1) for sign in (1, -1))
+# As many paid for a near lag (alignment.py), and for the choice among so many.
+SAVED_NATS = CHANGE_NATS + 4.0 + math.log(len(FAR))
+# From here on only lags are tried that were found in sequences before: a log is shifted by one lag or a few.
+TRIED_IN_FULL = 64
+
+
+def with_far_lags(paths: Sequence[list[Stretch]], part: TokenBatch, unrelated: float) -> list[list[Stretch]]:
+    """Return the paths, with a far lag in place of stretches that agree at it. unrelated: capped nats per token.
+
+    A sequence too short to pay for a path through no agreement is tried as a whole.
+    """
+    found: Counter[int] = Counter()
+    tried, shifted = 0, []
+    for place, path in enumerate(paths):
+        lost = [stretch for stretch in path if stretch.lag is None and stretch.tokens >= FEWEST_LOST]
+        if not lost and all(stretch.lag == 0 for stretch in path):
+            whole = _whole(path)
+            path, lost = ([whole], [whole]) if whole.cost_unshifted >= LOST_SHARE * unrelated else (path, [])
+        lags = FAR if tried < TRIED_IN_FULL else tuple(found)
+        tried += bool(lost)
+        at_lag = {stretch.first: _at_far_lag(stretch, part, place, lags) for stretch in lost} if lags else {}
+        path = [at_lag.get(stretch.first) or stretch for stretch in path]
+        found.update(stretch.lag for stretch in path if stretch.lag in FAR)
+        shifted.append(path)
+    return shifted
+
+
+def _whole(path: Sequence[Stretch]) -> Stretch:
+    tokens = sum(stretch.tokens for stretch in path)
+    cost = sum(stretch.tokens * stretch.cost_unshifted for stretch in path) / max(tokens, 1)
+    return Stretch(path[0].first, path[-1].end, 0, cost, cost, tokens)
+
+
+def _at_far_lag(stretch: Stretch, part: TokenBatch, place: int, lags: Sequence[int]) -> Stretch | None:
+    """Return the stretch at the far lag at which it agrees best; None if it agrees at none."""
+    begin, end = int(part.offsets[place]), int(part.offsets[place + 1])
+    rollout_L, trainer_L = part.rollout_logprobs_T[begin:end], part.trainer_logprobs_T[begin:end]
+    best: Stretch | None = None
+    for lag in lags:
+        first, last = max(stretch.first, -lag), min(stretch.end, end - begin - lag)
+        if last - first < max(FEWEST_LOST, abs(lag)):
+            continue
+        apart_L = capped(rollout_L[first:last], trainer_L[first + lag : last + lag])
+        scored_L = apart_L == apart_L
+        tokens = int(scored_L.sum())
+        if tokens < FEWEST_LOST:
+            continue
+        cost = float(apart_L[scored_L].mean())
+        saved = tokens * (stretch.cost_unshifted - cost)
+        agrees = cost <= COST_LEFT * stretch.cost_unshifted and saved >= SAVED_NATS
+        if agrees and (best is None or cost < best.cost):
+            best = replace(stretch, lag=lag, cost=cost, tokens=tokens)
+    return best

@@ -300,8 +300,8 @@ def together(
             "they are in no figure"
         )
         faults.add(Fault(path, FaultKind.UNSCORED, message), sequences=counted.unscored_sequences)
-    alignment = alignment.met()
     counted += Counts(misaligned={kind.value: count for kind, count in alignment.counts.items()})
+    alignment = alignment.met()
     tally = summed.tally()
     looked_at = concatenate(samples) if len(samples) > 1 else samples[0]
     share = _share(tally, counted, faults)

@@ -21,12 +21,14 @@ from scipy.special import bdtrc
 
 from rlaudit.tokens.far_lags import with_far_lags
 from rlaudit.tokens.lag_path import (
+    BEGINNING_NATS,
     BY_CHANCE,
     CAP_NATS,
     COST_LEFT,
     FEWEST_LOST,
+    NEAR,
     Stretch,
-    capped,
+    agreement_of,
     lag_paths,
     lost_agreement,
     unrelated_cost,
@@ -40,14 +42,12 @@ ORDINARY_NATS = 0.3
 WORTH_A_LOOK = 3.0
 # On top of the price of the change (`lag_path.py`): together e^-9, one in eight thousand suspects.
 SAVED_NATS = 4.0
-# Of the suspects so many are called misaligned by chance at most. Measured in 2026-11 on 250,000 of other weights, of
-# positions that are off and of noise up to 1 nat on the logits: at most 2.4e-4 of one kind, near the price above.
+# Of the suspects about so many are called misaligned by chance at most. Measured in 2026-11 on 200,000 of other weights,
+# dropout and noise up to 1 nat on the logits (2 in all), and of positions that are off from a length on (1.1e-3).
 BY_CHANCE_OF_SUSPECTS = 1e-3
 # What counts as more than chance; one sequence alone may be its log's fault.
 SURELY_NOT_CHANCE = 5e-3
 FEWEST_SEQUENCES = 2
-# Nats by which a beginning agrees that is more than a few sure tokens, which agree with any.
-BEGINNING_NATS = 3.0
 # Of a sequence's tokens at one lag: its first tokens may agree at any.
 WHOLE = 0.9
 # Tokens: where a shift begins is known to the token that differs first, which may be one after.
@@ -98,6 +98,8 @@ class AlignmentReport:
     not_tested: tuple[str, ...] = ()
     # Sequences whose two sides differ by more than most engines do.
     suspects: int = 0
+    # Of those that seem to have lost a token, the ones whose trainer's side is ahead.
+    ahead: int = 0
 
     @property
     def refused(self) -> bool:
@@ -132,28 +134,32 @@ class AlignmentReport:
         """Return what each failure is taken for.
 
         Text that differs just at a resume, or from the first token on, looks like another failure in that one sequence;
-        what most of them show decides for all.
+        what most of them show decides for all. A lost token moves one side, always the same.
         """
         alone = (Misalignment.LAST_TOKEN, Misalignment.OFF_BY_ONE, Misalignment.SWAPPED)
         settled = {failure: failure for failure in alone}
         whole, lost, other = (self._count(failure) for failure in _LIKE_EACH_OTHER)
-        within = Misalignment.TOKEN_DROPPED if lost >= MOST * (lost + other) else Misalignment.RETOKENISED
+        one_way = max(self.ahead, lost - self.ahead)
+        within = Misalignment.TOKEN_DROPPED if one_way >= MOST * (lost + other) else Misalignment.RETOKENISED
+        if lost + other < BY_CHANCE * whole:
+            within = Misalignment.OFF_BY_ONE
         settled |= dict.fromkeys((Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED), within)
         if whole < BY_CHANCE * (lost + other):
             settled[Misalignment.OFF_BY_ONE] = within
-        elif lost + other < BY_CHANCE * whole:
-            settled |= dict.fromkeys((Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED), Misalignment.OFF_BY_ONE)
-        return settled | self._settled_rows(settled[Misalignment.RETOKENISED])
+        settled |= self._settled_rows(settled[Misalignment.RETOKENISED])
+        if whole + lost + other < BY_CHANCE * self._count(Misalignment.SWAPPED):
+            settled |= dict.fromkeys(_LIKE_EACH_OTHER, Misalignment.SWAPPED)
+        return settled
 
     def _settled_rows(self, other_tokens: Misalignment) -> dict[Misalignment, Misalignment]:
         """Return what rows with nothing in common, and with little, are taken for.
 
         Text that differs from one of its first tokens on has no beginning that agrees, and rows of others may begin
-        with the same few tokens.
+        with the same few tokens. Rows that are too short to be found elsewhere, or at a far lag, are as those found.
         """
         unrelated, other = self._count(Misalignment.UNRELATED), self._count(Misalignment.RETOKENISED)
-        swapped = self._count(Misalignment.SWAPPED)
-        rows = Misalignment.SWAPPED if swapped > BY_CHANCE * (swapped + unrelated) else Misalignment.UNRELATED
+        found = max((Misalignment.SWAPPED, Misalignment.OFF_BY_ONE), key=self._count)
+        rows = found if self._count(found) > BY_CHANCE * (self._count(found) + unrelated) else Misalignment.UNRELATED
         if other_tokens is not Misalignment.RETOKENISED:
             return {Misalignment.UNRELATED: rows}
         if other > BY_CHANCE * (other + unrelated):
@@ -183,7 +189,9 @@ class AlignmentReport:
         rows = self.rows.met()
         fitting = rows.fitting - self.rows.fitting
         unnamed = Counter(self.unnamed)
-        unnamed.update({Misalignment.SWAPPED: fitting, Misalignment.UNRELATED: -fitting})
+        # Where no sequence of a batch met its counterpart, its rows were not taken for misaligned.
+        unnamed[Misalignment.UNRELATED] -= min(fitting, self._count(Misalignment.UNRELATED))
+        unnamed[Misalignment.SWAPPED] += fitting
         return replace(self, rows=rows, unnamed=unnamed)
 
     def __add__(self, other: "AlignmentReport") -> "AlignmentReport":
@@ -195,6 +203,7 @@ class AlignmentReport:
             rows=self.rows + other.rows,
             not_tested=tuple(dict.fromkeys(self.not_tested + other.not_tested)),
             suspects=self.suspects + other.suspects,
+            ahead=self.ahead + other.ahead,
         )
 
 
@@ -218,6 +227,7 @@ def alignment_report(batch: TokenBatch) -> AlignmentReport:
         rows=rows,
         not_tested=tuple(not_tested),
         suspects=len(suspects),
+        ahead=sum(s.kind is Misalignment.TOKEN_DROPPED and s.lag == 1 for s in misaligned.values()),
     )
 
 
@@ -248,22 +258,15 @@ def _shifted(batch: TokenBatch, suspects: Sequence[int]) -> dict[int, Misaligned
     part = batch.take(suspects)
     paths = lag_paths(part.rollout_logprobs_T, part.trainer_logprobs_T, part.offsets, unrelated)
     paths = with_far_lags(paths, part, unrelated)
-    lost = lost_agreement(paths, part, unrelated, _of_others(batch, suspects))
+    lost = lost_agreement(paths, batch, suspects, unrelated)
     shifted = {}
     for place, (sequence, path) in enumerate(zip(suspects, paths, strict=True)):
-        real = [stretch for stretch in path if _shifts(stretch) or (place, stretch.first) in lost]
+        shifts = [stretch for stretch in path if _shifts(stretch)]
+        shifts = shifts if shifts and _near(path, shifts) else []
+        real = sorted([*shifts, *(s for s in path if (place, s.first) in lost)], key=lambda stretch: stretch.first)
         if real:
             shifted[sequence] = _judge(batch, sequence, path, real, unrelated)
     return shifted
-
-
-def _of_others(batch: TokenBatch, suspects: Sequence[int]) -> tuple[float, int]:
-    """Return what the other sequences differ by, capped nats in all, and their tokens."""
-    other_S = np.ones(batch.sequences, dtype=np.bool_)
-    other_S[list(suspects)] = False
-    apart_T = capped(batch.rollout_logprobs_T, batch.trainer_logprobs_T)[np.repeat(other_S, batch.lengths_S)]
-    scored_T = ~np.isnan(apart_T)
-    return float(apart_T[scored_T].sum()), int(scored_T.sum())
 
 
 def _shifts(stretch: Stretch) -> bool:
@@ -272,11 +275,23 @@ def _shifts(stretch: Stretch) -> bool:
     return stretch.saved >= SAVED_NATS and stretch.cost <= COST_LEFT * stretch.cost_unshifted
 
 
+def _near(path: Sequence[Stretch], shifts: Sequence[Stretch]) -> bool:
+    """Return whether the two sides are near wherever they agree, before a shift and after it.
+
+    Repeated text agrees with itself a period later, and so do two sides that differ much everywhere.
+    """
+    if len(path) == 1:
+        return True
+    agreeing = [stretch for stretch in path if stretch.lag is not None]
+    cost = sum(s.tokens * s.cost for s in agreeing) / sum(s.tokens for s in agreeing)
+    unshifted = sum(s.tokens * s.cost_unshifted for s in shifts) / sum(s.tokens for s in shifts)
+    return cost <= 2 * NEAR * unshifted
+
+
 def _judge(
     batch: TokenBatch, sequence: int, path: Sequence[Stretch], real: Sequence[Stretch], unrelated: float
 ) -> MisalignedSequence:
     first = real[0].first
-    agreed = sum(s.tokens * (unrelated - s.cost) for s in path if s.lag is not None)
     tokens = sum(stretch.tokens for stretch in real)
     at_a_resume = _at_a_resume(batch, sequence, first)
     lags = {stretch.lag for stretch in real}
@@ -284,7 +299,7 @@ def _judge(
         kind = Misalignment.OFF_BY_ONE
     elif lags in ({1}, {-1}) and at_a_resume is not False:
         kind = Misalignment.TOKEN_DROPPED
-    elif lags == {None} and agreed < BEGINNING_NATS:
+    elif lags == {None} and agreement_of(path, unrelated) < BEGINNING_NATS:
         kind = Misalignment.UNRELATED
     else:
         kind = Misalignment.RETOKENISED

@@ -23,19 +23,18 @@ TRIED_IN_FULL = 64
 def with_far_lags(paths: Sequence[list[Stretch]], part: TokenBatch, unrelated: float) -> list[list[Stretch]]:
     """Return the paths, with a far lag in place of stretches that agree at it. unrelated: capped nats per token.
 
-    A sequence too short to pay for a path through no agreement is tried as a whole.
+    A sequence that is apart is tried as a whole first: its ends have no counterpart, and agree with none by chance.
     """
     found: Counter[int] = Counter()
     tried, shifted = 0, []
     for place, path in enumerate(paths):
+        whole = _whole(path)
         lost = [stretch for stretch in path if stretch.lag is None and stretch.tokens >= FEWEST_LOST]
-        if not lost and all(stretch.lag == 0 for stretch in path):
-            whole = _whole(path)
-            path, lost = ([whole], [whole]) if whole.cost_unshifted >= LOST_SHARE * unrelated else (path, [])
+        apart = whole.cost_unshifted >= LOST_SHARE * unrelated
         lags = FAR if tried < TRIED_IN_FULL else tuple(found)
-        tried += bool(lost)
-        at_lag = {stretch.first: _at_far_lag(stretch, part, place, lags) for stretch in lost} if lags else {}
-        path = [at_lag.get(stretch.first) or stretch for stretch in path]
+        tried += bool(lost) or apart
+        at_lag = _at_far_lag(whole, part, place, lags) if apart else None
+        path = [at_lag] if at_lag else [_at_far_lag(s, part, place, lags) or s if s in lost else s for s in path]
         found.update(stretch.lag for stretch in path if stretch.lag in FAR)
         shifted.append(path)
     return shifted

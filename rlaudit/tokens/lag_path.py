@@ -42,6 +42,10 @@ LOST_CORRELATION = 0.35
 # An engine and its trainer are as near as this, in units of what lost tokens differ by: a tenth is noise of about 0.2
 # nats on the logits (k3 0.01).
 NEAR = 0.1
+# Of a sequence, so much is its beginning.
+BEGINNING = 0.25
+# Nats by which a beginning agrees that is more than a few sure tokens, which agree with any: the price of a change.
+BEGINNING_NATS = CHANGE_NATS
 # Fewer, in units of what looks alike and is no such failure, are taken for chance.
 BY_CHANCE = 0.25
 FEWEST_PAIRS = 3  # two points always lie on a line
@@ -157,11 +161,10 @@ def capped(rollout: Floats, trainer: Floats) -> Floats:
 
 
 def lost_agreement(
-    paths: Sequence[Sequence[Stretch]], part: TokenBatch, unrelated: float, others: tuple[float, int]
+    paths: Sequence[Sequence[Stretch]], batch: TokenBatch, suspects: Sequence[int], unrelated: float
 ) -> set[tuple[int, int]]:
-    """Return (place of the sequence, first token) of stretches that lost an earlier agreement.
+    """Return (place in `suspects`, first token) of stretches that lost an earlier agreement. paths: of the suspects.
 
-    others: what the sequences that are not in `part` differ by, capped nats in all, and their tokens.
     Engines that differ much disagree for a while too, but they agree little elsewhere, agree again unshifted, and still
     find the same tokens hard. If few of such stretches look like other tokens to the end of their sequence, those do so
     by chance.
@@ -174,38 +177,62 @@ def lost_agreement(
             apart += 1
             if stretch.cost_unshifted >= LOST_SHARE * unrelated and all(s.lag != 0 for s in path[number + 1 :]):
                 far.append((place, stretch))
-    if not far or not _near_elsewhere(paths, far, others):
+    if not far or not _near_elsewhere(paths, far, batch, suspects, unrelated):
         return set()
-    if not _unlike([stretch for _, stretch in far], [place for place, _ in far], part):
+    rows = [
+        np.arange(batch.offsets[suspects[place]] + stretch.first, batch.offsets[suspects[place]] + stretch.end)
+        for place, stretch in far
+    ]
+    if not _unlike(np.concatenate(rows), batch):
         return set()
-    lost = {(place, stretch.first) for place, stretch in far if _unlike([stretch], [place], part)}
+    lost = {(place, stretch.first) for (place, stretch), rows_T in zip(far, rows, strict=True) if _unlike(rows_T, batch)}
     return lost if len(lost) >= BY_CHANCE * apart else set()
 
 
 def _near_elsewhere(
-    paths: Sequence[Sequence[Stretch]], far: Sequence[tuple[int, Stretch]], others: tuple[float, int]
+    paths: Sequence[Sequence[Stretch]],
+    far: Sequence[tuple[int, Stretch]],
+    batch: TokenBatch,
+    suspects: Sequence[int],
+    unrelated: float,
 ) -> bool:
-    """Return whether the two sides are near where nothing was lost: in the same sequences before, and in the others."""
+    """Return whether the two sides are near where nothing was lost: in the same sequences before, and in the others.
+
+    Of others only the beginnings, if agreement is lost on the way: a loss near the end is too short to be seen.
+    """
     losing = {place for place, _ in far}
     most = NEAR * float(np.average([s.cost_unshifted for _, s in far], weights=[s.tokens for _, s in far]))
-    heads = [s for place in losing for s in paths[place] if s.lag == 0]
-    rest = [s for place, path in enumerate(paths) if place not in losing for s in path if s.lag in (0, None)]
-    tokens_before, tokens_elsewhere = (sum(s.tokens for s in part) for part in (heads, rest))
-    before, elsewhere = (sum(s.tokens * s.cost_unshifted for s in part) for part in (heads, rest))
-    elsewhere, tokens_elsewhere = elsewhere + others[0], tokens_elsewhere + others[1]
-    if not tokens_before + tokens_elsewhere:
+    agreeing = [place for place in losing if agreement_of(paths[place], unrelated) >= BEGINNING_NATS]
+    on_the_way = len(agreeing) >= BY_CHANCE * len(losing)
+    before = [s for place in agreeing for s in paths[place] if s.lag == 0]
+    tokens_before = sum(s.tokens for s in before)
+    rest_S = np.ones(batch.sequences, dtype=np.bool_)
+    rest_S[[suspects[place] for place, path in enumerate(paths) if any(s.lag != 0 for s in path)]] = False
+    rest = batch.take(np.flatnonzero(rest_S))
+    apart_T = capped(rest.rollout_logprobs_T, rest.trainer_logprobs_T)
+    counted_T = ~np.isnan(apart_T)
+    if on_the_way:
+        counted_T &= rest.position_T < BEGINNING * rest.lengths_S[rest.sequence_T]
+    cost_S, tokens_S = (
+        np.bincount(rest.sequence_T[counted_T], weights, rest.sequences) for weights in (apart_T[counted_T], None)
+    )
+    others_S = cost_S[tokens_S > 0] / tokens_S[tokens_S > 0]
+    if not (tokens_before and on_the_way) and not others_S.size:
         return False
-    return before <= most * tokens_before and elsewhere <= most * tokens_elsewhere
+    near_before = sum(s.tokens * s.cost_unshifted for s in before) <= most * tokens_before
+    # Most of the others: one that lost agreement too late to be seen does not speak for all.
+    near_others = not others_S.size or float(np.median(others_S)) <= most
+    return (near_before or not on_the_way) and near_others
 
 
-def _unlike(stretches: Sequence[Stretch], places: Sequence[int], part: TokenBatch) -> bool:
+def agreement_of(path: Sequence[Stretch], unrelated: float) -> float:
+    """Return by how many nats a sequence agrees, where it does, more than unrelated tokens would."""
+    return sum(stretch.tokens * (unrelated - stretch.cost) for stretch in path if stretch.lag is not None)
+
+
+def _unlike(rows_T: Integers, batch: TokenBatch) -> bool:
     """Return whether it is more than a difference: engines that only differ still find the same tokens hard."""
-    rows = [
-        np.arange(part.offsets[place] + stretch.first, part.offsets[place] + stretch.end)
-        for stretch, place in zip(stretches, places, strict=True)
-    ]
-    rows_T = np.concatenate(rows)
-    rollout_T, trainer_T = part.rollout_logprobs_T[rows_T], part.trainer_logprobs_T[rows_T]
+    rollout_T, trainer_T = batch.rollout_logprobs_T[rows_T], batch.trainer_logprobs_T[rows_T]
     usable_T = np.isfinite(rollout_T) & np.isfinite(trainer_T)
     similarity = correlation(rollout_T[usable_T], trainer_T[usable_T])
     return similarity is not None and similarity < LOST_CORRELATION

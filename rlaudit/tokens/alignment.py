@@ -7,8 +7,8 @@ in common with its counterpart from the first token on. Tables that have the ids
 Not covered: prompts that differ while the completions agree; that fades with position and is a cause (`causes/bos.py`).
 
 Shifted data look like a huge mismatch of the engines and would explain everything else, so they are looked for before
-anything is measured, and nothing is measured on them. Every sequence of a log is looked at. What is refused is named sequence by sequence: leaving them out
-without a word would hide the ones a broken engine hits hardest.
+anything is measured, in every sequence of a log, and nothing is measured on them. What is refused is named sequence by
+sequence: leaving them out without a word would hide the ones a broken engine hits hardest.
 """
 
 from collections import Counter
@@ -42,8 +42,8 @@ ORDINARY_NATS = 0.3
 WORTH_A_LOOK = 3.0
 # On top of the price of the change (`lag_path.py`): together e^-9, one in eight thousand suspects.
 SAVED_NATS = 4.0
-# Of the suspects about so many are called misaligned by chance at most. Measured in 2026-11 on 200,000 of other weights,
-# dropout and noise up to 1 nat on the logits (2 in all), and of positions that are off from a length on (1.1e-3).
+# Of the suspects about so many are called misaligned by chance at most. Measured in 2026-11: 2 of 160,000 of other
+# weights, dropout and noise up to 1 nat on the logits, and 1.1e-3 of 30,000 whose positions are off from a length on.
 BY_CHANCE_OF_SUSPECTS = 1e-3
 # What counts as more than chance; one sequence alone may be its log's fault.
 SURELY_NOT_CHANCE = 5e-3

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-# Sums over the whole log (ratios, distances, alignment) show what is wrong in a part of it; causes that they do not show
-# are searched for in a sample, which need not hold less than this share.
+# Sums over the whole log (ratios, distances, alignment) show what is wrong in a part of it; what they do not show is
+# searched for in a sample, and may be wrong in this share unseen.
 MOST_MISSABLE = 0.1
 # What is left out is no random part: broken engines and broken logs hit some sequences (long ones, one worker's) and
 # spare the rest. A difference that 95 % intervals of the rest exclude may live in 5 % that were not looked at.
@@ -15,8 +15,8 @@ class DataShare:
     """sequences, tokens: in the figures. left_out: given, and in no figure; tokens as far as they could be read.
 
     Tokens that the loss does not count are in neither. unread: the rest of a file is unknown, however much it was.
-    sample_of: how many sequences these were taken from, if they are a sample. missable: the share of those that may have
-    a fault although these have none, in 5 of 100 samples.
+    sample_of: how many sequences these were taken from, if they are a sample. missable: the share of those that may be
+    wrong although none of these is, in 5 of 100 samples.
     """
 
     sequences: int
@@ -49,8 +49,6 @@ class DataShare:
         unread = "; the rest of a file could not be read" if self.unread else ""
         sample = ""
         if self.sample_of is not None:
-            sample = (
-                f", a sample of {self.sample_of} sequences: what is wrong in fewer than {self.missable:.1%} of them may be "
-                "in none of these"
-            )
+            missable = f"what is wrong in fewer than {self.missable:.1%} of them may be in none of these"
+            sample = f", a sample of {self.sample_of} sequences: {missable}"
         return f"{used} ({1 - self.left_out:.1%}){unread}{sample}"

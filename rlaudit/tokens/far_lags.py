@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from rlaudit.tokens.lag_path import CHANGE_NATS, COST_LEFT, FEWEST_LOST, LAGS, LOST_SHARE, Stretch, capped
 from rlaudit.tokens.token_batch import TokenBatch
 
@@ -34,9 +36,9 @@ def with_far_lags(paths: Sequence[list[Stretch]], part: TokenBatch, unrelated: f
         lags = FAR if tried < TRIED_IN_FULL else tuple(found)
         tried += bool(lost) or apart
         at_lag = _at_far_lag(whole, part, place, lags) if apart else None
-        path = [at_lag] if at_lag else [_at_far_lag(s, part, place, lags) or s if s in lost else s for s in path]
-        found.update(stretch.lag for stretch in path if stretch.lag in FAR)
-        shifted.append(path)
+        moved = [at_lag] if at_lag else [s if s not in lost else _at_far_lag(s, part, place, lags) or s for s in path]
+        found.update(stretch.lag for stretch in moved if stretch.lag in FAR)
+        shifted.append(moved)
     return shifted
 
 
@@ -56,7 +58,7 @@ def _at_far_lag(stretch: Stretch, part: TokenBatch, place: int, lags: Sequence[i
         if last - first < max(FEWEST_LOST, abs(lag)):
             continue
         apart_L = capped(rollout_L[first:last], trainer_L[first + lag : last + lag])
-        scored_L = apart_L == apart_L
+        scored_L = ~np.isnan(apart_L)
         tokens = int(scored_L.sum())
         if tokens < FEWEST_LOST:
             continue

@@ -185,7 +185,9 @@ def lost_agreement(
     ]
     if not _unlike(np.concatenate(rows), batch):
         return set()
-    lost = {(place, stretch.first) for (place, stretch), rows_T in zip(far, rows, strict=True) if _unlike(rows_T, batch)}
+    lost = {
+        (place, stretch.first) for (place, stretch), rows_T in zip(far, rows, strict=True) if _unlike(rows_T, batch)
+    }
     return lost if len(lost) >= BY_CHANCE * apart else set()
 
 

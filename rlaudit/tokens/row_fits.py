@@ -40,7 +40,7 @@ class Rows:
         return Rows(*(np.concatenate(side)[:MOST] for side in sides))
 
 
-NO_ROWS_APART = Rows(*(np.empty((0, COMPARED), np.float32) for _ in range(2)))
+NO_ROWS_APART = Rows(np.empty((0, COMPARED)), np.empty((0, COMPARED)))
 
 
 @dataclass(frozen=True)

@@ -180,15 +180,15 @@ def test_two_rows_that_fit_another_among_many_that_do_not_are_not_the_cause():
     trainer_SL = table(seed=7, prompts=40).trainer_logprobs_T.reshape(-1, 40)
     trainer_SL[40:] = batch.trainer_logprobs_T.reshape(-1, 40)[40:]
     trainer_SL[[40, 41]] = trainer_SL[[41, 40]]
-    assert judged(with_trainer(batch, trainer_SL.ravel())).names == {"retokenised"}
+    assert judged(with_trainer(batch, trainer_SL.ravel())).names == {"unrelated-rows"}
 
 
-def test_rows_that_fit_no_other_are_not_swapped():
+def test_rows_that_fit_no_other_are_neither_called_swapped_nor_another_tokenisation():
     batch = table(prompts=40)
     elsewhere = table(seed=7, prompts=40).trainer_logprobs_T
     half_T = batch.sequence_T % 2 == 0
     found = judged(with_trainer(batch, np.where(half_T, elsewhere, batch.trainer_logprobs_T)))
-    assert "swapped-rows" in found.excluded and "retokenised" in found.names
+    assert found.names == {"unrelated-rows"}
 
 
 def test_logprobs_of_0_are_not_put_in_if_sampling_is_near_greedy():

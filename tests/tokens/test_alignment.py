@@ -143,3 +143,45 @@ def test_engines_that_agree_badly_everywhere_are_not_called_retokenised_where_th
     lost = {5: (50, 80), 6: (50, 80), 7: (60, 80)}
     assert alignment_report(unlike(table(length=80, noise=0.05, peaked=0.0), lost)).refused
     assert not alignment_report(unlike(table(length=80, noise=0.9, peaked=0.0), lost)).refused
+
+
+def lost_throughout(batch, first=0):
+    """Other tokens' logprobs on the trainer's side in half of the sequences, from token `first` on."""
+    length = int(batch.lengths_S[0])
+    return unlike(batch, dict.fromkeys(range(0, batch.sequences, 2), (first, length)))
+
+
+def test_rows_with_nothing_in_common_from_the_first_token_on_have_a_name_of_their_own():
+    whole, late = (alignment_report(lost_throughout(table(length=60), first)).counts for first in (0, 20))
+    assert set(whole) == {Misalignment.UNRELATED} and set(late) == {Misalignment.RETOKENISED}
+    assert min(*whole.values(), *late.values()) >= 19
+
+
+@pytest.mark.parametrize("head", [0.0, 0.8])
+def test_agreement_is_not_lost_where_there_was_none(head):
+    batch = lost_throughout(table(length=60), first=20)
+    beginning_T = (batch.sequence_T % 2 == 0) & (batch.position_T < 20)
+    noise_T = head * np.random.default_rng(2).standard_normal(batch.tokens)
+    batch = with_trainer(batch, batch.trainer_logprobs_T + np.where(beginning_T, noise_T, 0.0))
+    assert alignment_report(batch).refused == (head == 0.0)
+
+
+def test_weights_that_differ_from_a_place_on_are_not_other_tokens():
+    batch = table(length=60)
+    differs_T = (batch.sequence_T % 2 == 0) & (batch.position_T >= 20)
+    noise_T = 1.5 * np.random.default_rng(2).standard_normal(batch.tokens)
+    trainer_T = np.where(differs_T, 1.3 * batch.rollout_logprobs_T + noise_T, batch.trainer_logprobs_T)
+    assert not alignment_report(with_trainer(batch, trainer_T)).refused
+
+
+def test_shifts_both_ways_are_another_tokenisation_and_one_way_a_lost_token():
+    batch = table(length=60)
+    one_way, both = (shifted(shifted(batch, range(10), 1, 30), range(10, 20), shift, 30) for shift in (1, -1))
+    assert alignment_report(one_way).counts == {Misalignment.TOKEN_DROPPED: 20}
+    assert alignment_report(both).counts == {Misalignment.RETOKENISED: 20}
+
+
+def test_so_few_of_many_suspects_are_chance():
+    few = alignment_report(shifted(table(), [3, 4], 1))
+    assert few.refused and not replace(few, suspects=1000).refused
+    assert not alignment_report(shifted(table(), [3], 1)).refused

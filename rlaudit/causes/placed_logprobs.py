@@ -10,19 +10,15 @@ Source: verl's agent loops, which give such tokens a response_mask of 0.
 
 import math
 
-import numpy as np
 from scipy.special import bdtrc
 
-from rlaudit.arrays import Floats
 from rlaudit.attribution.alignment_signature import proportion_interval
 from rlaudit.attribution.cause import Cause, NotTested, Outcome, Signature, Stage
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_AGREEMENT
-from rlaudit.meaning.token_evidence import TokenEvidence, once
+from rlaudit.meaning.token_evidence import TokenEvidence
 
 NAME = "placed-logprobs"
-# Nats. A token that top-p of 0.4 or more keeps alone is nearer.
-FAR = 1.0
 FEWEST, FEWEST_SEQUENCES = 8, 2
 LEAST_SHARE_OF_FAR = 0.5
 # Of noise of any kind a tenth of the far tokens with one number would be many, even in logs of bfloat16.
@@ -31,17 +27,15 @@ SHARE_BY_CHANCE = 0.1
 NEARLY_GREEDY = 0.3
 
 
-@once
 def signature(evidence: TokenEvidence) -> Outcome:
-    """Return the share of far tokens that have one number on one side."""
+    """Return the share of far tokens, of the whole log, that have one number on one side."""
     if evidence.sampling.temperature < NEARLY_GREEDY or evidence.sampling.top_k == 1:
         return NotTested("near-greedy sampling reports logprobs of 0 by itself")
-    far_T = np.abs(evidence.trainer_logprobs_T - evidence.rollout_logprobs_T) > FAR
-    far = int(far_T.sum())
-    sides = {"rollout": evidence.rollout_logprobs_T, "trainer": evidence.trainer_logprobs_T}
-    count, number, side = max((*_most_frequent(logprobs_T[far_T]), side) for side, logprobs_T in sides.items())
-    placed_T = far_T & (sides[side] == number)
-    sequences = len(np.unique(evidence.sequence_T[placed_T]))
+    if evidence.alignment is None:
+        return NotTested("alignment was not looked at")
+    far = evidence.alignment.far.tokens
+    most, number, side = evidence.alignment.far.most()
+    count = most.tokens
     low, high = proportion_interval(count, max(far, 1))
     return Signature(
         p_value=max(float(bdtrc(count - 1, far, SHARE_BY_CHANCE)), math.ulp(0.0)) if count else 1.0,
@@ -49,18 +43,10 @@ def signature(evidence: TokenEvidence) -> Outcome:
         low=low,
         high=high,
         effect_of="tokens more than a nat apart",
-        large=count >= FEWEST and sequences >= FEWEST_SEQUENCES and count >= LEAST_SHARE_OF_FAR * far,
+        large=count >= FEWEST and most.sequences >= FEWEST_SEQUENCES and count >= LEAST_SHARE_OF_FAR * far,
         because=f"{count} of the {far} tokens that are more than a nat apart have the {side} logprob {number:g}: it "
         "was put in, as for the tokens of a tool, a template or padding, or as a bound",
     )
-
-
-def _most_frequent(logprobs_N: Floats) -> tuple[int, float]:
-    """Return how often the most frequent number stands there, and which it is."""
-    if not len(logprobs_N):
-        return 0, 0.0
-    numbers, counts = np.unique(logprobs_N, return_counts=True)
-    return int(counts.max()), float(numbers[counts.argmax()])
 
 
 CAUSE = Cause(

@@ -19,7 +19,9 @@ from enum import StrEnum
 import numpy as np
 from scipy.special import bdtrc
 
+from rlaudit.arrays import Floats
 from rlaudit.tokens.far_lags import with_far_lags
+from rlaudit.tokens.far_tokens import FarTokens, far_tokens
 from rlaudit.tokens.lag_path import (
     BEGINNING_NATS,
     BY_CHANCE,
@@ -98,6 +100,7 @@ class AlignmentReport:
     not_tested: tuple[str, ...] = ()
     # Sequences whose two sides differ by more than most engines do.
     suspects: int = 0
+    far: FarTokens = field(default_factory=FarTokens)
     # Of those that seem to have lost a token, the ones whose trainer's side is ahead.
     ahead: int = 0
 
@@ -203,6 +206,7 @@ class AlignmentReport:
             rows=self.rows + other.rows,
             not_tested=tuple(dict.fromkeys(self.not_tested + other.not_tested)),
             suspects=self.suspects + other.suspects,
+            far=self.far + other.far,
             ahead=self.ahead + other.ahead,
         )
 
@@ -210,7 +214,8 @@ class AlignmentReport:
 def alignment_report(batch: TokenBatch) -> AlignmentReport:
     """Search the sequences of a batch for shifts. Sequences keep the numbers they have in the batch."""
     counted = _counted(batch)
-    suspects = _suspects(counted)
+    apart_T = np.abs(counted.rollout_logprobs_T - counted.trainer_logprobs_T)
+    suspects = _suspects(counted, apart_T)
     misaligned = _shifted(counted, suspects)
     misaligned |= _last_tokens(counted, misaligned)
     rows, swapped = rows_of_others(counted, suspects)
@@ -227,6 +232,7 @@ def alignment_report(batch: TokenBatch) -> AlignmentReport:
         rows=rows,
         not_tested=tuple(not_tested),
         suspects=len(suspects),
+        far=far_tokens(counted, apart_T),
         ahead=sum(s.kind is Misalignment.TOKEN_DROPPED and s.lag == 1 for s in misaligned.values()),
     )
 
@@ -242,8 +248,7 @@ def _counted(batch: TokenBatch) -> TokenBatch:
     )
 
 
-def _suspects(batch: TokenBatch) -> list[int]:
-    apart_T = np.abs(batch.rollout_logprobs_T - batch.trainer_logprobs_T)
+def _suspects(batch: TokenBatch, apart_T: Floats) -> list[int]:
     # Few tokens are: the sums per sequence are of them alone. A token without a score is not beyond anything.
     beyond = np.flatnonzero(apart_T > ORDINARY_NATS)
     nats = np.minimum(apart_T[beyond], CAP_NATS) - ORDINARY_NATS

@@ -1,5 +1,7 @@
 """What is looked for in all of a log, not in the sample that causes are looked for in: rows that do not meet."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from compare_tokens import PATH, compare
@@ -53,6 +55,14 @@ def test_shifted_sequences_of_any_file_decide_also_of_one_that_no_cause_is_searc
     signature = found.attribution.named[0].signature
     assert signature.because.startswith("20 of 80 sequences") and signature.low < signature.effect == 0.25
     assert found.evidence.counts.misaligned == {"off-by-one": 20}
+
+
+def test_numbers_that_were_put_in_decide_in_any_file():
+    files = [table(seed, prompts=10) for seed in range(4)]
+    tool_T = (files[1].position_T >= 10) & (files[1].position_T < 25)
+    files[1] = replace(files[1], rollout_logprobs_T=np.where(tool_T, 0.0, files[1].rollout_logprobs_T))
+    found = compared_files(files, CompareSettings(replicates=50), sampled_from=4)
+    assert found.attribution.names == {"placed-logprobs"} and found.verdicts[0] is Verdict.MISMATCH
 
 
 def test_rows_of_other_files_are_found_there():

@@ -52,6 +52,8 @@ SURELY_NOT_CHANCE = 5e-3
 FEWEST_SEQUENCES = 2
 # Of a sequence's tokens at one lag: its first tokens may agree at any.
 WHOLE = 0.9
+# Of what the trainer's logprobs are elsewhere, on average: rows of others are as likely as any.
+MOST_SURPRISE = 2.0
 # Tokens: where a shift begins is known to the token that differs first, which may be one after.
 NEAR_A_RESUME = 2
 # Beyond what engines differ by at one token (ORDINARY_NATS), and below what an unsampled end of sequence costs.
@@ -271,7 +273,22 @@ def _shifted(batch: TokenBatch, suspects: Sequence[int]) -> dict[int, Misaligned
         real = sorted([*shifts, *(s for s in path if (place, s.first) in lost)], key=lambda stretch: stretch.first)
         if real:
             shifted[sequence] = _judge(batch, sequence, path, real, unrelated)
-    return shifted
+    rows = [sequence for sequence, failure in shifted.items() if failure.kind is Misalignment.UNRELATED]
+    return shifted if _as_likely(batch, rows) else {s: failure for s, failure in shifted.items() if s not in rows}
+
+
+def _as_likely(batch: TokenBatch, rows: Sequence[int]) -> bool:
+    """Return whether the trainer finds these rows about as likely as the others.
+
+    It does if they are rows of others. What an engine with other weights sampled is unlikely.
+    """
+    is_row_S = np.isin(np.arange(batch.sequences), rows)
+    is_row_T = is_row_S[batch.sequence_T]
+    scored_T = np.isfinite(batch.trainer_logprobs_T)
+    of_rows_T, of_others_T = (batch.trainer_logprobs_T[scored_T & part_T] for part_T in (is_row_T, ~is_row_T))
+    if not of_rows_T.size or not of_others_T.size:
+        return True
+    return float(of_rows_T.mean()) >= MOST_SURPRISE * float(of_others_T.mean())
 
 
 def _shifts(stretch: Stretch) -> bool:
@@ -287,8 +304,9 @@ def _near(path: Sequence[Stretch], shifts: Sequence[Stretch]) -> bool:
     """
     if len(path) == 1:
         return True
-    agreeing = [stretch for stretch in path if stretch.lag is not None]
-    cost = sum(s.tokens * s.cost for s in agreeing) / sum(s.tokens for s in agreeing)
+    agreeing = [stretch for stretch in path if stretch.lag is not None or stretch.first < shifts[0].first]
+    cost = sum(s.tokens * (s.cost_unshifted if s.lag is None else s.cost) for s in agreeing)
+    cost /= sum(s.tokens for s in agreeing)
     unshifted = sum(s.tokens * s.cost_unshifted for s in shifts) / sum(s.tokens for s in shifts)
     return cost <= 2 * NEAR * unshifted
 

@@ -157,19 +157,29 @@ def test_rows_with_nothing_in_common_from_the_first_token_on_have_a_name_of_thei
     assert min(*whole.values(), *late.values()) >= 19
 
 
+@pytest.mark.parametrize("lag", [None, 2])
 @pytest.mark.parametrize("head", [0.0, 0.8])
-def test_agreement_is_not_lost_where_there_was_none(head):
-    batch = lost_throughout(table(length=60), first=20)
-    beginning_T = (batch.sequence_T % 2 == 0) & (batch.position_T < 20)
+def test_agreement_is_neither_lost_nor_shifted_where_there_was_none_before(head, lag):
+    batch, changed_S = table(length=60), range(0, 40, 2)
+    batch = lost_throughout(batch, first=30) if lag is None else shifted(batch, changed_S, lag, first=30)
+    beginning_T = (batch.sequence_T % 2 == 0) & (batch.position_T < 30)
     noise_T = head * np.random.default_rng(2).standard_normal(batch.tokens)
     batch = with_trainer(batch, batch.trainer_logprobs_T + np.where(beginning_T, noise_T, 0.0))
     assert alignment_report(batch).refused == (head == 0.0)
 
 
-def test_weights_that_differ_from_a_place_on_are_not_other_tokens():
-    batch = table(length=60)
-    differs_T = (batch.sequence_T % 2 == 0) & (batch.position_T >= 20)
-    noise_T = 1.5 * np.random.default_rng(2).standard_normal(batch.tokens)
+def test_rows_that_the_trainer_finds_unlikely_are_of_other_weights_and_not_of_other_sequences():
+    batch, of_others_T = table(length=60), table(seed=7, length=60).trainer_logprobs_T
+    for times, refused in ((1.0, True), (4.0, False)):
+        trainer_T = np.where(batch.sequence_T < 5, times * of_others_T, batch.trainer_logprobs_T)
+        assert alignment_report(with_trainer(batch, trainer_T)).refused == refused
+
+
+@pytest.mark.parametrize(("prompts", "length", "first"), [(20, 60, 20), (200, 22, 4)])
+def test_weights_that_differ_from_a_place_on_are_not_other_tokens(prompts, length, first):
+    batch = table(prompts=prompts, length=length)
+    differs_T = (batch.sequence_T % 2 == 0) & (batch.position_T >= first)
+    noise_T = 2.0 * np.random.default_rng(2).standard_normal(batch.tokens)
     trainer_T = np.where(differs_T, 1.3 * batch.rollout_logprobs_T + noise_T, batch.trainer_logprobs_T)
     assert not alignment_report(with_trainer(batch, trainer_T)).refused
 

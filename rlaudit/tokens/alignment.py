@@ -302,7 +302,7 @@ def _near(path: Sequence[Stretch], shifts: Sequence[Stretch]) -> bool:
 
     Repeated text agrees with itself a period later, and so do two sides that differ much everywhere.
     """
-    if len(path) == 1:
+    if _whole(path, shifts):
         return True
     agreeing = [stretch for stretch in path if stretch.lag is not None or stretch.first < shifts[0].first]
     cost = sum(s.tokens * (s.cost_unshifted if s.lag is None else s.cost) for s in agreeing)
@@ -311,14 +311,20 @@ def _near(path: Sequence[Stretch], shifts: Sequence[Stretch]) -> bool:
     return cost <= 2 * NEAR * unshifted
 
 
+def _whole(path: Sequence[Stretch], shifts: Sequence[Stretch]) -> bool:
+    """Return whether one lag holds for the whole sequence, but for a few of its tokens."""
+    lags = {stretch.lag for stretch in shifts}
+    tokens, shifted = (sum(stretch.tokens for stretch in part) for part in (path, shifts))
+    return len(lags) == 1 and None not in lags and shifted >= WHOLE * tokens
+
+
 def _judge(
     batch: TokenBatch, sequence: int, path: Sequence[Stretch], real: Sequence[Stretch], unrelated: float
 ) -> MisalignedSequence:
     first = real[0].first
-    tokens = sum(stretch.tokens for stretch in real)
     at_a_resume = _at_a_resume(batch, sequence, first)
     lags = {stretch.lag for stretch in real}
-    if len(lags) == 1 and None not in lags and tokens >= WHOLE * sum(stretch.tokens for stretch in path):
+    if _whole(path, real):
         kind = Misalignment.OFF_BY_ONE
     elif lags in ({1}, {-1}) and at_a_resume is not False:
         kind = Misalignment.TOKEN_DROPPED

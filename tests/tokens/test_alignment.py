@@ -146,9 +146,10 @@ def test_engines_that_agree_badly_everywhere_are_not_called_retokenised_where_th
 
 
 def lost_throughout(batch, first=0):
-    """Other tokens' logprobs on the trainer's side in half of the sequences, from token `first` on."""
-    length = int(batch.lengths_S[0])
-    return unlike(batch, dict.fromkeys(range(0, batch.sequences, 2), (first, length)))
+    """Logprobs of other tokens on the trainer's side in half of the sequences, from token `first` on."""
+    others_T = table(seed=7, length=int(batch.lengths_S[0])).trainer_logprobs_T
+    lost_T = (batch.sequence_T % 2 == 0) & (batch.position_T >= first)
+    return with_trainer(batch, np.where(lost_T, others_T, batch.trainer_logprobs_T))
 
 
 def test_rows_with_nothing_in_common_from_the_first_token_on_have_a_name_of_their_own():

@@ -48,6 +48,8 @@ class Judgement:
     evidence: Sequence[str]
     falsifier: str
     next: str
+    # What fits a mismatch that is not explained, or the rest of one: none of these was told from the others.
+    fits: Sequence[str] = ()
 
 
 def judged_as(
@@ -60,12 +62,13 @@ def judged_as(
     evidence: Sequence[str] = (),
     falsifier: str = "",
     following: str = "",
+    fits: Sequence[str] = (),
 ) -> Judgement:
     """Return the judgement of a layer. unexplained: the cause that is shown for a mismatch without one. following: the
-    next step.
+    next step. fits: what fits and was not told apart.
     """
     cause = " and ".join(causes) or unexplained or None
-    return Judgement(layer, verdict, cause, causes, because, evidence, falsifier, following)
+    return Judgement(layer, verdict, cause, causes, because, evidence, falsifier, following, fits)
 
 
 def untested(layer: Layer, because: str, following: str = "") -> Judgement:

@@ -7,7 +7,8 @@
                      over the tests that could be made
     the rest         "unexplained residual: x % of k2"
 
-A cause is named by a signature that is significant and large. Several may be; none has to. A cause whose columns are
+A cause is named by a signature that is significant and large, unless something else that leaves it (its `rivals`)
+fits: then what fits is listed, with what settles it. Several may be named; none has to. A cause whose columns are
 missing is neither named nor excluded, and the column is named instead. Logs convict by signature only: the next
 experiment of each cause says what would settle it.
 """
@@ -22,7 +23,7 @@ import numpy as np
 from rlaudit import causes as cause_files
 from rlaudit.arrays import Floats
 from rlaudit.attribution.base_slope import base_slope
-from rlaudit.attribution.cause import Cause, NotTested, Signature, Stage
+from rlaudit.attribution.cause import Cause, NotTested, Rival, Signature, Stage
 from rlaudit.attribution.semantic_signatures import semantic_signature
 from rlaudit.discover import Offers, discover
 from rlaudit.layers import Layer, Verdict
@@ -77,6 +78,18 @@ class Untested:
     left: bool = False
 
 
+@dataclass(frozen=True)
+class Ambiguous:
+    """A cause whose signature is there, and that is not named because rivals fit."""
+
+    name: str
+    signature: Signature
+    # The rivals, and the cause itself if it fits as well.
+    fits: tuple[str, ...]
+    # The experiments, or columns to log, that settle which it is.
+    tells: tuple[str, ...]
+
+
 class Grounds(StrEnum):
     """What the verdict of an attribution rests on."""
 
@@ -113,6 +126,8 @@ class Attribution:
     not_tested: tuple[Untested, ...]
     # Causes that would be named with some prompts left out, and not with others: neither named nor excluded.
     leaning: Mapping[str, Signature]
+    # Causes whose rivals fit: neither named nor excluded.
+    ambiguous: tuple[Ambiguous, ...]
     # The causes that were tested and not named.
     excluded: Mapping[str, Signature]
     # In nats^2, under the meaning found, with its 95 % interval over prompts.
@@ -130,9 +145,12 @@ class Attribution:
     @property
     def because(self) -> str:
         """The grounds and their figures in a sentence."""
-        if self.unexplained is None:
-            return self._reason()
-        return f"{self._reason()}; unexplained residual: {self.unexplained:.0%} of the excess k2"
+        words = [self._reason()]
+        if self.unexplained is not None:
+            words.append(f"unexplained residual: {self.unexplained:.0%} of the excess k2")
+        if self.fits:
+            words.append(f"what fits: {' or '.join(self.fits)}")
+        return "; ".join(words)
 
     def _reason(self) -> str:
         if self.grounds is Grounds.NAMED:
@@ -154,6 +172,16 @@ class Attribution:
         """Names of the causes that were convicted."""
         return frozenset(cause.name for cause in self.named)
 
+    @property
+    def fits(self) -> tuple[str, ...]:
+        """What fits a part of the mismatch and could not be told apart."""
+        return tuple(dict.fromkeys(name for cause in self.ambiguous for name in cause.fits))
+
+    @property
+    def tells(self) -> tuple[str, ...]:
+        """What would settle which of these it is."""
+        return tuple(dict.fromkeys(step for cause in self.ambiguous for step in cause.tells))
+
     def named_of(self, layer: Layer) -> tuple[NamedCause, ...]:
         """Return the causes of a layer that were convicted."""
         return tuple(cause for cause in self.named if cause.layer is layer)
@@ -170,6 +198,7 @@ class Attribution:
             "named": [asdict(named) for named in self.named],
             "unexplained": self.unexplained,
             "not_tested": [{"name": untested.name, "reason": untested.reason} for untested in self.not_tested],
+            "fits": [asdict(cause) for cause in self.ambiguous],
             "leaning": {name: asdict(signature) for name, signature in self.leaning.items()},
             "excluded": {name: asdict(signature) for name, signature in self.excluded.items()},
             "k2": {"value": self.k2, "low": self.k2_low, "high": self.k2_high},
@@ -222,6 +251,7 @@ class _Case:
         self.waiting = dict.fromkeys(self.causes)
         self.named: list[NamedCause] = []
         self.leaning: dict[str, Signature] = {}
+        self.ambiguous: list[Ambiguous] = []
         self.excluded: dict[str, Signature] = {}
         self.untested: list[Untested] = []
         self.unfit: dict[str, NotTested] = {}
@@ -250,6 +280,10 @@ class _Case:
             p_value = adjusted.get(name, signature.p_value)
             cause = self.causes[name]
             if signature.large and (p_value < ALPHA or not holm):
+                rivals = [rival for rival in cause.rivals if rival.fits(self.evidence)]
+                if rivals:
+                    self.ambiguous.append(_ambiguous(name, signature, rivals))
+                    continue
                 named = NamedCause(name, cause.title, cause.layer, signature, p_value, cause.falsifier, cause.next)
                 self.named.append(named)
             elif signature.leans or (signature.large and holm and signature.p_value < ALPHA):
@@ -333,6 +367,7 @@ class _Case:
             unexplained=unexplained,
             not_tested=tuple(self.untested),
             leaning=self.leaning,
+            ambiguous=tuple(self.ambiguous),
             excluded=self.excluded,
             k2=k2,
             k2_low=low,
@@ -354,6 +389,13 @@ class _Case:
             Grounds.ABOVE: excess is not None and excess.k2_low > margin,
         }
         return next((grounds for grounds, held in holds.items() if held), Grounds.OPEN)
+
+
+def _ambiguous(name: str, signature: Signature, rivals: Sequence[Rival]) -> Ambiguous:
+    fits = [rival.name for rival in rivals]
+    if any(rival.either for rival in rivals):
+        fits.insert(0, name)
+    return Ambiguous(name, signature, tuple(fits), tuple(rival.tells for rival in rivals))
 
 
 def holm_adjusted(p_values: Mapping[str, float]) -> dict[str, float]:

@@ -57,6 +57,20 @@ class Stage(Enum):
     EXCESS = 3  # what makes the log ratio larger than rounding does, all of them at once
 
 
+@dataclass(frozen=True)
+class Rival:
+    """Something else that leaves the signature of a cause. If it fits, the cause is not named."""
+
+    # A cause's, or what to call it if no cause has a file for it.
+    name: str
+    # Whether tokens show what the cause does not do, or the column that would rule the rival out is missing.
+    fits: Callable[[TokenEvidence], bool]
+    # The experiment, or the column to log, that settles which it is.
+    tells: str
+    # Whether the cause fits as well then.
+    either: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cause:
     """A cause of mismatch."""
@@ -83,3 +97,5 @@ class Cause:
     basis: Callable[[TokenEvidence], "Floats | NotTested"] | None = None
     # Whether the basis is made from what the other causes leave of the variance, and added to a first fit.
     after_others: bool = False
+    # What it is mistaken for.
+    rivals: tuple[Rival, ...] = ()

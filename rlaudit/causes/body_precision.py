@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from rlaudit.arrays import Floats
 from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome
 from rlaudit.attribution.part_signature import k2_signature
+from rlaudit.attribution.rival_patterns import MOST_IN_COMMON, SURELY_ALIKE, in_common, standard_errors
 from rlaudit.causes.head_precision import explained_share
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
@@ -32,10 +33,6 @@ LEAST_SHARE_HERE = 0.3
 # Half as much rounding again as is usual here is not usual.
 TIMES_FLOOR = 1.5
 OF_WHAT_IS_LEFT = 0.5
-# Of the variance that the same token id, or neighbouring tokens, have in common.
-MOST_IN_COMMON = 0.05
-# Standard errors from which on errors that are alike are not so by chance: one honest residual in seven hundred.
-SURELY_ALIKE = 3.0
 # Largest ratio of the noise of tokens of different certainty, in units of (1 - p)^2.
 MOST_UNEVEN = 3.0
 # As much as the tails of an engine's noise carry (LEAST_OUTLIER_SHARE of `moe_routing.py`).
@@ -122,12 +119,10 @@ def dense_noise(evidence: TokenEvidence) -> DenseNoise:
     """Measure the residual of `evidence.excess`."""
     assert evidence.excess is not None
     standardised_T = evidence.excess.standardised_T
-    usable_T = np.isfinite(standardised_T)
-    error_T = np.where(usable_T, np.sign(evidence.log_ratio_T) * np.sqrt(np.nan_to_num(standardised_T)), 0.0)
-    error_T = np.clip(error_T, -np.sqrt(CAP), np.sqrt(CAP))
+    error_T, usable_T = standard_errors(evidence)
     by_token = by_token_z = None
     if not evidence.missing(("token_id",)):
-        by_token, by_token_z = _in_common(error_T, usable_T, evidence)
+        by_token, by_token_z = in_common(error_T, usable_T, evidence)
     along, along_z = _along(error_T, usable_T, evidence)
     levels = []
     for low, high in pairwise(CERTAINTIES):
@@ -137,30 +132,6 @@ def dense_noise(evidence: TokenEvidence) -> DenseNoise:
     uneven = max(levels) / max(min(levels), 1e-12) if len(levels) > 1 else 1.0
     outliers = evidence.excess.outliers.k2 / evidence.excess.excess_k2
     return DenseNoise(by_token, by_token_z, along, along_z, uneven, outliers, _seen(error_T, evidence))
-
-
-def _in_common(error_T: Floats, usable_T: NDArray[np.bool_], evidence: TokenEvidence) -> tuple[float, float]:
-    """Return the mean product of errors of a token id over pairs of different clusters, and its z.
-
-    Sums per (token id, cluster) make it (sum over clusters)^2 - sum of squares; pairs are weighted by id, so that the
-    commonest id does not decide alone.
-    """
-    _, id_T = np.unique(evidence.token_id_T, return_inverse=True)
-    cells, cell_T = np.unique(id_T * evidence.clusters + evidence.cluster_T, return_inverse=True)
-    sums_C = np.bincount(cell_T, error_T)
-    counts_C = np.bincount(cell_T, usable_T)
-    id_C = cells // evidence.clusters
-    sums_I, counts_I = np.bincount(id_C, sums_C), np.bincount(id_C, counts_C)
-    products_I = np.square(sums_I) - np.bincount(id_C, np.square(sums_C))
-    pairs_I = np.square(counts_I) - np.bincount(id_C, np.square(counts_C))
-    weight_I = np.where(pairs_I > 0, 1.0 / np.maximum(counts_I, 1), 0.0)
-    total = float((weight_I * pairs_I).sum())
-    if total <= 0:
-        return 0.0, 0.0
-    variance = float(np.square(error_T).sum() / max(usable_T.sum(), 1))
-    estimate = float((weight_I * products_I).sum()) / total / max(variance, 1e-12)
-    error = float(np.sqrt(2.0 * (np.square(weight_I) * pairs_I).sum())) / total
-    return estimate, standard_score(estimate, error, evidence.clusters)
 
 
 def _seen(error_T: Floats, evidence: TokenEvidence) -> float:

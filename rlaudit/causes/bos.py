@@ -1,8 +1,10 @@
 """The two sides saw different prompts: off from the first completion token in all sequences, fading with position.
 
 Covered: a missing or doubled BOS, another chat template, another system prompt, as far as its influence fades. Told
-from a stale prefix cache by not asking whether anything was cached, and from older weights at the beginning of each
-sequence, which an update in flight leaves, by fading within some tens of tokens.
+from older weights at the beginning of each sequence, which an update in flight leaves, by fading within some tens of
+tokens; from noise in the few contexts that all samples of a prompt begin with by typical tokens, which err there more
+than later ones in prompt after prompt; from other weights and temperatures by later tokens, which rounding explains;
+from a stale prefix cache by cached_tokens, if some sequences have none.
 Not covered: prompts that differ in a way the whole completion depends on.
 Source: NeMo-RL's list of causes when a model is added; ms-swift 8196.
 """
@@ -10,14 +12,18 @@ Source: NeMo-RL's list of causes when a model is added; ms-swift 8196.
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
-from rlaudit.attribution.cause import Cause, NotTested, Outcome, Signature
+from rlaudit.attribution.cause import Cause, NotTested, Outcome, Rival, Signature
 from rlaudit.attribution.part_signature import LEAST_SHARE_BY_POSITION, part_signature
+from rlaudit.attribution.rival_patterns import SURELY_APART, TWICE, moves_most_tokens, typical_apart
+from rlaudit.attribution.semantic_signatures import TRAINER_TEMPERATURE
+from rlaudit.causes import stale_prefix_kv
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
+from rlaudit.meaning.log_ratio_shape import follows_temperature
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.measurement.excess import CAP, LEAST_ROOM
 
 NAME = "bos"
 # Tokens: factors of three or four apart, so that sums of them come close to any fading between.
@@ -30,16 +36,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
     """Return (T, 3): fading over a few to some tens of tokens from the first one."""
     if not np.ptp(evidence.position_T) > 0:
         return NotTested("all tokens have one position")
-    if "cached_tokens" not in evidence.columns and _weights_changed(evidence):
-        return NotTested(
-            "column cached_tokens is missing: a prefix cache kept across a weight update fades as well", "cached_tokens"
-        )
     return np.stack([np.exp(-evidence.position_T / tokens) for tokens in FADES_OVER], axis=1)
-
-
-def _weights_changed(evidence: TokenEvidence) -> bool:
-    versions = (evidence.columns.get(name) for name in ("rollout_version", "trainer_version"))
-    return any(version_T is not None and np.ptp(version_T) > 0 for version_T in versions)
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
@@ -53,20 +50,38 @@ def signature(evidence: TokenEvidence) -> Outcome:
 
 
 def _fades(evidence: TokenEvidence) -> bool:
-    """Return whether what the first tokens have beyond all other parts is less than half as large some tokens on."""
-    excess = evidence.excess
-    assert excess is not None
-    usable_T = evidence.room_T > LEAST_ROOM
-    squared_T = np.square(evidence.log_ratio_T[usable_T] / evidence.room_T[usable_T])
-    expected_T = excess.expected_T[usable_T]
-    beyond_T = np.minimum(squared_T, CAP * expected_T) - (expected_T - excess.added_T[NAME][usable_T])
-    position_T = evidence.position_T[usable_T]
-    later_T = (position_T >= LATER[0]) & (position_T < LATER[1])
-    if not later_T.any():
-        return True
-    first_T = position_T < FIRST
-    return float(beyond_T[first_T].mean()) > 2.0 * float(beyond_T[later_T].mean()) if first_T.any() else False
+    """Return whether typical errors are surely larger at the first tokens than some tokens on."""
+    first_T, later_T = evidence.position_T < FIRST, _later(evidence)
+    return not later_T.any() or typical_apart(evidence, first_T, later_T).convicts(TWICE, alpha=SURELY_APART)
 
+
+def _later(evidence: TokenEvidence) -> NDArray[np.bool_]:
+    later_T: NDArray[np.bool_] = (evidence.position_T >= LATER[0]) & (evidence.position_T < LATER[1])
+    return later_T
+
+
+def _may_be_cached(evidence: TokenEvidence) -> bool:
+    """Return whether all sequences may have begun with a prefix of older weights."""
+    cached_T = evidence.columns.get("cached_tokens")
+    if stale_prefix_kv.never_updated(evidence):
+        return False
+    return cached_T is None or bool((np.asarray(cached_T) > 0).all())
+
+
+RIVALS = (
+    Rival(
+        stale_prefix_kv.NAME,
+        _may_be_cached,
+        "log cached_tokens of sequences with and without a cached prefix, or reset the prefix cache at every update",
+        either=True,
+    ),
+    Rival(TRAINER_TEMPERATURE, follows_temperature, "log trainer_entropy, or score a sample with --score MODEL"),
+    Rival(
+        "other weights",
+        lambda evidence: moves_most_tokens(evidence, _later(evidence)),
+        "compare weight checksums of both sides",
+    ),
+)
 
 CAUSE = Cause(
     name=NAME,
@@ -77,4 +92,5 @@ CAUSE = Cause(
     basis=basis,
     falsifier="identical prompt token ids on both sides",
     next="compare the prompt's token ids of both sides for one sequence",
+    rivals=RIVALS,
 )

@@ -1,8 +1,9 @@
 """Routers that choose other experts: a few tokens far off while all others stay where they were.
 
 Covered: tokens beyond six standard deviations of what every other covariate explains. Told from precision, which is
-dense, from noise with heavy tails, which thins out on the way there, from a local cause, which its covariate explains,
-and from tokens that one side treats in another way (a last token, a banned one), by sign and place.
+dense, from noise with heavy tails, which thins out on the way there, and from a local cause, which its covariate
+explains. A flip meets any token of any sequence and makes it likelier or less likely: outliers that share sequences,
+the sign of a token id, one sign at all, the end of their sequence or the least likely tokens have other causes.
 Not covered: routing differences in most tokens, which look like dense noise, and rollouts under a filter, whose edge
 moves with any noise and puts a few tokens far off.
 Source: R3 (arXiv 2510.11370) and its share of extreme ratios; ms-swift and slime replay the routing.
@@ -12,15 +13,19 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrc
+from scipy.special import bdtr, bdtrc, pdtrc
 
-from rlaudit.attribution.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome
+from rlaudit.arrays import Integers
+from rlaudit.attribution.cause import SURELY, Cause, NotTested, Outcome, Rival
 from rlaudit.attribution.part_signature import k2_signature
+from rlaudit.attribution.rival_patterns import SURELY_ALIKE, errs_by_token, in_common, loud, moves_most_tokens
+from rlaudit.attribution.semantic_signatures import PENALTY
+from rlaudit.causes import placed_logprobs
 from rlaudit.causes.head_precision import one_step_off
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_OUTLIERS
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.measurement.excess import CONSTANT, ExcessModel
+from rlaudit.measurement.excess import LEAST_ROOM, ExcessModel
 
 NAME = "moe-routing"
 # Noise with the tails of Student's t with 6 degrees of freedom puts this share beyond six standard deviations.
@@ -37,8 +42,13 @@ MORE_THAN_A_TAIL = 0.75
 # Of routing flips in the two generators of the self-test a third and more are likelier to the trainer (48 worlds,
 # November 2026).
 LEAST_LIKELIER, ONE_SIDED_BY_CHANCE = 0.1, 0.01
-# A part of the excess this sure, and large enough to be named, is another cause at work.
-SURE = 5e-3
+# Pairs of outliers in one sequence, over what chance puts there: flips meet 0.6 to 2.3 times as many, a replica with
+# other weights at a tenth of the sequences ten times (simulated policies, November 2026).
+MOST_PAIRS, PAIRS_BY_CHANCE = 2.5, 0.01
+# Of the outliers of a token id, how far one sign prevails: 0 if both are as frequent, 1 if there is only one.
+MOST_OF_ONE_SIGN = 0.5
+# A tenth of all tokens are as unlikely as this; half of the outliers are not.
+UNLIKELY, MOST_UNLIKELY = 0.1, 0.5
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
@@ -48,9 +58,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         return NotTested("no mismatch to explain")
     if evidence.meaning is not None and evidence.meaning.reported.filtered:
         return NotTested("tokens at the edge of the sampler's filter are outliers as well")
-    # A routing flip follows no covariate: flips are counted among tokens that none of them moves.
-    quiet_T = ~_loud(excess)
-    far_T = quiet_T & excess.outlier_T & ~one_step_off(evidence)
+    quiet_T, far_T = _flips(evidence, excess)
     count = int(far_T.sum())
     standardised_T = np.nan_to_num(excess.standardised_T)
     between = int((quiet_T & (standardised_T > TAIL_FROM) & ~excess.outlier_T).sum())
@@ -76,6 +84,12 @@ def signature(evidence: TokenEvidence) -> Outcome:
     )
 
 
+def _flips(evidence: TokenEvidence, excess: ExcessModel) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return (T,) tokens that no covariate moves, among which flips are counted, and those that lie far off."""
+    quiet_T = ~loud(excess)
+    return quiet_T, quiet_T & excess.outlier_T & ~one_step_off(evidence)
+
+
 def _of_one_kind(evidence: TokenEvidence, far_T: NDArray[np.bool_]) -> str:
     """Say what far tokens have in common that routing does not give them; "" for nothing.
 
@@ -83,24 +97,62 @@ def _of_one_kind(evidence: TokenEvidence, far_T: NDArray[np.bool_]) -> str:
     """
     count = int(far_T.sum())
     likelier = int((far_T & (evidence.log_ratio_T > 0)).sum())
-    if float(bdtr(likelier, count, LEAST_LIKELIER)) < ONE_SIDED_BY_CHANCE:
-        return ", nearly all of them less likely to the trainer,"
+    for number, kind in ((likelier, "less likely"), (count - likelier, "likelier")):
+        if float(bdtr(number, count, LEAST_LIKELIER)) < ONE_SIDED_BY_CHANCE:
+            return f", nearly all of them {kind} to the trainer,"
     last_T = np.append(evidence.sequence_T[1:] != evidence.sequence_T[:-1], True)
     if 2 * int((far_T & last_T).sum()) > count:
         return ", most of them the last of their sequence,"
     return ""
 
 
-def _loud(excess: ExcessModel) -> NDArray[np.bool_]:
-    """Return (T,) whether covariates that matter add more than everything else does."""
-    sure = [
-        name
-        for name, part in excess.parts.items()
-        if name != CONSTANT and part.p_value < SURE and excess.share(part)[0] >= LEAST_SHARE
-    ]
-    added_T = np.sum([excess.added_T[name] for name in sure], axis=0) if sure else np.zeros_like(excess.expected_T)
-    return 2.0 * added_T > excess.expected_T
+def _share_sequences(evidence: TokenEvidence) -> bool:
+    """Return whether outliers lie in the same sequences more often than tokens do by chance."""
+    assert evidence.excess is not None
+    quiet_T, far_T = _flips(evidence, evidence.excess)
+    quiet_T = quiet_T & (evidence.room_T > LEAST_ROOM)
+    pairs, all_pairs = (_pairs(evidence.sequence_T[kept_T]) for kept_T in (far_T, quiet_T))
+    far, quiet = float(far_T.sum()), float(quiet_T.sum())
+    expected = all_pairs * far * (far - 1.0) / max(quiet * (quiet - 1.0), 1.0)
+    return pairs > MOST_PAIRS * expected and float(pdtrc(pairs - 1.0, expected)) < PAIRS_BY_CHANCE
 
+
+def _pairs(sequence_N: Integers) -> float:
+    counts_S = np.bincount(sequence_N).astype(np.float64)
+    return float((counts_S * (counts_S - 1.0)).sum()) / 2.0
+
+
+def _share_signs(evidence: TokenEvidence) -> bool:
+    """Return whether outliers of one token id have one sign in all prompts."""
+    assert evidence.excess is not None
+    _, far_T = _flips(evidence, evidence.excess)
+    one_sign, z = in_common(np.where(far_T, np.sign(evidence.log_ratio_T), 0.0), far_T, evidence)
+    return one_sign > MOST_OF_ONE_SIGN and z > SURELY_ALIKE
+
+
+def _are_unlikely(evidence: TokenEvidence) -> bool:
+    """Return whether both sides find most outliers less likely than nearly all tokens, as a bound makes them."""
+    assert evidence.excess is not None
+    quiet_T, far_T = _flips(evidence, evidence.excess)
+    quiet_T = quiet_T & (evidence.room_T > LEAST_ROOM)
+    likelier_T = evidence.rollout_logprobs_T + np.maximum(evidence.log_ratio_T, 0.0)
+    return float((likelier_T[far_T] < np.quantile(likelier_T[quiet_T], UNLIKELY)).mean()) > MOST_UNLIKELY
+
+
+RIVALS = (
+    Rival(
+        "stale weights in one replica of the fleet",
+        _share_sequences,
+        "log which replica sampled each sequence and its rollout_version, and compare the replicas",
+    ),
+    Rival(PENALTY, _share_signs, "write out no logit_bias and no penalty, and sample again"),
+    Rival(placed_logprobs.NAME, _are_unlikely, "log logprobs without a bound or a constant added to probabilities"),
+    Rival(
+        "other weights, or dropout in the trainer",
+        lambda evidence: moves_most_tokens(evidence, evidence.room_T >= 0.0) or errs_by_token(evidence),
+        "score the same tokens twice in the trainer (dropout differs), and compare weight checksums of both sides",
+    ),
+)
 
 CAUSE = Cause(
     name=NAME,
@@ -110,4 +162,5 @@ CAUSE = Cause(
     signature=signature,
     falsifier="the same outliers in a dense model, or with routing replayed",
     next="replay the rollout's routing in the trainer, or look at the router's margins at these tokens",
+    rivals=RIVALS,
 )

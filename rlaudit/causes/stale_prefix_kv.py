@@ -25,9 +25,7 @@ FADES_OVER = (2.0, 8.0, 32.0)
 
 def basis(evidence: TokenEvidence) -> Floats | NotTested:
     """Return (T, 4): cached at all, and fading over two, over a few and over some tens of tokens."""
-    version_T = evidence.columns.get("rollout_version")
-    # A single version throughout the log leaves open whether the cache outlived the update before it.
-    if version_T is not None and not np.any(version_T):
+    if never_updated(evidence):
         return NotTested("the weights never changed (version 0): nothing in the cache can be stale")
     cached_T, of_weights = _reused(evidence)
     if cached_T.all() or not cached_T.any():
@@ -35,6 +33,12 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
         return NotTested(f"{all_or_none} sequence has cached tokens{of_weights}: nothing to compare with")
     fading = [np.exp(-evidence.position_T / tokens) for tokens in FADES_OVER]
     return np.stack([cached_T, *(cached_T * fade for fade in fading)], axis=1).astype(np.float64)
+
+
+def never_updated(evidence: TokenEvidence) -> bool:
+    """Return whether no cache can be stale: the weights are the first. Others may follow an update before the log."""
+    version_T = evidence.columns.get("rollout_version")
+    return version_T is not None and not np.any(version_T)
 
 
 def signature(evidence: TokenEvidence) -> Outcome:

@@ -101,7 +101,10 @@ def say_path(
         *(f"{cause.name}: {cause.signature.because}; adjusted p {cause.adjusted_p:.1g}" for cause in named),
         *_untested(attribution),
     )
-    return _with_weights(_say(path, distance, attribution, semantic, evidence), path, weights)
+    judgement = _say(path, distance, attribution, semantic, evidence)
+    if judgement.verdict is Verdict.MISMATCH:
+        judgement = replace(judgement, fits=attribution.fits)
+    return _with_weights(judgement, path, weights)
 
 
 def _say(
@@ -237,6 +240,8 @@ def _by_signature(named: Sequence[NamedCause], attribution: Attribution) -> _Exp
         because = attribution.because
     if not named:
         step = f"rlaudit ablate: no signature in these columns names a cause{_wanted(attribution)}"
+        if attribution.tells:
+            step = f"to settle which it is: {'; '.join(attribution.tells)}"
         return _Explained((), because, UNREFUTED, step, "more tokens")
     names = tuple(cause.name for cause in named)
     return _Explained(names, because, named[0].falsifier, named[0].next, "more tokens")

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from rlaudit.attribution.attribute import Attribution, all_causes, because_of
 from rlaudit.attribution.cause import Stage
+from rlaudit.attribution.semantic_signatures import TRAINER_TEMPERATURE
+from rlaudit.causes import wrong_weights
 from rlaudit.diagnosis.effect import Effect
 from rlaudit.diagnosis.judgement import SEMANTIC_METRIC
 from rlaudit.layers import Judgement, Layer, Verdict, judged_as
-from rlaudit.meaning.meaning import LoggedFigures, Meaning
+from rlaudit.meaning.meaning import Kind, LoggedFigures, Meaning
 from rlaudit.meaning.words import UNEXPLAINED, conclusion_of, evidence_of_logs, ratio_line
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import figure
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from rlaudit.laboratory.studies.arms.plan import BlockPlan
     from rlaudit.laboratory.studies.arms.run import FinishedArm
 
+# What fits a trainer that is off the sampler along no line.
+OFF_TRAINER = (TRAINER_TEMPERATURE, wrong_weights.NAME)
 NEXT_OF_SCORES = {
     Verdict.MISMATCH: "give both sides the same sampling parameters and logprobs mode, then compare again",
     Verdict.INCONCLUSIVE: "more tokens",
@@ -76,6 +80,7 @@ def _judgement(meaning: Meaning, evidence: tuple[str, ...], step: str = "") -> J
         falsifier=words.falsifier,
         following=step or words.next,
         unexplained="" if explained else cause,
+        fits=OFF_TRAINER if meaning.kind is Kind.OFF_TRAINER else (),
     )
 
 

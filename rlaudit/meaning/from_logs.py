@@ -21,6 +21,7 @@ from scipy.special import log_ndtr
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.from_siblings import Siblings, keeps_odds
 from rlaudit.meaning.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
+from rlaudit.meaning.log_ratio_shape import follows_mask, follows_temperature
 from rlaudit.meaning.log_statistics import (
     constant_shift,
     first_choice_excess,
@@ -63,6 +64,7 @@ def meaning_of_logs(
         tokens=evidence.tokens,
         sequences=len(evidence.cluster_S),
         siblings=siblings,
+        recomputed=follows_temperature(evidence) or follows_mask(evidence),
     )
     shifted = evidence.alignment is not None and bool(evidence.alignment.refused)
     return _meaning(figures, evidence.sampling, evidence.trainer, shifted)
@@ -102,7 +104,7 @@ def _convicted(figures: LoggedFigures, requested: Semantics, shifted: bool) -> K
     if not shifted and first is not None and first.convicts(GREEDY_EFFECT):
         return dishonest(requested, sharper=first.value > 0)
     if not shifted and figures.siblings is not None:
-        kind = _by_siblings(figures.siblings, requested, trained=ratio is not None, masses=figures.shift is None)
+        kind = _by_siblings(figures.siblings, figures, requested)
         if kind is not None:
             return kind
     if ratio is not None and _off(ratio):
@@ -122,19 +124,19 @@ def dishonest(requested: Semantics, sharper: bool) -> Kind:
     return Kind.RAW_REPORT if (sharpens if sharper else flattens) else Kind.OTHER_REPORT
 
 
-def _by_siblings(siblings: Siblings, requested: Semantics, trained: bool, masses: bool) -> Kind | None:
-    """Return which of the three differs, by samples of one prompt; None if they convict none.
-
-    trained: whether a trainer scored the tokens. masses: whether its probabilities may add up to 1: not if its logprobs
-    are the rollout's plus one number.
-    """
-    report, trainer = siblings.report, siblings.trainer
+def _by_siblings(siblings: Siblings, figures: LoggedFigures, requested: Semantics) -> Kind | None:
+    """Return which of the three differs, by samples of one prompt; None if they convict none."""
+    report, trainer, trained = siblings.report, siblings.trainer, figures.ratio is not None
+    # The trainer's probabilities may not add up to 1 if its logprobs are the rollout's plus one number.
+    masses = figures.shift is None
     if siblings.off(report):
         as_far = masses and siblings.off(trainer) and siblings.alike if trained else requested == RAW
         if as_far:
             return Kind.HIDDEN_FILTER if keeps_odds(report) else Kind.HIDDEN_SAMPLING
         return dishonest(requested, sharper=report.step.value > 0)
-    return Kind.TRAINER if masses and siblings.off(trainer) else None
+    if not (masses and siblings.off(trainer)):
+        return None
+    return Kind.TRAINER if figures.recomputed else Kind.OFF_TRAINER
 
 
 def _open(figures: LoggedFigures) -> Kind:

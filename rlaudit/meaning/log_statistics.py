@@ -126,7 +126,7 @@ def _shared_differences(evidence: TokenEvidence) -> tuple[Floats, Floats, Intege
 def mean_ratio_minus_one(evidence: TokenEvidence) -> Estimate:
     """Return the mean importance ratio - 1, with p over prompts."""
     excess_T = np.expm1(np.minimum(evidence.log_ratio_T, 20.0))
-    return _mean(evidence, excess_T, np.ones(evidence.tokens))
+    return mean_apart(evidence, excess_T, np.ones(evidence.tokens))
 
 
 def too_high(evidence: TokenEvidence) -> Estimate | None:
@@ -180,17 +180,17 @@ def seen_shift(evidence: TokenEvidence) -> SeenShift | None:
         return None
     error_T = np.clip(evidence.log_ratio_T / np.maximum(evidence.room_T, 0.02), -3.0, 3.0)
     # Seen tokens are likelier than others, and noise and temperature move likely tokens otherwise than unlikely ones.
-    compared_T, others_T = _equally_likely(evidence.rollout_logprobs_T, usable_T & seen_T, usable_T & ~seen_T)
+    compared_T, others_T = equally_likely(evidence.rollout_logprobs_T, usable_T & seen_T, usable_T & ~seen_T)
     if compared_T.sum() < FEWEST_POSITIONS:
         return None
-    shift = _mean(evidence, error_T, compared_T, others_T)
+    shift = mean_apart(evidence, error_T, compared_T, others_T)
     seen_errors = error_T[compared_T]
     explained = max(min(float(seen_errors.mean()), shift.value), 0.0) ** 2
     squares = float(np.square(seen_errors).mean())
     return SeenShift(shift, explained / squares if squares > 0 else 0.0)
 
 
-def _equally_likely(
+def equally_likely(
     rollout_logprobs_T: Floats, ours_T: NDArray[np.bool_], others_T: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], Floats]:
     """Return those of ours that have others as likely, and weights (T,) that give the others their distribution.
@@ -208,9 +208,10 @@ def _equally_likely(
     return ours_T, np.where(others_T, weight_S[stratum_T], 0.0)
 
 
-def _mean(
+def mean_apart(
     evidence: TokenEvidence, values_T: Floats, kept_T: Floats | NDArray[np.bool_], less_T: Floats | None = None
 ) -> Estimate:
+    """Return the mean of `values_T` weighted with `kept_T`, less that weighted with `less_T` if given."""
     columns = [values_T * kept_T, kept_T]
     if less_T is not None:
         columns += [values_T * less_T, less_T]

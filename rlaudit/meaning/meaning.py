@@ -3,6 +3,7 @@
     report = sample = train    AGREE
     report != sample           RAW_REPORT (the raw mode at T != 1 is the usual case), OTHER_REPORT
     report = sample != train   TRAINER: it recomputes something else, a temperature or the mask of a filter
+                               OFF_TRAINER: as far off, but not along a temperature or filter: other weights fit as well
     report = train != sample   HIDDEN_FILTER, HIDDEN_SAMPLING: no difference of logprobs can show it
     none of these explains it  UNEXPLAINED_BIAS, UNEXPLAINED_SHIFT
 
@@ -42,6 +43,7 @@ class Kind(StrEnum):
     RAW_REPORT = "reported before any processing, sampled after it"
     OTHER_REPORT = "reported under another meaning than sampled"
     TRAINER = "the trainer recomputes another meaning than was reported"
+    OFF_TRAINER = "the trainer recomputes another meaning than was reported, or has other weights"
     HIDDEN_FILTER = "sampled through a filter that neither side knows of"
     HIDDEN_SAMPLING = "sampled with parameters that neither side knows of"
     UNEXPLAINED_BIAS = "a mean ratio off 1 that no meaning explains"
@@ -139,6 +141,8 @@ class LoggedFigures:
     sequences: int
     # Report against sample and sample against trainer, by samples of one prompt.
     siblings: Siblings | None = None
+    # Whether the log ratio has the shape of another temperature or mask.
+    recomputed: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,10 @@ CAUSES = {
         "the trainer recomputes another temperature or filter",
         "give the trainer the sampler's temperature and filters, then compare again",
     ),
+    Kind.OFF_TRAINER: (
+        "unexplained: another temperature or filter in the trainer (layer 1), or other weights (layer 2)",
+        "compare weight checksums of both sides; or score a sample with --score MODEL, which tries temperatures",
+    ),
     Kind.HIDDEN_FILTER: (
         "hidden truncation",
         "set generation_config=vllm and write out top_k, top_p and min_p, then sample again",
@@ -61,21 +65,23 @@ class Conclusion:
 
 def refuted_by_siblings(kind: Kind, siblings: Siblings) -> Conclusion:
     """Say why samples of one prompt convict."""
-    side = siblings.trainer if kind is Kind.TRAINER else siblings.report
+    is_trainer = kind in {Kind.TRAINER, Kind.OFF_TRAINER}
+    side = siblings.trainer if is_trainer else siblings.report
     assert side is not None
     sharper = "sharper" if side.step.value > 0 else "flatter"
-    whose = "the trainer recomputes" if kind is Kind.TRAINER else "is reported"
+    whose = "the trainer recomputes" if is_trainer else "is reported"
     like = f"a {'lower' if side.step.value > 0 else 'higher'} temperature"
     if keeps_odds(side):
         # The odds of kept tokens move with a temperature; whether they did, few samples leave open.
         like = "a filter" if kind is Kind.HIDDEN_FILTER else f"a filter, or {like}"
     cause, step = CAUSES[kind]
+    but = "" if kind is not Kind.OFF_TRAINER else "; but the log ratio does not follow the logprobs, as it does then"
     return Conclusion(
         cause,
         f"samples of one prompt are {sharper} than {whose}: they draw what another sample drew "
         f"{side.excess.value:+.1%} [{side.excess.low:+.1%}, {side.excess.high:+.1%}] more often than its mass, as "
         f"under {like} (1/T {side.step.value:+.1%} [{side.step.low:+.1%}, {side.step.high:+.1%}] by one step, which is "
-        f"right for small changes only; {_size(side)})",
+        f"right for small changes only; {_size(side)}){but}",
         "the same agreement on new samples of one prompt",
         step,
     )

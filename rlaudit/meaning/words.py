@@ -10,6 +10,7 @@ from rlaudit.meaning.honesty import GREEDY_EFFECT, SemanticTest
 from rlaudit.meaning.least_data import OF_A_BIAS
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning, ScoredFigures
 from rlaudit.meaning.sibling_words import (
+    CAUSES,
     LOGGED,
     Conclusion,
     believed_of_siblings,
@@ -24,7 +25,11 @@ from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import Estimate, figure
 from rlaudit.statistics.resample import FEWEST_SEQUENCES
 
-UNEXPLAINED = {Kind.UNEXPLAINED_BIAS: "unexplained bias", Kind.UNEXPLAINED_SHIFT: "unexplained constant shift"}
+UNEXPLAINED = {
+    Kind.UNEXPLAINED_BIAS: "unexplained bias",
+    Kind.UNEXPLAINED_SHIFT: "unexplained constant shift",
+    Kind.OFF_TRAINER: CAUSES[Kind.OFF_TRAINER][0],
+}
 CANNOT_TELL = (
     "a filter that tokens were sampled through while raw logprobs were reported: no difference of logprobs shows it",
     "penalties and logit biases that both sides leave out",
@@ -236,7 +241,7 @@ def _convicted_by_logs(meaning: Meaning, figures: LoggedFigures) -> Conclusion:
     first, siblings = figures.first_choices, figures.siblings
     if meaning.kind.dishonest and first is not None and first.convicts(GREEDY_EFFECT):
         return _refuted_by_first_choices(meaning, first)
-    if siblings is not None and siblings.convict and meaning.kind not in UNEXPLAINED:
+    if siblings is not None and siblings.convict and meaning.kind in CAUSES:
         return refuted_by_siblings(meaning.kind, siblings)
     biased = "" if figures.ratio is None else ratio_line(figures.ratio)
     match meaning.kind:

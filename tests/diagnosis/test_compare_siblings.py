@@ -84,3 +84,15 @@ def test_samples_that_are_no_siblings_leave_the_verdict_open_and_say_why():
 def test_two_samples_of_other_prompts_say_nothing():
     batch = tree(np.random.default_rng(5), 400, 1, sampler=HONEST, report=HONEST, noise=1e-3)
     assert compare([batch], RAW, RAW, FAST).evidence.siblings is None
+
+
+@pytest.mark.parametrize(("apart", "kind"), [(0.02, Kind.TRAINER), (0.5, Kind.OFF_TRAINER)])
+def test_a_temperature_is_named_only_if_the_log_ratio_follows_the_logprobs(apart, kind):
+    batch = tree(np.random.default_rng(1), 192, 16, sampler=HONEST, report=HONEST, trainer=at(1.25), noise=1e-3)
+    noise_T = np.random.default_rng(2).standard_normal(batch.tokens) * -np.expm1(batch.rollout_logprobs_T)
+    trainer_T = np.minimum(batch.trainer_logprobs_T + apart * noise_T, 0.0)
+    found = compare([replace(batch, trainer_logprobs_T=trainer_T)], RAW, RAW, FAST)
+    semantic = found.layers[0]
+    assert (found.meaning.kind, semantic.verdict) == (kind, Verdict.MISMATCH)
+    assert semantic.fits == (("trainer-temperature", "wrong-weights") if kind is Kind.OFF_TRAINER else ())
+    assert bool(semantic.causes) == (kind is Kind.TRAINER)

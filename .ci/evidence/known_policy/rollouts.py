@@ -6,7 +6,6 @@ fault is planted where it would arise (another policy, another prompt, a rounded
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -81,8 +80,9 @@ class World:
         """The trainer's."""
         return self.trainer.policy
 
-    @cached_property
+    @property
     def sequences(self) -> int:
+        """S."""
         return len(self.lag_SL)
 
     def with_engine(self, **changes: object) -> "World":

@@ -196,20 +196,25 @@ def moe_routing(world: World, share: float, rng: np.random.Generator) -> World:
     return world.with_engine(changes_state=(change,))
 
 
-def bfloat16_head(world: World, largest: float, rng: np.random.Generator) -> World:
-    """The engine's head gives logits in bfloat16, the largest about this size; the trainer's gives them in float32."""
+def coarser(world: World, **engine: object) -> World:
+    """Return the world whose new engine keeps fewer bits than today's, of which there is a log as well."""
+    precise = world.with_engine(state_bits=13).with_trainer(memory_bits=FLOAT32)
+    return replace(precise.with_engine(**engine), today=precise)
+
+
+def coarse_head(world: World, largest: float, rng: np.random.Generator) -> World:
+    """The engine's head gives logits in bfloat16, the largest about this size."""
 
     def change(logits_AV: Floats, place: Place, rng: np.random.Generator) -> Floats:
-        return rounded(logits_AV - logits_AV.max(axis=1, keepdims=True) + largest, BFLOAT16)
+        largest_A = largest * np.exp(0.2 * rng.standard_normal((len(logits_AV), 1)))
+        return rounded(logits_AV - logits_AV.max(axis=1, keepdims=True) + largest_A, BFLOAT16)
 
-    precise = world.with_engine(state_bits=FLOAT32).with_trainer(memory_bits=FLOAT32)
-    return precise.with_engine(changes_logits=(change,))
+    return coarser(world, changes_logits=(change,))
 
 
 def coarse_body(world: World, bits: float, rng: np.random.Generator) -> World:
-    """The new engine's body keeps fewer bits than today's, whose log is given as well."""
-    precise = world.with_engine(state_bits=13).with_trainer(memory_bits=FLOAT32)
-    return replace(precise.with_engine(state_bits=int(bits)), today=precise)
+    """The engine's body keeps fewer bits."""
+    return coarser(world, state_bits=int(bits))
 
 
 def other_prompt(world: World, place: float, rng: np.random.Generator) -> World:
@@ -290,7 +295,7 @@ def swapped_rows(world: World, share: float, rng: np.random.Generator) -> World:
 
 
 def retokenised(world: World, share: float, rng: np.random.Generator) -> World:
-    """The trainer reads the text again, and a token in eight became two, or two became one."""
+    """The trainer reads the text again, and some tokens became two, or two became one."""
 
     def read(token_SL: Integers, length_S: Integers, rng: np.random.Generator) -> tuple[Integers, Integers]:
         again_SL, lengths_S = token_SL.copy(), length_S.copy()
@@ -351,7 +356,9 @@ HIDDEN = frozenset({"hidden-truncation", "hidden truncation", "hidden sampling p
 SHARES, PARTS, NOISES = (0.02, 0.2, 1.0), (0.01, 0.05, 0.2), (0.01, 0.04, 0.15)
 COOLER = (0.95, 0.85, 0.6)
 OF_ALL, OF_RESUMED, OF_WEIGHTS = "{:.0%} of the sequences", "{:.0%} of those resumed", "{:g} of the weights"
-TOPS, VERSIONS, CACHED, BATCH = (frozenset({name}) for name in ("tops", "versions", "cached_tokens", "batch_id"))
+TOPS, ENTROPY, VERSIONS, CACHED, BATCH = (
+    frozenset({name}) for name in ("tops", "trainer_entropy", "versions", "cached_tokens", "batch_id")
+)
 OTHER_WEIGHTS = frozenset({"wrong-weights", "stale-weights"})
 
 
@@ -383,8 +390,8 @@ CAUSES = (
         needs=VERSIONS,
     ),
     Fault("moe-routing", "{:.1%} of the tokens", (0.005, 0.02, 0.06), moe_routing, {"moe-routing"}),
-    Fault("head-precision", "logits to {:g}", (4, 16, 64), bfloat16_head, {"head-precision"}, needs=TOPS),
-    Fault("body-precision", "{:g} bits", (11, 9, 6), coarse_body, {"body-precision"}),
+    Fault("head-precision", "logits to {:g}", (4, 16, 60), coarse_head, {"head-precision"}, needs=TOPS),
+    Fault("body-precision", "{:g} bits", (11, 10, 9), coarse_body, {"body-precision"}, needs=ENTROPY),
     Fault("quantised-kv", "noise {:g}", NOISES, noisy(with_context), {"quantised-kv"}),
     Fault("batch-dependence", "noise {:g}", NOISES, noisy(with_batch), {"batch-dependence"}, needs=BATCH),
     Fault("stale-prefix-kv", OF_WEIGHTS, PARTS, stale_prefix, {"stale-prefix-kv"}, needs=CACHED),
@@ -401,7 +408,7 @@ LOOK_ALIKES = (
     Fault("stale prefix of all", OF_WEIGHTS, PARTS, stale_prefix_of_all, fits={"stale-prefix-kv"}),
     Fault("edges of blocks", "noise {:g}", NOISES, noisy(at_edges), fits={"chunk-boundary"}),
     semantic("shifted by four", OF_ALL, SHARES, off_by(4)),
-    semantic("tool output, true logprobs", OF_ALL, SHARES, forced_words(None), fits={"placed-logprobs"}),
+    semantic("tool output with true logprobs", OF_ALL, SHARES, forced_words(None), fits={"placed-logprobs"}),
     semantic(
         "id dropped after resume",
         OF_RESUMED,

@@ -10,7 +10,8 @@ from evidence.known_policy.policy import FLOAT32, Floats, Meaning, Place
 from evidence.known_policy.rollouts import Log, World, new_world
 
 Honest = Callable[[np.random.Generator], World]
-NOISE = 0.01
+# Of the state; a logit is off by fifteen times as much.
+NOISE = 0.003
 
 
 def in_float32(world: World) -> World:
@@ -44,7 +45,7 @@ def with_tails(world: World) -> World:
         rows_A = place.rows_A
         return 1.0 / np.sqrt(1e-2 + (rows_A * 0.754877 + place.position * 0.569840) % 1.0)
 
-    return noisy(size)(world, NOISE / 3, np.random.default_rng(0))
+    return noisy(size)(world, NOISE / 2, np.random.default_rng(0))
 
 
 def even_noise(world: World) -> World:
@@ -72,14 +73,14 @@ HONEST: Mapping[str, Honest] = {
     "bfloat16": new_world,
     "float32": lambda rng: in_float32(new_world(rng)),
     "ids alone": lambda rng: ids_alone(new_world(rng)),
-    "ids alone, one sample a prompt": lambda rng: ids_alone(new_world(rng, 256, 1)),
-    "ids alone, 4 groups of 64": lambda rng: ids_alone(new_world(rng, 4, 64)),
-    "64 groups of 8": lambda rng: new_world(rng, 64, 8),
-    "8 groups of 4": lambda rng: new_world(rng, 8, 4),
+    "ids alone 256 x 1": lambda rng: ids_alone(new_world(rng, 256, 1)),
+    "ids alone 4 x 64": lambda rng: ids_alone(new_world(rng, 4, 64)),
+    "64 x 8": lambda rng: new_world(rng, 64, 8),
+    "8 x 4": lambda rng: new_world(rng, 8, 4),
     "temperature 0.7": lambda rng: cool(new_world(rng)),
-    "top-p 0.9, replayed": lambda rng: replayed(new_world(rng)),
-    "even noise, 16 prompts": lambda rng: ids_alone(even_noise(new_world(rng, 16, 8))),
+    "top-p 0.9 replayed": lambda rng: replayed(new_world(rng)),
+    "even noise 16 x 8": lambda rng: ids_alone(even_noise(new_world(rng, 16, 8))),
     "noise with tails": lambda rng: with_tails(new_world(rng)),
     "three decimals": lambda rng: in_digits(ids_alone(new_world(rng))),
-    "tools, masked": tools,
+    "tools masked": tools,
 }

@@ -17,6 +17,7 @@ JUDGING = (
     "rlaudit/tokens",
     "tests/selftest",
     "tests/worlds",
+    ".ci/evidence/known_policy",
 )
 
 

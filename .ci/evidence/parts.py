@@ -11,6 +11,9 @@ from io import StringIO
 import numpy as np
 
 from evidence.benchmarks import bootstrap_coverage, curve_separation, distance_verdicts, honest_nulls
+from evidence.known_policy import confusion as known_policy
+from evidence.known_policy.trials import rows
+from evidence.known_policy.trials import run_trials as run_known_policy
 from evidence.selftest.cells import cells
 from evidence.selftest.confusion import Target, confusion_of
 from evidence.selftest.run import run_trials
@@ -36,6 +39,13 @@ def planted_faults(trials: int = 4) -> Found:
 def faults_in_ids(trials: int = 1) -> Found:
     """Return the same for logs that hold token ids and one logprob a token."""
     return _of_targets(targets_of(run_sibling_trials(sibling_labels(), trials, 0, 1)))
+
+
+def known_policies(trials: int = 2) -> Found:
+    """Return what `compare` says of log files of a second world, and how often at each dose of each fault."""
+    trials_of = run_known_policy(rows(), trials, 0, 1)
+    found = _of_targets(known_policy.targets_of(trials_of))
+    return Found(found.holds, [*found.figures, *known_policy.table_of(trials_of)])
 
 
 def _of_targets(targets: tuple[Target, ...]) -> Found:
@@ -105,6 +115,7 @@ def curves(trials: int = 10, length: int = 200) -> Found:
 LEAST_SEEN = 0.8
 # The longest first: they run beside each other.
 PARTS: Mapping[str, Callable[[], Found]] = {
+    "known policies": known_policies,
     "distances": distances,
     "curves": curves,
     "planted faults": planted_faults,
